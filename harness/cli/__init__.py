@@ -7,9 +7,8 @@ import sys
 import click
 
 from harness import __version__
-from harness.cli.orderly_end import orderly_end
 from harness.cli.streams import write_all
-from harness.cli.verbs import Verbs
+from harness.cli.verbs import Verbs, orderly_end
 from harness.model.errors import HarnessError
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -20,8 +19,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "sound": ("harness.cli.sound", "List sound devices; check the sound path with a chirp."),
     "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
     "run": ("harness.cli.run", "Run a scenario on a bench."),
-    "resume": ("harness.cli.resume", "Go on with a session that was cut off."),
-    "attach": ("harness.cli.attach", "Watch and steer a session that is running."),
+    "resume": ("harness.cli.run:resume", "Go on with a session that was cut off."),
+    "attach": ("harness.cli.run:attach", "Watch and steer a session that is running."),
     "show": ("harness.cli.show", "Print what a session log says."),
     "effects": ("harness.cli.effects", "List what queries should bring about and nobody has seen; take answers."),
     "memory": ("harness.cli.memory", "Say how long devices remember, from sessions with memory trials."),

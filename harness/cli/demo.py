@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import Command
-from harness.cli.sessions import SESSIONS, progress_of
-from harness.cli.watching import chosen_view, view_options, watch
+from harness.cli.options import Command, options_as
+from harness.cli.run import VIEW, WatchAsked, sessions_option, watch
+from harness.cli.sessions import progress_of
 
 if TYPE_CHECKING:
     from harness.session.engine.launch import EnginePlace
@@ -21,17 +21,11 @@ ENDS_WITHIN_S = 10.0
 
 
 @click.command("demo", cls=Command)
-@click.option(
-    "--sessions",
-    type=click.Path(path_type=Path),
-    default=SESSIONS,
-    show_default=True,
-    help="Where session folders are made.",
-)
+@sessions_option
 @click.option("--keep-lab", is_flag=True, help="Leave the demonstration's lab up afterwards.")
 @click.option("--short", is_flag=True, help="Play two queries only.")
-@view_options
-def command(sessions: Path, keep_lab: bool, short: bool, plain: bool, as_json: bool) -> None:
+@options_as("asked", WatchAsked, *VIEW)
+def command(sessions: Path, keep_lab: bool, short: bool, asked: WatchAsked) -> None:
     """Play a tour to the reference assistant: real sound in a virtual lab, about three minutes.
 
     With --short, two queries in about half a minute.
@@ -43,7 +37,6 @@ def command(sessions: Path, keep_lab: bool, short: bool, plain: bool, as_json: b
     from harness.session.engine.launch import start_engine
     from harness.session.engine.prepare import prepare
 
-    view = chosen_view(plain, as_json)
     scenarios = shipped_folder("scenarios")
     os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")
     lab = Lab()
@@ -58,7 +51,7 @@ def command(sessions: Path, keep_lab: bool, short: bool, plain: bool, as_json: b
             sessions,
         )
         place = start_engine(folder)
-        status = watch(place, view, history=True)
+        status = watch(place, asked.view, history=True)
     finally:
         if place is not None and not _is_over(place):
             click.echo(f"The run goes on. Come back: harness attach {place.folder}. When it is over: {_down()}")

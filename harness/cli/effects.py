@@ -6,22 +6,147 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.cells import fit
+from harness.base.folder import SessionFolder
 from harness.base.foreign import plain_text
-from harness.cli.operator_prompt import HOW_EFFECT, parse_effect
 from harness.cli.options import Command, json_option
 from harness.cli.sessions import session_folder, user_name
-from harness.cli.streams import standard_output
+from harness.cli.streams import print_lines, standard_output
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.errors import InputError
 from harness.model.record import EffectAnswered
 
 if TYPE_CHECKING:
     from harness.rating.effects import EffectItem, SessionEffects
+    from harness.session.figures.progress import Progress
+
+_WORDS = {
+    EffectWord.RIGHT: "right",
+    EffectWord.PARTIAL: "partly",
+    EffectWord.WRONG: "WRONG",
+    EffectWord.UNKNOWN: "unknown",
+}
+_TEXT = 60
+HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), and behind it what it did: w no timer runs"
+_EFFECTS = {
+    **{word.value: word for word in EffectWord},
+    "r": EffectWord.RIGHT,
+    "p": EffectWord.PARTIAL,
+    "w": EffectWord.WRONG,
+    "c": EffectWord.UNKNOWN,
+    "?": EffectWord.UNKNOWN,
+}
+
+
+def parse_effect(line: str) -> tuple[EffectWord, str] | None:
+    """What a line says of an effect, and what was seen; None when it is no answer."""
+    word, _, seen = line.strip().partition(" ")
+    found = _EFFECTS.get(word.lower())
+    return None if found is None else (found, seen.strip())
+
+
+def checked_in(progress: Progress, folder: Path) -> tuple[EffectItem, ...]:
+    """The effects of a session, read only where its scenario checks any or people have judged; LogError."""
+    from harness.rating.effects import effects_of
+
+    checked = any(one.trial.effect is not None for one in progress.trials)
+    return effects_of(folder).items if checked or SessionFolder(folder).judgments.is_file() else ()
+
+
+def effect_lines(items: Sequence[EffectItem]) -> list[str]:
+    """The section of a session's summary: a line of counts, and one for each effect; [] when there is none."""
+    if not items:
+        return []
+    counts = ", ".join(
+        f"{count} {name}"
+        for name, count in (
+            *((_WORDS[word], _count(items, word)) for word in EffectWord if word is not EffectWord.UNKNOWN),
+            ("cannot be told", sum(_word(one) == "unknown" and not one.is_open for one in items)),
+            ("open", sum(one.is_open for one in items)),
+        )
+        if count
+    )
+    found = [f"effects              {len(items)}: {counts}"]
+    for one in items:
+        who = "open" if one.is_open else one.evidence.source.value
+        head = f"  {fit(_word(one), 8)} {fit(who, 8)}  {plain_text(one.trial.id, 30)}: {wanted(one)}"
+        found.append(head)
+        if one.evidence.said:
+            found.append(f"                     {plain_text(one.evidence.said, 300)}")
+    return found
+
+
+def described(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -> list[str]:
+    """An effect that a person is to look at: what was asked, wanted and answered, and when one can look.
+
+    of_several: sessions, so that its own is named.
+    """
+    from harness.model.stimulus import SpokenText
+
+    check, trial = item.evidence.check, item.trial
+    asked = trial.recipe.query.text if isinstance(trial.recipe.query, SpokenText) else trial.reference
+    its = f" of {plain_text(item.session_id, 80)}" if of_several else ""
+    found = [
+        f"{plain_text(trial.id, 80)}{its}  {when(item, now_wall_s)}",
+        f"  asked   “{plain_text(asked, 200)}” of {plain_text(trial.device, 40)}",
+    ]
+    if check.wanted:
+        found.append(f"  wanted  {plain_text(check.wanted, 200)}")
+    if item.said:
+        found.append(f"  it said “{plain_text(item.said, 200)}” (our transcription)")
+    if item.held_by:
+        found.append(f"  held by {plain_text(', '.join(item.held_by), 120)}")
+    if item.evidence.said:
+        found.append(f"  known   {plain_text(item.evidence.said, 300)}")
+    if check.question:
+        found.append(f"  →       {plain_text(check.question, 200)}")
+    return found
+
+
+def when(item: EffectItem, now_wall_s: float) -> str:
+    """From when a person can look: `due now`, `at 01:00, in 12 min`; or what is known."""
+    due_s = item.evidence.due_wall_s
+    if not item.is_open:
+        return f"{_word(item)}, by {'the device' if item.evidence.source is EffectSource.DEVICE else 'a person'}"
+    if due_s is None or due_s <= now_wall_s:
+        return "due now"
+    at = datetime.fromtimestamp(due_s).astimezone()
+    today = datetime.fromtimestamp(now_wall_s).astimezone().date()
+    day = "" if at.date() == today else "tomorrow " if at.date() == today + timedelta(days=1) else f"{at:%d %b} "
+    return f"at {day}{at:%H:%M}, in {length(due_s - now_wall_s)}"
+
+
+def length(seconds: float) -> str:
+    """`40 s`, `12 min`, `3 h 5 min`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def wanted(item: EffectItem) -> str:
+    """What should have been brought about, in short."""
+    return plain_text(item.evidence.check.wanted or item.evidence.check.question or "what it did", _TEXT)
+
+
+def clock(wall_s: float) -> str:
+    """`14:05`."""
+    return time.strftime("%H:%M", time.localtime(wall_s))
+
+
+def _word(item: EffectItem) -> str:
+    return "–" if item.is_open else _WORDS[item.evidence.word]
+
+
+def _count(items: Sequence[EffectItem], word: EffectWord) -> int:
+    return sum(one.evidence.word is word and not one.is_open for one in items)
+
 
 STILL_OPEN = 1
 LOOK_S = 3.0
@@ -58,8 +183,6 @@ def command(
 
     Exit status: 0 nothing is open (any more) · 1 something still is · 2 wrong usage or input · 3 a log cannot be read.
     """
-    from harness.cli.effect_lines import described
-    from harness.cli.streams import print_lines
 
     if as_json + watch + (answer is not None) > 1:
         raise InputError("--json, --watch and --answer exclude each other", remedy="Choose one")
@@ -118,7 +241,6 @@ def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
 
 def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
     """Writes the answer, and says what it overrules."""
-    from harness.cli.effect_lines import clock
     from harness.session.log.judgment_log import JudgmentLog
 
     before = item.answers[-1] if item.answers else None
@@ -142,8 +264,6 @@ def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
 
 def _ask(items: Sequence[EffectItem], by: str) -> bool:
     """Asks for each in turn; False when the person is done with it."""
-    from harness.cli.effect_lines import described
-    from harness.cli.streams import print_lines
 
     several = len({one.folder for one in items}) > 1
     for number, item in enumerate(items, start=1):
@@ -166,8 +286,6 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
 
 def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
     """Until nothing can become due any more, or the person is done with it."""
-    from harness.cli.effect_lines import described
-    from harness.cli.streams import print_lines
     from harness.rating.effects import effects_of
 
     met: set[tuple[Path, str, int, int]] = set()
@@ -197,7 +315,6 @@ def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
 
 
 def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
-    from harness.cli.effect_lines import when
 
     if not fresh:
         return "nothing is open; waits for the session"

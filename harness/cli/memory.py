@@ -47,8 +47,7 @@ def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | 
     SESSION: a folder, or a name below ./sessions, of a run with memory trials; pairs of several are taken together.
     Works while a session is running.
     """
-    from harness.cli.memory_summary import blocks
-    from harness.session.figures.memory import findings
+    from harness.session.figures.memory import blocks, findings
 
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
+from uuid import uuid4
 
 from harness.base.cells import counted
 from harness.base.codec import MESSAGES, encode
 from harness.base.foreign import plain_text
-from harness.cli import effect_lines, frames_summary, heard_tables, summary
-from harness.cli.happenings import Happenings, described_in_words
-from harness.cli.memory_summary import one_line as memory_line
-from harness.model.errors import HarnessError
-from harness.model.feed import Answered, Goodbye, Logged, Message, StateChanged, StateWord, Welcome
-from harness.model.record import Entry
+from harness.cli.effects import HOW_EFFECT, checked_in, effect_lines, parse_effect
+from harness.model.errors import EngineError, HarnessError
+from harness.model.feed import (
+    Answered,
+    AnswerEffect,
+    AnswerOperator,
+    Command,
+    Goodbye,
+    Logged,
+    Message,
+    StateChanged,
+    StateWord,
+    Welcome,
+)
+from harness.model.record import AttemptFinished, EffectAnswered, Entry, OperatorAsked, Question, TrialFinished
 from harness.session.engine.resolved import read_resolved
 from harness.session.figures.effects import right_of_known
+from harness.session.figures.memory import one_line
 from harness.session.figures.progress import Progress, SessionFigures, check_limits, normalisation_of, words_of_session
+from harness.session.summary import finished_line, frame_table, heard_lines, limit_lines, totals_lines, trial_table
+from harness.session.wording import Happenings, described_in_words
 from harness.wake.reports.figures_text import WakeLines, wake_summary
 from harness.wake.wake import WakeFigures
 
@@ -125,17 +140,17 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     """Table of queries, totals, wake figures of each device, and limits."""
     lines: list[str] = []
     if any(one.trial.listening is None for one in progress.trials) or not progress.trials:
-        lines += summary.table(summary.queries(progress))
-        if frames := frames_summary.table(progress):
+        lines += trial_table([one for one in progress.trials if one.trial.listening is None])
+        if frames := frame_table(progress):
             lines += ["", *frames]
-        lines += ["", *summary.totals(progress.totals)]
+        lines += ["", *totals_lines(progress.totals)]
     else:
-        lines.append(summary.finished(progress.totals))
+        lines.append(finished_line(progress.totals))
     snapshot = wake.snapshot()
-    lines += heard_tables.lines(*words_of_session(progress.totals, snapshot), normalisation_of(progress))
+    lines += heard_lines(*words_of_session(progress.totals, snapshot), normalisation_of(progress))
     if figures := wake_summary(wake):
         lines += ["", *figures]
-    lines += memory_line(progress, folder)
+    lines += one_line(progress, folder)
     for number, board in enumerate(progress.boards):
         lines.append(f"{'' if number else 'boards':21}{described_in_words(board)}")
     if progress.overruns:
@@ -143,8 +158,8 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     if progress.unread:
         lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices (console: max_line_bytes)")
     if folder is not None:
-        effects = effect_lines.checked_in(progress, folder)
-        lines += effect_lines.lines(effects)
+        effects = checked_in(progress, folder)
+        lines += effect_lines(effects)
         # With what people have said of them since.
         right = right_of_known(one.evidence for one in effects if one.trial.effect is not None)
         try:
@@ -152,7 +167,7 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
         totals = replace(progress.totals, effects=right)
-        lines += summary.limits(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
+        lines += limit_lines(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
     return lines
 
 
@@ -176,3 +191,79 @@ def _as_typed(folder: Path) -> str:
         return str(folder.relative_to(Path.cwd()))
     except ValueError:
         return str(folder)
+
+
+HOW = "answer y, n, or ? (cannot tell), and behind it what it heard, if you know: n what lime is it"
+_WORDS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
+
+
+def parse_answer(line: str) -> tuple[bool | None, str] | None:
+    """What a line says: recognised or not (None: cannot tell), and what was heard; None when it is no answer."""
+    word, _, heard = line.strip().partition(" ")
+    if word.lower() not in _WORDS:
+        return None
+    return _WORDS[word.lower()], heard.strip()
+
+
+class OperatorPrompt:
+    """Sends each answer to the question that is open, if one is.
+
+    by: the operator's name. say: prints a line for the operator, from any thread.
+    """
+
+    def __init__(self, source: TextIO, by: str, send: Callable[[Command], None], say: Callable[[str], None]) -> None:
+        self._source = source
+        self._by = by
+        self._send = send
+        self._say = say
+        self._lock = threading.Lock()
+        self._open: OperatorAsked | None = None
+        threading.Thread(target=self._read, name="operator", daemon=True).start()
+
+    def take(self, message: Message) -> None:
+        """Notes which question is open."""
+        if not isinstance(message, Logged):
+            return
+        match message.entry.record:
+            case OperatorAsked() as asked:
+                with self._lock:
+                    self._open = asked
+                self._say(HOW if asked.about is Question.RECOGNITION else HOW_EFFECT)
+            case AttemptFinished():
+                self._close(Question.RECOGNITION)
+            case EffectAnswered():
+                self._close(Question.EFFECT)
+            case TrialFinished():
+                self._close(*Question)
+            case _:
+                pass
+
+    def _close(self, *about: Question) -> None:
+        with self._lock:
+            if self._open is not None and self._open.about in about:
+                self._open = None
+
+    def _read(self) -> None:
+        for line in self._source:
+            with self._lock:
+                asked = self._open
+            if asked is None:
+                self._say("nothing is being asked now")
+                continue
+            command = self._command(asked, line)
+            if command is None:
+                self._say(HOW if asked.about is Question.RECOGNITION else HOW_EFFECT)
+                continue
+            try:
+                self._send(command)
+            except EngineError:
+                return  # the watching thread says that the engine is gone
+
+    def _command(self, asked: OperatorAsked, line: str) -> Command | None:
+        if asked.about is Question.EFFECT:
+            effect = parse_effect(line)
+            return effect and AnswerEffect(
+                uuid4().hex, self._by, asked.trial_id, asked.attempt, *effect, take=asked.take
+            )
+        answer = parse_answer(line)
+        return answer and AnswerOperator(uuid4().hex, self._by, asked.trial_id, asked.attempt, *answer)

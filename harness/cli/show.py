@@ -50,8 +50,8 @@ def command(
     SESSION: its folder, or its name below ./sessions.
     """
     from harness.base.codec import MESSAGES, encode
-    from harness.cli import heard_tables, summary
     from harness.cli.plain import end_of_session, next_steps
+    from harness.session import summary
     from harness.session.figures.progress import normalisation_of
     from harness.session.figures.trials import heard_in
     from harness.session.log.reader import LogReader, check
@@ -75,10 +75,10 @@ def command(
     elif wer:
         heard = heard_in(progress.trials, wake)
         _check_groupings(groupings, progress)
-        lines = heard_tables.tables(heard, normalisation_of(progress), groupings)
+        lines = summary.heard_tables(heard, normalisation_of(progress), groupings)
         stream.write("\n".join(lines) + "\n")
     elif trials:
-        stream.write("\n".join(summary.table(progress)) + "\n")
+        stream.write("\n".join(summary.trial_table(progress.trials)) + "\n")
     else:
         lines = [*_head(progress), "", *end_of_session(progress, wake, folder), *next_steps(progress, folder)]
         stream.write("\n".join(lines) + "\n")
@@ -86,7 +86,7 @@ def command(
 
 
 def _head(progress: Progress) -> list[str]:
-    from harness.cli.happenings import Happenings
+    from harness.session.wording import Happenings
 
     started = progress.session
     if started is None:

@@ -2,7 +2,57 @@
 
 from __future__ import annotations
 
-from harness.model.observation import Unread
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import takewhile
+
+from harness.base.cells import counted
+from harness.base.foreign import ELLIPSIS, plain_text
+from harness.model.observation import (
+    DeviceDescribed,
+    Intent,
+    LinkBack,
+    LinkLost,
+    OperatorAnswer,
+    ResponseText,
+    StateTold,
+    Transcript,
+    Unread,
+    Wake,
+)
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    DecisionReached,
+    EffectAnswered,
+    EndReason,
+    EngineStarted,
+    EventClipped,
+    EventReviewed,
+    FaultMet,
+    JudgmentGiven,
+    MarkSet,
+    NoteWritten,
+    Observed,
+    OperatorAsked,
+    Paused,
+    Record,
+    RerunAsked,
+    ResponseFrozen,
+    ResponseTranscribed,
+    Resumed,
+    SessionFinished,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+    Understood,
+)
+from harness.model.scenario import TrialKind
+from harness.model.stimulus import Ambience, Recording, SpokenText
+from harness.model.time import Measured
+from harness.model.trial import Listening, Outcome, Recognition, Trial
+from harness.understanding.understood import compared, parts_of, verdict_in_words, written
+from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
 def in_words(cause: str) -> str:
@@ -14,3 +64,297 @@ def in_words(cause: str) -> str:
 def unread_in_words(seen: Unread) -> str:
     """Words of a device that were lost on our side."""
     return f"{seen.count} lines, the last because {seen.what}" if seen.count > 1 else seen.what
+
+
+LONGEST_LINE = 1000
+
+IN_WORDS: dict[Outcome, str] = {
+    Outcome.RESPONDED: "responded",
+    Outcome.LATE: "responded too late",
+    Outcome.MISHEARD: "misheard",
+    Outcome.NO_WAKE: "did not wake",
+    Outcome.NO_RESPONSE: "no response",
+    Outcome.INTERRUPTED: "interrupted",
+    Outcome.INCONCLUSIVE: "inconclusive: nothing says whether it understood",
+    Outcome.SKIPPED: "skipped",
+    Outcome.ABORTED: "aborted",
+    Outcome.COUNTED: "heard in full, and counted",
+    Outcome.UNDERSTOOD: "understood, without an answer",
+}
+_RECOGNITION: dict[Recognition, str] = {
+    Recognition.YES: "recognised",
+    Recognition.NO: "not recognised",
+    Recognition.UNKNOWN: "recognition unknown",
+    Recognition.NOT_ASSESSED: "recognition not assessed",
+}
+_ENDED: dict[EndReason, str] = {
+    EndReason.COMPLETED: "all trials are finished",
+    EndReason.ABORTED: "aborted",
+    EndReason.STOPPED: "stopped; it can be resumed",
+}
+
+
+def milliseconds(duration: Measured | None) -> str:
+    """`912 ± 14 ms`, or n/a."""
+    if duration is None:
+        return "n/a"
+    return f"{duration.value_s * 1000:.0f} ± {duration.error_s * 1000:.0f} ms"
+
+
+def quoted(text: str, limit: int = 200) -> str:
+    """Foreign text between quotation marks, harmless."""
+    return f'"{plain_text(text, limit)}"'
+
+
+class Happenings:
+    """Turns records into lines, in order; remembers the plan, so that a line can say what is asked.
+
+    Of wake, command and ambient trials it says only what goes wrong: what they come to is said by `WakeLines`.
+    """
+
+    def __init__(self) -> None:
+        self._trials: dict[str, Trial] = {}
+
+    def line(self, record: Record) -> str | None:
+        """The line for a row, without its time; None for rows that a reader of the output does not need."""
+        line = self._words(record)
+        if line is not None and isinstance(record, AttemptStarted | AttemptFinished):
+            line = self._named(record.trial_id, line)
+        return None if line is None else plain_text(line, LONGEST_LINE)
+
+    def _named(self, trial_id: str, line: str) -> str:
+        """With its trial, where no line before it says which that is."""
+        trial = self._trials.get(trial_id)
+        if trial is None or trial.listening is None:
+            return line
+        return f"{trial.number}/{len(self._trials)} {trial.id} {line.lstrip()}"
+
+    def _words(self, record: Record) -> str | None:
+        if self._is_counted_elsewhere(record):
+            return None
+        match record:
+            case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
+                self._trials = {trial.id: trial for trial in trials}
+                return f"{plain_text(title)} · bench {bench} · {plain_text(path)} · {counted(len(trials), 'trial')}"
+            case EngineStarted(run=run, pid=pid):
+                return None if run == 1 else f"run {run} begins (engine {pid})"
+            case SessionFinished(reason=reason):
+                return f"END {_ENDED[reason]}"
+            case TrialStarted(trial_id=trial_id, take=take):
+                return self._trial(trial_id, take)
+            case TrialFinished():
+                return self._trial_end(record)
+            case Observed(observation=observation):
+                return _observed(observation)
+            case RerunAsked(trial_id=trial_id, by=by):
+                return f"re-run of {trial_id} asked for by {plain_text(by, 40)}"
+            case JudgmentGiven(judgment=judgment):
+                word = judgment.category.value if judgment.category else judgment.status.value
+                return f"{judgment.trial_id} judged {word} by {plain_text(judgment.rater, 40)}"
+            case EffectAnswered():
+                saw = f", {quoted(record.detail)}" if record.detail else ""
+                return f"    effect of {record.trial_id}: {record.word.value}{saw}, by {plain_text(record.by, 40)}"
+            case AttemptFinished(trial_id=trial_id):
+                return _verdict(record, self._trials.get(trial_id))
+            case NoteWritten(text=text, by=by):
+                return f"note by {plain_text(by, 40)}: {quoted(text)}"
+            case MarkSet(label=label, by=by):
+                return f"mark by {plain_text(by, 40)}: {quoted(label)}"
+            case Paused(reason=reason, by=by):
+                return f"PAUSED by {plain_text(by, 40)}{_because(reason)}"
+            case Resumed(by=by):
+                return f"goes on, by {plain_text(by, 40)}"
+            case EventClipped(event_seq=seq, clip=clip):
+                return f"    sound around event {seq} kept as {plain_text(clip.name, 80)}"
+            case EventReviewed(event_seq=seq, word=word, by=by):
+                said = "what it was is taken back" if word is None else REVIEW_WORDS[word]
+                return f"event {seq}: {said}, by {plain_text(by, 40)}"
+            case DecisionReached(device=device, figure=figure, passed=passed):
+                does = "pass" if passed else "FAIL"
+                return f"DECIDED {plain_text(device, 60)}: {figure.replace('_', ' ')} {does} the sequential test"
+            case FaultMet(source=source, what=what):
+                return f"FAULT {plain_text(source, 60)}: {plain_text(what, 400)}"
+            case _:
+                return _of_attempt(record)
+
+    def _is_counted_elsewhere(self, record: Record) -> bool:
+        match record:
+            case TrialStarted(take=1) | AttemptStarted(attempt=1) | Observed(observation=Wake() | Transcript()):
+                pass
+            case AttemptFinished(outcome=Outcome.COUNTED) | TrialFinished(outcome=Outcome.COUNTED):
+                pass
+            case _:
+                return False
+        trial = self._trials.get(record.trial_id or "")
+        if trial is None or trial.listening is None:
+            return False
+        # Ambient sound lasts, so its beginning is worth a line.
+        return not (isinstance(record, TrialStarted) and trial.listening.kind is TrialKind.AMBIENT)
+
+    def _trial(self, trial_id: str, take: int) -> str:
+        trial = self._trials.get(trial_id)
+        again = f" (take {take})" if take > 1 else ""
+        if trial is None:
+            return f"TRIAL {plain_text(trial_id, 80)}{again}"
+        asked = trial.recipe.query
+        if trial.listening is not None:
+            return f"TRIAL {trial.number}/{len(self._trials)} {trial.id}{again}: {_listening(trial, trial.listening)}"
+        said = quoted(asked.text if isinstance(asked, SpokenText) else trial.reference)
+        where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
+        place = f"{trial.number}/{len(self._trials)}"
+        wants = trial.expects
+        frame = "" if wants is None else f", to be understood as {written(wants.intents, wants.slots)}"
+        return f"TRIAL {place} {trial.id}{again}: {said} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
+
+    def _trial_end(self, row: TrialFinished) -> str:
+        attempts = counted(row.attempts, "attempt")
+        outcome = IN_WORDS[row.outcome].partition(":")[0].upper()
+        return f"  = {row.trial_id}: {outcome} after {attempts}{_because(in_words(row.cause))}"
+
+
+def _listening(trial: Trial, listening: Listening) -> str:
+    """What listening devices hear in a trial, and by which way."""
+    sound = trial.recipe.query
+    match sound:
+        case Ambience(duration_s=duration_s):
+            what = f"{duration_s:g} s of {plain_text(listening.source, 60)}"
+        case Recording(path=path):
+            what = f"{quoted(listening.phrase, 60)} from {plain_text(path.rpartition('/')[2], 80)}"
+        case SpokenText(text=text):
+            what = f"{quoted(text)}, {trial.recipe.voice.label()}"
+    to = ", ".join(f"{one.device}{' (injected)' if one.injected else ''}" for one in listening.targets)
+    where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
+    return f"{listening.kind.value} {what} to {to}{where}"
+
+
+def _of_attempt(record: Record) -> str | None:
+    match record:
+        case AttemptStarted(attempt=attempt, waited_s=waited_s):
+            waited = "" if waited_s is None else f", {waited_s:.1f} s after the last sound"
+            return f"  attempt {attempt}{waited}"
+        case ResponseFrozen(clip=clip, truncated=truncated):
+            cut = ", cut: it was still going on" if truncated else ""
+            return f"    response of {clip.duration_s:.1f} s kept as {plain_text(clip.name, 80)}{cut}"
+        case ResponseTranscribed(text=text):
+            return (
+                f"    it says {quoted(text)} (our transcription)" if text else "    no words in it (our transcription)"
+            )
+        case OperatorAsked(question=question):
+            return f"    ASKING {plain_text(question)}"
+        case _:
+            return None
+
+
+def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
+    if row.outcome is Outcome.COUNTED:
+        return f"  attempt {row.attempt}: {IN_WORDS[row.outcome]}"
+    heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
+    latency = f"; latency {milliseconds(row.latency)}" if row.latency is not None else ""
+    assessed = row.recognition is not Recognition.NOT_ASSESSED or row.outcome is not Outcome.INTERRUPTED
+    words = f"{IN_WORDS[row.outcome]}{', ' if assessed else ''}{_RECOGNITION[row.recognition] if assessed else ''}"
+    frame = "" if row.understood is None else f"; {_frame(row, row.understood, trial)}"
+    return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_because(in_words(row.cause))}"
+
+
+def _frame(row: AttemptFinished, told: Understood, trial: Trial | None) -> str:
+    """What was understood, part by part with signs where something was told."""
+    found = () if trial is None else parts_of(trial, row)
+    what = compared(found) or ("nothing, as it should" if told.right else "nothing" if told.intents is not None else "")
+    return f"{verdict_in_words(told)}{': ' if what else ''}{what}"
+
+
+def _observed(observation: object) -> str | None:
+    match observation:
+        case Wake(source=source, phrase=phrase):
+            return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}"
+        case Intent(source=source, name=name, slots=slots):
+            found = "".join(f", {slot} {quoted(value, 60)}" for slot, value in slots[:20])
+            return f"    {source} reports that it understood {plain_text(name, 80) or 'nothing'}{found}"
+        case Transcript(source=source, text=text, final=True):
+            return f"    {source} reports that it heard {quoted(text)}"
+        case ResponseText(source=source, text=text):
+            return f"    {source} reports that it answers {quoted(text)}"
+        case StateTold(source=source, name=name, value=value):
+            is_now = f"is {quoted(value, 100)}" if value else "is no more"
+            return f"    {source} tells that {plain_text(name, 60)} {is_now}"
+        case DeviceDescribed():
+            return f"    {described_in_words(observation)}"
+        case OperatorAnswer(recognised=recognised, heard=heard):
+            word = {True: "yes", False: "no", None: "cannot tell"}[recognised]
+            return f"    operator: {word}{', heard ' + quoted(heard) if heard else ''}"
+        case Unread(source=source):
+            return f"NOT READ {source}: {plain_text(unread_in_words(observation), 300)}"
+        case LinkLost(source=source, what=what):
+            return f"LOST {source}: {plain_text(what, 300)}"
+        case LinkBack(source=source):
+            return f"BACK {source}"
+        case _:
+            return None
+
+
+def _because(cause: str) -> str:
+    return f" ({plain_text(cause, 200)})" if cause else ""
+
+
+def described_in_words(one: DeviceDescribed) -> str:
+    """`radio: firmware 1.4.2, serial number A1B2`."""
+    firmware, serial = plain_text(one.firmware, 80), plain_text(one.serial, 80)
+    said = [f"firmware {firmware}"] if firmware else []
+    said += [f"serial number {serial}"] if serial else []
+    return f"{plain_text(one.source, 80)}: {', '.join(said) or 'says nothing about itself'}"
+
+
+LONGEST = 200
+
+
+def short_names(ids: Sequence[str], width: int) -> list[str]:
+    """One name for each id, of at most `width` characters.
+
+    A last part that all share (`.r1`) is left out. Of names that are still too long a part is left out, where it leaves
+    the most of them different; some may look alike all the same when the width is too small for that.
+    """
+    names = _without_shared_end([plain_text(one, LONGEST) for one in ids])
+    if all(len(one) <= width for one in names):
+        return names
+    half = width // 2
+    tails = sorted(range(width), key=lambda tail: abs(tail - half))
+    ways = [[cut(one, width, tail) for one in names] for tail in tails]
+    # max takes the first of equals, which is the one with the most even halves
+    return max((*ways, _differences(ways[0], names, width)), key=lambda way: len(set(way)))
+
+
+def cut(text: str, width: int, tail: int) -> str:
+    """The text without its middle where it is too long: its last `tail` characters, and as much of its beginning."""
+    if len(text) <= width:
+        return text
+    return text[: max(0, width - 1 - tail)] + ELLIPSIS + text[len(text) - tail :]
+
+
+def _without_shared_end(names: list[str]) -> list[str]:
+    ends = {name.rpartition(".")[1:] for name in names}
+    if len(names) < 2 or len(ends) != 1 or ends & {("", name) for name in names}:
+        return names
+    return [name.rpartition(".")[0] or name for name in names]
+
+
+def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
+    """The names as shown; where some look alike, their beginning and the part in which they differ."""
+    alike: defaultdict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(shown):
+        alike[name].append(index)
+    found = list(shown)
+    for group in alike.values():
+        if len(group) > 1:
+            front = _shared([names[index] for index in group])
+            back = _shared([names[index][front:][::-1] for index in group])
+            for index in group:
+                name = names[index]
+                core = name[front : len(name) - back]
+                room = width - 1 - len(core)
+                found[index] = name[:room] + ELLIPSIS + core if room > 0 else cut(core or name, width, width // 2)
+    return found
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """How many characters all begin with."""
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*texts, strict=False)))

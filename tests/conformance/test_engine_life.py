@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from harness.cli.operator_prompt import HOW
+from harness.cli.plain import HOW
 from harness.model.bench import OperatorPresence
 from harness.model.errors import LogError
 from harness.model.feed import (

@@ -35,7 +35,7 @@ from harness.dashboard.widgets.bars import (
 from harness.dashboard.widgets.wake import DeviceBlocks
 from harness.model.feed import Answered, Replay, Review
 from harness.model.record import ReviewWord
-from harness.session.figures.names import cut
+from harness.session.wording import cut
 from harness.wake.reports.figures_text import REVIEW_WORDS
 from harness.wake.wake_progress import WakeEvent, WakeProgress
 

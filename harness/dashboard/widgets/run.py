@@ -21,9 +21,9 @@ from harness.model.feed import Meters
 from harness.model.record import Understood
 from harness.model.trial import EvidenceSource, Trial
 from harness.rating.guide import LABELS
-from harness.session.figures.names import short_names
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
+from harness.session.wording import short_names
 from harness.understanding.understood import Mark, Part, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.cli.effect_lines import length, lines, when
+from harness.cli.effects import effect_lines, length, when
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment, JudgmentStatus
@@ -198,6 +198,6 @@ def test_when_one_can_look_is_said_by_the_clock(tmp_path: Path) -> None:
 def test_counts_of_a_session(tmp_path: Path) -> None:
     (item,) = effects_of(written(tmp_path / "s", asked_session())).items
     looked = EffectEvidence(ASKED, EffectWord.UNKNOWN, EffectSource.OPERATOR, "ann looked: unknown")
-    found = lines([item, replace(item, evidence=looked)])
+    found = effect_lines([item, replace(item, evidence=looked)])
     assert found[0] == "effects              2: 1 cannot be told, 1 open"
-    assert lines([]) == []
+    assert effect_lines([]) == []

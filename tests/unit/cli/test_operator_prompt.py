@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from harness.cli.operator_prompt import HOW_EFFECT, OperatorPrompt, parse_answer, parse_effect
+from harness.cli.plain import HOW_EFFECT, OperatorPrompt, parse_answer, parse_effect
 from harness.model.effect import EffectWord
 from harness.model.feed import AnswerEffect, AnswerOperator, Command, Logged
 from harness.model.record import EffectAnswered, Entry, OperatorAsked, Question, Record

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import pytest
 
 from harness.base.cells import width_of
-from harness.cli import summary
 from harness.cli.plain import JsonPrinter, PlainPrinter
 from harness.model.feed import Answered, Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.record import EndReason, Entry, SessionFinished
 from harness.model.trial import Outcome, Recognition
+from harness.session import summary
 from harness.session.figures.progress import Progress, SessionFigures
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 
@@ -111,15 +111,15 @@ def test_json_lines() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 105, 120, 200])
 def test_the_table_keeps_to_the_width(width: int) -> None:
-    for line in summary.table(progress_of(session(HOSTILE)), width):
+    for line in summary.trial_table(progress_of(session(HOSTILE)).trials, width):
         assert width_of(line) <= max(width, 78)
         assert line.isprintable()
 
 
 def test_what_was_not_played_is_said_and_nothing_over_nothing_is_a_number() -> None:
-    rows = list(summary.trial_rows(progress_of(session())))
-    assert [row.outcome for row in rows] == ["responded", "did not wake", "not played"]
-    empty = summary.totals(Progress().totals)
+    rows = progress_of(session()).trials
+    assert [summary.outcome_in_words(row) for row in rows] == ["responded", "did not wake", "not played"]
+    empty = summary.totals_lines(Progress().totals)
     assert sum("n/a" in line for line in empty) == 6
 
 

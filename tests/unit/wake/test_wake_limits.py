@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.cli.summary import limits as limit_lines
 from harness.model.record import DecisionReached
 from harness.model.scenario import Limits, OnUndecided, SequentialTest, Stopping, TrialKind
 from harness.session.figures.progress import Totals, check_limits
+from harness.session.summary import limit_lines
 from harness.statistics.intervals import Share
 from harness.wake.wake import due_decisions, needless
 from harness.wake.wake_progress import DeviceWake, WakeProgress, rate, ratio

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.session.figures.names import short_names
+from harness.session.wording import short_names
 
 
 def test_a_last_part_that_all_share_is_left_out() -> None:

@@ -3,7 +3,6 @@
 import csv
 import io
 
-from harness.cli import summary
 from harness.cli.plain import PlainPrinter, end_of_session
 from harness.model.feed import Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.observation import ListeningProved, Proof, Wake
@@ -11,6 +10,7 @@ from harness.model.record import DecisionReached, EventClipped, EventReviewed, O
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
+from harness.session import summary
 from harness.session.figures.progress import SessionFigures
 from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
 from harness.wake.wake import WakeFigures

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.cli.happenings import Happenings
 from harness.model.effect import EffectWord
 from harness.model.observation import Intent, LinkLost, StateTold, Transcript
 from harness.model.record import (
@@ -31,6 +30,7 @@ from harness.model.record import (
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
+from harness.session.wording import Happenings
 from tests.dashboard.frame_bench import some_frames
 from tests.unit.session.figures.rows import planned
 from tests.unit.session.log.records import KINDS, rows_of
