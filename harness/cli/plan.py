@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
-from harness.cli.options import Command, json_option
+from harness.cli.options import Command, json_option, options_as, share
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError
 from harness.model.scenario import SequentialTest
@@ -19,31 +18,64 @@ EVENTS = (0, 1, 2, 3, 5)
 SPRT_EVENTS = 8
 
 
-@dataclass(slots=True)
-class _Plan:
-    """Lines for people, and the same as JSON values."""
+Found = tuple[dict[str, Any], list[str]]
+"""JSON values, and lines for people."""
 
-    lines: list[str] = field(default_factory=list)
-    told: dict[str, Any] = field(default_factory=dict)
+
+@dataclass(frozen=True, slots=True)
+class PlanAsked:
+    """What is to be planned, each with its options; without any, what the documentation begins with."""
+
+    fa_below: float | None
+    fa_expected: float | None
+    fr_below: float | None
+    fr_expected: float | None
+    sprt: tuple[float, float] | None
+    alpha: float
+    beta: float
+    difference: tuple[float, float] | None
+    discordant: float | None
+    power: float
+    confidence: float
+    per_talker: float | None
+    correlation: float
+
+    def __post_init__(self) -> None:
+        if self.fa_expected is not None and self.fa_below is None:
+            raise InputError("--fa-expected is of a claim that is not made", remedy="Add --fa-below")
+        if self.fr_expected is not None and self.fr_below is None:
+            raise InputError("--fr-expected is of a claim that is not made", remedy="Add --fr-below")
+        if self.discordant is not None and self.difference is None:
+            raise InputError("--discordant is of two systems", remedy="Add --difference A B")
+        if self.sprt is None:
+            return
+        good, bad = self.sprt
+        if good >= bad:
+            raise InputError(
+                f"--sprt {good:g} {bad:g}: the good rate comes first, and is the smaller one",
+                remedy=f"Write --sprt {bad:g} {good:g}" if good > bad else "Move the two apart",
+            )
+        if self.alpha + self.beta >= 1:
+            what = f"--alpha {self.alpha:g} and --beta {self.beta:g} are 1 or more together"
+            raise InputError(what, remedy="Both are often 0.05")
+
+    def or_usual(self) -> PlanAsked:
+        """These, or without any claim the usual ones."""
+        if any(one is not None for one in (self.fa_below, self.fr_below, self.sprt, self.difference)):
+            return self
+        return replace(self, fa_below=0.1, fr_below=0.05, fr_expected=0.02, sprt=(0.1, 0.5))
 
 
 def share_of(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """An option's share: 0.05, or 5%."""
-    return None if value is None else _share(value, ctx, param)
-
-
-def _shares(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> tuple[float, ...] | None:
-    return None if value is None else tuple(_share(one, ctx, param) for one in value)
-
-
-def _share(text: str, ctx: click.Context, param: click.Parameter) -> float:
-    try:
-        found = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        found = math.nan
-    if not 0 <= found <= 1:
-        raise click.BadParameter(f"{text!r} is no share; write 0.05, or 5%", ctx, param)
+    found = share(ctx, param, value)
+    if found is not None and found > 1:
+        raise click.BadParameter(f"{value!r} is no share; write 0.05, or 5%", ctx, param)
     return found
+
+
+def _shares(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> Any:
+    return value and tuple(share_of(ctx, param, one) for one in value)
 
 
 _INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -51,51 +83,42 @@ _RATE = click.FloatRange(min=0, min_open=True)
 
 
 @click.command("plan", cls=Command)
-@click.option("--fa-below", type=_RATE, metavar="X", help="Claim: fewer than X false accepts an hour.")
-@click.option("--fa-expected", type=click.FloatRange(min=0), metavar="X", help="What the rate is thought to be.")
-@click.option("--fr-below", callback=share_of, metavar="SHARE", help="Claim: fewer false rejects than this (5%).")
-@click.option("--fr-expected", callback=share_of, metavar="SHARE", help="What the share is thought to be (2%).")
-@click.option("--sprt", nargs=2, type=_RATE, metavar="GOOD BAD", help="Sequential test of a rate an hour (0.1 0.5).")
-@click.option(
-    "--alpha", type=_INNER, default=ALPHA, show_default=True, help="A good device fails, equal systems differ."
-)
-@click.option("--beta", type=_INNER, default=0.05, show_default=True, help="A bad device passes --sprt.")
-@click.option(
-    "--difference", nargs=2, callback=_shares, metavar="A B", help="Tell two systems' error shares apart (5% 3%)."
-)
-@click.option(
-    "--discordant",
-    callback=share_of,
-    metavar="SHARE",
-    help="Files on which one of the two alone errs; without it errors are taken as independent.",
-)
-@click.option("--power", type=_INNER, default=POWER, show_default=True, help="How often the claim is to succeed.")
-@click.option("--confidence", type=_INNER, default=CONFIDENCE, show_default=True, help="Of claims.")
-@click.option("--per-talker", type=click.FloatRange(min=1), metavar="N", help="Utterances of each talker.")
-@click.option(
-    "--correlation",
-    type=click.FloatRange(0, 1),
-    default=0.1,
-    show_default=True,
-    help="How alike one talker's utterances are, for --per-talker.",
+@options_as(
+    "asked",
+    PlanAsked,
+    click.option("--fa-below", type=_RATE, metavar="X", help="Claim: fewer than X false accepts an hour."),
+    click.option("--fa-expected", type=click.FloatRange(min=0), metavar="X", help="What the rate is thought to be."),
+    click.option("--fr-below", callback=share_of, metavar="SHARE", help="Claim: fewer false rejects than this (5%)."),
+    click.option("--fr-expected", callback=share_of, metavar="SHARE", help="What the share is thought to be (2%)."),
+    click.option(
+        "--sprt", nargs=2, type=_RATE, metavar="GOOD BAD", help="Sequential test of a rate an hour (0.1 0.5)."
+    ),
+    click.option(
+        "--alpha", type=_INNER, default=ALPHA, show_default=True, help="A good device fails, equal systems differ."
+    ),
+    click.option("--beta", type=_INNER, default=0.05, show_default=True, help="A bad device passes --sprt."),
+    click.option(
+        "--difference", nargs=2, callback=_shares, metavar="A B", help="Tell two systems' error shares apart (5% 3%)."
+    ),
+    click.option(
+        "--discordant",
+        callback=share_of,
+        metavar="SHARE",
+        help="Files on which one of the two alone errs; without it errors are taken as independent.",
+    ),
+    click.option("--power", type=_INNER, default=POWER, show_default=True, help="How often the claim is to succeed."),
+    click.option("--confidence", type=_INNER, default=CONFIDENCE, show_default=True, help="Of claims."),
+    click.option("--per-talker", type=click.FloatRange(min=1), metavar="N", help="Utterances of each talker."),
+    click.option(
+        "--correlation",
+        type=click.FloatRange(0, 1),
+        default=0.1,
+        show_default=True,
+        help="How alike one talker's utterances are, for --per-talker.",
+    ),
 )
 @json_option("as_json", "As one JSON object.")
-def command(
-    fa_below: float | None,
-    fa_expected: float | None,
-    fr_below: float | None,
-    fr_expected: float | None,
-    sprt: tuple[float, float] | None,
-    alpha: float,
-    beta: float,
-    difference: tuple[float, float] | None,
-    discordant: float | None,
-    power: float,
-    confidence: float,
-    per_talker: float | None,
-    correlation: float,
-    as_json: bool,
-) -> None:
+def command(asked: PlanAsked, as_json: bool) -> None:
     """Work out how many hours and utterances a claim needs; plays nothing.
 
     Without an option: fewer than 0.1 false accepts an hour, fewer than 5 % false rejects when they are 2 %, and the
@@ -103,165 +126,129 @@ def command(
     """  # fmt: skip
     from harness.statistics.planning import design_effect
 
-    if fa_expected is not None and fa_below is None:
-        raise InputError("--fa-expected is of a claim that is not made", remedy="Add --fa-below")
-    if fr_expected is not None and fr_below is None:
-        raise InputError("--fr-expected is of a claim that is not made", remedy="Add --fr-below")
-    if discordant is not None and difference is None:
-        raise InputError("--discordant is of two systems", remedy="Add --difference A B")
-    if fa_below is None and fr_below is None and sprt is None and difference is None:
-        fa_below, fr_below, fr_expected, sprt = 0.1, 0.05, 0.02, (0.1, 0.5)
-    if sprt is not None and sprt[0] >= sprt[1]:
-        raise InputError(
-            f"--sprt {sprt[0]:g} {sprt[1]:g}: the good rate comes first, and is the smaller one",
-            remedy=f"Write --sprt {min(sprt):g} {max(sprt):g}" if sprt[0] > sprt[1] else "Move the two apart",
-        )
-    if sprt is not None and alpha + beta >= 1:
-        raise InputError(f"--alpha {alpha:g} and --beta {beta:g} are 1 or more together", remedy="Both are often 0.05")
-    plan = _Plan()
-    effect = 1.0 if per_talker is None else design_effect(per_talker, correlation)
+    asked = asked.or_usual()
+    effect = 1.0 if asked.per_talker is None else design_effect(asked.per_talker, asked.correlation)
+    found: dict[str, Found] = {}
     try:
-        if fa_below is not None:
-            _false_accepts(plan, fa_below, fa_expected, power, confidence)
-        if fr_below is not None:
-            _false_rejects(plan, fr_below, fr_expected, power, confidence, effect)
-        if sprt is not None:
-            _sequential(plan, SequentialTest(*sprt, alpha=alpha, beta=beta))
-        if difference is not None:
-            _difference(plan, difference, discordant, power, alpha, effect)
+        if asked.fa_below is not None:
+            found["false_accepts"] = _false_accepts(asked, asked.fa_below)
+        if asked.fr_below is not None:
+            found["false_rejects"] = _false_rejects(asked, asked.fr_below, effect)
+        if asked.sprt is not None:
+            found["sequential"] = _sequential(SequentialTest(*asked.sprt, alpha=asked.alpha, beta=asked.beta))
+        if asked.difference is not None:
+            found["difference"] = _difference(asked, asked.difference, effect)
     except ValueError as error:
         raise InputError(str(error), remedy="Move the two further apart, or the right way round") from error
-    if per_talker is not None:
-        plan.told["design_effect"] = effect
-        plan.lines += _clustering(per_talker, correlation, effect)
     if as_json:
-        click.echo(json.dumps(plan.told))
-    else:
-        click.echo("\n".join(plan.lines).strip())
+        told: dict[str, Any] = {name: one for name, (one, _) in found.items()}
+        click.echo(json.dumps(told if asked.per_talker is None else told | {"design_effect": effect}))
+        return
+    blocks = ["\n".join(lines) for _, lines in found.values()]
+    if asked.per_talker is not None:
+        blocks.append(
+            f"Talkers: with {asked.per_talker:g} utterances each and a correlation of {asked.correlation:g} within a "
+            f"talker the design effect is {effect:.2f}: so many times as much is needed. More talkers help more than "
+            "more of each."
+        )
+    click.echo("\n\n".join(blocks))
 
 
-def _false_accepts(plan: _Plan, below: float, expected: float | None, power: float, confidence: float) -> None:
+def _false_accepts(asked: PlanAsked, below: float) -> Found:
     from harness.statistics.intervals import garwood
     from harness.statistics.planning import hours_for_claim, hours_with_power
 
-    plan.lines.append(
-        f"Fewer than {below:g} false accepts an hour, shown at {100 * confidence:g} % (one-sided, exact):"
-    )
-    rows = []
-    for events in EVENTS:
-        hours = hours_for_claim(below, events, confidence)
-        rows.append({"events": events, "hours": hours})
-        plan.lines.append(f"  {hours:8.1f} h  when {_times(events, 'false accept')} in them")
-    told: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": rows}
+    confidence, expected = asked.confidence, asked.fa_expected
+    hours = {events: hours_for_claim(below, events, confidence) for events in EVENTS}
+    lines = [
+        f"Fewer than {below:g} false accepts an hour, shown at {100 * confidence:g} % (one-sided, exact):",
+        *(f"  {one:8.1f} h  when {_times(events, 'false accept')} in them" for events, one in hours.items()),
+    ]
+    claims = [{"events": events, "hours": one} for events, one in hours.items()]
+    told: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": claims}
     if expected is not None:
-        need = hours_with_power(below, expected, power, confidence)
+        need = hours_with_power(below, expected, asked.power, confidence)
         told |= {"expected_per_hour": expected, "hours": need.amount, "events": need.events, "power": need.power}
-        plan.lines.append(
+        lines.append(
             f"  If the rate is {expected:g}/h, {need.amount:.1f} h are enough {100 * need.power:.0f} % of the time "
             f"(they allow {need.events})"
         )
-        likely = garwood(round(expected * need.amount), need.amount, confidence)
-        if likely is not None:
-            plan.lines.append(f"  and the interval then is about {likely[0]:.3g} to {likely[1]:.3g}/h")
-    plan.told["false_accepts"] = told
-    plan.lines.append("")
+        if likely := garwood(round(expected * need.amount), need.amount, confidence):
+            lines.append(f"  and the interval then is about {likely[0]:.3g} to {likely[1]:.3g}/h")
+    return told, lines
 
 
-def _false_rejects(
-    plan: _Plan, below: float, expected: float | None, power: float, confidence: float, effect: float
-) -> None:
+def _false_rejects(asked: PlanAsked, below: float, effect: float) -> Found:
     from harness.statistics.planning import utterances_for_claim, utterances_for_events, utterances_with_power
 
-    plan.lines.append(
-        f"Fewer than {100 * below:g} % false rejects, shown at {100 * confidence:g} % (the exact two-sided interval "
-        "ends below):"
-    )
-    rows = []
-    for events in EVENTS:
-        utterances = utterances_for_events(below, events, confidence)
-        rows.append({"events": events, "utterances": utterances})
-        plan.lines.append(f"  {utterances:8,d} utterances  when {_times(events, 'miss', 'misses')}")
-    told: dict[str, Any] = {"below": below, "confidence": confidence, "claims": rows}
+    confidence, expected = asked.confidence, asked.fr_expected
+    utterances = {events: utterances_for_events(below, events, confidence) for events in EVENTS}
+    shown = f"shown at {100 * confidence:g} % (the exact two-sided interval ends below)"
+    lines = [
+        f"Fewer than {100 * below:g} % false rejects, {shown}:",
+        *(f"  {one:8,d} utterances  when {_times(events, 'miss', 'misses')}" for events, one in utterances.items()),
+    ]
+    claims = [{"events": events, "utterances": one} for events, one in utterances.items()]
+    told: dict[str, Any] = {"below": below, "confidence": confidence, "claims": claims}
     if expected is not None:
         just = utterances_for_claim(below, expected, confidence)
-        need = utterances_with_power(below, expected, power, confidence)
-        told |= {
-            "expected": expected,
-            "utterances_as_expected": just,
-            "utterances": need.amount,
-            "events": need.events,
-            "power": need.power,
-            "utterances_clustered": math.ceil(need.amount * effect),
-        }
-        plan.lines.append(
+        need = utterances_with_power(below, expected, asked.power, confidence)
+        clustered = math.ceil(need.amount * effect)
+        told |= {"expected": expected, "utterances_as_expected": just, "utterances": need.amount}
+        told |= {"events": need.events, "power": need.power, "utterances_clustered": clustered}
+        lines.append(
             f"  If the share is {100 * expected:g} %: {just} utterances when just so many are missed; "
             f"{need.amount:,.0f} to succeed {100 * need.power:.0f} % of the time (they allow {need.events})"
         )
         if effect > 1:
-            plan.lines.append(f"  With talkers as below: {math.ceil(need.amount * effect):,}")
-    plan.told["false_rejects"] = told
-    plan.lines.append("")
+            lines.append(f"  With talkers as below: {clustered:,}")
+    return told, lines
 
 
-def _sequential(plan: _Plan, test: SequentialTest) -> None:
+def _sequential(test: SequentialTest) -> Found:
     from harness.statistics.sequential import hours_to_pass, rate_boundaries
 
     passed, failed = rate_boundaries(test)
     up, down = math.log(test.bad / test.good), test.bad - test.good
     rows = []
-    plan.lines += [
+    lines = [
         f"Sequential test of {test.good:g} against {test.bad:g} false accepts an hour:",
         f"  (a good device fails at most {100 * test.alpha:g} % of the time, a bad one passes {100 * test.beta:g} %)",
         f"  passes after {hours_to_pass(test):.1f} h without a false accept",
         "  false accepts   fails when they come within   passes when no more come within",
     ]
     for events in range(SPRT_EVENTS + 1):
-        fails = (events * up - failed) / down
-        passes = (events * up - passed) / down
-        rows.append(
-            {"events": events, "fails_within_hours": fails if fails > 0 else None, "passes_after_hours": passes}
-        )
-        plan.lines.append(f"  {events:13d}   {f'{fails:.1f} h' if fails > 0 else '–':>26}   {passes:.1f} h")
-    plan.told["sequential"] = {
-        "good_per_hour": test.good,
-        "bad_per_hour": test.bad,
-        "alpha": test.alpha,
-        "beta": test.beta,
-        "hours_to_pass": hours_to_pass(test),
-        "boundaries": rows,
-    }
-    plan.lines.append("")
+        within, passes = (events * up - failed) / down, (events * up - passed) / down
+        fails = within if within > 0 else None
+        rows.append({"events": events, "fails_within_hours": fails, "passes_after_hours": passes})
+        lines.append(f"  {events:13d}   {'–' if fails is None else f'{fails:.1f} h':>26}   {passes:.1f} h")
+    told = {"good_per_hour": test.good, "bad_per_hour": test.bad, "alpha": test.alpha, "beta": test.beta}
+    return {**told, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
 
 
-def _difference(
-    plan: _Plan, shares: tuple[float, float], discordant: float | None, power: float, alpha: float, effect: float
-) -> None:
-    from harness.statistics.planning import Differing, files_for_difference, mcnemar_power
+def _difference(asked: PlanAsked, shares: tuple[float, float], effect: float) -> Found:
+    from harness.statistics.planning import Discordant, files_for_difference, mcnemar_power
 
-    differing = Differing.of(*shares, discordant)
-    files = files_for_difference(differing, power, alpha)
-    plan.told["difference"] = {
+    differing = Discordant.of(*shares, asked.discordant)
+    files = files_for_difference(differing, asked.power, asked.alpha)
+    clustered = math.ceil(files * effect)
+    told = {
         "shares": shares,
         "only_first": differing.only_first,
         "only_second": differing.only_second,
         "files": files,
-        "power": mcnemar_power(files, differing, alpha),
-        "files_clustered": math.ceil(files * effect),
+        "power": mcnemar_power(files, differing, asked.alpha),
+        "files_clustered": clustered,
     }
-    how = "errors taken as independent" if discordant is None else f"differing on {100 * discordant:g} % of them"
-    plan.lines += [
+    how = "errors taken as independent"
+    if asked.discordant is not None:
+        how = f"differing on {100 * asked.discordant:g} % of them"
+    test = f"McNemar's exact test, alpha {asked.alpha:g}"
+    return told, [
         f"Two systems with {100 * shares[0]:g} % and {100 * shares[1]:g} % errors on the same files ({how}):",
-        f"  {files:,} files, to find it {100 * power:g} % of the time (McNemar's exact test, alpha {alpha:g})",
-        *([f"  With talkers as below: {math.ceil(files * effect):,}"] if effect > 1 else []),
-        "",
+        f"  {files:,} files, to find it {100 * asked.power:g} % of the time ({test})",
+        *([f"  With talkers as below: {clustered:,}"] if effect > 1 else []),
     ]
-
-
-def _clustering(per_talker: float, correlation: float, effect: float) -> Iterator[str]:
-    yield (
-        f"Talkers: with {per_talker:g} utterances each and a correlation of {correlation:g} within a talker the design "
-        f"effect is {effect:.2f}: so many times as much is needed. More talkers help more than more of each."
-    )
 
 
 def _times(count: int, one: str, many: str = "") -> str:

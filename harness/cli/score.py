@@ -236,7 +236,7 @@ def _scored(
     form = rules.reference_format or format_of(Path(reference.name), "--reference-format")
     heard_form = rules.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
     wording = rules.wording(form)
-    scheme = speaker_scheme(rules.by)
+    speakers_of = speaker_scheme(rules.by)
     try:
         of, said = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
     except InputError as error:
@@ -246,7 +246,7 @@ def _scored(
         replace(said, file=hypothesis.name),
         wording,
         rules.name(wording),
-        speakers_of=scheme.speakers_of,
+        speakers_of=speakers_of,
         drop_missing=rules.like_sclite,
         optional_words=rules.optional_words,
         fragments=rules.fragments,

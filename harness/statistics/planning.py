@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,17 +85,23 @@ def utterances_with_power(below: float, expected: float, power: float = POWER, c
 def utterances_for_events(below: float, events: int, confidence: float = CONFIDENCE) -> int:
     """The least number of utterances of which `events` misses still show a share below `below`."""
     level = 1 - (1 - confidence) / 2
-    low, high = events, max(2 * events, 16)
-    while special.betaincinv(events + 1, high - events, level) >= below:
+    return _least(lambda of: special.betaincinv(events + 1, of - events, level) < below, events, max(2 * events, 16))
+
+
+def _least(enough: Callable[[int], bool], low: int, high: int, most: float = math.inf) -> int:
+    """The first number above `low` from which on it is enough, by halving; ValueError beyond `most`."""
+    while not enough(high):
         low, high = high, 2 * high
+        if high > most:
+            raise ValueError(f"more than {most:,} files are needed to tell these apart")
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if special.betaincinv(events + 1, middle - events, level) >= below else (low, middle)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class Discordant:
     """How often two systems on the same files differ. only_first: the first alone errs; only_second: the second."""
 
     only_first: float
@@ -105,7 +112,7 @@ class Differing:
             raise ValueError("shares of files on which two systems differ are 0 to 1, together at most 1")
 
     @classmethod
-    def of(cls, first: float, second: float, discordant: float | None = None) -> Differing:
+    def of(cls, first: float, second: float, discordant: float | None = None) -> Discordant:
         """From two error shares. discordant: of the files on which one alone errs; else errors are independent."""
         if discordant is None:
             return cls(first * (1 - second), second * (1 - first))
@@ -118,7 +125,7 @@ class Differing:
         return cls(max(0.0, (discordant + first - second) / 2), max(0.0, (discordant - first + second) / 2))
 
 
-def mcnemar_power(files: int, differing: Differing, alpha: float = ALPHA) -> float:
+def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> float:
     """How often McNemar's exact test on so many files finds the difference.
 
     Source: Duffy, Biometrics 40 (1984): the power given how many files differ, over how many may.
@@ -140,7 +147,7 @@ def mcnemar_power(files: int, differing: Differing, alpha: float = ALPHA) -> flo
     return float((likely * np.where(few >= 0, seen, 0.0)).sum())
 
 
-def files_for_difference(differing: Differing, power: float = POWER, alpha: float = ALPHA) -> int:
+def files_for_difference(differing: Discordant, power: float = POWER, alpha: float = ALPHA) -> int:
     """Files on which McNemar's exact test finds the difference with that power, give or take a few.
 
     (Power of an exact test is a saw; this is the first number from which halving finds it.) ValueError without a
@@ -148,15 +155,7 @@ def files_for_difference(differing: Differing, power: float = POWER, alpha: floa
     """
     if differing.only_first == differing.only_second:
         raise ValueError("two systems that are equally good are never told apart")
-    low, high = 1, 16
-    while mcnemar_power(high, differing, alpha) < power:
-        low, high = high, 2 * high
-        if high > MOST_FILES:
-            raise ValueError(f"more than {MOST_FILES:,} files are needed to tell these apart")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if mcnemar_power(middle, differing, alpha) >= power else (middle, high)
-    return high
+    return _least(lambda files: mcnemar_power(files, differing, alpha) >= power, 1, 16, MOST_FILES)
 
 
 def design_effect(per_talker: float, correlation: float) -> float:

@@ -60,31 +60,6 @@ def poisson_rates(first: int, first_hours: float, second: int, second_hours: flo
     return float(binomtest(first, first + second, first_hours / (first_hours + second_hours)).pvalue)
 
 
-@dataclass(frozen=True, slots=True)
-class Dispersion:
-    """index: variance over mean of counts in equal stretches, 1 for events that come by themselves; more in clusters.
-
-    p: two-sided, that such counts are Poisson's.
-    """
-
-    index: float
-    p: float
-
-
-def dispersion(counts: Sequence[int]) -> Dispersion | None:
-    """Index of dispersion of counts in stretches of equal length; None without two stretches and an event.
-
-    Where it is well above 1 the exact interval of the rate is too narrow. Source: Fisher, Statistical Methods, 16.
-    """
-    if len(counts) < 2 or not any(counts):
-        return None
-    values = np.asarray(counts, dtype=float)
-    index = float(values.var(ddof=1) / values.mean())
-    degrees = len(counts) - 1
-    below, above = float(special.chdtr(degrees, degrees * index)), float(special.chdtrc(degrees, degrees * index))
-    return Dispersion(index, min(1.0, 2 * min(below, above)))
-
-
 DRAWS = 20_000
 MOST_STEPS = 20_000_000
 """Work up to which every way of swapping is counted."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 from itertools import count as numbers
 from operator import ne
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ BY_DIAGONALS = 60_000
 def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     """The path from the first words to the last, a letter of `Edit` for each step: `CCSDI`.
 
-    InputError for texts of more words than can be aligned, see alignment_long.py.
+    InputError for texts of more words than can be aligned, see alignment_tables.py.
     """
     # A step onto equal words is never dearer than another, so a common end is correct word by word.
     pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
@@ -195,11 +194,47 @@ def _numbered(texts: Iterable[Sequence[str]]) -> CodedWords:
     return CodedWords(codes, np.cumsum(lengths) - lengths, lengths)
 
 
-Text = TypeVar("Text", str, Sequence[str])
-Counts = NDArray[np.int32]
+Column = NDArray[np.int64]
+Groups = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class WordColumns:
+    """The counts of n utterances, each of shape (n,)."""
+
+    correct: Column
+    substitutions: Column
+    deletions: Column
+    insertions: Column
+
+    @property
+    def words(self) -> Column:
+        """Words of the references."""
+        return self.correct + self.substitutions + self.deletions
+
+    @property
+    def errors(self) -> Column:
+        return self.substitutions + self.deletions + self.insertions
+
+    def of(self, rows: Groups) -> WordColumns:
+        """Those of some utterances."""
+        return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])
+
+    def totals(self) -> WordCounts:
+        """All together."""
+        return self.grouped(np.zeros(len(self.correct), np.intp), 1)[0]
+
+    def grouped(self, groups: Groups, total: int) -> list[WordCounts]:
+        """The sums of each of `total` groups; groups: the group of each utterance, from 0."""
+        of = (self.correct, self.substitutions, self.deletions, self.insertions)
+        sums = [np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in of]
+        sentences = np.bincount(groups, minlength=total).tolist()
+        wrong = np.bincount(groups[self.errors > 0], minlength=total).tolist()
+        return [WordCounts(*row) for row in zip(*sums, sentences, wrong, strict=True)]
+
 
 CHUNK = 1 << 22
-"""Letters, or words, that are coded at once: what bounds the memory beyond that of the texts."""
+"""Letters that are coded at once: what bounds the memory beyond that of the texts."""
 CELLS = 1 << 15
 """Of one diagonal, for all pairs of a group: so many stay in a processor's inner caches."""
 COMMON = 1000
@@ -211,15 +246,23 @@ PlaceOf = Callable[[int], Place]
 
 
 class Alignments:
-    """The counts of n aligned pairs as columns of shape (n,); their paths are made on demand."""
+    """Pairs of texts, one for one, whose words are parted by single spaces ("" has no words), as sclite aligns them.
 
-    def __init__(self, pairs: _Pairs[Any], place_of: PlaceOf | None = None) -> None:
-        self._pairs = pairs
+    columns: the counts of each pair, from the path that the tie rule picks, never from a distance alone; paths are
+    made on demand. ValueError when one side has more texts; InputError for a pair of more words than can be aligned,
+    see alignment_tables.py. place_of: where that pair is from.
+    """
+
+    def __init__(self, references: Sequence[str], hypotheses: Sequence[str], place_of: PlaceOf | None = None) -> None:
+        if len(references) != len(hypotheses):
+            raise ValueError(f"{len(references)} references for {len(hypotheses)} hypotheses")
+        self._references, self._hypotheses = references, hypotheses
         self._long: dict[int, str] = {}
-        words, substitutions, deletions, insertions = np.zeros((4, len(pairs.references)), np.int32)
-        like, unlike = pairs.parted()
-        words[like] = pairs.reading.count([pairs.references[index] for index in like.tolist()])
-        for indices, coded in pairs.coded(unlike):
+        words, substitutions, deletions, insertions = np.zeros((4, len(references)), np.int64)
+        differs = np.fromiter(map(ne, references, hypotheses), np.bool_, len(references))
+        like = np.flatnonzero(~differs)
+        words[like] = count_words([references[index] for index in like.tolist()])
+        for indices, coded in self._coded(np.flatnonzero(differs)):
             words[indices] = coded.reference_lengths + coded.cut
             gaps = coded.reference_lengths + coded.hypothesis_lengths
             wrong = np.zeros_like(gaps)
@@ -230,38 +273,27 @@ class Alignments:
                 try:
                     path = path_of(of, said)
                 except InputError as error:
-                    raise InputError(
-                        error.what, place=place_of(row) if place_of else None, remedy=error.remedy
-                    ) from error
+                    place = place_of(row) if place_of else None
+                    raise InputError(error.what, place=place, remedy=error.remedy) from error
                 wrong[member], gaps[member] = path.count("S"), path.count("D") + path.count("I")
                 self._long[row] = path + "C" * int(coded.cut[member])
             # Deletions less insertions are what the reference is longer by.
             longer = coded.reference_lengths - coded.hypothesis_lengths
             substitutions[indices], deletions[indices] = wrong, (gaps + longer) // 2
             insertions[indices] = (gaps - longer) // 2
-        self.substitutions: Counts = substitutions
-        self.deletions: Counts = deletions
-        self.insertions: Counts = insertions
-        self.correct: Counts = words - substitutions - deletions
+        self.columns = WordColumns(words - substitutions - deletions, substitutions, deletions, insertions)
 
-    def __len__(self) -> int:
-        return len(self.correct)
-
-    def path(self, index: int) -> str:
-        """The path of one pair, a letter of `Edit` for each step; index counts from 0."""
-        return self._long.get(index) or align(*self._pairs.words(index))
-
-    def paths(self, indices: Sequence[int] | Places | None = None) -> list[str]:
-        """The paths of many pairs, all when `indices` is None; far quicker than one by one."""
-        wanted = np.arange(len(self)) if indices is None else np.asarray(indices, np.int64)
-        found = ["C" * correct for correct in self.correct[wanted].tolist()]
-        wrong = (self.substitutions + self.deletions + self.insertions)[wanted]
+    def paths(self, rows: Sequence[int] | Places) -> list[str]:
+        """The paths of some pairs, a letter of `Edit` for each step; far quicker than one by one."""
+        wanted = np.asarray(rows, np.int64)
+        found = ["C" * correct for correct in self.columns.correct[wanted].tolist()]
+        wrong = self.columns.errors[wanted]
         if self._long:
             for place, row in enumerate(wanted.tolist()):
                 if row in self._long:
                     found[place], wrong[place] = self._long[row], 0
         unlike = np.flatnonzero(wrong)
-        for places, coded in self._pairs.coded(wanted[unlike]):
+        for places, coded in self._coded(wanted[unlike]):
             ends = coded.cut.tolist()
             at = unlike[: len(places)].tolist()
             unlike = unlike[len(places) :]
@@ -273,85 +305,22 @@ class Alignments:
                     found[at[member]] = path + "C" * ends[member]
         return found
 
-    def totals(self) -> WordCounts:
-        """All pairs together, each a sentence."""
-        wrong = (self.substitutions > 0) | (self.deletions > 0) | (self.insertions > 0)
-        return WordCounts(
-            correct=int(self.correct.sum()),
-            substitutions=int(self.substitutions.sum()),
-            deletions=int(self.deletions.sum()),
-            insertions=int(self.insertions.sum()),
-            sentences=len(self),
-            sentences_with_error=int(wrong.sum()),
-        )
-
-
-def align_many(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> Alignments:
-    """Aligns pairs of words, one for one; errors as in `align_texts`."""
-    return Alignments(_Pairs(references, hypotheses, _Reading(code_words, _sizes, _itself)))
-
-
-def align_texts(references: Sequence[str], hypotheses: Sequence[str], place_of: PlaceOf | None = None) -> Alignments:
-    """Aligns pairs of texts whose words are parted by single spaces ("" has no words); the fastest way in.
-
-    ValueError when one column is longer; InputError for a pair of more words than can be aligned, see
-    alignment_long.py. place_of: where that pair is from.
-    """
-    return Alignments(_Pairs(references, hypotheses, _Reading(code_texts, count_words, _split)), place_of)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading(Generic[Text]):
-    """How the words of texts are had: as integers, counted, and as they are."""
-
-    code: Callable[[Sequence[Text]], CodedWords]
-    count: Callable[[Sequence[Text]], Places]
-    split: Callable[[Text], Sequence[str]]
-
-
-def _split(text: str) -> list[str]:
-    return text.split(" ") if text else []
-
-
-def _itself(words: Sequence[str]) -> Sequence[str]:
-    return words
-
-
-def _sizes(texts: Sequence[Sequence[str]]) -> Places:
-    return np.fromiter(map(len, texts), np.int64, len(texts))
-
-
-@dataclass(frozen=True, slots=True)
-class _Pairs(Generic[Text]):
-    references: Sequence[Text]
-    hypotheses: Sequence[Text]
-    reading: _Reading[Text]
-
-    def __post_init__(self) -> None:
-        if len(self.references) != len(self.hypotheses):
-            raise ValueError(f"{len(self.references)} references for {len(self.hypotheses)} hypotheses")
-
-    def words(self, index: int) -> tuple[Sequence[str], Sequence[str]]:
-        return self.reading.split(self.references[index]), self.reading.split(self.hypotheses[index])
-
-    def parted(self) -> tuple[Places, Places]:
-        """Where the texts are equal as they stand, and where they are not."""
-        unlike = np.fromiter(map(ne, self.references, self.hypotheses), np.bool_, len(self.references))
-        return np.flatnonzero(~unlike), np.flatnonzero(unlike)
-
-    def coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
+    def _coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
         """The pairs of `indices` in their order, as many at a time as fit in a chunk, and at least one."""
         listed = indices.tolist()
-        references: list[Text] = [self.references[index] for index in listed]
-        hypotheses: list[Text] = [self.hypotheses[index] for index in listed]
+        references = [self._references[index] for index in listed]
+        hypotheses = [self._hypotheses[index] for index in listed]
         ends = np.cumsum(_sizes(references) + _sizes(hypotheses))
         begin = 0
         while begin < len(listed):
             before = int(ends[begin - 1]) if begin else 0
             end = max(begin + 1, int(np.searchsorted(ends, before + CHUNK, "right")))
-            coded = self.reading.code(references[begin:end] + hypotheses[begin:end])
-            yield indices[begin:end], _CodedPairs.of(coded)
+            yield indices[begin:end], _CodedPairs.of(code_texts(references[begin:end] + hypotheses[begin:end]))
             begin = end
+
+
+def _sizes(texts: Sequence[str]) -> Places:
+    return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
 def _common_end(of: Codes, said: Codes) -> int:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.model.errors import Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
-from harness.transcripts.alignment import Alignments, align_texts, count, side_by_side
+from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side
 from harness.transcripts.networks import TextNetworks, aligned_networks
 from harness.transcripts.words import Wording, sounded
 
@@ -60,45 +59,6 @@ def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | 
         tuple(speakers[row] for row in rows),
         transcripts.encoding,
     )
-
-
-Column = NDArray[np.int64]
-Groups = NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True)
-class WordColumns:
-    """The counts of n utterances, each of shape (n,)."""
-
-    correct: Column
-    substitutions: Column
-    deletions: Column
-    insertions: Column
-
-    @property
-    def words(self) -> Column:
-        """Words of the references."""
-        return self.correct + self.substitutions + self.deletions
-
-    @property
-    def errors(self) -> Column:
-        return self.substitutions + self.deletions + self.insertions
-
-    def of(self, rows: Groups) -> WordColumns:
-        """Those of some utterances."""
-        return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])
-
-    def totals(self) -> WordCounts:
-        """All together."""
-        return self.grouped(np.zeros(len(self.correct), np.intp), 1)[0]
-
-    def grouped(self, groups: Groups, total: int) -> list[WordCounts]:
-        """The sums of each of `total` groups; groups: the group of each utterance, from 0."""
-        of = (self.correct, self.substitutions, self.deletions, self.insertions)
-        sums = [np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in of]
-        sentences = np.bincount(groups, minlength=total).tolist()
-        wrong = np.bincount(groups[self.errors > 0], minlength=total).tolist()
-        return [WordCounts(*row) for row in zip(*sums, sentences, wrong, strict=True)]
 
 
 Counted = tuple[tuple[str, int], ...]
@@ -146,7 +106,6 @@ def _ordered(counted: Counter[str]) -> Counted:
 Normalise = Callable[[str], tuple[str, ...]]
 AT_ONCE = 4096
 """Paths that are made together: enough to be quick, few enough to be small."""
-EDITS = (Edit.CORRECT, Edit.SUBSTITUTION, Edit.DELETION, Edit.INSERTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +244,7 @@ def score(
         networks = {}
     if networks:
         compared = _without(compared[0], networks), _without(compared[1], networks)
-    alignments = align_texts(*compared, place_of=lambda row: Place(of.file, of.lines[row]))
+    alignments = Alignments(*compared, place_of=lambda row: Place(of.file, of.lines[row]))
     columns = _columns(alignments, networks)
     if speakers_of is None:
         speakers_of = partial(_each, speaker_of or _nobody)
@@ -324,12 +283,15 @@ def _without(texts: Sequence[str], networks: TextNetworks) -> Sequence[str]:
 
 
 def _columns(alignments: Alignments, networks: TextNetworks) -> WordColumns:
-    of = (alignments.correct, alignments.substitutions, alignments.deletions, alignments.insertions)
-    columns = tuple(column.astype(np.int64) for column in of)
+    """The counts of all pairs; `alignments` knows nothing of those that networks align."""
+    columns = alignments.columns
     for index, words in networks.items():
-        for edit, column in zip(EDITS, columns, strict=True):
-            column[index] = sum(word.edit is edit for word in words)
-    return WordColumns(*columns)
+        edits = [word.edit for word in words]
+        columns.correct[index] = edits.count(Edit.CORRECT)
+        columns.substitutions[index] = edits.count(Edit.SUBSTITUTION)
+        columns.deletions[index] = edits.count(Edit.DELETION)
+        columns.insertions[index] = edits.count(Edit.INSERTION)
+    return columns
 
 
 def _speakers(references: Transcripts, speakers_of: Callable[[Sequence[str]], Sequence[str]]) -> Sequence[str]:

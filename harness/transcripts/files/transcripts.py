@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -170,27 +170,29 @@ def _wrong_with(line: str, opened: str, rest: str) -> str:
 _LONGEST_S = 0.5  # a regular expression that takes longer over one id never ends
 
 
-@dataclass(frozen=True, slots=True)
-class SpeakerScheme:
-    """A way to take the speaker from an utterance id. name: as it was asked for."""
+SpeakersOf = Callable[[Sequence[str]], list[str]]
 
-    name: str
-    _take: Callable[[str], str]
 
-    def speaker_of(self, id_: str) -> str:
-        """The speaker, or "" where the scheme finds none in the id.
+def speaker_scheme(written: str) -> SpeakersOf:
+    """What takes the speakers from utterance ids, one for one: a scheme of that name, or a regular expression `/(…)_/`.
 
-        In lower case but for a regular expression's, since ids that differ in case only are one. InputError when a
-        regular expression does not come to an end.
-        """
-        return self._take(id_)
+    spu_id, swb and rm: what stands before the first hyphen, or, without one, before the first underscore. wsj: the
+    first three characters. sp: every utterance is its own speaker. none: there are no speakers. A regular expression
+    is searched in the id, and its first group is the speaker. Speakers are in lower case but for those of a regular
+    expression, since ids that differ in case only are one, and "" where the scheme finds none. InputError for any other
+    text, and where a regular expression does not come to an end on an id.
+    """
+    if len(written) > 2 and written.startswith("/") and written.endswith("/"):
+        take = _by_expression(written)
+        return lambda ids: list(map(take, ids))
+    if written not in _SCHEMES:
+        # Here, since it takes longer to import than most files take to score, as does `regex` below.
+        from harness.base.findings import nearest
 
-    def speakers_of(self, ids: Sequence[str]) -> list[str]:
-        """The speakers of many ids, one for one: quicker than one by one."""
-        if self._take is _before_mark and not any("-" in id_ for id_ in ids):
-            known = _Lowered()
-            return [known[before] if mark else "" for before, mark, _ in (id_.partition("_") for id_ in ids)]
-        return list(map(self._take, ids))
+        remedy = nearest(written, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
+        raise InputError(f"no scheme of speakers is called {written!r}", remedy=remedy)
+    take = _SCHEMES[written]
+    return _before_marks if take is _before_mark else lambda ids: list(map(take, ids))
 
 
 class _Lowered(dict[str, str]):
@@ -201,22 +203,11 @@ class _Lowered(dict[str, str]):
         return lowered
 
 
-def speaker_scheme(written: str) -> SpeakerScheme:
-    """The scheme of that name, or of a regular expression `/(…)_/`; InputError for any other text.
-
-    spu_id, swb and rm: what stands before the first hyphen, or, without one, before the first underscore. wsj: the
-    first three characters. sp: every utterance is its own speaker. none: there are no speakers. A regular expression
-    is searched in the id, and its first group is the speaker.
-    """
-    if len(written) > 2 and written.startswith("/") and written.endswith("/"):
-        return SpeakerScheme(written, _by_expression(written))
-    if written not in _SCHEMES:
-        # Here, since it takes longer to import than most files take to score, as does `regex` below.
-        from harness.base.findings import nearest
-
-        remedy = nearest(written, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
-        raise InputError(f"no scheme of speakers is called {written!r}", remedy=remedy)
-    return SpeakerScheme(written, _SCHEMES[written])
+def _before_marks(ids: Sequence[str]) -> list[str]:
+    if any("-" in id_ for id_ in ids):
+        return list(map(_before_mark, ids))
+    known = _Lowered()
+    return [known[before] if mark else "" for before, mark, _ in (id_.partition("_") for id_ in ids)]
 
 
 def _before_mark(id_: str) -> str:

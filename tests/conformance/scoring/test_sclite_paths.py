@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.transcripts.alignment import align, align_many, align_texts
+from harness.transcripts.alignment import Alignments, align
 from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
 
@@ -54,15 +54,11 @@ def test_one_by_one(aligned: tuple[list[str], ...]) -> None:
 
 def test_as_texts(aligned: tuple[list[str], ...]) -> None:
     references, hypotheses, paths = aligned
-    ours = align_texts(references, hypotheses)
-    assert ours.paths() == paths
-    for column, letter in zip((ours.correct, ours.substitutions, ours.deletions, ours.insertions), "CSDI", strict=True):
+    ours = Alignments(references, hypotheses)
+    assert ours.paths(range(len(paths))) == paths
+    of = ours.columns
+    for column, letter in zip((of.correct, of.substitutions, of.deletions, of.insertions), "CSDI", strict=True):
         assert column.tolist() == [path.count(letter) for path in paths]
-
-
-def test_as_words(aligned: tuple[list[str], ...]) -> None:
-    references, hypotheses, paths = aligned
-    assert align_many([of.split() for of in references], [said.split() for said in hypotheses]).paths() == paths
 
 
 def test_words_of_letters_beyond_ascii_are_bytes_to_sclite(tmp_path: Path) -> None:
@@ -71,7 +67,7 @@ def test_words_of_letters_beyond_ascii_are_bytes_to_sclite(tmp_path: Path) -> No
     references = [" ".join(source.choices(words, k=source.randint(0, 9))) for _ in range(2000)]
     hypotheses = [" ".join(source.choices(words, k=source.randint(0, 9))) for _ in range(2000)]
     found = sclite.align(tmp_path, references, hypotheses)
-    assert align_texts(references, hypotheses).paths() == [one.path for one in found]
+    assert Alignments(references, hypotheses).paths(range(2000)) == [one.path for one in found]
 
 
 def test_an_utterance_without_words_counts_on_either_side(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from harness.statistics.significance import Discordance, dispersion, mcnemar, poisson_rates
+from harness.statistics.significance import Discordance, mcnemar, poisson_rates
 
 
 def test_mcnemar_is_the_binomial_of_those_that_differ() -> None:
@@ -36,16 +36,3 @@ def test_equal_rates_are_told_apart_no_more_often_than_they_may() -> None:
     pairs = random.poisson((5.0, 20.0), (1000, 2))
     found = [poisson_rates(int(a), 10.0, int(b), 40.0) for a, b in pairs]
     assert sum(p is not None and p < 0.05 for p in found) <= 50
-
-
-def test_clusters_show_in_the_index_of_dispersion() -> None:
-    random = np.random.default_rng(2)
-    alone = dispersion([int(one) for one in random.poisson(2.0, 200)])
-    assert alone is not None
-    assert alone.p > 0.01
-    clustered = dispersion([0] * 90 + [20] * 10)
-    assert clustered is not None
-    assert clustered.index > 10
-    assert clustered.p < 1e-6
-    assert dispersion([3]) is None
-    assert dispersion([0, 0, 0]) is None

@@ -6,7 +6,7 @@ from scipy.stats import binom, binomtest, poisson
 
 from harness.statistics.intervals import clopper_pearson
 from harness.statistics.planning import (
-    Differing,
+    Discordant,
     design_effect,
     files_for_difference,
     hours_with_power,
@@ -42,25 +42,25 @@ def test_utterances_with_power_keep_it() -> None:
 
 
 def test_mcnemar_power_is_what_is_simulated() -> None:
-    differing = Differing(0.08, 0.03)
+    differing = Discordant(0.08, 0.03)
     random = np.random.default_rng(1)
     drawn = random.multinomial(200, [0.08, 0.03, 0.89], 1500)
     significant = [a + b > 0 and binomtest(int(a), int(a + b)).pvalue <= 0.05 for a, b, _ in drawn[:, :3]]
     assert mcnemar_power(200, differing) == pytest.approx(np.mean(significant), abs=0.04)
     assert mcnemar_power(4, differing) == 0  # too few to ever be significant
-    assert mcnemar_power(100, Differing(0, 0)) == 0
+    assert mcnemar_power(100, Discordant(0, 0)) == 0
 
 
 def test_files_for_difference_have_the_power() -> None:
-    differing = Differing.of(0.05, 0.03)
+    differing = Discordant.of(0.05, 0.03)
     files = files_for_difference(differing)
     assert mcnemar_power(files, differing) >= 0.8 > mcnemar_power(files - 40, differing)
-    alike = files_for_difference(Differing.of(0.05, 0.03, 0.02))
+    alike = files_for_difference(Discordant.of(0.05, 0.03, 0.02))
     assert alike < files / 2  # systems that err on the same files are told apart by fewer
     with pytest.raises(ValueError, match="never"):
-        files_for_difference(Differing(0.1, 0.1))
+        files_for_difference(Discordant(0.1, 0.1))
     with pytest.raises(ValueError, match="can differ"):
-        Differing.of(0.05, 0.03, 0.01)
+        Discordant.of(0.05, 0.03, 0.01)
 
 
 def test_what_cannot_be_shown_is_refused() -> None:
