@@ -40,11 +40,11 @@ from harness.model.scenario import Evidence, Recognised, RepromptRule
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.session.engine.assemble import renderer
 from harness.session.log.clips import ClipShelf
 from harness.session.log.database import open_for_writing
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.level import amplify
+from harness.sound.stimuli.renderer import renderer
 
 STARTED_WALL_S = 1_700_000_000.0
 RATE_HZ = 16000

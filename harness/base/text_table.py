@@ -11,6 +11,8 @@ from harness.base.cells import padded, shown, width_of
 GAP = "  "
 LEAST_LABEL = 8
 WIDEST_LABEL = 60
+_NUMBER = re.compile(r"([-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*(\D*)")
+_DIGITS = re.compile(r"(\d{1,15})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +90,21 @@ def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
         line += f" {part}" if begun else part
         begun = True
     yield line
+
+
+def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]:
+    """`first`, then numbers by size where they are of one unit, then by letters and the numbers among them; "" last."""
+    head = [label for label in first if label in labels]
+    rest = [label for label in labels if label and label not in first]
+    numbers = {label: found for label in rest if (found := _NUMBER.fullmatch(label))}
+    if len({found[2] for found in numbers.values()}) > 1:
+        numbers.clear()
+    by_size = sorted(numbers, key=lambda label: (float(numbers[label][1].replace("−", "-")), label))
+    by_letters = sorted((label for label in rest if label not in numbers), key=_by_letters)
+    return [*head, *by_size, *by_letters, *([""] if "" in labels else [])]
+
+
+def _by_letters(label: str) -> tuple[list[tuple[int, str]], str]:
+    # What is between numbers, and numbers, in turn.
+    pieces = enumerate(_DIGITS.split(label.casefold()))
+    return [(int(piece), "") if at % 2 else (0, piece) for at, piece in pieces], label

@@ -22,9 +22,9 @@ from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
 from harness.offline.figures.session_comparison import HeardOffline
 from harness.offline.one_file import spots_heard
-from harness.session.engine.assemble import renderer
 from harness.session.log.clips import read_clip
 from harness.session.log.reader import LogReader
+from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 

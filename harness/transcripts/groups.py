@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.text_table import sorted_labels
 from harness.model.errors import InputError
 from harness.model.transcript import Grouping, Groupings, WordCounts
 from harness.statistics.intervals import Interval
@@ -139,8 +139,6 @@ QUERY = "query"
 """The column that says what was asked, as the lists of exported sessions call it."""
 MOST_LABELS = 1000
 """A column of more is no condition but a note on single utterances, as a file name is."""
-_NUMBER = re.compile(r"([-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*(\D*)")
-_DIGITS = re.compile(r"(\d{1,15})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,21 +338,3 @@ def _parting(grouping: Grouping, rows: Rows) -> Parting:
     for at, label in enumerate(labels):
         place[names[label]] = at
     return Parting(grouping.name, tuple(labels), place[codes])
-
-
-def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]:
-    """`first`, then numbers by size where they are of one unit, then by letters and the numbers among them; "" last."""
-    head = [label for label in first if label in labels]
-    rest = [label for label in labels if label and label not in first]
-    numbers = {label: found for label in rest if (found := _NUMBER.fullmatch(label))}
-    if len({found[2] for found in numbers.values()}) > 1:
-        numbers.clear()
-    by_size = sorted(numbers, key=lambda label: (float(numbers[label][1].replace("−", "-")), label))
-    by_letters = sorted((label for label in rest if label not in numbers), key=_by_letters)
-    return [*head, *by_size, *by_letters, *([""] if "" in labels else [])]
-
-
-def _by_letters(label: str) -> tuple[list[tuple[int, str]], str]:
-    # What is between numbers, and numbers, in turn.
-    pieces = enumerate(_DIGITS.split(label.casefold()))
-    return [(int(piece), "") if at % 2 else (0, piece) for at, piece in pieces], label

@@ -18,10 +18,10 @@ from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Messag
 from harness.model.observation import LinkBack, LinkLost, Observation, StimulusStarted, Wake
 from harness.model.record import AttemptFinished, AttemptStarted, Entry, Observed, Record, SessionStarted, TrialFinished
 from harness.model.trial import Outcome
-from harness.session.engine.assemble import renderer
 from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, find
 from harness.session.log.reader import LogReader, check
+from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress
 from tests.conformance.boards import built

@@ -11,10 +11,10 @@ import pytest
 from harness.model.observation import DeviceState, Status, StimulusStarted, Wake
 from harness.model.record import AttemptFinished, AttemptStarted, Entry, Observed, SessionStarted, TrialFinished
 from harness.model.trial import Outcome, Trial
-from harness.session.engine.assemble import renderer
 from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
 from harness.session.log.reader import check
+from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures
 from tests.conformance.boards import built, posix_board
 from tests.conformance.engine_runs import Runs, rows, runs, wait_for

@@ -20,7 +20,7 @@ from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted,
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role
 from harness.model.trial import Listening, Outcome, Trial
-from harness.session.engine.assemble import renderer
+from harness.sound.stimuli.renderer import renderer
 from tests.conformance.boards import built
 
 RATE_HZ = 16_000

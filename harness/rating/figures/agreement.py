@@ -21,9 +21,18 @@ from harness.model.judgment import (
     SubFlag,
     in_force,
 )
-from harness.rating.figures.consensus import Consensus, consensus, majority, without_each
 from harness.rating.figures.judged import JudgedResponse, RatedSession
-from harness.statistics.agreement import MISSING, Agreement, PairAgreement, agreement, pairs
+from harness.statistics.agreement import (
+    MISSING,
+    Agreement,
+    Consensus,
+    PairAgreement,
+    agreement,
+    consensus,
+    majority,
+    pairs,
+    without_each,
+)
 from harness.statistics.intervals import Share
 
 WHOLE_SHARE = 0.95

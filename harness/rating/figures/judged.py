@@ -15,11 +15,10 @@ from harness.model.errors import InputError
 from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.consensus import consensus
 from harness.session.figures.trials import FirstResponse, SessionTrials, TrialProgress, label_of
 from harness.session.log.judgment_log import rating_rows
 from harness.session.log.reader import LogReader
-from harness.statistics.agreement import MISSING
+from harness.statistics.agreement import MISSING, consensus
 
 
 @dataclass(frozen=True, slots=True)

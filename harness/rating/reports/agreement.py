@@ -10,9 +10,8 @@ from harness.base.cells import counted, shown
 from harness.base.text_table import Column, text_table
 from harness.model.judgment import Category
 from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures
-from harness.rating.figures.consensus import SURE_ENOUGH
 from harness.rating.guide import LABELS
-from harness.statistics.agreement import Figure, confusions
+from harness.statistics.agreement import SURE_ENOUGH, Figure, confusions
 from harness.statistics.intervals import Share
 from harness.statistics.text import NOTHING, percent, percent_interval, share
 

@@ -17,18 +17,19 @@ from harness.model.judgment import Category
 from harness.rating.figures.categories import (
     PARTINGS,
     By,
+    CategoryComparison,
     CategoryFigures,
     CountedShare,
     CrossedFigures,
     Figure,
     RepromptFigures,
+    compare_categories,
     crossed,
     figures_of,
     grouped,
     label_by,
     reprompts_of,
 )
-from harness.rating.figures.category_comparison import CategoryComparison, compare_categories
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import LABELS
 from harness.statistics.significance import Swapping

@@ -11,15 +11,16 @@ from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import (
     By,
+    CategoryComparison,
     CategoryFigures,
     CountedShare,
     CrossedFigures,
+    DifferingQuery,
     Figure,
     Method,
     RepromptFigures,
     Waits,
 )
-from harness.rating.figures.category_comparison import CategoryComparison, DifferingQuery
 from harness.rating.figures.judged import Basis, Fate, RatedTrial
 from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, Group, label_in_words, name_of

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.clocks import HostClock, ScaledClock
-from harness.base.places import cache_folder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver
 from harness.devices.declared import IsPrompted, simulated
@@ -16,7 +15,6 @@ from harness.model.errors import InputError
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
 from harness.session.engine.resolved import equipment_of
-from harness.sound.stimuli.renderer import Renderer
 
 SOUND_PATHS = {"system": "this host's sound devices", "virtual_lab": "PulseAudio in the virtual lab"}
 
@@ -109,11 +107,6 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
         kind = load(Group.DRIVERS, equipment.driver, place=equipment.place)
         drivers[equipment.id] = kind(equipment.id, equipment.options, surroundings)
     return drivers
-
-
-def renderer() -> Renderer:
-    """What makes the sound of stimuli, with the cache that preparing a run and running it share."""
-    return Renderer(cache_folder() / "stimuli")
 
 
 def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStimulus], None] | None:

@@ -43,7 +43,7 @@ from harness.model.record import (
 )
 from harness.model.stimulus import Waveform
 from harness.session.conductor import Conductor
-from harness.session.engine.assemble import assemble, clock_of, renderer, script_words
+from harness.session.engine.assemble import assemble, clock_of, script_words
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.launch import publish, this_process, withdraw
 from harness.session.engine.resolved import Resolved, equipment_of, read_resolved
@@ -53,6 +53,7 @@ from harness.session.log.judgment_log import later_rows
 from harness.session.log.writer import SqliteLog
 from harness.session.resumption import Resumption
 from harness.session.stage import Nudge, Stage
+from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures, due_decisions, needless
 from harness.wake.wake_progress import WakeProgress
 

@@ -25,10 +25,11 @@ from harness.model.trial import Trial
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
-from harness.session.engine.assemble import clock_of, renderer, sound_path
+from harness.session.engine.assemble import clock_of, sound_path
 from harness.session.engine.resolved import Resolved, write_resolved
 from harness.session.log.writer import SqliteLog
 from harness.session.plan import plan
+from harness.sound.stimuli.renderer import renderer
 
 _ANY_TEXT = "hello"
 """What a voice says where it is not known what a device wakes to."""

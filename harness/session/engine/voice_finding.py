@@ -24,10 +24,10 @@ from harness.model.feed import Goodbye, Hello, Logged, Message
 from harness.model.record import SessionStarted, TrialFinished
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.scenario.bench import load_bench
-from harness.session.engine.assemble import renderer
 from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, start_engine
 from harness.session.engine.prepare import prepare
+from harness.sound.stimuli.renderer import renderer
 from harness.sound.stimuli.voices.program import same_language
 from harness.wake.wake import WakeFigures
 

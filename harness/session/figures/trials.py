@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.model.bench import ObservationKind
 from harness.model.choices import Grouping
@@ -30,8 +30,10 @@ from harness.model.time import Measured
 from harness.model.transcript import WordCounts
 from harness.model.trial import LIFE_CHECK, EvidenceSource, Outcome, Recognition, Trial
 from harness.statistics.intervals import Share
-from harness.transcripts.recognition import WordsHeard
-from harness.wake.wake import WakeFigures
+
+if TYPE_CHECKING:  # they are long to load, and whoever reads what was rated counts no words
+    from harness.transcripts.recognition import WordsHeard
+    from harness.wake.wake import WakeFigures
 
 DECIDED = frozenset(
     {
@@ -397,6 +399,8 @@ def words_of(trials: Iterable[HeardTrial]) -> Heard:
 
 
 def _words(attempts: Iterable[tuple[str, Said]]) -> WordsHeard:
+    from harness.transcripts.recognition import WordsHeard
+
     found = list(attempts)
     return WordsHeard.of(((query, said.counts) for query, said in found), sum(said.typed for _, said in found))
 

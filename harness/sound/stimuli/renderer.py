@@ -15,6 +15,7 @@ import numpy as np
 import soundfile
 import soxr
 
+from harness.base.places import cache_folder
 from harness.base.plugins import Group, load
 from harness.base.ports import Voice
 from harness.base.whole_file import whole_stream
@@ -363,3 +364,8 @@ def _label(recipe: StimulusRecipe) -> str:
             return f"the stimulus {path}"
         case Ambience():
             return "the ambient sound"
+
+
+def renderer() -> Renderer:
+    """What makes the sound of stimuli, with the cache that preparing a run and running it share."""
+    return Renderer(cache_folder() / "stimuli")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
+from harness.base.text_table import sorted_labels
 from harness.base.whole_file import write_whole
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.intervals import Interval
@@ -26,7 +27,6 @@ from harness.transcripts.groups import (
     SystemComparison,
     compare,
     compared_by_groups,
-    sorted_labels,
     unit_of,
 )
 from harness.transcripts.reports.scoring_json import Scored

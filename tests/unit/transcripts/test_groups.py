@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from harness.base.text_table import sorted_labels
 from harness.model.transcript import Transcripts, WordCounts
 from harness.transcripts.groups import (
     MOST_LABELS,
@@ -18,7 +19,6 @@ from harness.transcripts.groups import (
     compared_by_group,
     group_figures,
     interval_of,
-    sorted_labels,
     words_on,
 )
 from harness.transcripts.scoring import Scoring, score

@@ -8,7 +8,7 @@ import pytest
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category
 from harness.model.trial import Outcome, Recognition
-from harness.rating.figures.category_comparison import compare_categories
+from harness.rating.figures.categories import compare_categories
 from harness.rating.figures.judged import RatedTrial
 from harness.statistics.significance import Discordance, mcnemar
 from tests.unit.rating.figures.category_simulations import Fleet, simulated

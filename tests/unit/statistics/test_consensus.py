@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.rating.figures.consensus import MOST_ROUNDS, consensus, majority, without_each
-from harness.statistics.agreement import MISSING
+from harness.statistics.agreement import MISSING, MOST_ROUNDS, consensus, majority, without_each
 from tests.unit.statistics.raters import CATEGORIES, confusion_matrix, prevalences, said, truths
 
 
