@@ -19,7 +19,7 @@ from pathlib import Path
 from harness.model.understanding import Utterance
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.grammar_file import load_grammars
-from harness.understanding.models.grammar import generate
+from harness.understanding.grammar import generate
 from harness.understanding.models.tritraining import MakeClassifier, TriRule, classifier_maker, tri_train
 from harness.understanding.models.votes import given_by, sets_of
 

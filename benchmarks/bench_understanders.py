@@ -15,10 +15,10 @@ from pathlib import Path
 
 from harness.model.understanding import Chunking, Corpus, Utterance
 from harness.statistics.intervals import wilson
-from harness.understanding.comparison import Figure
+from harness.understanding.comparison import Metric
 from harness.understanding.counts import chunks
 from harness.understanding.files.grammar_file import load_grammars
-from harness.understanding.models.grammar import generate
+from harness.understanding.grammar import generate
 from harness.understanding.models.training import BenchRow, Contender, bench
 
 GRAMMARS = Path(__file__).parent.parent / "scenarios" / "understanding"
@@ -49,10 +49,10 @@ def main(train: int, epochs: int) -> None:
 
 def show(row: BenchRow, of_crf: BenchRow, lookup: float) -> None:
     found = {figure: (value or 0, interval or (0, 0)) for figure, value, interval in row.figures}
-    sfa, (low, high) = found[Figure.SFA]
+    sfa, (low, high) = found[Metric.SFA]
     cpu, least = row.train_cpu_s or 0, of_crf.train_cpu_s or 1
     print(f"{row.name:14s}{100 * sfa:8.1f}{100 * low:7.1f}–{100 * high:.1f}{sfa / max(lookup, 1e-9):10.1f}"
-          f"{100 * found[Figure.EMR][0]:8.1f}{100 * found[Figure.SLOT_F1][0]:9.1f}"
+          f"{100 * found[Metric.EMR][0]:8.1f}{100 * found[Metric.SLOT_F1][0]:9.1f}"
           f"{cpu:9.1f}{cpu / least:8.1f}{row.predict_cpu_s or 0:13.2f}", flush=True)  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import Rule
 from harness.understanding.figures import figures
 from harness.understanding.reports.score_text import Reported
-from harness.understanding.scoring import Scoring, counted, score
+from harness.understanding.scoring import FrameScoring, counted, score
 
 ROUNDS = 3
 Result = TypeVar("Result")
@@ -53,7 +53,7 @@ def main(utterances: int) -> None:
     print(f"{'seconds for all 95 % intervals':34s}{min(spans):12.2f}")
 
 
-def scored(gold: Corpus, predicted: Corpus) -> tuple[Scoring, tuple[float, ...]]:
+def scored(gold: Corpus, predicted: Corpus) -> tuple[FrameScoring, tuple[float, ...]]:
     scoring = score(gold, predicted, Rule())
     found = figures(scoring.totals, labels=INTENTS)
     intents_ = found.intents
@@ -62,7 +62,7 @@ def scored(gold: Corpus, predicted: Corpus) -> tuple[Scoring, tuple[float, ...]]
     )
 
 
-def rows(scoring: Scoring) -> object:
+def rows(scoring: FrameScoring) -> object:
     """All figures with their intervals, as the report has them."""
     return Reported(counted([scoring]), labels=tuple(INTENTS)).rows
 

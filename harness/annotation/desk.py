@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness.annotation.ledger import Choice
-from harness.annotation.queue import Group, by_batch, pace_s
+from harness.annotation.queue import ProposalGroup, by_batch, pace_s
 from harness.annotation.view import AnnotationInput, AnnotationPhase, AnnotationView, GroupView, LabellingItem, PageLine
 from harness.annotation.worklist import HandDraft, Keep, PageDraft, Worklist
 from harness.base.presence import Presence
@@ -29,7 +29,7 @@ from harness.model.row_ids import RowIds
 from harness.model.understanding import Utterance, joined
 
 
-def group_view(page: PageDraft, groups: Sequence[Group]) -> GroupView:
+def group_view(page: PageDraft, groups: Sequence[ProposalGroup]) -> GroupView:
     """The group of a page; its number is 0 when nothing is left of it, as after an undo that others overtook."""
     for number, group in enumerate(groups, 1):
         if group.intents == page.intents:

@@ -63,7 +63,7 @@ class Batched:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LabelStanding:
     """Where an utterance stands. intents: the final labels; those of whoever has chosen when WAITING; else None."""
 
     state: State
@@ -202,19 +202,19 @@ class Ledger:
             for row in self.acts_on(utterance)
         )
 
-    def standing(self, utterance: str, wanted: int) -> Standing:
+    def standing(self, utterance: str, wanted: int) -> LabelStanding:
         """Where it stands. wanted: how many annotators are to label it."""
         settled = self.adjudication(utterance)
         if settled is not None:
-            return Standing(State.ADJUDICATED, settled.intents)
+            return LabelStanding(State.ADJUDICATED, settled.intents)
         chosen = [row.intents for row in self.choices(utterance).values()]
         if not chosen:
-            return Standing(self._unchosen(utterance))
+            return LabelStanding(self._unchosen(utterance))
         if len(set(chosen)) > 1:
-            return Standing(State.DISPUTED)
+            return LabelStanding(State.DISPUTED)
         if len(chosen) < wanted:
-            return Standing(State.WAITING, chosen[0])
-        return Standing(State.AGREED if len(chosen) > 1 else State.SINGLE, chosen[0])
+            return LabelStanding(State.WAITING, chosen[0])
+        return LabelStanding(State.AGREED if len(chosen) > 1 else State.SINGLE, chosen[0])
 
     def _allowed(self, proposal: Proposal) -> Proposal:
         if proposal.intents is None or not self._label_set.refusal(proposal.intents):
@@ -243,13 +243,13 @@ class AnnotatorCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProjectOutcome:
     """standing: of every utterance, in the order of the data. double: how many are wanted from two annotators.
 
     changed: settled ones whose annotators' labels are not those any more that were settled; what was settled holds.
     """
 
-    standing: Mapping[str, Standing]
+    standing: Mapping[str, LabelStanding]
     states: Mapping[State, int]
     annotators: tuple[AnnotatorCount, ...]
     batches: int
@@ -266,7 +266,7 @@ class Outcome:
         return sum(many for state, many in self.states.items() if state.is_final)
 
 
-def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> Outcome:
+def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> ProjectOutcome:
     """Of a project as it stands."""
     standing = {one.id: ledger.standing(one.id, shares.wanted(one.id)) for one in utterances}
     counted = Counter(one.state for one in standing.values())
@@ -276,7 +276,7 @@ def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> 
         for annotator, row in ledger.choices(utterance).items():
             (by_hand if isinstance(row, Labelled) else accepted)[annotator] += 1
     names = ledger.annotators
-    return Outcome(
+    return ProjectOutcome(
         standing,
         {state: counted[state] for state in State},
         tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
@@ -286,7 +286,7 @@ def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> 
     )
 
 
-def with_labels(utterances: Sequence[Utterance], found: Outcome, *, marked: bool) -> tuple[Utterance, ...]:
+def with_labels(utterances: Sequence[Utterance], found: ProjectOutcome, *, marked: bool) -> tuple[Utterance, ...]:
     """Utterances with their final labels; those without are left out.
 
     marked: all of them, with a group `state`: what is not final has the labels of the one who has chosen so far, or

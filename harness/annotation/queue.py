@@ -24,7 +24,7 @@ from harness.model.understanding import Utterance
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ProposalGroup:
     """Utterances with the same proposal. open: those still to be reviewed, by their texts; total: with those done."""
 
     intents: Intents
@@ -36,13 +36,13 @@ class Group:
 class Queue:
     """groups: largest first, also those with nothing open. by_hand: in order, those that were skipped last."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[ProposalGroup, ...]
     by_hand: tuple[str, ...]
     count: AnnotationCount
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _QueuePart:
     """What an utterance adds to an annotator's queue. reviewed: the proposal that was accepted or struck last.
 
     proposed: what is to be reviewed now; with neither that nor a choice it is labelled by hand. skipped: number of the
@@ -57,11 +57,11 @@ class _Part:
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownQueue:
     """Parts of one annotator's queue in the order of the texts, as of so many touches of a ledger."""
 
     ledger: Ledger
-    parts: dict[str, _Part | None]
+    parts: dict[str, _QueuePart | None]
     touches: int
 
 
@@ -73,7 +73,7 @@ class Queues:
         self._text = {one.id: one.text for one in utterances}
         self._by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
         self._turns: dict[str, dict[str, int]] = {}
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _KnownQueue] = {}
         self.shares = Shares(project, utterances)
 
     def of(self, annotator: str, ledger: Ledger) -> Queue:
@@ -101,25 +101,25 @@ class Queues:
             if part.skipped is not None:
                 skipped[utterance] = part.skipped
         groups = tuple(
-            Group(intents, tuple(opened.get(intents, ())), many)
+            ProposalGroup(intents, tuple(opened.get(intents, ())), many)
             for intents, many in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
         )
         to_review = sum(len(group.open) for group in groups)
         count = AnnotationCount(total, done, total - done, to_review, len(by_hand), struck=struck, skipped=len(skipped))
         return Queue(groups, self._ordered(by_hand, skipped, annotator), count)
 
-    def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _Part | None]:
+    def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _QueuePart | None]:
         known = self._known.get(annotator)
         if known is None or known.ledger is not ledger:
             parts = {one: self._part(annotator, one, ledger) for one in self._by_text}
-            known = self._known[annotator] = _Known(ledger, parts, ledger.touches)
+            known = self._known[annotator] = _KnownQueue(ledger, parts, ledger.touches)
         for one in ledger.touched(known.touches):
             if one in known.parts:
                 known.parts[one] = self._part(annotator, one, ledger)
         known.touches = ledger.touches
         return known.parts
 
-    def _part(self, annotator: str, utterance: str, ledger: Ledger) -> _Part | None:
+    def _part(self, annotator: str, utterance: str, ledger: Ledger) -> _QueuePart | None:
         """None when it is not the annotator's."""
         every = ledger.acts_on(utterance)
         acts = [row for row in every if row.annotator == annotator and not settles(row)]
@@ -129,9 +129,9 @@ class Queues:
         row = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
         reviewed, is_struck = None if row is None else row.intents, isinstance(row, Struck)
         if annotator in who:
-            return _Part(True, is_struck, reviewed)
+            return _QueuePart(True, is_struck, reviewed)
         skipped = ledger.number(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None
-        return _Part(False, is_struck, reviewed, self._to_review(annotator, utterance, row, who, ledger), skipped)
+        return _QueuePart(False, is_struck, reviewed, self._to_review(annotator, utterance, row, who, ledger), skipped)
 
     def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
         """What annotators disagree on and nobody has settled, and what this one has settled."""
@@ -177,7 +177,7 @@ def _skipped_last(ledger: Ledger, acts: Sequence[Act], annotator: str) -> int | 
     return ledger.number(own[-1]) if own else None
 
 
-def next_group(groups: Sequence[Group], later: Sequence[Intents]) -> Group | None:
+def next_group(groups: Sequence[ProposalGroup], later: Sequence[Intents]) -> ProposalGroup | None:
     """The largest with something open; those that were left for later come last, the longest ago first."""
     opened = [group for group in groups if group.open]
     now = [group for group in opened if group.intents not in later]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.annotation.ledger import Outcome, State
+from harness.annotation.ledger import ProjectOutcome, State
 from harness.base.cells import counted, fit, shown, width_of
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
@@ -316,7 +316,7 @@ SAID = {
 MOST_IDS = 3
 
 
-def outcome_lines(project: str, label_set: str, found: Outcome) -> Iterator[str]:
+def outcome_lines(project: str, label_set: str, found: ProjectOutcome) -> Iterator[str]:
     """How far a project is."""
     labels = plain_text(label_set, 64)
     yield f"project {plain_text(project, 100)}: {counted(found.total, 'utterance')}, label set {labels}"
@@ -340,7 +340,7 @@ def _changed(ids: tuple[str, ...]) -> str:
     return f"{'':10}{told}. Look again with: harness annotate review --adjudicate --utterance {plain_text(ids[0], 60)}"
 
 
-def outcome_object(project: str, label_set: str, found: Outcome) -> dict[str, Any]:
+def outcome_object(project: str, label_set: str, found: ProjectOutcome) -> dict[str, Any]:
     """The same as JSON."""
     return {
         "project": project,

@@ -124,7 +124,7 @@ def _of(choice: Accepted | Labelled | None) -> Stood | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundUtterance:
     """intents: the labels that it is shown with when it is opened; None when there are none."""
 
     utterance: str
@@ -139,7 +139,7 @@ def has_words(text: str, words: str) -> bool:
 
 def find(
     utterances: Iterable[Utterance], words: str, ledger: Ledger, shares: Shares, annotator: str, *, adjudicating: bool
-) -> tuple[Found, ...]:
+) -> tuple[FoundUtterance, ...]:
     """In the order of the data, those that have the words in their text or as their id, and that the annotator may
     label again (`may_label_again`); with the annotator's own labels, or for who settles the final ones.
     """
@@ -149,7 +149,7 @@ def find(
             continue
         if may_label_again(ledger, shares, annotator, one.id, adjudicating=adjudicating):
             stands = what_stands(ledger, annotator, one.id, shares.wanted(one.id), adjudicating=adjudicating)
-            found.append(Found(one.id, one.text, None if stands is None else stands[0]))
+            found.append(FoundUtterance(one.id, one.text, None if stands is None else stands[0]))
     return tuple(found)
 
 

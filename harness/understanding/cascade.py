@@ -17,17 +17,17 @@ from harness.transcripts.alignment import count
 from harness.transcripts.scoring import Scoring as WordScoring
 from harness.transcripts.scoring import score as score_words
 from harness.transcripts.words import Wording
-from harness.understanding.comparison import DRAWS, Difference, Figure, differences
+from harness.understanding.comparison import DRAWS, Difference, Metric, differences
 from harness.understanding.counts import FrameCounts, Rule, total
 from harness.understanding.figures import ZERO, ZeroDivision
-from harness.understanding.scoring import ScoredFrame, Scoring, is_annotated, score
+from harness.understanding.scoring import FrameScoring, ScoredFrame, is_annotated, score
 
 MOST_LABELS = 60
 """A column of more is no condition but a note on single utterances; it is a group where it is asked for."""
 Understand = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
 
 
-class Fate(StrEnum):
+class FrameFate(StrEnum):
     """What became of a frame between the reference and the transcript. REVALUED: kept, but for values."""
 
     KEPT = "kept"
@@ -54,17 +54,17 @@ class CascadeUtterance:
         return self.before.id
 
     @property
-    def fate(self) -> Fate:
+    def fate(self) -> FrameFate:
         """By intents and lists of concepts, as far as they are annotated and told."""
         match _is_right(self.before.counts), _is_right(self.after.counts):
             case True, True:
                 before, after = self.before.counts.valued.edits.errors, self.after.counts.valued.edits.errors
-                return Fate.REVALUED if after > before else Fate.KEPT
+                return FrameFate.REVALUED if after > before else FrameFate.KEPT
             case True, False:
-                return Fate.BROKEN
+                return FrameFate.BROKEN
             case False, True:
-                return Fate.MENDED
-        return Fate.WRONG
+                return FrameFate.MENDED
+        return FrameFate.WRONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class CascadeGroup:
     reference: FrameCounts
     transcript: FrameCounts
     words: WordCounts
-    differences: Mapping[Figure, Difference]
+    differences: Mapping[Metric, Difference]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ class Cascade:
     missing_is_silence: bool
     words: WordScoring
 
-    def of(self, fate: Fate) -> tuple[CascadeUtterance, ...]:
+    def of(self, fate: FrameFate) -> tuple[CascadeUtterance, ...]:
         """In the order of gold."""
         return tuple(one for one in self.utterances if one.fate is fate)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardCorpus:
     """Gold with the transcripts of its utterances: the same ids in the same order."""
 
     gold: Corpus
@@ -120,14 +120,14 @@ class Heard:
     missing_is_silence: bool
 
 
-def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> Heard:
+def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> HeardCorpus:
     """By id. missing_is_silence: what has no transcript was heard to be nothing, instead of being left out."""
     said = {one.id: one for one in heard.utterances}
     known = {one.id for one in gold.utterances}
     annotated = [one for one in gold.utterances if is_annotated(one)]
     lacking = tuple(one.id for one in annotated if one.id not in said)
     kept = [one for one in annotated if missing_is_silence or one.id in said]
-    return Heard(
+    return HeardCorpus(
         Corpus(gold.path, tuple(kept)),
         Corpus(heard.path, tuple(said.get(one.id, Utterance(one.id)) for one in kept)),
         lacking,
@@ -150,7 +150,7 @@ def understood(corpus: Corpus, understand: Understand, name: str) -> Corpus:
 
 
 def cascade(
-    pairs: Heard,
+    pairs: HeardCorpus,
     on_reference: Corpus,
     on_transcript: Corpus,
     rule: Rule,
@@ -206,7 +206,7 @@ def cascade(
     )
 
 
-def _placed(gold: Corpus, on_reference: Corpus, rule: Rule, bare: Scoring) -> FrameCounts:
+def _placed(gold: Corpus, on_reference: Corpus, rule: Rule, bare: FrameScoring) -> FrameCounts:
     return score(gold, on_reference, rule, ()).totals if rule.places else bare.totals
 
 

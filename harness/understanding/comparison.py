@@ -14,7 +14,7 @@ from harness.statistics.intervals import CONFIDENCE
 from harness.statistics.significance import Discordance, paired_difference
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
 from harness.understanding.figures import ZERO, Interval, ZeroDivision
-from harness.understanding.scoring import Scoring
+from harness.understanding.scoring import FrameScoring
 
 Numbers = NDArray[np.float64]
 Ratio = tuple[float, float]
@@ -23,7 +23,7 @@ _AT_ONCE = 4_000_000
 """Numbers of a draw that are held together."""
 
 
-class Figure(StrEnum):
+class Metric(StrEnum):
     """Figures that have an interval, by the names they have in tables and JSON."""
 
     ACCURACY = "intent_accuracy"
@@ -41,14 +41,14 @@ class Figure(StrEnum):
     VALUED_SFA = "sfa_with_values"
 
 
-SHARES = (Figure.EMR, Figure.SFA, Figure.VALUED_SFA)
+SHARES = (Metric.EMR, Metric.SFA, Metric.VALUED_SFA)
 """Those that are right or wrong for each utterance."""
-_SLOTS = (Figure.SLOT_F1, Figure.F1MH, Figure.CER, Figure.SFA)
-_VALUED = (Figure.VALUED_SLOT_F1, Figure.VALUED_F1MH, Figure.VALUED_CER, Figure.VALUED_SFA)
+_SLOTS = (Metric.SLOT_F1, Metric.F1MH, Metric.CER, Metric.SFA)
+_VALUED = (Metric.VALUED_SLOT_F1, Metric.VALUED_F1MH, Metric.VALUED_CER, Metric.VALUED_SFA)
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class FigureBasis:
     """What figures of two systems have in common. labels: that macro is over. by_place, valued_by_place: how SFA is."""
 
     labels: tuple[str, ...]
@@ -57,11 +57,11 @@ class Basis:
     zero: ZeroDivision
 
 
-def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: Sequence[str] | None) -> Basis:
+def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: Sequence[str] | None) -> FigureBasis:
     """labels: declared ones; those that are seen join them. SFA is by place where it is for every system."""
     sums = [total(one) for one in systems]
     seen = dict.fromkeys([*(labels or ()), *sorted(name for one in sums for name in one.intents.labels)])
-    return Basis(
+    return FigureBasis(
         tuple(seen),
         all(_all_placed(one.slots) for one in sums),
         all(_all_placed(one.valued) for one in sums),
@@ -79,19 +79,19 @@ class Columns:
     number: NDArray[np.int64]
     tops: Numbers
     bottoms: Numbers
-    of: dict[Figure, slice]
+    of: dict[Metric, slice]
     zero: ZeroDivision
 
     @property
     def utterances(self) -> int:
         return int(self.number.sum())
 
-    def found(self) -> dict[Figure, Numbers]:
+    def found(self) -> dict[Metric, Numbers]:
         """The figures of all utterances, shape (systems,); not a number over nothing."""
         weights = self.number.astype(np.float64)[None]
         return {figure: of[:, 0] for figure, of in self._figures([weights] * len(self.tops)).items()}
 
-    def resampled(self, draws: int, seed: int) -> dict[Figure, Numbers]:
+    def resampled(self, draws: int, seed: int) -> dict[Metric, Numbers]:
         """Of so many samples with replacement, the same for every system; shape (systems, draws)."""
         rng = np.random.default_rng(seed)
         shares = self.number / self.utterances
@@ -101,7 +101,7 @@ class Columns:
 
         return self._drawn(draws, drawn)
 
-    def swapped(self, draws: int, seed: int) -> dict[Figure, Numbers]:
+    def swapped(self, draws: int, seed: int) -> dict[Metric, Numbers]:
         """Of two systems whose frames are swapped, utterance by utterance, at random; shape (2, draws)."""
         rng = np.random.default_rng(seed)
 
@@ -114,19 +114,19 @@ class Columns:
         both = Columns(np.tile(self.number, 2), tops, bottoms, self.of, self.zero)
         return both._drawn(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
 
-    def _drawn(self, draws: int, drawn: Callable[[int], list[Numbers]]) -> dict[Figure, Numbers]:
+    def _drawn(self, draws: int, drawn: Callable[[int], list[Numbers]]) -> dict[Metric, Numbers]:
         at_once = max(1, _AT_ONCE // max(1, len(self.number)))
         sizes = [min(at_once, draws - begin) for begin in range(0, draws, at_once)]
         blocks = [self._figures(drawn(size)) for size in sizes]
         return {figure: np.concatenate([one[figure] for one in blocks], 1) for figure in self.of}
 
-    def _figures(self, weights: list[Numbers]) -> dict[Figure, Numbers]:
+    def _figures(self, weights: list[Numbers]) -> dict[Metric, Numbers]:
         """weights: for each system, shape (samples, rows). Figures of shape (systems, samples)."""
         tops = np.stack([weight @ top for weight, top in zip(weights, self.tops, strict=True)])
         bottoms = np.stack([weight @ bottom for weight, bottom in zip(weights, self.bottoms, strict=True)])
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        macro = self.of[Figure.MACRO_F1]
+        macro = self.of[Metric.MACRO_F1]
         of_labels = ratios[..., macro]
         ratios[..., macro] = np.where(np.isnan(of_labels), self.zero.f1, of_labels)
         return {
@@ -135,7 +135,7 @@ class Columns:
         }
 
 
-def columns(systems: Sequence[Sequence[FrameCounts]], on: Basis) -> Columns:
+def columns(systems: Sequence[Sequence[FrameCounts]], on: FigureBasis) -> Columns:
     """systems: the counts of each utterance, in the same order for each system."""
     number: Counter[tuple[object, ...]] = Counter()
     first: dict[tuple[object, ...], Pair] = {}
@@ -144,10 +144,10 @@ def columns(systems: Sequence[Sequence[FrameCounts]], on: Basis) -> Columns:
         number[key] += 1
         first.setdefault(key, pair)
     rows = [[dict(_ratios(one, on)) for one in pair] for pair in first.values()]
-    of: dict[Figure, slice] = {}
+    of: dict[Metric, slice] = {}
     width = 0
-    for figure in Figure:
-        more = len(on.labels) if figure is Figure.MACRO_F1 else 1
+    for figure in Metric:
+        more = len(on.labels) if figure is Metric.MACRO_F1 else 1
         of[figure] = slice(width, width + more)
         width += more
     table = np.zeros((2, len(systems), len(rows), width))
@@ -170,10 +170,10 @@ def _key(one: FrameCounts) -> Iterator[object]:
         yield slots.frames_placed
 
 
-def _ratios(one: FrameCounts, on: Basis) -> Iterator[tuple[Figure, list[Ratio]]]:
+def _ratios(one: FrameCounts, on: FigureBasis) -> Iterator[tuple[Metric, list[Ratio]]]:
     yield from _intent_ratios(one.intents, on.zero)
     none = Matched()
-    yield Figure.MACRO_F1, [_f1(one.intents.labels.get(name, none)) for name in on.labels]
+    yield Metric.MACRO_F1, [_f1(one.intents.labels.get(name, none)) for name in on.labels]
     yield from zip(_SLOTS, _slot_ratios(one.slots, by_place=on.by_place), strict=True)
     yield from zip(_VALUED, _slot_ratios(one.valued, by_place=on.valued_by_place), strict=True)
 
@@ -186,7 +186,7 @@ def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
     yield [(frames.count, frames.total)]
 
 
-def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[Figure, list[Ratio]]]:
+def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[Metric, list[Ratio]]]:
     number = jaccard = f1 = exact = 0.0
     for one, n in intents.overlaps.items():
         either, both = one.gold + one.predicted - one.right, one.gold + one.predicted
@@ -194,10 +194,10 @@ def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[
         jaccard += n * (one.right / either if either else zero.accuracy)
         f1 += n * (2 * one.right / both if both else zero.f1)
         exact += n * (one.right == either)
-    yield Figure.ACCURACY, [(jaccard, number)]
-    yield Figure.EMR, [(exact, number)]
-    yield Figure.SAMPLES_F1, [(f1, number)]
-    yield Figure.MICRO_F1, [_f1(pooled(intents.labels.values()))]
+    yield Metric.ACCURACY, [(jaccard, number)]
+    yield Metric.EMR, [(exact, number)]
+    yield Metric.SAMPLES_F1, [(f1, number)]
+    yield Metric.MICRO_F1, [_f1(pooled(intents.labels.values()))]
 
 
 def _f1(one: Matched) -> Ratio:
@@ -244,12 +244,12 @@ class FrameComparison:
     neither: int
     first_counts: FrameCounts
     second_counts: FrameCounts
-    differences: Mapping[Figure, Difference]
+    differences: Mapping[Metric, Difference]
 
 
 def compare(
-    first: Scoring,
-    second: Scoring,
+    first: FrameScoring,
+    second: FrameScoring,
     zero: ZeroDivision = ZERO,
     labels: Sequence[str] | None = None,
     *,
@@ -292,7 +292,7 @@ def differences(
     *,
     draws: int = DRAWS,
     seed: int = 0,
-) -> Mapping[Figure, Difference]:
+) -> Mapping[Metric, Difference]:
     """Of the counts of the same utterances, one for one.
 
     EMR and SFA: Newcombe's interval of paired shares, McNemar's exact p. The others: the middle 95 % of the difference
@@ -301,12 +301,12 @@ def differences(
     for Testing Hypotheses, 1989 (approximate randomisation).
     """
     if not first:
-        return dict.fromkeys(Figure, NO_DIFFERENCE)
+        return dict.fromkeys(Metric, NO_DIFFERENCE)
     made = columns([first, second], basis([first, second], zero, labels))
     found = made.found()
     drawn, swapped = made.resampled(draws, seed), made.swapped(draws, seed + 1)
-    differing: dict[Figure, Difference] = {}
-    for figure in Figure:
+    differing: dict[Metric, Difference] = {}
+    for figure in Metric:
         one, two = (None if np.isnan(value) else float(value) for value in found[figure])
         if one is None or two is None:
             differing[figure] = Difference(one, two, None, None, None)
@@ -323,7 +323,7 @@ def differences(
     return differing
 
 
-def _of_shares(made: Columns, figure: Figure, one: float, two: float) -> Difference:
+def _of_shares(made: Columns, figure: Metric, one: float, two: float) -> Difference:
     at = made.of[figure].start
     # An utterance counts where both systems are counted, which a frame of known intents and slots is for either.
     counted = (made.bottoms[0, :, at] > 0) & (made.bottoms[1, :, at] > 0)

@@ -17,7 +17,7 @@ from harness.transcripts.readings import plain_texts
 OUTSIDE = "O"
 
 
-class Chunk(NamedTuple):
+class TagChunk(NamedTuple):
     """A concept over words start to end, from 0, half open."""
 
     concept: str
@@ -25,7 +25,7 @@ class Chunk(NamedTuple):
     end: int
 
 
-def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[Chunk, ...]:
+def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
     """The chunks of one utterance's tags, in their order; ValueError at a tag that is not O, B-x or I-x.
 
     Under both readings a chunk goes on with I- of its own concept, and ends before anything else. They differ where
@@ -33,12 +33,12 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[Chunk, ...]:
     Sources: conlleval.pl of the CoNLL-2000 task; Ramshaw & Marcus 1995 with B- on every first word.
     """
     loose = chunking is Chunking.CONLLEVAL
-    found: list[Chunk] = []
+    found: list[TagChunk] = []
     concept, start = "", -1
     for at, tag in enumerate(tags):
         if tag == OUTSIDE:
             if start >= 0:
-                found.append(Chunk(concept, start, at))
+                found.append(TagChunk(concept, start, at))
                 start = -1
             continue
         prefix, of = tag[:2], tag[2:]
@@ -47,16 +47,16 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[Chunk, ...]:
         if prefix == "I-" and start >= 0 and of == concept:
             continue
         if start >= 0:
-            found.append(Chunk(concept, start, at))
+            found.append(TagChunk(concept, start, at))
             start = -1
         if prefix == "B-" or loose:
             concept, start = of, at
     if start >= 0:
-        found.append(Chunk(concept, start, len(tags)))
+        found.append(TagChunk(concept, start, len(tags)))
     return tuple(found)
 
 
-class Values(StrEnum):
+class ValueRule(StrEnum):
     """When two values are the same. NONE: values are not looked at. PLAIN: in lower case and without punctuation."""
 
     NONE = "none"
@@ -79,7 +79,7 @@ class Rule:
     detail: Detail = Detail.FULL
     separator: str = "-"
     attributes: tuple[str, ...] = ()
-    values: Values = Values.VERBATIM
+    values: ValueRule = ValueRule.VERBATIM
     spoken: bool = False
     ordered: bool = True
     places: bool = True
@@ -100,7 +100,7 @@ class Rule:
 
     def value(self, written: str | None) -> str | None:
         """A value as it is compared; None where none is given."""
-        if written is None or self.values is not Values.PLAIN:
+        if written is None or self.values is not ValueRule.PLAIN:
             return written
         return plain_texts([written])[0]
 
@@ -275,7 +275,7 @@ Bare = tuple[str, str | None]
 """Concept and value of a slot."""
 
 
-class Item(NamedTuple):
+class SlotItem(NamedTuple):
     """A slot as it is compared. place: of its words, None where it has none."""
 
     concept: str
@@ -325,7 +325,7 @@ def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentC
     return IntentCounts({Matched(len(both), len(of), len(said)): 1}, labels, confusions)
 
 
-def items(utterance: Utterance, rule: Rule) -> tuple[Item, ...] | None:
+def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
     """The slots of an utterance in their order, from its tags where it has some; None where it is not annotated."""
     if utterance.tags is None:
         return None if utterance.slots is None else _listed(utterance.slots, rule)
@@ -334,25 +334,25 @@ def items(utterance: Utterance, rule: Rule) -> tuple[Item, ...] | None:
     found = chunks(tags, rule.chunking)
     if rule.spoken and utterance.words:
         words = utterance.words
-        listed = [Item(of, rule.value(" ".join(words[start:end])), (start, end)) for of, start, end in found]
+        listed = [SlotItem(of, rule.value(" ".join(words[start:end])), (start, end)) for of, start, end in found]
     else:
-        listed = [Item(of, None, (start, end)) for of, start, end in found]
+        listed = [SlotItem(of, None, (start, end)) for of, start, end in found]
     return tuple(listed) if rule.ordered else _in_order(listed, rule)
 
 
-def valued_items(utterance: Utterance, rule: Rule) -> tuple[Item, ...] | None:
+def valued_items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
     """The slots with their values, in their order; None where the utterance gives none, or the rule asks for none."""
-    if rule.values is Values.NONE:
+    if rule.values is ValueRule.NONE:
         return None
     if utterance.slots is not None:
         return _listed(utterance.slots, rule)
     return items(utterance, rule) if rule.spoken else None
 
 
-def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[Item, ...]:
+def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[SlotItem, ...]:
     return _in_order(
         (
-            Item(
+            SlotItem(
                 rule.concept(slot.concept),
                 rule.value(slot.value),
                 None if slot.start is None or slot.end is None else (slot.start, slot.end),
@@ -363,14 +363,14 @@ def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[Item, ...]:
     )
 
 
-def _bare(found: tuple[Item, ...]) -> tuple[Item, ...]:
+def _bare(found: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
     for _, value, _ in found:
         if value is not None:
-            return tuple(one if one.value is None else Item(one.concept, None, one.place) for one in found)
+            return tuple(one if one.value is None else SlotItem(one.concept, None, one.place) for one in found)
     return found
 
 
-def _without_values(found: Sequence[Item], concepts: Set[str]) -> tuple[Item, ...]:
+def _without_values(found: Sequence[SlotItem], concepts: Set[str]) -> tuple[SlotItem, ...]:
     return tuple(one._replace(value=None) if one.concept in concepts else one for one in found)
 
 
@@ -378,7 +378,7 @@ def _relaxed(tag: str, rule: Rule) -> str:
     return tag if tag == OUTSIDE else tag[:2] + rule.concept(tag[2:])
 
 
-def _in_order(found: Iterable[Item], rule: Rule) -> tuple[Item, ...]:
+def _in_order(found: Iterable[SlotItem], rule: Rule) -> tuple[SlotItem, ...]:
     listed_ = list(found)
     if not rule.ordered:
         listed_.sort(key=lambda one: (one.concept, one.value or ""))
@@ -401,7 +401,9 @@ def _same_words(gold: Utterance, predicted: Utterance) -> bool:
     return not gold.words or not predicted.words or len(gold.words) == len(predicted.words)
 
 
-def _count_slots(gold: Sequence[Item], predicted: Sequence[Item], *, placed: bool, right: bool | None) -> SlotCounts:
+def _count_slots(
+    gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool, right: bool | None
+) -> SlotCounts:
     """right: whether the intents are; None where they are not annotated."""
     of = tuple([(concept, value) for concept, value, _ in gold])
     placed = placed and _have_places(gold)
@@ -449,7 +451,7 @@ def _so_often(number: int) -> Matched:
     return Matched(number, number, number)
 
 
-def _have_places(found: Sequence[Item]) -> bool:
+def _have_places(found: Sequence[SlotItem]) -> bool:
     return None not in [place for _, _, place in found]
 
 
@@ -485,7 +487,9 @@ def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], 
     return [word[one] for one in gold], [word[one] for one in predicted]
 
 
-def _matched(gold: Sequence[Item] | Sequence[Bare], predicted: Sequence[Item] | Sequence[Bare]) -> dict[str, Matched]:
+def _matched(
+    gold: Sequence[SlotItem] | Sequence[Bare], predicted: Sequence[SlotItem] | Sequence[Bare]
+) -> dict[str, Matched]:
     """By concept, whatever the values are; what is there twice counts twice."""
     counts: dict[str, list[int]] = {}
     for one in gold:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
+from random import Random
+from typing import TypeVar
 
-from harness.model.errors import Place
+from harness.model.errors import InputError, Place
+from harness.model.understanding import Corpus, Slot, Utterance, joined
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SaidText:
     """Words as they are said."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class InTurn:
     """Parts one after another."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OneOf:
     """One of several, all as likely."""
 
     options: tuple[Part, ...]
@@ -37,7 +43,7 @@ class Maybe:
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class PhraseUse:
     """A named part that several sentences share."""
 
     name: str
@@ -51,10 +57,10 @@ class SlotPart:
     values: str
 
 
-Part = Text | Sequence | Choice | Maybe | Phrase | SlotPart
+Part = SaidText | InTurn | OneOf | Maybe | PhraseUse | SlotPart
 
 
-class Spoken(StrEnum):
+class SpokenKind(StrEnum):
     """Numbers and what is made of them, in words; their values are digits.
 
     NUMBER: "twenty five" is 25. ORDINAL: "third" is 3. TIME: "half past seven" is 7:30, and with "pm" 19:30.
@@ -75,7 +81,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueList:
     """A list of values. unseen: those that only the test split has, in this share of its slots of the list."""
 
     name: str
@@ -95,7 +101,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class GrammarIntent:
     """Sentences that mean the same. alone: it is never joined with another. weight: how often, beside the others.
 
     label: one intent or several, as in `Utterance.intents`.
@@ -128,8 +134,233 @@ class Grammar:
 
     name: str
     weight: float
-    values: tuple[Values, ...]
+    values: tuple[ValueList, ...]
     phrases: tuple[tuple[str, Part], ...]
-    intents: tuple[Intent, ...]
+    intents: tuple[GrammarIntent, ...]
     habits: Habits
     path: str
+
+
+SPLIT, DOMAIN = "split", "domain"
+TEST = "test"
+TRIES_OF_ONE = 30
+MOST_IN_VAIN = 400
+"""Draws of a split that gave nothing new, beside a fifth of its size: above it the grammar gives too little."""
+LONGEST_FALSE_START = 3
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Words, all of one slot or of none. list_: the slot's list of values, of which another could stand there."""
+
+    words: tuple[str, ...]
+    concept: str = ""
+    value: str = ""
+    list_: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    grammar: Grammar
+    intents: tuple[str, ...]
+    said: tuple[_Run, ...]
+
+
+def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -> Corpus:
+    """A corpus of so many utterances a split, with intents, tags, slots with values, and groups `split` and `domain`.
+
+    sizes: split → number, in the order in which they are made; what is unseen in a grammar comes in `test` alone. Ids
+    are `split/number`. No sentence is there twice, whatever its split. InputError when the grammars cannot give so
+    many different sentences.
+    """
+    sources = [_Source(one) for one in grammars]
+    found: list[Utterance] = []
+    known: set[tuple[str, ...]] = set()
+    for split, size in sizes.items():
+        if size:
+            found += _split(sources, Random(f"{seed}/{split}"), split, size, known)
+    return Corpus(" ".join(one.path for one in grammars), tuple(found))
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """sha256 over ids, words, intents and tags."""
+    digest = hashlib.sha256()
+    for one in corpus.utterances:
+        row = (one.id, one.text, joined(one.intents or ()), " ".join(one.tags or ()))
+        digest.update(("\t".join(row) + "\n").encode())
+    return digest.hexdigest()
+
+
+def _split(
+    sources: Sequence[_Source], random: Random, split: str, size: int, known: set[tuple[str, ...]]
+) -> list[Utterance]:
+    found: list[Utterance] = []
+    weights = tuple(accumulate(source.grammar.weight for source in sources))
+    in_vain = 0
+    while len(found) < size:
+        source = _weighted(random, sources, weights)
+        drawn = source.utterance(random, unseen=split == TEST, is_new=lambda words: words not in known)
+        if drawn is None:
+            in_vain += 1
+            if in_vain > MOST_IN_VAIN + size // 5:
+                what = f"the grammars hardly give more than {len(known):,} different sentences, and more are wanted"
+                raise InputError(what, place=Place(" ".join(source.grammar.path for source in sources)),
+                                 remedy="Add patterns or values, or ask for fewer utterances")  # fmt: skip
+            continue
+        found.append(_annotated(drawn, f"{split}/{len(found) + 1}", split))
+        known.add(found[-1].words)
+    return found
+
+
+def _annotated(drawn: _Drawn, id_: str, split: str) -> Utterance:
+    words: list[str] = []
+    tags: list[str] = []
+    slots: list[Slot] = []
+    for one in drawn.said:
+        start = len(words)
+        words += one.words
+        if one.concept:
+            tags += [f"B-{one.concept}", *[f"I-{one.concept}"] * (len(one.words) - 1)]
+            slots.append(Slot(one.concept, one.value, start, len(words)))
+        else:
+            tags += ["O"] * len(one.words)
+    groups = ((SPLIT, split), (DOMAIN, drawn.grammar.name))
+    return Utterance(id_, tuple(words), drawn.intents, tuple(tags), tuple(slots), groups)
+
+
+class _Source:
+    """Draws utterances of one grammar."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self._phrases = dict(grammar.phrases)
+        self._values = {one.name: one for one in grammar.values}
+        self._intents = tuple(accumulate(one.weight for one in grammar.intents))
+        self._joinable = [one for one in grammar.intents if not one.alone]
+        self._joinable_weights = tuple(accumulate(one.weight for one in self._joinable))
+        self._value_weights: dict[tuple[str, bool], tuple[float, ...]] = {}
+
+    def utterance(self, random: Random, *, unseen: bool, is_new: Callable[[tuple[str, ...]], bool]) -> _Drawn | None:
+        """One that is new, of the intents that were drawn first; None when no try gave one."""
+        habits = self.grammar.habits
+        two = len(self._joinable) > 1 and random.random() < habits.two_intents
+        first = (
+            _weighted(random, self._joinable, self._joinable_weights)
+            if two
+            else _weighted(random, self.grammar.intents, self._intents)
+        )
+        second = self._other(random, first) if two else None
+        for _ in range(TRIES_OF_ONE):
+            said = self._sentence(random, first, unseen)
+            if second is not None:
+                said += (_Run(_any(random, habits.connectives)), *self._sentence(random, second, unseen))
+            said = self._as_people_speak(random, said, unseen)
+            if is_new(tuple(word for one in said for word in one.words)):
+                intents = {*first.label, *(second.label if second else ())}
+                return _Drawn(self.grammar, tuple(sorted(intents)), said)
+        return None
+
+    def _other(self, random: Random, first: GrammarIntent) -> GrammarIntent | None:
+        """Another intent that can stand beside it."""
+        for _ in range(TRIES_OF_ONE):
+            second = _weighted(random, self._joinable, self._joinable_weights)
+            if not set(second.label) & set(first.label):
+                return second
+        return None
+
+    def _sentence(self, random: Random, intent: GrammarIntent, unseen: bool) -> tuple[_Run, ...]:
+        sentences: list[Sentence] = [one for one in intent.sentences if unseen or not one.unseen]
+        chosen = _weighted(random, sentences, tuple(accumulate(one.weight for one in sentences)))
+        return tuple(self._said(random, chosen.part, unseen))
+
+    def _said(self, random: Random, part: Part, unseen: bool) -> list[_Run]:
+        match part:
+            case SaidText(words):
+                return [_Run(words)]
+            case InTurn(inner):
+                return [said for one in inner for said in self._said(random, one, unseen)]
+            case OneOf(options):
+                return self._said(random, _any(random, options), unseen)
+            case Maybe(inner_part):
+                return self._said(random, inner_part, unseen) if random.random() < 0.5 else []
+            case PhraseUse(name):
+                return self._said(random, self._phrases[name], unseen)
+            case SlotPart(concept, values):
+                return [self._slot(random, concept, values, unseen)]
+
+    def _slot(self, random: Random, concept: str, name: str, unseen: bool) -> _Run:
+        listed = self._values[name]
+        new = unseen and listed.unseen_share > 0 and random.random() < listed.unseen_share
+        values: tuple[Value, ...] = listed.unseen if new else listed.values
+        key = (name, new)
+        if key not in self._value_weights:
+            self._value_weights[key] = tuple(accumulate(one.weight for one in values))
+        value = _weighted(random, values, self._value_weights[key])
+        return _Run(value.words, concept, value.value if value.value is not None else " ".join(value.words), name)
+
+    def _as_people_speak(self, random: Random, said: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
+        habits = self.grammar.habits
+        if random.random() < habits.corrected:
+            said = self._corrected(random, said, unseen)
+        if random.random() < habits.false_starts:
+            said = _false_start(random, said, habits.restarts)
+        if habits.hesitations and random.random() < habits.hesitant:
+            said = _hesitant(random, said, habits.hesitations)
+        return said
+
+    def _corrected(self, random: Random, said: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
+        """With another value of a slot before it, which is taken back and so is no slot."""
+        slots = [at for at, one in enumerate(said) if one.concept]
+        if not slots:
+            return said
+        at = _any(random, slots)
+        wrong = self._slot(random, said[at].concept, said[at].list_, unseen)
+        if wrong.words == said[at].words:
+            return said
+        back = (_Run(wrong.words), _Run(_any(random, self.grammar.habits.corrections)))
+        return (*said[:at], *back, *said[at:])
+
+
+def _false_start(random: Random, said: tuple[_Run, ...], restarts: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
+    """With its first words before it, which count as no slots."""
+    words = [word for one in said for word in one.words]
+    if len(words) < 2:
+        return said
+    begun = words[: 1 + _below(random, min(LONGEST_FALSE_START, len(words) - 1))]
+    between = _any(random, restarts) if random.random() < 0.5 else ()
+    return (_Run((*begun, *between)), *said)
+
+
+def _hesitant(random: Random, said: tuple[_Run, ...], hesitations: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
+    """With a hesitation before one of its words that is not within a slot's value."""
+    places = [(at, word) for at, one in enumerate(said) for word in range(1 if one.concept else len(one.words))]
+    if not places:
+        return said
+    at, word = _any(random, places)
+    uh = _Run(_any(random, hesitations))
+    one = said[at]
+    split = (uh, one) if word == 0 else (_Run(one.words[:word]), uh, _Run(one.words[word:]))
+    return (*said[:at], *split, *said[at + 1 :])
+
+
+def _below(random: Random, number: int) -> int:
+    """0 to number - 1."""
+    return int(random.random() * number)
+
+
+def _any(random: Random, items: Sequence[T]) -> T:
+    return items[_below(random, len(items))]
+
+
+def _weighted(random: Random, items: Sequence[T], sums: Sequence[float]) -> T:
+    """One of the items; sums: of their weights, up to each."""
+    at = random.random() * sums[-1]
+    low, high = 0, len(sums) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if at < sums[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return items[low]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.model.understanding import Corpus, Utterance
-from harness.understanding.counts import FrameCounts, Matched, Rule, Values, count_frame, pooled, total
+from harness.understanding.counts import FrameCounts, Matched, Rule, ValueRule, count_frame, pooled, total
 from harness.understanding.figures import Edits
 
 Groups = tuple[tuple[str, tuple[tuple[str, FrameCounts], ...]], ...]
@@ -28,7 +28,7 @@ class ScoredFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class FrameScoring:
     """gold, predicted: paths. frames: of the utterances that count, in the order of gold.
 
     groups: column → label → counts, columns as asked for, labels sorted. missing: ids of gold without prediction,
@@ -52,13 +52,13 @@ class Scoring:
     values_told: bool
 
 
-def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None) -> Scoring:
+def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None) -> FrameScoring:
     """Scores predictions, paired by id. by: columns of gold's groups; None is all of them."""
     said = {one.id: one for one in predicted.utterances}
     intents_told = any(one.intents is not None for one in predicted.utterances)
     slots_told = any(one.tags is not None or one.slots is not None for one in predicted.utterances)
     values_told = _gives_values(gold, rule) and (not said or _gives_values(predicted, rule))
-    counted = rule if values_told else replace(rule, values=Values.NONE)
+    counted = rule if values_told else replace(rule, values=ValueRule.NONE)
     frames, missing, unannotated = [], [], []
     for one in gold.utterances:
         if not is_annotated(one):
@@ -69,7 +69,7 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
             missing.append(one.id)
         frames.append(_scored(one, heard, counted, intents=intents_told or not said, slots=slots_told or not said))
     known = {one.id for one in gold.utterances}
-    return Scoring(
+    return FrameScoring(
         gold.path,
         predicted.path,
         rule,
@@ -92,7 +92,7 @@ def is_annotated(one: Utterance) -> bool:
 
 def _gives_values(corpus: Corpus, rule: Rule) -> bool:
     """Whether any slot has one; words of tags are values even where there is no slot."""
-    if rule.values is Values.NONE:
+    if rule.values is ValueRule.NONE:
         return False
     if rule.spoken and any(one.tags is not None and one.slots is None for one in corpus.utterances):
         return True
@@ -155,7 +155,7 @@ class SystemCounts:
     """A system's predictions, scored; gold, predicted: what they were read from.
 
     details: under one rule or two, which differ in their detail. missing, unknown, unannotated, intents_told,
-    slots_told: as in `Scoring`, ids sorted. other_words: ids whose words are others in gold and in the prediction.
+    slots_told: as in `FrameScoring`, ids sorted. other_words: ids whose words are others in gold and in the prediction.
     """
 
     gold: str
@@ -173,7 +173,7 @@ class SystemCounts:
         return self.details[0].totals.utterances
 
 
-def counted(scorings: Sequence[Scoring]) -> SystemCounts:
+def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
     """The counts of one system, scored under one rule or several; ValueError for scorings of different systems."""
     first = scorings[0]
     if any((one.gold, one.predicted) != (first.gold, first.predicted) for one in scorings):
@@ -191,7 +191,7 @@ def counted(scorings: Sequence[Scoring]) -> SystemCounts:
     )
 
 
-def _of_detail(one: Scoring) -> DetailCounts:
+def _of_detail(one: FrameScoring) -> DetailCounts:
     return DetailCounts(one.rule, one.totals, _sorted(one.groups), samples(frame.counts for frame in one.frames))
 
 

@@ -69,7 +69,7 @@ LONGEST = 120
 LONGEST_FRAME = 500
 
 
-class Mark(StrEnum):
+class PartMark(StrEnum):
     """How a part stands against what was expected; the sign says it without a colour.
 
     ASIDE: a slot of a device whose trial does not look at slots.
@@ -86,25 +86,31 @@ class Mark(StrEnum):
         return _SIGNS[self]
 
 
-_SIGNS = {Mark.RIGHT: "=", Mark.OTHER_VALUE: "≠", Mark.MISSING: "−", Mark.TOO_MANY: "+", Mark.ASIDE: "·"}
+_SIGNS = {
+    PartMark.RIGHT: "=",
+    PartMark.OTHER_VALUE: "≠",
+    PartMark.MISSING: "−",
+    PartMark.TOO_MANY: "+",
+    PartMark.ASIDE: "·",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FramePart:
     """One intent or one slot; its texts are foreign.
 
     slot: whether it is one. value: as the device told it, or as it was expected where it is missing. wanted: the value
     that was expected, of OTHER_VALUE.
     """
 
-    mark: Mark
+    mark: PartMark
     name: str
     slot: bool = False
     value: str | None = None
     wanted: str | None = None
 
 
-def parts(expected: Expected, told: Understood, rule: Recognised) -> tuple[Part, ...]:
+def parts(expected: Expected, told: Understood, rule: Recognised) -> tuple[FramePart, ...]:
     """Intents first, then slots; what was expected in its order, then what is too many.
 
     () where the device told nothing. Values are compared after the scenario's normalisation; an expected slot without
@@ -115,7 +121,7 @@ def parts(expected: Expected, told: Understood, rule: Recognised) -> tuple[Part,
     return (*_intents(expected.intents, told.intents), *_slots(expected.slots, told.slots or (), rule))
 
 
-def parts_of(trial: Trial, row: AttemptFinished) -> tuple[Part, ...]:
+def parts_of(trial: Trial, row: AttemptFinished) -> tuple[FramePart, ...]:
     """Of an attempt; () where its trial expects nothing, or nothing was told."""
     if trial.expects is None or row.understood is None:
         return ()
@@ -127,15 +133,15 @@ def written(intents: Sequence[str] | None, slots: Sequence[Slot] | None) -> str:
     return plain_text(frame_text(tuple(intents or ()), None if slots is None else tuple(slots)), LONGEST_FRAME)
 
 
-def compared(found: Sequence[Part]) -> str:
+def compared(found: Sequence[FramePart]) -> str:
     """Parts on one line, harmless: `= set_timer, ≠ duration "15 minutes" (wanted "10 minutes")`."""
     return ", ".join(compared_part(part) for part in found)
 
 
-def compared_part(part: Part) -> str:
+def compared_part(part: FramePart) -> str:
     """A part with its sign, harmless."""
     text = f"{part.mark.sign} {_named(part.name, part.value) if part.slot else plain_text(part.name, LONGEST)}"
-    return f'{text} (wanted "{plain_text(part.wanted or "", LONGEST)}")' if part.mark is Mark.OTHER_VALUE else text
+    return f'{text} (wanted "{plain_text(part.wanted or "", LONGEST)}")' if part.mark is PartMark.OTHER_VALUE else text
 
 
 def verdict_in_words(told: Understood) -> str:
@@ -156,18 +162,18 @@ def _named(concept: str, value: str | None) -> str:
     return name if value is None else f'{name} "{plain_text(value, LONGEST)}"'
 
 
-def _intents(wanted: Sequence[str], told: Sequence[str]) -> Iterator[Part]:
+def _intents(wanted: Sequence[str], told: Sequence[str]) -> Iterator[FramePart]:
     for name in wanted:
-        yield Part(Mark.RIGHT if name in told else Mark.MISSING, name)
+        yield FramePart(PartMark.RIGHT if name in told else PartMark.MISSING, name)
     for name in told:
         if name not in wanted:
-            yield Part(Mark.TOO_MANY, name)
+            yield FramePart(PartMark.TOO_MANY, name)
 
 
-def _slots(wanted: Sequence[Slot] | None, told: Sequence[Slot], rule: Recognised) -> Iterator[Part]:
+def _slots(wanted: Sequence[Slot] | None, told: Sequence[Slot], rule: Recognised) -> Iterator[FramePart]:
     if wanted is None:
         for slot in told:
-            yield Part(Mark.ASIDE, slot.concept, True, slot.value)
+            yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
         return
     left = list(told)
     # Equal ones first, then those that any value does for: an item that is there stands for no other that is not.
@@ -177,13 +183,13 @@ def _slots(wanted: Sequence[Slot] | None, told: Sequence[Slot], rule: Recognised
     for number, slot in enumerate(wanted):
         found = same[number]
         if found is not None:
-            yield Part(Mark.RIGHT, slot.concept, True, found.value)
+            yield FramePart(PartMark.RIGHT, slot.concept, True, found.value)
         elif (other := _take(left, slot, lambda one, want: one.concept == want.concept)) is not None:
-            yield Part(Mark.OTHER_VALUE, slot.concept, True, other.value, slot.value)
+            yield FramePart(PartMark.OTHER_VALUE, slot.concept, True, other.value, slot.value)
         else:
-            yield Part(Mark.MISSING, slot.concept, True, slot.value)
+            yield FramePart(PartMark.MISSING, slot.concept, True, slot.value)
     for slot in left:
-        yield Part(Mark.TOO_MANY, slot.concept, True, slot.value)
+        yield FramePart(PartMark.TOO_MANY, slot.concept, True, slot.value)
 
 
 def _take(left: list[Slot], want: Slot, fits: Callable[[Slot, Slot], bool]) -> Slot | None:

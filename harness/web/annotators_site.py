@@ -13,7 +13,7 @@ from starlette.datastructures import FormData
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView
-from harness.annotation.worklist import Found, find, may_label_again
+from harness.annotation.worklist import FoundUtterance, find, may_label_again
 from harness.model.annotation import (
     LINE_KEYS,
     MOST_ON_A_PAGE,
@@ -92,7 +92,7 @@ class AnnotationSeat(Turns):
 
     # Labels looked at again
 
-    def found(self) -> tuple[Found, ...]:
+    def found(self) -> tuple[FoundUtterance, ...]:
         """What has the words that are looked for, of what the annotator may label again."""
         if self.finding is None or not self.finding.words:
             return ()

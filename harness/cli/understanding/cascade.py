@@ -28,11 +28,11 @@ from harness.model.errors import InputError, Place
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.text import percent
-from harness.understanding.counts import Values
+from harness.understanding.counts import ValueRule
 
 if TYPE_CHECKING:
     from harness.session.figures.trials import HeardTrial
-    from harness.understanding.cascade import Heard
+    from harness.understanding.cascade import HeardCorpus
 
 MARKS = '.,!?;:…"«»“”„¿¡()[]'
 COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
@@ -104,7 +104,7 @@ class Sources:
     "--normalise", type=Word(Normalisation), default=Normalisation.PLAIN.value, show_default=True,
     help="What makes words comparable for the WER.",
 )  # fmt: skip
-@frames_options(Values.PLAIN, of_files=False)
+@frames_options(ValueRule.PLAIN, of_files=False)
 @click.option("--list", "listed", type=click.IntRange(min=0), default=LISTED, show_default=True, help="0 for all.")
 @target_options("Write a page with every utterance that changed.")
 @click.option("--max-sfa-loss", callback=share, metavar="X", help="Status 1 when SFA falls by more (0.05 or 5%).")
@@ -126,7 +126,7 @@ def command(
     from harness.cli.streams import width
     from harness.transcripts.words import Wording
     from harness.understanding.cascade import cascade
-    from harness.understanding.comparison import Figure
+    from harness.understanding.comparison import Metric
     from harness.understanding.reports.cascade import cascade_json, lines
 
     refuse_stdin_twice(sources.files)
@@ -154,7 +154,7 @@ def command(
     targets.put(as_json, html, lines(scored, width(), notes=found.notes, listed=listed))
     if max_sfa_loss is None:
         return
-    loss = scored.total.differences[Figure.SFA].value
+    loss = scored.total.differences[Metric.SFA].value
     if loss is None or -loss > max_sfa_loss + 1e-9:
         above = None if loss is None else f"{percent(-loss, 2)}, above {percent(max_sfa_loss, 2)}"
         click.echo(f"harness: what recognition cost of SFA is {above or 'n/a, which no limit allows'}", err=True)
@@ -165,7 +165,7 @@ def command(
 class _Inputs:
     """All that is scored. placed: words of gold and of predictions on it are the same. notes: lines for people."""
 
-    pairs: Heard
+    pairs: HeardCorpus
     on_reference: Corpus
     on_transcript: Corpus
     ordered: bool
@@ -220,7 +220,7 @@ def _read(named: str, stack: ExitStack) -> Corpus:
     return read_corpus(file.path, name=file.name)
 
 
-def _known(predicted: Corpus, pairs: Heard) -> Corpus:
+def _known(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
     """Predictions for what is compared; InputError where there is none of it."""
     ids = {one.id for one in pairs.gold.utterances}
     kept = tuple(one for one in predicted.utterances if one.id in ids)
@@ -230,7 +230,7 @@ def _known(predicted: Corpus, pairs: Heard) -> Corpus:
     return Corpus(predicted.path, kept)
 
 
-def _demand_pairs(gold: Corpus, heard: Corpus, pairs: Heard) -> None:
+def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
     if len(pairs.without_transcript) < len(gold.utterances) - len(pairs.unannotated):
         return
     first = heard.utterances[0].id if heard.utterances else ""
@@ -240,7 +240,7 @@ def _demand_pairs(gold: Corpus, heard: Corpus, pairs: Heard) -> None:
     raise InputError(what, place=Place(heard.path), remedy=remedy)
 
 
-def _given(pairs: Heard, reads: Reads) -> tuple[Corpus, str]:
+def _given(pairs: HeardCorpus, reads: Reads) -> tuple[Corpus, str]:
     """The transcripts as a model is given them, and how that is, in words."""
     if reads is Reads.HEARD:
         return pairs.heard, "transcripts as heard"

@@ -191,8 +191,8 @@ def generate(grammars: tuple[Path, ...], seed: int, train: int, dev: int, test: 
     Exit status: 0 made · 2 wrong usage or input · 3 the folder cannot be written.
     """
     from harness.understanding.files.grammar_file import load_grammars
-    from harness.understanding.models.grammar import fingerprint
-    from harness.understanding.models.grammar import generate as generated
+    from harness.understanding.grammar import fingerprint
+    from harness.understanding.grammar import generate as generated
 
     sizes = {"train": train, "dev": dev, "test": test}
     if not any(sizes.values()):

@@ -19,7 +19,7 @@ from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Detail
 from harness.statistics.text import percent
-from harness.understanding.counts import Rule, Values
+from harness.understanding.counts import Rule, ValueRule
 from harness.understanding.figures import PRESETS, ZeroDivision
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class FramesAsked:
     detail: str
     separator: str
     attributes: tuple[str, ...]
-    values: Values
+    values: ValueRule
     zero: ZeroDivision
     labels: str | None
     by: tuple[str, ...]
@@ -91,7 +91,7 @@ class FramesAsked:
                 raise InputError(f"--by: gold has no group {plain_text(column, 60)!r}", remedy=plain_text(remedy, 300))
 
 
-def frames_options(values: Values, *, of_files: bool) -> Declared:
+def frames_options(values: ValueRule, *, of_files: bool) -> Declared:
     """As `FramesAsked`. values: the default. of_files: several details, and files that say how their slots are."""
     details = [*(one.value for one in Detail), *([BOTH] if of_files else [])]
     more = (
@@ -116,7 +116,7 @@ def frames_options(values: Values, *, of_files: bool) -> Declared:
             callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
         ),
         click.option(
-            "--values", type=Word(Values), default=values.value, show_default=True,
+            "--values", type=Word(ValueRule), default=values.value, show_default=True,
             help="How values of slots are compared, beside the figures without them, where both sides give them.",
         ),
         *(more if of_files else ()),
@@ -201,7 +201,7 @@ def put_text(target: str, text: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FrameLimits:
     """The least, or the most, that figures may be. limits_on: the figure, or the worse end of its interval."""
 
     min_emr: float | None
@@ -249,10 +249,10 @@ class Limits:
 
 
 def limit_options() -> Declared:
-    """As `Limits`."""
+    """As `FrameLimits`."""
     return options_as(
         "limits",
-        Limits,
+        FrameLimits,
         click.option("--min-emr", callback=share, metavar="X", help="Status 1 with a lower EMR (0.9 or 90%)."),
         click.option("--min-sfa", callback=share, metavar="X", help="Status 1 with a lower SFA."),
         click.option("--min-slot-f1", callback=share, metavar="X", help="Status 1 with a lower slot F1."),

@@ -17,8 +17,8 @@ from harness.base.foreign import plain_text
 from harness.cli.options import Command, Word, options_as
 from harness.cli.streams import Readable, named, readable
 from harness.cli.understanding.options import (
+    FrameLimits,
     FramesAsked,
-    Limits,
     Targets,
     frames_options,
     limit_options,
@@ -27,17 +27,17 @@ from harness.cli.understanding.options import (
 from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, Which
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
-from harness.understanding.counts import Values
+from harness.understanding.counts import ValueRule
 
 if TYPE_CHECKING:
     from harness.understanding.comparison import FrameComparison
     from harness.understanding.reports.score_json import ScoreFile
     from harness.understanding.reports.score_text import Reported
-    from harness.understanding.scoring import Scoring, SystemCounts
+    from harness.understanding.scoring import FrameScoring, SystemCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoreSources:
     """What is scored: files, or sessions. attempt: of sessions. InputError for what does not go together."""
 
     sessions: tuple[str, ...]
@@ -67,7 +67,7 @@ _FORM = "Where the suffix, or what lies in the folder, does not say it."
 @click.command("score", cls=Command)
 @options_as(
     "wanted",
-    Scored,
+    ScoreSources,
     click.argument("sessions", nargs=-1, metavar="[SESSION…]"),
     click.option("--gold", metavar="FILE|FOLDER", help="What is meant; - is standard input."),
     click.option(
@@ -85,11 +85,11 @@ _FORM = "Where the suffix, or what lies in the folder, does not say it."
         help="Of a session's trials: the first attempt, or the one that decided.",
     ),
 )  # fmt: skip
-@frames_options(Values.VERBATIM, of_files=True)
+@frames_options(ValueRule.VERBATIM, of_files=True)
 @click.option("--confusions", type=click.IntRange(min=0), default=20, show_default=True, help="How many; 0 for all.")
 @target_options("Write a page with the utterances.")
 @limit_options()
-def score(wanted: Scored, asked: FramesAsked, confusions: int, targets: Targets, limits: Limits) -> None:
+def score(wanted: ScoreSources, asked: FramesAsked, confusions: int, targets: Targets, limits: FrameLimits) -> None:
     """Score predicted intents and slots against gold ones, or what the devices of a session understood.
 
     Files: BIO folders, JSONL, and CSV files of intents (docs/understanding.md). A missing prediction counts as
@@ -127,7 +127,7 @@ def score(wanted: Scored, asked: FramesAsked, confusions: int, targets: Targets,
 @click.argument("files", nargs=-1, required=True, metavar="A.json B.json…")
 @target_options("Write a page; it has no utterances, which JSON lacks.")
 @limit_options()
-def merge(files: tuple[str, ...], targets: Targets, limits: Limits) -> None:
+def merge(files: tuple[str, ...], targets: Targets, limits: FrameLimits) -> None:
     """Add what `harness understanding score --json` wrote of parts of a corpus.
 
     The figures and intervals are those of all utterances together, to the last digit. Parts must have been scored
@@ -179,7 +179,7 @@ def _merged(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
 def _write(
     targets: Targets,
     systems: Sequence[Reported],
-    scorings: Sequence[Scoring] = (),
+    scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
     confusions: int = MOST_CONFUSIONS,
     notes: Sequence[str] = (),
@@ -213,7 +213,7 @@ def _write(
     targets.put(as_json, page, lines())
 
 
-def _corpora(wanted: Scored, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
+def _corpora(wanted: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
     """Gold with each prediction, and what is to be told of them."""
     listed = stack.enter_context(readable(wanted.groups)) if wanted.groups else None
     if wanted.sessions:

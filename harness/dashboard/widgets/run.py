@@ -24,7 +24,7 @@ from harness.rating.guide import LABELS
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
 from harness.session.wording import short_names
-from harness.understanding.understood import Mark, Part, compared, parts_of, verdict_in_words
+from harness.understanding.understood import FramePart, PartMark, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
 
 KEPT = 2000
@@ -83,12 +83,12 @@ class EventLog(Lines):
 
 
 FRAME_TITLE = "Last frame"
-_STYLES: dict[Mark, Style] = {
-    Mark.RIGHT: Style(color=palette.GREEN),
-    Mark.OTHER_VALUE: Style(color=palette.ORANGE, strike=True),
-    Mark.MISSING: Style(color=palette.RED),
-    Mark.TOO_MANY: Style(color=palette.RED, strike=True),
-    Mark.ASIDE: Style(color=palette.QUIET),
+_STYLES: dict[PartMark, Style] = {
+    PartMark.RIGHT: Style(color=palette.GREEN),
+    PartMark.OTHER_VALUE: Style(color=palette.ORANGE, strike=True),
+    PartMark.MISSING: Style(color=palette.RED),
+    PartMark.TOO_MANY: Style(color=palette.RED, strike=True),
+    PartMark.ASIDE: Style(color=palette.QUIET),
 }
 
 
@@ -160,14 +160,14 @@ def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
     return [head, *(_part(one) for one in found)]
 
 
-def _part(part: Part) -> Text:
+def _part(part: FramePart) -> Text:
     style = _STYLES[part.mark]
     sign = Text(f"{part.mark.sign} ", style=Style(color=style.color))
     text = (
         plain_text(part.name, 80) if part.value is None else f"{plain_text(part.name, 40)} “{plain_text(part.value)}”"
     )
     sign.append(text, style=style)
-    if part.mark is Mark.OTHER_VALUE:
+    if part.mark is PartMark.OTHER_VALUE:
         sign.append(f", not “{plain_text(part.wanted or '')}”", style=palette.TEXT)
     return sign
 
@@ -175,7 +175,7 @@ def _part(part: Part) -> Text:
 def _frame_before(trial: Trial, attempt: AttemptProgress) -> Text:
     """An attempt before the last on one line: what of it was not right."""
     told, row = _told_frame(attempt), attempt.verdict
-    wrong = [] if row is None else [one for one in parts_of(trial, row) if one.mark is not Mark.RIGHT]
+    wrong = [] if row is None else [one for one in parts_of(trial, row) if one.mark is not PartMark.RIGHT]
     what = compared(wrong) or ("" if told is None else verdict_in_words(told))
     return Text(f"×{attempt.attempt} {what}", style=palette.QUIET)
 

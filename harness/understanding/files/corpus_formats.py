@@ -74,7 +74,7 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
     files = [numbered_lines(folder / one, names[one], problems[one]) for one in there]
     groups = () if split is None else ((SPLIT, split),)
     before = "" if split is None else f"{split}/"
-    known = _Known(problems[SEQ_OUT])
+    known = _KeptOnce(problems[SEQ_OUT])
     counts = dict.fromkeys(there, 0)
     found: list[Utterance] = []
     for number, lines in enumerate(zip_longest(*files, fillvalue=_GONE), 1):
@@ -101,7 +101,7 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
     return found
 
 
-class _Known:
+class _KeptOnce:
     """Words, tags and sets of intents, each kept once: a corpus has few that differ."""
 
     def __init__(self, problems: Problems) -> None:

@@ -17,21 +17,21 @@ from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.transcripts.numerals import cardinal, clock_time, ordinal
 from harness.understanding.grammar import (
-    Choice,
     Grammar,
+    GrammarIntent,
     Habits,
-    Intent,
+    InTurn,
     Maybe,
+    OneOf,
     Part,
-    Phrase,
+    PhraseUse,
     Sentence,
-    Sequence,
     SlotPart,
-    Spoken,
+    SpokenKind,
     Value,
-    Values,
+    ValueList,
 )
-from harness.understanding.grammar import Text as Words
+from harness.understanding.grammar import SaidText as Words
 
 _TOKEN = re.compile(r"[][()|]|\{[^{}]*\}|<[^<>]*>|[^\s\][()|{}<>]+|\S")
 _NAME = r"[A-Za-z0-9_.][A-Za-z0-9_.-]*"
@@ -62,7 +62,7 @@ def _choice(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
         if at < len(tokens) and tokens[at] == "|":
             at += 1
             continue
-        return (options[0] if len(options) == 1 else Choice(tuple(options))), at
+        return (options[0] if len(options) == 1 else OneOf(tuple(options))), at
 
 
 def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
@@ -89,7 +89,7 @@ def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
             parts.append(SlotPart(slot[1], slot[2] or slot[1]))
         elif phrase := _PHRASE.fullmatch(token):
             end_words()
-            parts.append(Phrase(phrase[1]))
+            parts.append(PhraseUse(phrase[1]))
         elif token[0] in "{}<>":
             raise ValueError(f"{token!r} is no slot and no phrase")
         else:
@@ -97,23 +97,23 @@ def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
     end_words()
     if not parts:
         raise ValueError("a part is empty")
-    return (parts[0] if len(parts) == 1 else Sequence(tuple(parts))), at
+    return (parts[0] if len(parts) == 1 else InTurn(tuple(parts))), at
 
 
 _MORNING, _AFTERNOON, _EVENING = ("in the morning",), ("in the afternoon",), ("in the evening", "tonight")
 
 
-def spoken_values(kind: Spoken, numbers: Iterable[int]) -> tuple[Value, ...]:
+def spoken_values(kind: SpokenKind, numbers: Iterable[int]) -> tuple[Value, ...]:
     """Every way to say each number. TIME: numbers are minutes since midnight, 0–1439.
 
     A time without a part of the day is given by the clock of twelve hours, as it was said: "seven thirty" is 7:30.
     """
     match kind:
-        case Spoken.NUMBER:
+        case SpokenKind.NUMBER:
             return tuple(Value(tuple(cardinal(one).split()), str(one)) for one in numbers)
-        case Spoken.ORDINAL:
+        case SpokenKind.ORDINAL:
             return tuple(Value(tuple(ordinal(one).split()), str(one)) for one in numbers)
-        case Spoken.TIME:
+        case SpokenKind.TIME:
             return tuple(dict.fromkeys(said for one in numbers for said in _times(*divmod(one, 60))))
 
 
@@ -188,10 +188,10 @@ class ValueKeys(Keys):
 class SaidKeys(Keys):
     """A list of values, or numbers that are spoken."""
 
-    say: list[Text | ValueKeys] = Field(default=[], description="Values: words, or {say, value, weight}.")
-    unseen: list[Text | ValueKeys] = Field(default=[], description="Values that only the test split has.")
+    say: list[Text | ValueKeys] = Field(default=[], description="ValueList: words, or {say, value, weight}.")
+    unseen: list[Text | ValueKeys] = Field(default=[], description="ValueList that only the test split has.")
     unseen_share: Share = Field(default=0.3, description="Their share of this list's slots in the test split.")
-    spoken: Annotated[Spoken, word(Spoken)] | None = Field(
+    spoken: Annotated[SpokenKind, word(SpokenKind)] | None = Field(
         default=None, description="number, ordinal or time: all from `from` to `to`, in words, with digits as value."
     )
     from_: int | Text | None = Field(default=None, alias="from", description="First number, or time such as 06:00.")
@@ -239,10 +239,10 @@ def load_grammar(path: Path) -> Grammar:
     written = tree.plain()
     found.check(GrammarKeys, written)
     found.refuse()
-    return _Reading(GrammarKeys.model_validate(written), found).grammar()
+    return _GrammarReading(GrammarKeys.model_validate(written), found).grammar()
 
 
-class _Reading:
+class _GrammarReading:
     """What a file says, made the model's; everything that is wrong is noted with its place."""
 
     def __init__(self, keys: GrammarKeys, found: Findings) -> None:
@@ -260,14 +260,14 @@ class _Reading:
         self._found.refuse()
         return Grammar(keys.grammar, keys.weight, values, phrases, intents, _habits(keys.habits), self._found.file)
 
-    def _values(self, name: str) -> Values:
+    def _values(self, name: str) -> ValueList:
         written, at = self._keys.values[name], ("values", name)
         keys = SaidKeys(say=written) if isinstance(written, list) else written
         at_say: Path_ = at if isinstance(written, list) else (*at, "say")
         if keys.spoken is not None:
             if keys.say or keys.unseen:
                 self._found.add(at, "a spoken list has no other values", "Leave say and unseen out, or spoken")
-            return Values(name, self._spoken(keys, keys.spoken, at))
+            return ValueList(name, self._spoken(keys, keys.spoken, at))
         for key in ("from_", "to"):
             if getattr(keys, key) is not None:
                 self._found.add(
@@ -277,7 +277,7 @@ class _Reading:
         if not values:
             self._found.add(at, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number")
         unseen = self._said(keys.unseen, (*at, "unseen"), {one.words for one in values})
-        return Values(name, values, unseen, keys.unseen_share if unseen else 0.0)
+        return ValueList(name, values, unseen, keys.unseen_share if unseen else 0.0)
 
     def _said(
         self, written: list[str | ValueKeys], at: Path_, before: set[tuple[str, ...]] | None = None
@@ -293,7 +293,7 @@ class _Reading:
             values.append(Value(words, keys.value, keys.weight))
         return tuple(values)
 
-    def _spoken(self, keys: SaidKeys, kind: Spoken, at: Path_) -> tuple[Value, ...]:
+    def _spoken(self, keys: SaidKeys, kind: SpokenKind, at: Path_) -> tuple[Value, ...]:
         ends = [self._number(end, kind, (*at, name)) for name, end in (("from", keys.from_), ("to", keys.to))]
         if None in ends:
             return ()
@@ -306,23 +306,23 @@ class _Reading:
             return ()
         return spoken_values(kind, range(first, last + 1, keys.step))
 
-    def _number(self, written: int | str | None, kind: Spoken, at: Path_) -> int | None:
+    def _number(self, written: int | str | None, kind: SpokenKind, at: Path_) -> int | None:
         """The number, minutes for times; None, and noted, where it is none."""
         if written is None:
             self._found.add(at[:-1], f"a spoken list needs {at[-1]!r}", f"Add `{at[-1]}: …` here")
             return None
-        if kind is Spoken.TIME:
+        if kind is SpokenKind.TIME:
             if isinstance(written, str) and (time := _TIME.fullmatch(written)):
                 return int(time[1]) * 60 + int(time[2])
             self._found.add(at, f"{written!r} is no time", 'Write one such as "06:30"')
             return None
-        least = 1 if kind is Spoken.ORDINAL else 0
+        least = 1 if kind is SpokenKind.ORDINAL else 0
         if isinstance(written, int) and least <= written < 10**12:
             return written
         self._found.add(at, f"{written!r} is no number from {least} on", "Write digits without quotes")
         return None
 
-    def _intent(self, number: int) -> Intent:
+    def _intent(self, number: int) -> GrammarIntent:
         keys, at = self._keys.intents[number], ("intents", number)
         labels = [keys.intent] if isinstance(keys.intent, str) else keys.intent
         if not labels or len(set(labels)) < len(labels):
@@ -338,7 +338,7 @@ class _Reading:
         if sentences and all(one.unseen for one in sentences):
             self._found.add(at, "every sentence is for the test split alone", "Leave unseen out of one at least")
         label = tuple(sorted(set(labels)))
-        return Intent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(at))
+        return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(at))
 
     def _part(self, text: str, at: Path_) -> Part | None:
         try:
@@ -350,7 +350,7 @@ class _Reading:
             if isinstance(inner, SlotPart) and inner.values not in self._keys.values:
                 what = f"there is no list of values {inner.values!r}"
                 self._found.add(at, what, nearest(inner.values, list(self._keys.values), listed="Lists"))
-            elif isinstance(inner, Phrase) and inner.name not in self._keys.phrases:
+            elif isinstance(inner, PhraseUse) and inner.name not in self._keys.phrases:
                 what = f"there is no phrase {inner.name!r}"
                 self._found.add(at, what, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
         return part
@@ -358,7 +358,8 @@ class _Reading:
     def _refuse_circles(self, phrases: dict[str, Part]) -> None:
         """Notes a phrase that contains itself."""
         inner = {
-            name: [one.name for one in parts_within(part) if isinstance(one, Phrase)] for name, part in phrases.items()
+            name: [one.name for one in parts_within(part) if isinstance(one, PhraseUse)]
+            for name, part in phrases.items()
         }
         for name in inner:
             reached, new = set[str](), set(inner[name])
@@ -373,12 +374,12 @@ def parts_within(part: Part) -> Iterator[Part]:
     """The part and all within it; what a phrase stands for is not looked into."""
     yield part
     match part:
-        case Sequence(parts) | Choice(parts):
+        case InTurn(parts) | OneOf(parts):
             for one in parts:
                 yield from parts_within(one)
         case Maybe(inner):
             yield from parts_within(inner)
-        case Words() | Phrase() | SlotPart():
+        case Words() | PhraseUse() | SlotPart():
             pass
 
 

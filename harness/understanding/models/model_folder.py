@@ -49,7 +49,7 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedModel:
+class LoadedUnderstander:
     """A model that is ready to predict. name: of its plug-in, an entry point of `harness.understanders`."""
 
     name: str
@@ -91,7 +91,7 @@ def save_model(name: str, understander: Understander, folder: Path, facts: Model
         raise HarnessError(what, place=Place(str(folder)), remedy="Make room, or name another folder") from error
 
 
-def load_model(folder: Path) -> LoadedModel:
+def load_model(folder: Path) -> LoadedUnderstander:
     """The model of a folder; InputError with the file that is damaged, foreign or too new, PluginError."""
     path = folder / MODEL_FILE
     found = _read(path)
@@ -106,7 +106,7 @@ def load_model(folder: Path) -> LoadedModel:
         raise _damaged(path, "it does not say which understander it is of")
     _demand_files(folder, found.get("files"), path)
     understander: Understander = load(Group.UNDERSTANDERS, name, place=Place(str(path))).load(folder)
-    return LoadedModel(name, understander, facts)
+    return LoadedUnderstander(name, understander, facts)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import Understander
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Prediction, Utterance
-from harness.understanding.comparison import Figure
-from harness.understanding.counts import Rule, Values, count_frame, total
+from harness.understanding.comparison import Metric
+from harness.understanding.counts import Rule, ValueRule, count_frame, total
 from harness.understanding.figures import (
     ZERO,
     FrameFigures,
@@ -23,11 +23,11 @@ from harness.understanding.figures import (
     figures,
     pooled_f1_interval,
 )
-from harness.understanding.models.grammar import fingerprint
+from harness.understanding.grammar import fingerprint
 from harness.understanding.models.model_folder import ModelFacts
 from harness.understanding.scoring import samples
 
-RULE = Rule(values=Values.NONE)
+RULE = Rule(values=ValueRule.NONE)
 
 
 def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]) -> tuple[Utterance, ...]:
@@ -125,7 +125,7 @@ def _packages() -> list[tuple[str, str]]:
     return found
 
 
-FIGURES = (Figure.ACCURACY, Figure.EMR, Figure.SLOT_F1, Figure.F1MH, Figure.CER, Figure.SFA)
+FIGURES = (Metric.ACCURACY, Metric.EMR, Metric.SLOT_F1, Metric.F1MH, Metric.CER, Metric.SFA)
 THOUSAND = 1000
 
 
@@ -147,7 +147,7 @@ class BenchRow:
 
     name: str
     utterances: int
-    figures: tuple[tuple[Figure, float | None, Interval | None], ...]
+    figures: tuple[tuple[Metric, float | None, Interval | None], ...]
     train_cpu_s: float | None
     predict_cpu_s: float | None
     from_elsewhere: bool = False
@@ -173,13 +173,13 @@ def bench(
     sums, rows = total(counts), samples(counts)
     found, overlaps = figures(sums), sums.intents.overlaps
     intents, slots = found.intents, found.slots
-    values: dict[Figure, tuple[float | None, Interval | None]] = {
-        Figure.ACCURACY: (intents.accuracy, accuracy_interval(overlaps, ZERO)),
-        Figure.EMR: (intents.exact.value, intents.exact.interval),
-        Figure.SLOT_F1: (slots.micro.f1, pooled_f1_interval(rows.chunks)),
-        Figure.F1MH: (slots.concept_sets.f1, pooled_f1_interval(rows.concepts)),
-        Figure.CER: (slots.cer, cer_interval(rows.edits)),
-        Figure.SFA: (slots.frames.value, slots.frames.interval),
+    values: dict[Metric, tuple[float | None, Interval | None]] = {
+        Metric.ACCURACY: (intents.accuracy, accuracy_interval(overlaps, ZERO)),
+        Metric.EMR: (intents.exact.value, intents.exact.interval),
+        Metric.SLOT_F1: (slots.micro.f1, pooled_f1_interval(rows.chunks)),
+        Metric.F1MH: (slots.concept_sets.f1, pooled_f1_interval(rows.concepts)),
+        Metric.CER: (slots.cer, cer_interval(rows.edits)),
+        Metric.SFA: (slots.frames.value, slots.frames.interval),
     }
     return BenchRow(
         contender.name,
@@ -192,9 +192,9 @@ def bench(
 
 def _known(name: str, intent: float, slot: float, sfa: float, cpu_s: float | None) -> BenchRow:
     figures_ = (
-        (Figure.EMR, intent / 100, None),
-        (Figure.SLOT_F1, slot / 100, None),
-        (Figure.SFA, sfa / 100, None),
+        (Metric.EMR, intent / 100, None),
+        (Metric.SLOT_F1, slot / 100, None),
+        (Metric.SFA, sfa / 100, None),
     )
     return BenchRow(name, 0, figures_, cpu_s, None, from_elsewhere=True)
 

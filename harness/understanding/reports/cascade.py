@@ -22,8 +22,8 @@ from harness.statistics.text import percent, points, points_interval, probabilit
 from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.transcripts.reports.text import wer_in_words
-from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, Fate
-from harness.understanding.comparison import Difference, Figure
+from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameFate
+from harness.understanding.comparison import Difference, Metric
 from harness.understanding.counts import Rule, items
 from harness.understanding.figures import figures
 from harness.understanding.reports.score_json import counts_json, rule_json, zero_json
@@ -68,25 +68,25 @@ NOTES = 14
 MOST_IDS = 5
 NO_LABEL = "(none)"
 NAMES = {
-    Figure.EMR: "EMR (exact match)",
-    Figure.ACCURACY: "intent accuracy",
-    Figure.SAMPLES_F1: "intent F1, samples",
-    Figure.MACRO_F1: "intent F1, macro",
-    Figure.MICRO_F1: "intent F1, micro",
-    Figure.F1MH: "F1mh",
-    Figure.CER: "CER",
-    Figure.SFA: "SFA, by concepts",
-    Figure.VALUED_F1MH: "F1mh with values",
-    Figure.VALUED_CER: "CER with values",
-    Figure.VALUED_SFA: "SFA with values",
+    Metric.EMR: "EMR (exact match)",
+    Metric.ACCURACY: "intent accuracy",
+    Metric.SAMPLES_F1: "intent F1, samples",
+    Metric.MACRO_F1: "intent F1, macro",
+    Metric.MICRO_F1: "intent F1, micro",
+    Metric.F1MH: "F1mh",
+    Metric.CER: "CER",
+    Metric.SFA: "SFA, by concepts",
+    Metric.VALUED_F1MH: "F1mh with values",
+    Metric.VALUED_CER: "CER with values",
+    Metric.VALUED_SFA: "SFA with values",
 }
-IN_GROUPS = (Figure.EMR, Figure.SFA, Figure.CER)
+IN_GROUPS = (Metric.EMR, Metric.SFA, Metric.CER)
 FATES = {
-    Fate.KEPT: "right on both",
-    Fate.BROKEN: "broken by recognition",
-    Fate.REVALUED: "right on both but for values of slots",
-    Fate.MENDED: "right on the transcript alone",
-    Fate.WRONG: "wrong on both",
+    FrameFate.KEPT: "right on both",
+    FrameFate.BROKEN: "broken by recognition",
+    FrameFate.REVALUED: "right on both but for values of slots",
+    FrameFate.MENDED: "right on the transcript alone",
+    FrameFate.WRONG: "wrong on both",
 }
 _PLACES = "transcripts have other words, so slots have no places in them"
 
@@ -131,7 +131,7 @@ def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = L
     for column, labels in of.groups:
         yield ""
         yield from _group_table(column, labels, width)
-    for fate, title in ((Fate.BROKEN, "Broken by recognition"), (Fate.REVALUED, "Other values of slots")):
+    for fate, title in ((FrameFate.BROKEN, "Broken by recognition"), (FrameFate.REVALUED, "Other values of slots")):
         found = of.of(fate)
         if not found:
             continue
@@ -244,7 +244,7 @@ def cascade_json(of: Cascade) -> str:
         "missing_is_silence": of.missing_is_silence,
         "without_gold": list(of.without_gold),
         "unannotated": list(of.unannotated),
-        "fates": {fate.value: len(of.of(fate)) for fate in Fate},
+        "fates": {fate.value: len(of.of(fate)) for fate in FrameFate},
         "wer_interval": None if interval is None else list(interval),
         "slot_f1_by_places_on_reference": slot_f1(of),
         "total": _group_json(of.total),
@@ -311,7 +311,7 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
     """The page as text. most: utterances of a sort that are shown."""
     lists = [
         (FATES[fate], found[:most], max(0, len(found) - most))
-        for fate in (Fate.BROKEN, Fate.REVALUED, Fate.MENDED)
+        for fate in (FrameFate.BROKEN, FrameFate.REVALUED, FrameFate.MENDED)
         for found in [of.of(fate)]
     ]
     return filled_page(

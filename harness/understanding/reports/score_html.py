@@ -13,7 +13,7 @@ from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.understanding import Utterance
 from harness.understanding.comparison import FrameComparison
-from harness.understanding.counts import Item, Rule, items
+from harness.understanding.counts import Rule, SlotItem, items
 from harness.understanding.figures import FrameFigures, IntentFigures, figures
 from harness.understanding.reports.score_text import (
     FigureRow,
@@ -25,7 +25,7 @@ from harness.understanding.reports.score_text import (
     per_cent,
     zero_in_words,
 )
-from harness.understanding.scoring import ScoredFrame, Scoring
+from harness.understanding.scoring import FrameScoring, ScoredFrame
 
 MOST_UTTERANCES = 2000
 MOST_ROWS = 500
@@ -57,7 +57,7 @@ class _System:
 def write_html(
     systems: Sequence[Reported],
     path: Path,
-    scorings: Sequence[Scoring] = (),
+    scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
     most_utterances: int = MOST_UTTERANCES,
 ) -> None:
@@ -70,7 +70,7 @@ def write_html(
 
 def page(
     systems: Sequence[Reported],
-    scorings: Sequence[Scoring] = (),
+    scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
     most_utterances: int = MOST_UTTERANCES,
 ) -> str:
@@ -84,7 +84,7 @@ def page(
         rows.append(
             _System("predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40], name, one, several)
         )
-    shown: Selection | None = None
+    shown: FrameSelection | None = None
     if scorings:
         shown = selection(scorings, [one.label for one in rows], most_utterances)
     rules = [one.rule for one in systems[0].counts.details]
@@ -202,7 +202,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FrameLine:
     """Gold, or a system's prediction. intents: with their marks. left_out: words that are not shown."""
 
     label: str
@@ -214,7 +214,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownUtterance:
+class ShownFrames:
     """kinds: letters of what is wrong in any system: I intents, N no prediction, marks of slots, 0 nothing."""
 
     place: int
@@ -223,14 +223,14 @@ class ShownUtterance:
     intents: tuple[str, ...]
     concepts: tuple[str, ...]
     groups: str
-    lines: tuple[Line, ...]
+    lines: tuple[FrameLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class FrameSelection:
     """What a page shows, worst first."""
 
-    utterances: tuple[ShownUtterance, ...]
+    utterances: tuple[ShownFrames, ...]
     total: int
     with_errors: int
     shown_with_errors: int
@@ -240,7 +240,7 @@ class Selection:
         return self.total - len(self.utterances)
 
 
-def selection(scorings: Sequence[Scoring], labels: Sequence[str], most: int) -> Selection:
+def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int) -> FrameSelection:
     """scorings: of systems against the same gold, so that their frames stand in the same order."""
     frames = list(zip(*(one.frames for one in scorings), strict=True))
     errors = [sum(map(_errors, of)) for of in frames]
@@ -253,7 +253,7 @@ def selection(scorings: Sequence[Scoring], labels: Sequence[str], most: int) -> 
             break
         shown.append(at)
     rules = [one.rule for one in scorings]
-    return Selection(
+    return FrameSelection(
         tuple(_shown(at, frames[at], rules, labels) for at in shown),
         len(frames),
         sum(one > 0 for one in errors),
@@ -271,10 +271,10 @@ def _errors(frame: ScoredFrame) -> int:
     return intents + max(slots, counts.slots.edits.errors, values)
 
 
-def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels: Sequence[str]) -> ShownUtterance:
+def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels: Sequence[str]) -> ShownFrames:
     gold = frames[0].gold
     kinds: set[str] = set()
-    lines: list[Line] = []
+    lines: list[FrameLine] = []
     lost: list[list[str]] = []
     wanted = items(gold, rules[0]) or ()
     for frame, rule, label in zip(frames, rules, labels, strict=True):
@@ -295,7 +295,7 @@ def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels
     # A slot of gold is lost when every system lost it.
     marks = [column[0] if all(column) else RIGHT for column in zip(*lost, strict=True)]
     mine = tuple((plain_text(one, LONGEST_NAME), RIGHT) for one in gold.intents or ())
-    return ShownUtterance(
+    return ShownFrames(
         at,
         plain_text(gold.id, 200),
         "".join(sorted(kinds)) or "0",
@@ -316,13 +316,13 @@ def _intents(gold: Utterance, said: Utterance, counted: bool) -> tuple[tuple[str
     )
 
 
-def _marks(gold: Sequence[Item], said: Sequence[Item]) -> tuple[list[str], list[str]]:
+def _marks(gold: Sequence[SlotItem], said: Sequence[SlotItem]) -> tuple[list[str], list[str]]:
     """What is wrong with each slot of gold and of a prediction."""
     of, told = [MISSED] * len(gold), [EXTRA] * len(said)
     placed = all(one.place for one in (*gold, *said))
     left = Counter(range(len(said)))
 
-    def pair(fits: Callable[[Item, Item], bool], mark: str) -> None:
+    def pair(fits: Callable[[SlotItem, SlotItem], bool], mark: str) -> None:
         for at, one in enumerate(gold):
             if of[at] != MISSED:
                 continue
@@ -342,11 +342,11 @@ def _marks(gold: Sequence[Item], said: Sequence[Item]) -> tuple[list[str], list[
     return of, told
 
 
-def _same(gold: Item, said: Item) -> bool:
+def _same(gold: SlotItem, said: SlotItem) -> bool:
     return gold.value is None or said.value is None or gold.value == said.value
 
 
-def _overlap(one: Item, other: Item) -> bool:
+def _overlap(one: SlotItem, other: SlotItem) -> bool:
     (start, end), (begin, stop) = one.place or (0, 0), other.place or (0, 0)
     return start < stop and begin < end
 
@@ -355,16 +355,16 @@ def _line(
     label: str,
     of: Utterance,
     intents: tuple[tuple[str, str], ...],
-    slots: Sequence[Item],
+    slots: Sequence[SlotItem],
     marks: Sequence[str],
     missing: bool,
-) -> Line:
+) -> FrameLine:
     pieces = tuple(_pieces(of.words[:MOST_WORDS], slots, marks))
     annotated = of.tags is not None or of.slots is not None
-    return Line(plain_text(label, 40), intents, pieces, annotated, missing, max(0, len(of.words) - MOST_WORDS))
+    return FrameLine(plain_text(label, 40), intents, pieces, annotated, missing, max(0, len(of.words) - MOST_WORDS))
 
 
-def _pieces(words: Sequence[str], slots: Sequence[Item], marks: Sequence[str]) -> Iterator[Piece]:
+def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str]) -> Iterator[Piece]:
     """The words in their order, slots as one piece each; slots without place, or over another, stand behind."""
     at = 0
     behind = []

@@ -11,7 +11,7 @@ from harness.base.cells import padded, shown, width_of
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.understanding import Chunking, Detail
 from harness.statistics.text import NOTHING, percent, percent_interval
-from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, Values, pooled
+from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, ValueRule, pooled
 from harness.understanding.figures import (
     ZERO,
     Averages,
@@ -71,7 +71,7 @@ def comparison_in_words(rule: Rule) -> str:
         said.append("slots have no order: both sides are ordered by concept and value")
     if not rule.places:
         said.append("slots are compared without their places")
-    if rule.values is not Values.NONE:
+    if rule.values is not ValueRule.NONE:
         said.append(f"values, where both sides give them: {rule.values}")
     return "; ".join(said)
 

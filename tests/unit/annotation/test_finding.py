@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from harness.annotation.ledger import Shares
-from harness.annotation.worklist import Found, find, has_words
+from harness.annotation.worklist import FoundUtterance, find, has_words
 from harness.model.annotation import Adjudicated, Labelled
 from tests.unit.annotation.sittings import Bench, imported, utterances
 
 
-def found(bench: Bench, words: str, who: str = "ann", *, settles: bool = False) -> tuple[Found, ...]:
+def found(bench: Bench, words: str, who: str = "ann", *, settles: bool = False) -> tuple[FoundUtterance, ...]:
     shares = Shares(bench.project, utterances(bench.count))
     return find(utterances(bench.count), words, bench.ledger, shares, who, adjudicating=settles)
 
@@ -25,7 +25,7 @@ def test_ones_own_are_found_by_words_or_id_in_the_order_of_the_data() -> None:
     assert [one.utterance for one in found(bench, "SAY 0")] == ["u1", "u3", "u4", "u5", "u6", "u7", "u8", "u9"]
     assert [one.utterance for one in found(bench, "u1")] == ["u1"], "an id is meant as a whole"
     assert found(bench, "u2") == (), "ben has labelled it"
-    assert found(bench, "03") == (Found("u3", "say 03", ("play",)),)
+    assert found(bench, "03") == (FoundUtterance("u3", "say 03", ("play",)),)
     assert found(bench, "u1")[0].intents is None
     assert found(bench, "nothing") == ()
 

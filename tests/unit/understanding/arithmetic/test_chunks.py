@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.understanding import Chunking
-from harness.understanding.counts import Chunk, chunks
+from harness.understanding.counts import TagChunk, chunks
 from tests.unit.understanding.arithmetic.conlleval_reading import conlleval_chunks, iob2_chunks
 
 TAGS = st.lists(st.sampled_from(["O", "B-a", "I-a", "B-b", "I-b", "B-a-b", "I-a-b"]), max_size=12)
@@ -71,4 +71,4 @@ def test_what_is_no_tag_is_refused(tag: str) -> None:
 
 
 def test_a_chunk_is_named() -> None:
-    assert chunks(["B-a"], Chunking.IOB2)[0] == Chunk(concept="a", start=0, end=1)
+    assert chunks(["B-a"], Chunking.IOB2)[0] == TagChunk(concept="a", start=0, end=1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.model.understanding import Chunking, Detail, Slot, Utterance
 from harness.statistics.intervals import Share
-from harness.understanding.counts import FrameCounts, Matched, Rule, Values, count_frame, count_intents, total
+from harness.understanding.counts import FrameCounts, Matched, Rule, ValueRule, count_frame, count_intents, total
 from harness.understanding.figures import SEED, figures
 from tests.unit.understanding.arithmetic.random_frames import counted, pairs
 
@@ -155,9 +155,9 @@ def test_slots_in_other_words_have_no_place_in_these() -> None:
 def test_a_list_of_slots_without_places() -> None:
     gold = of_slots(Slot("city", "Nice"), Slot("date", "Monday"))
     heard = of_slots(Slot("date", "monday!"), Slot("city", "Nizza"))
-    counts = count_frame(gold, heard, Rule(values=Values.PLAIN)).slots
+    counts = count_frame(gold, heard, Rule(values=ValueRule.PLAIN)).slots
     assert (counts.placed, counts.edits.errors, counts.frames.count) == (0, 2, 0)
-    unordered = count_frame(gold, heard, Rule(ordered=False, values=Values.PLAIN))
+    unordered = count_frame(gold, heard, Rule(ordered=False, values=ValueRule.PLAIN))
     assert (unordered.slots.edits.errors, unordered.slots.frames.count) == (0, 1)
     assert unordered.valued.concepts == {"city": Matched(0, 1, 1), "date": Matched(1, 1, 1)}
     assert unordered.valued.edits.substitutions == 1
@@ -177,8 +177,8 @@ def test_words_are_values_where_that_is_asked_for() -> None:
     assert count_frame(GOLD, other, Rule()).valued.utterances == 0
     spoken = count_frame(GOLD, other, Rule(spoken=True)).valued
     assert spoken.chunks["city-from"] == Matched(0, 1, 1)
-    assert count_frame(GOLD, other, Rule(spoken=True, values=Values.PLAIN)).valued.frames_placed.count == 1
-    assert count_frame(GOLD, other, Rule(spoken=True, values=Values.NONE)).valued.utterances == 0
+    assert count_frame(GOLD, other, Rule(spoken=True, values=ValueRule.PLAIN)).valued.frames_placed.count == 1
+    assert count_frame(GOLD, other, Rule(spoken=True, values=ValueRule.NONE)).valued.utterances == 0
 
 
 def test_the_same_slot_twice_counts_twice_in_lists_and_once_in_sets() -> None:

@@ -15,8 +15,7 @@ from harness.understanding.files.grammar_file import (
     parse_pattern,
     spoken_values,
 )
-from harness.understanding.grammar import Choice, Maybe, Phrase, Sequence, SlotPart, Spoken, Text
-from harness.understanding.models.grammar import generate
+from harness.understanding.grammar import InTurn, Maybe, OneOf, PhraseUse, SaidText, SlotPart, SpokenKind, generate
 
 WHOLE = """\
 grammar: tea
@@ -67,20 +66,20 @@ def test_a_grammar_says_all_that_it_can(tmp_path: Path) -> None:
     brew, both, alone = read.intents
     assert both.label == ("stop", "thank")
     assert (brew.weight, brew.alone, alone.alone) == (2.0, False, True)
-    assert brew.sentences[0].part == Sequence(
+    assert brew.sentences[0].part == InTurn(
         (
-            Maybe(Phrase("ask")),
-            Text(("make",)),
+            Maybe(PhraseUse("ask")),
+            SaidText(("make",)),
             SlotPart("cups", "cups"),
-            Text(("cups", "of")),
+            SaidText(("cups", "of")),
             SlotPart("kind", "kind"),
-            Text(("tea",)),
+            SaidText(("tea",)),
         )
     )
-    assert brew.sentences[1].part == Sequence((Text(("brew",)), SlotPart("tea-kind", "kind")))
+    assert brew.sentences[1].part == InTurn((SaidText(("brew",)), SlotPart("tea-kind", "kind")))
     assert (brew.sentences[1].weight, brew.sentences[1].unseen) == (0.5, True)
     assert brew.sentences[0].place.line == 17
-    assert read.phrases == (("ask", Choice((Text(("please",)), Text(("could", "you"))))),)
+    assert read.phrases == (("ask", OneOf((SaidText(("please",)), SaidText(("could", "you"))))),)
     assert (read.habits.two_intents, read.habits.connectives) == (0.5, (("and", "then"),))
 
 
@@ -134,7 +133,7 @@ def test_a_file_of_another_kind_and_two_of_one_name_are_refused(tmp_path: Path) 
 def test_brackets_are_not_nested_without_end() -> None:
     with pytest.raises(ValueError, match="nested"):
         parse_pattern("(" * 5000 + "a" + ")" * 5000)
-    assert parse_pattern("(" * (MOST_DEPTH - 1) + "a" + ")" * (MOST_DEPTH - 1)) == Text(("a",))
+    assert parse_pattern("(" * (MOST_DEPTH - 1) + "a" + ")" * (MOST_DEPTH - 1)) == SaidText(("a",))
 
 
 @pytest.mark.parametrize("pattern", ["a)", "a]", "(a]", "", "[]", "a | ", "<", "{a b}", "{a=}"])
@@ -144,10 +143,12 @@ def test_a_pattern_that_cannot_be_read_is_refused(pattern: str) -> None:
 
 
 def test_times_are_said_as_people_say_them() -> None:
-    said = {" ".join(one.words): one.value for one in spoken_values(Spoken.TIME, (7 * 60 + 30, 18 * 60 + 45, 12 * 60))}
+    said = {
+        " ".join(one.words): one.value for one in spoken_values(SpokenKind.TIME, (7 * 60 + 30, 18 * 60 + 45, 12 * 60))
+    }
     assert said["half past seven"] == said["seven thirty"] == "7:30"
     assert said["seven thirty a m"] == "7:30"
     assert said["quarter to seven"] == "6:45"
     assert said["six forty five in the evening"] == "18:45"
     assert said["noon"] == "12:00"
-    assert [(one.words, one.value) for one in spoken_values(Spoken.ORDINAL, (31,))] == [(("thirty", "first"), "31")]
+    assert [(one.words, one.value) for one in spoken_values(SpokenKind.ORDINAL, (31,))] == [(("thirty", "first"), "31")]

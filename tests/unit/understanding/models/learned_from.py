@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.model.understanding import Utterance
 from harness.understanding.files.grammar_file import load_grammar
-from harness.understanding.models.grammar import generate
+from harness.understanding.grammar import generate
 
 TEA = """\
 grammar: tea

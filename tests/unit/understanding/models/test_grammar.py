@@ -12,7 +12,7 @@ from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Utterance
 from harness.understanding.counts import chunks
 from harness.understanding.files.grammar_file import load_grammar, load_grammars
-from harness.understanding.models.grammar import fingerprint, generate
+from harness.understanding.grammar import fingerprint, generate
 
 GRAMMARS = Path(__file__).parents[4] / "scenarios" / "understanding"
 SIZES = {"train": 4000, "dev": 500, "test": 1000}

@@ -9,24 +9,24 @@ import pytest
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.understanding.comparison import compare
 from harness.understanding.counts import Rule
-from harness.understanding.reports.score_html import Line, ShownUtterance, page, selection
+from harness.understanding.reports.score_html import FrameLine, ShownFrames, page, selection
 from harness.understanding.reports.score_text import Reported
-from harness.understanding.scoring import Scoring, counted, score
+from harness.understanding.scoring import FrameScoring, counted, score
 from tests.unit.understanding.reports.frames import HOSTILE, made
 
 WORDS = tuple("abcdefgh")
 
 
-def scoring(gold: Utterance, said: Utterance, rule: Rule | None = None) -> Scoring:
+def scoring(gold: Utterance, said: Utterance, rule: Rule | None = None) -> FrameScoring:
     return score(Corpus("g", (gold,)), Corpus("p", (said,)), rule or Rule())
 
 
-def shown(gold: Utterance, said: Utterance, rule: Rule | None = None) -> ShownUtterance:
+def shown(gold: Utterance, said: Utterance, rule: Rule | None = None) -> ShownFrames:
     (one,) = selection([scoring(gold, said, rule)], ["predicted"], 10).utterances
     return one
 
 
-def slots(line: Line) -> list[tuple[str, str, str]]:
+def slots(line: FrameLine) -> list[tuple[str, str, str]]:
     return [(piece.text, piece.concept, piece.mark) for piece in line.pieces if piece.concept]
 
 

@@ -8,13 +8,13 @@ from harness.model.choices import Marks
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.transcripts.words import Wording
-from harness.understanding.cascade import Cascade, Heard, cascade, joined, understood
-from harness.understanding.counts import Rule, Values
+from harness.understanding.cascade import Cascade, HeardCorpus, cascade, joined, understood
+from harness.understanding.counts import Rule, ValueRule
 
 INTENTS = {"book": "book", "cancel": "cancel", "hello": "greet"}
 CONCEPTS = {"nice": "city-to", "brest": "city-to", "monday": "date", "sunday": "date"}
 PLAIN = Wording(Normalisation.PLAIN, marks=Marks.NONE)
-RULE = Rule(values=Values.PLAIN, spoken=True)
+RULE = Rule(values=ValueRule.PLAIN, spoken=True)
 
 
 def understand(texts: Sequence[tuple[str, ...]]) -> list[Prediction]:
@@ -54,7 +54,7 @@ GOLD = Corpus(
 )
 
 
-def scored(pairs: Heard, rule: Rule = RULE, **options: object) -> Cascade:
+def scored(pairs: HeardCorpus, rule: Rule = RULE, **options: object) -> Cascade:
     before = understood(pairs.gold, understand, "model")
     after = understood(pairs.heard, understand, "model")
     return cascade(pairs, before, after, rule, PLAIN, **options)  # type: ignore[arg-type]

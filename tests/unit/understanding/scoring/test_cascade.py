@@ -6,9 +6,9 @@ import pytest
 
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.statistics.intervals import Share
-from harness.understanding.cascade import Fate, joined, understood
-from harness.understanding.comparison import Figure
-from harness.understanding.counts import Rule, Values
+from harness.understanding.cascade import FrameFate, joined, understood
+from harness.understanding.comparison import Metric
+from harness.understanding.counts import Rule, ValueRule
 from harness.understanding.figures import figures
 from tests.unit.understanding.scoring.cascades import GOLD, heard, said, scored, small, understand
 
@@ -20,7 +20,7 @@ def test_figures_on_the_reference_and_on_what_was_heard_stand_side_by_side() -> 
     assert (before.slots.frames, after.slots.frames) == (Share(3, 4), Share(1, 4))
     # Of three concepts one is not heard.
     assert (before.slots.cer, after.slots.cer) == (0, 1 / 3)
-    sfa = found.total.differences[Figure.SFA]
+    sfa = found.total.differences[Metric.SFA]
     assert (sfa.second, sfa.first, sfa.value) == (0.75, 0.25, -0.5)
     assert sfa.interval is not None
     # niece for nice, yellow for hello, and two words of three for away.
@@ -33,27 +33,27 @@ def test_slot_f1_is_of_the_reference_alone() -> None:
     for side in (found.total.reference, found.total.transcript):
         assert figures(side).slots.micro.f1 is None
         assert not figures(side).slots.by_place
-    assert found.total.differences[Figure.SLOT_F1].value is None
+    assert found.total.differences[Metric.SLOT_F1].value is None
 
 
 def test_each_utterance_has_a_fate() -> None:
     found = small()
     assert {one.id: one.fate for one in found.utterances} == {
-        "a": Fate.BROKEN,
-        "b": Fate.KEPT,
-        "c": Fate.BROKEN,
-        "e": Fate.WRONG,
+        "a": FrameFate.BROKEN,
+        "b": FrameFate.KEPT,
+        "c": FrameFate.BROKEN,
+        "e": FrameFate.WRONG,
     }
-    assert [one.id for one in found.of(Fate.BROKEN)] == ["a", "c"]
-    assert found.of(Fate.BROKEN)[0].heard.text == "Book niece on Monday."
-    assert found.of(Fate.BROKEN)[0].words.substitutions == 1
+    assert [one.id for one in found.of(FrameFate.BROKEN)] == ["a", "c"]
+    assert found.of(FrameFate.BROKEN)[0].heard.text == "Book niece on Monday."
+    assert found.of(FrameFate.BROKEN)[0].words.substitutions == 1
 
 
 def test_what_is_right_only_as_heard_is_told_too() -> None:
     gold = Corpus("gold", (said("a", "scrap it", intents=("cancel",)),))
     found = scored(joined(gold, heard(a="cancel it")))
-    assert found.utterances[0].fate is Fate.MENDED
-    assert found.total.differences[Figure.SFA].value == 1
+    assert found.utterances[0].fate is FrameFate.MENDED
+    assert found.total.differences[Metric.SFA].value == 1
 
 
 def test_what_has_no_partner_is_told_and_counts_nowhere() -> None:
@@ -77,7 +77,7 @@ def test_no_transcript_can_count_as_silence() -> None:
 
 def test_an_empty_transcript_is_one() -> None:
     found = scored(joined(GOLD, heard(b="")))
-    assert found.utterances[0].fate is Fate.BROKEN
+    assert found.utterances[0].fate is FrameFate.BROKEN
     assert found.utterances[0].words.deletions == 1
 
 
@@ -89,11 +89,11 @@ def test_values_are_words_compared_without_case_and_marks() -> None:
     assert (before.cer, after.cer) == (0, 0.5)
     # Without values, another day is a date as well.
     assert figures(scored(pairs).total.transcript).slots.cer == 0
-    assert scored(pairs).utterances[0].fate is Fate.REVALUED
-    bare = scored(pairs, Rule(values=Values.NONE, spoken=True))
+    assert scored(pairs).utterances[0].fate is FrameFate.REVALUED
+    bare = scored(pairs, Rule(values=ValueRule.NONE, spoken=True))
     assert figures(bare.total.transcript).valued is None
-    assert bare.utterances[0].fate is Fate.KEPT
-    assert bare.total.differences[Figure.VALUED_CER].value is None
+    assert bare.utterances[0].fate is FrameFate.KEPT
+    assert bare.total.differences[Metric.VALUED_CER].value is None
 
 
 def test_groups_part_the_whole() -> None:
@@ -105,8 +105,8 @@ def test_groups_part_the_whole() -> None:
     assert one.reference + two.reference == found.total.reference
     assert one.transcript + two.transcript == found.total.transcript
     assert one.words + two.words == found.total.words
-    assert one.differences[Figure.EMR].value == 0
-    assert two.differences[Figure.EMR].value == -0.5
+    assert one.differences[Metric.EMR].value == 0
+    assert two.differences[Metric.EMR].value == -0.5
 
 
 def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
@@ -122,10 +122,10 @@ def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
 
 def test_perfect_recognition_costs_nothing() -> None:
     found = scored(joined(GOLD, GOLD))
-    for figure in (Figure.EMR, Figure.SFA, Figure.CER, Figure.F1MH, Figure.ACCURACY):
+    for figure in (Metric.EMR, Metric.SFA, Metric.CER, Metric.F1MH, Metric.ACCURACY):
         assert found.total.differences[figure].value == 0
         assert found.total.differences[figure].p == 1
-    assert not found.of(Fate.BROKEN)
+    assert not found.of(FrameFate.BROKEN)
     assert found.total.words.wer == 0
 
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from harness.understanding.comparison import Figure, basis, columns
+from harness.understanding.comparison import Metric, basis, columns
 from harness.understanding.counts import FrameCounts, Rule, total
 from harness.understanding.figures import ONE, SEED, ZERO, FrameFigures, ZeroDivision, figures
 from tests.unit.understanding.arithmetic.random_frames import counted, pairs
@@ -19,27 +19,27 @@ def counts_of(seed: int, utterances: int) -> list[FrameCounts]:
     return [counted([pair], RULE) for pair in pairs(random.Random(seed), utterances)]
 
 
-def value(found: FrameFigures, figure: Figure) -> float | None:
+def value(found: FrameFigures, figure: Metric) -> float | None:
     slots = found.valued if figure.value.endswith("with_values") else found.slots
     match figure:
-        case Figure.ACCURACY:
+        case Metric.ACCURACY:
             return found.intents.accuracy
-        case Figure.EMR:
+        case Metric.EMR:
             return found.intents.exact.value
-        case Figure.SAMPLES_F1:
+        case Metric.SAMPLES_F1:
             return found.intents.samples.f1
-        case Figure.MACRO_F1:
+        case Metric.MACRO_F1:
             return found.intents.macro.f1
-        case Figure.MICRO_F1:
+        case Metric.MICRO_F1:
             return found.intents.micro.f1
     if slots is None:
         return None
     match figure:
-        case Figure.SLOT_F1 | Figure.VALUED_SLOT_F1:
+        case Metric.SLOT_F1 | Metric.VALUED_SLOT_F1:
             return slots.micro.f1
-        case Figure.F1MH | Figure.VALUED_F1MH:
+        case Metric.F1MH | Metric.VALUED_F1MH:
             return slots.concept_sets.f1
-        case Figure.CER | Figure.VALUED_CER:
+        case Metric.CER | Metric.VALUED_CER:
             return slots.cer
     return slots.frames.value
 
@@ -51,7 +51,7 @@ def test_columns_have_the_figures_of_counts(zero: ZeroDivision, utterances: int)
     declared = ("annulation", "never seen")
     found = columns([counts], basis([counts], zero, declared)).found()
     expected = figures(total(counts), zero, declared)
-    for figure in Figure:
+    for figure in Metric:
         of = value(expected, figure)
         assert found[figure].tolist() == pytest.approx([np.nan if of is None else of], nan_ok=True), figure
 

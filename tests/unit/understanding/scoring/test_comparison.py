@@ -8,13 +8,13 @@ import pytest
 
 from harness.model.understanding import Chunking, Corpus, Utterance
 from harness.statistics.significance import mcnemar
-from harness.understanding.comparison import SHARES, Figure, basis, columns, compare, differences
+from harness.understanding.comparison import SHARES, Metric, basis, columns, compare, differences
 from harness.understanding.counts import FrameCounts, Rule
 from harness.understanding.figures import ZERO
-from harness.understanding.scoring import Scoring, score
+from harness.understanding.scoring import FrameScoring, score
 from tests.unit.understanding.arithmetic.random_frames import near, utterance
 
-NOT_VALUED = [figure for figure in Figure if "values" not in figure.value]
+NOT_VALUED = [figure for figure in Metric if "values" not in figure.value]
 
 
 def corpus(seed: int, utterances: int) -> Corpus:
@@ -22,13 +22,13 @@ def corpus(seed: int, utterances: int) -> Corpus:
     return Corpus("gold", tuple(utterance(source, str(n), source.randint(1, 8), wild=False) for n in range(utterances)))
 
 
-def system(gold: Corpus, seed: int, right: float) -> Scoring:
+def system(gold: Corpus, seed: int, right: float) -> FrameScoring:
     source = random.Random(seed)
     said = tuple(one if source.random() < right else near(source, one) for one in gold.utterances)
     return score(gold, Corpus(f"system {seed}", said), Rule())
 
 
-def counts(scoring: Scoring) -> list[FrameCounts]:
+def counts(scoring: FrameScoring) -> list[FrameCounts]:
     return [frame.counts for frame in scoring.frames]
 
 
@@ -43,7 +43,7 @@ def test_a_better_system_is_told_from_a_worse_one() -> None:
         assert one.p < 0.01, figure
         assert one.interval[0] < one.value < one.interval[1]
         # Errors are fewer, all other figures higher.
-        assert (one.interval[1] < 0) if figure is Figure.CER else (one.interval[0] > 0)
+        assert (one.interval[1] < 0) if figure is Metric.CER else (one.interval[0] > 0)
 
 
 def test_turned_round_the_difference_has_the_other_sign() -> None:
@@ -72,7 +72,7 @@ def test_equal_systems_seldom_seem_to_differ() -> None:
     for seed in range(50):
         gold = corpus(seed, 60)
         found = differences(counts(system(gold, 2 * seed, 0.5)), counts(system(gold, 2 * seed + 1, 0.5)), draws=199)
-        p = found[Figure.SLOT_F1].p
+        p = found[Metric.SLOT_F1].p
         assert p is not None
         seldom += p <= 0.05
     # A test of level 5 % says so in 2.5 of 50; more than 8 would be one in a thousand.
@@ -85,7 +85,7 @@ def test_shares_have_mcnemars_p() -> None:
     right = [[frame.counts.slots.frames_placed.count for frame in scoring.frames] for scoring in (first, second)]
     only_first = sum(one > other for one, other in zip(*right, strict=True))
     only_second = sum(one < other for one, other in zip(*right, strict=True))
-    found = compare(first, second).differences[Figure.SFA]
+    found = compare(first, second).differences[Metric.SFA]
     assert found.p == mcnemar(only_first, only_second)
     assert found.value == pytest.approx((only_first - only_second) / 120)
 
@@ -125,5 +125,5 @@ def test_over_nothing_there_is_no_difference() -> None:
     assert {one.value for one in found.differences.values()} == {None}
     bare = Corpus("g", (Utterance("1", intents=("a",)),))
     one = compare(score(bare, bare, Rule()), score(bare, bare, Rule())).differences
-    assert one[Figure.CER].value is None
-    assert one[Figure.EMR].value == 0
+    assert one[Metric.CER].value is None
+    assert one[Metric.EMR].value == 0

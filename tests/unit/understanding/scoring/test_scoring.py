@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from harness.model.understanding import Corpus, Slot, Utterance
-from harness.understanding.counts import FrameCounts, Matched, Rule, Values, total
+from harness.understanding.counts import FrameCounts, Matched, Rule, ValueRule, total
 from harness.understanding.figures import Averages, figures
-from harness.understanding.scoring import Scoring, score
+from harness.understanding.scoring import FrameScoring, score
 from tests.unit.understanding.arithmetic.random_frames import Pair, counted, pairs
 
 WORDS = ("to", "Nice")
@@ -19,7 +19,7 @@ def gold(id_: str, **changed: object) -> Utterance:
     return Utterance(id_, **(given | changed))  # type: ignore[arg-type]
 
 
-def scored(of: list[Utterance], said: list[Utterance], rule: Rule | None = None, **options: object) -> Scoring:
+def scored(of: list[Utterance], said: list[Utterance], rule: Rule | None = None, **options: object) -> FrameScoring:
     pair = Corpus("gold.jsonl", tuple(of)), Corpus("said.jsonl", tuple(said))
     return score(*pair, rule or Rule(), **options)  # type: ignore[arg-type]
 
@@ -71,7 +71,7 @@ def test_values_count_where_both_sides_give_some() -> None:
     assert right.totals.valued.frames_placed.count == 1
     assert not none.values_told
     assert figures(none.totals).valued is None
-    assert not scored([of], [of], Rule(values=Values.NONE)).values_told
+    assert not scored([of], [of], Rule(values=ValueRule.NONE)).values_told
     # A system that gives values, and none here, is wrong here.
     two = scored([of, gold("2", tags=None, slots=of.slots)], [bare, gold("2", tags=None, slots=of.slots)])
     assert two.totals.valued.frames_placed.count == 1
