@@ -25,7 +25,7 @@ import numpy as np
 
 from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, ListKind
-from harness.offline.journal import Journal, read_journal
+from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalMark, ListFacts, outcome_line
 from harness.offline.one_file import scores_of, spots_in
 from harness.offline.pool import WorkerLimits
@@ -176,7 +176,7 @@ def journal_child() -> None:
             write_s = time.process_time() - began_s
             writing.close(JournalMark.COMPLETE)
         began_s = time.process_time()
-        found = read_journal(path)
+        found = JournalFile(path)
         scan_s = time.process_time() - began_s
         held = sum(one.nbytes for one in (found.index.keys, found.index.offsets, found.index.lengths))
         assert all(one.outcome.number == place for place, one in enumerate(found.outcomes()))

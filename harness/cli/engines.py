@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.plain_json import plain
 from harness.cli.options import Command, json_option
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
@@ -195,45 +196,20 @@ def _kind(entry: CataloguedEngine) -> str:
 
 
 def _engine_json(entry: CataloguedEngine) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "kind": entry.kind.value if entry.kind is not None else None,
-        "version": entry.version,
-        "missing": entry.missing or None,
-        "models": [
-            {"name": one.name, "phrases": list(one.phrases), "licence": one.licence, "what": one.what}
-            for one in entry.models
-        ],
-        "settings": [
-            {"name": one.name, "kind": one.kind.value, "default": one.default, "low": one.low, "high": one.high,
-             "choices": list(one.choices), "what": one.what}
-            for one in entry.settings
-        ],
-        "operating_points": _points_json(entry.operating_points),
-    }  # fmt: skip
+    told: dict[str, Any] = plain(entry)
+    for setting in told["settings"]:
+        del setting["scores"]
+    return told | {"missing": entry.missing or None}
 
 
 def _loaded_json(one: LoadedModel) -> dict[str, Any]:
     facts = one.facts
     if facts is None:
         return {"task": one.model, "missing": one.missing}
-    return {
-        "task": one.model,
-        "kind": facts.kind.value,
-        "version": facts.version,
-        "rate_hz": facts.rate_hz,
-        "phrases": list(facts.phrases),
-        "licence": facts.licence,
-        "lead_in_ms": facts.lead_in_ms,
-        "threshold": facts.rule.threshold if facts.rule is not None else None,
-        "operating_point": facts.operating_point,
-        "operating_points": _points_json(facts.operating_points),
-        "fingerprint": facts.fingerprint,
-    }
-
-
-def _points_json(points: Iterable[OperatingPoint]) -> list[dict[str, float]]:
-    return [{"number": point.number, "threshold": point.threshold} for point in points]
+    told: dict[str, Any] = {"task": one.model} | plain(facts)
+    rule = told.pop("rule")
+    del told["settings"]
+    return told | {"threshold": rule and rule["threshold"]}
 
 
 def _table(*titles: str) -> Table:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from harness.base.whole_file import WholeFile
-from harness.cli.streams import standard_output
-
-if TYPE_CHECKING:
-    from harness.offline.journal import JournalFile
+from harness.cli.streams import print_lines
 
 
 @click.command("merge")
@@ -31,39 +27,20 @@ def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose
     """
     from harness.cli.streams import refuse_overwriting
     from harness.offline.evaluating import EvaluationFiles
-    from harness.offline.journal import read_journal
+    from harness.offline.journal import JournalFile
     from harness.offline.reports.log import summary_line, writing_line
-    from harness.offline.shards import demand_parts
+    from harness.offline.shards import demand_parts, merged_header, merged_lines
 
-    journals = [read_journal(_journal(name)) for name in logs]
+    journals = [JournalFile(Path(name if name.endswith(".jsonl") else f"{name}.jsonl")) for name in logs]
     demand_parts(journals, partial=partial)
     written = EvaluationFiles(Path(log))
     for one in written.all:
         refuse_overwriting(str(one), [str(journal.path) for journal in journals])
     written.demand_room(resume=False, force=force)
-    _write_journal(written.journal, journals)
-    if verbose:
-        _say(writing_line(log))
-    done, found = written.write()
-    _say(summary_line(done, found))
-
-
-def _journal(name: str) -> Path:
-    """The journal of a log, or the one that was named itself."""
-    return Path(name) if name.endswith(".jsonl") else Path(f"{name}.jsonl")
-
-
-def _write_journal(path: Path, journals: list[JournalFile]) -> None:
-    from harness.offline.shards import merged_header, merged_lines
-
-    header = merged_header(journals, ("harness", *sys.argv[1:]))
-    with WholeFile(str(path)) as file:
-        for line in merged_lines(journals, header):
+    with WholeFile(str(written.journal)) as file:
+        for line in merged_lines(journals, merged_header(journals, ("harness", *sys.argv[1:]))):
             file.write(line)
         file.keep()
-
-
-def _say(line: str) -> None:
-    stream = standard_output()
-    stream.write(line + "\n")
-    stream.flush()
+    if verbose:
+        print_lines([writing_line(log)])
+    print_lines([summary_line(*written.write())])

@@ -63,7 +63,7 @@ def _told(name: str) -> ToldLog:
 @contextmanager
 def _log_of(path: Path) -> Iterator[Path]:
     """The log itself, or what a journal comes to as a log, kept meanwhile."""
-    from harness.offline.journal import read_journal
+    from harness.offline.journal import JournalFile
     from harness.offline.reports.log import run_of, write_log
 
     with path.open("rb") as file:
@@ -73,7 +73,7 @@ def _log_of(path: Path) -> Iterator[Path]:
         return
     import tempfile  # here, since it takes long to import and few need it
 
-    journal = read_journal(path)
+    journal = JournalFile(path)
     with tempfile.TemporaryDirectory(prefix="harness-report-") as folder:
         kept = Path(folder) / "log"
         with kept.open("w", encoding="utf-8", newline="\n") as stream:

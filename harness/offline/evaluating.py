@@ -19,7 +19,7 @@ from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile
 from harness.offline.asked import DeclaredLimits, EvaluationAsked, SweepAsked
-from harness.offline.journal import Journal, read_journal
+from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, Shard
 from harness.offline.lists import read_lists
 from harness.offline.pool import WorkerLimits
@@ -122,7 +122,7 @@ class EvaluationFiles:
         """Log and summary from the journal, each whole or not at all; HarnessError, InputError."""
         from harness.offline.reports.log import run_of, summary_json, write_log
 
-        journal = read_journal(self.journal)
+        journal = JournalFile(self.journal)
         run = run_of(journal)
         with WholeFile(str(self.log)) as file:
             text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
@@ -139,7 +139,7 @@ class EvaluationFiles:
         if not self.journal.exists():
             return ways
         try:
-            complete = read_journal(self.journal).complete
+            complete = JournalFile(self.journal).complete
         except InputError:
             return ways
         return ways if complete else f"It is partial: --resume goes on with it; {ways}"
@@ -323,7 +323,7 @@ class EvaluationSitting:
             return True
         from harness.offline.sweep import SweepRun
 
-        sweep = SweepRun(self._sweep, read_journal(self._written.journal), self._screen.warn)
+        sweep = SweepRun(self._sweep, JournalFile(self._written.journal), self._screen.warn)
         well = self._developed is None or sweep.develop(self._developed, self._play)
         self._screen.clear()
         for line in sweep.write(self._sweep.prefix or f"{self._written.log.with_suffix('')}.det"):

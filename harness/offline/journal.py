@@ -45,7 +45,7 @@ _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Index:
+class JournalIndex:
     """Where each outcome is: sorted by list and number, each once."""
 
     keys: npt.NDArray[np.int64]
@@ -54,7 +54,10 @@ class _Index:
 
 
 class JournalFile:
-    """A journal as it is on the disk: its header, whether it was ended, and where its outcomes are (20 bytes each)."""
+    """A journal as it is on the disk: its header, whether it was ended, and where its outcomes are (20 bytes each).
+
+    InputError when there is none, or it is damaged otherwise than by a torn last line.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -92,7 +95,7 @@ class JournalFile:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is no journal of an evaluation: {error}") from error
         self._untimed += unmarked
-        self._index = _sorted(keys, offsets, lengths)
+        self.index = _sorted(keys, offsets, lengths)
 
     def _looked(self, line: bytes, number: int, checked: bool) -> tuple[int, int] | None:
         """The place of an outcome, or None of a mark, which is kept. checked: every line has its CRC."""
@@ -105,11 +108,6 @@ class JournalFile:
         except ValueError as error:
             raise _damaged(self.path, number, error) from error
         return place
-
-    def number_of(self, offset: int) -> int:
-        """Which line, counted from 1, begins so many bytes from the start."""
-        with self.path.open("rb") as file:
-            return 1 + sum(file.read(min(_PIECE, offset - at)).count(b"\n") for at in range(0, offset, _PIECE))
 
     @property
     def ending(self) -> JournalMark | None:
@@ -149,20 +147,11 @@ class JournalFile:
 
     def __len__(self) -> int:
         """How many files have an outcome."""
-        return len(self._index.keys)
-
-    def has(self, outcome_key: int) -> bool:
-        """Whether the file of that key (`key_of`) has an outcome."""
-        place = int(np.searchsorted(self._index.keys, outcome_key))
-        return place < len(self._index.keys) and int(self._index.keys[place]) == outcome_key
+        return len(self.index.keys)
 
     def outcomes(self) -> Iterator[JournalledOutcome]:
         """In list order: -i or -c first, then -o."""
         return ordered([self])
-
-    @property
-    def index(self) -> _Index:
-        return self._index
 
 
 def _damaged(path: Path, number: int, error: ValueError) -> InputError:
@@ -171,11 +160,6 @@ def _damaged(path: Path, number: int, error: ValueError) -> InputError:
         place=Place(str(path), number),
         remedy="Take it out, and go on with --resume: a file without its line is played again",
     )
-
-
-def read_journal(path: Path) -> JournalFile:
-    """InputError when there is none, or it is damaged otherwise than by a torn last line."""
-    return JournalFile(path)
 
 
 def key_of(kind_place: int, number: int) -> int:
@@ -205,26 +189,24 @@ def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
             try:
                 found = outcome_of(line)
             except ValueError as error:
-                journal = journals[place[at]]
-                raise _damaged(journal.path, journal.number_of(int(offsets[at])), error) from error
+                begins = int(offsets[at])
+                with journals[place[at]].path.open("rb") as file:
+                    number = 1 + sum(
+                        file.read(min(_PIECE, begins - past)).count(b"\n") for past in range(0, begins, _PIECE)
+                    )
+                raise _damaged(journals[place[at]].path, number, error) from error
             yield found
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def ordered_outcomes(paths: Sequence[Path]) -> Iterator[FileOutcome]:
-    """Outcomes of the journals in list order; memory: 24 bytes a file."""
-    for one in ordered([read_journal(path) for path in paths]):
-        yield one.outcome
-
-
-def _sorted(keys: array[int], offsets: array[int], lengths: array[int]) -> _Index:
+def _sorted(keys: array[int], offsets: array[int], lengths: array[int]) -> JournalIndex:
     all_keys = np.frombuffer(keys, np.int64) if keys else np.zeros(0, np.int64)
     unique, first = np.unique(all_keys, return_index=True)
     all_offsets = np.frombuffer(offsets, np.int64) if keys else np.zeros(0, np.int64)
     all_lengths = np.frombuffer(lengths, np.int32) if keys else np.zeros(0, np.int32)
-    return _Index(unique, all_offsets[first], all_lengths[first])
+    return JournalIndex(unique, all_offsets[first], all_lengths[first])
 
 
 SYNC_S = 1.0
@@ -278,7 +260,7 @@ class Journal:
         """
         descriptor = _locked(path)  # before it is read: another run's lines could still come
         try:
-            found = read_journal(path)
+            found = JournalFile(path)
             differs = differences(found.header, header)
             if differs:
                 raise InputError(

@@ -16,7 +16,7 @@ from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome
 from harness.offline.asked import SweepAsked
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.sweep import Sweep, choose, term_weighted
-from harness.offline.journal import Journal, JournalFile, read_journal
+from harness.offline.journal import Journal, JournalFile
 from harness.offline.lists import Listing
 from harness.offline.reports.det import (
     ENDINGS,
@@ -118,7 +118,7 @@ class SweepRun:
 
         if play(header.evaluation, listing.files, opens).partial:
             raise KeyboardInterrupt
-        journal = read_journal(path)
+        journal = JournalFile(path)
         self._developed, on_dev = self._counted(journal)
         tally = Tally(header.counting)
         for one in journal.outcomes():

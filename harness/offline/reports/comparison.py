@@ -23,7 +23,7 @@ from harness.offline.figures.comparison import (
     SpokenFiles,
 )
 from harness.offline.figures.counts import ACCEPTED, FileVerdict, Key, Tally, judged
-from harness.offline.journal import JournalFile, read_journal
+from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.statistics.intervals import Interval
 from harness.statistics.word_intervals import WerDifference
@@ -55,10 +55,10 @@ def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "
     """
     called = called or str(path)
     if path.suffix == JOURNAL:
-        return _of_journal(read_journal(path), path.name, clusters)
+        return _of_journal(JournalFile(path), path.name, clusters)
     beside = journal_of(path)
     if beside.is_file():
-        return _of_journal(read_journal(beside), path.name, clusters)
+        return _of_journal(JournalFile(beside), path.name, clusters)
     try:
         return _of_log(path, called, clusters)
     except OSError as error:

@@ -16,7 +16,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
 from harness.model.offline import FileOutcome, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation
-from harness.offline.figures.counts import Fact, FileVerdict, Key, OfflineCounts, Samples, Tally
+from harness.offline.figures.counts import Fact, FileVerdict, Key, OfflineCounts, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome
@@ -57,30 +57,20 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str
     spot = fact.spot or OfflineSpot("", 0, 0)
     span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
     extras = _score(spot)
-    match fact.key:
-        case Key.INVTA:
-            return Spot("INVTA", file, *span, spot.phrase, extras=extras)
-        case Key.INVFA:
-            return Spot("INVFA", file, *span, spot.phrase, extras=extras)
-        case Key.OOVFA:
-            return Spot("OOVFA", file, *span, spot.phrase, extras=extras)
-        case Key.CMDTA:
-            return Command("CMDTA", file, *span, spot.phrase, fact.reference, extras=extras)
-        case Key.CMDSB:
-            return Command("CMDSB", file, *span, spot.phrase, fact.reference, extras=extras)
-        case Key.STTTA | Key.STTSB:
+    match fact.key.value:
+        case "INVTA" | "INVFA" | "OOVFA" as key:
+            return Spot(key, file, *span, spot.phrase, extras=extras)
+        case "CMDTA" | "CMDSB" as key:
+            return Command(key, file, *span, spot.phrase, fact.reference, extras=extras)
+        case "STTTA" | "STTSB":
             return _words(fact, file, span, spot.phrase, extras)
-        case Key.INVFR:
-            return Missed("INVFR", file)
-        case Key.CMDFR:
-            return Missed("CMDFR", file, fact.reference)
-        case Key.STTFR:
-            return Missed("STTFR", file, fact.reference)
-        case Key.INVTX:
+        case "INVFR" | "CMDFR" | "STTFR" as key:
+            return Missed(key, file, fact.reference)
+        case "INVTX":
             return ManySpots(file, fact.spots)
-        case Key.ERROR:
+        case "ERROR":
             return Failure(f"{quoted(file)}: {fact.text}")
-        case Key.REJECT:
+        case _:
             reason = verdict.rejected.value if verdict.rejected else ""
             detail = outcome.detail
             if outcome.rejected is None and verdict.rejected is RejectReason.REFERENCE:
@@ -360,34 +350,27 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
         "versions": dict(header.versions),
         "task": plain(header.evaluation.task, sparse=True),
         "evaluation": plain(header.evaluation, sparse=True),
-        "counting": {
-            "count_in_vocabulary": header.counting.count_in_vocabulary,
-            "normalise": header.counting.normalise,
-            "words": header.counting.words,
-            "lead_in_ms": header.counting.lead_in_ms,
-            "lead_in_ref": header.counting.lead_in_ref.value,
-        },
+        "counting": plain(header.counting),
         "engine": plain(header.facts, sparse=True),
         "lists": [plain(one, sparse=True) for one in header.lists],
         "shard": None if header.shard is None else str(header.shard),
         "totals": {key: found.totals.get(key) for key in TOTALS},
-        "lines": {key.value: counts.lines[key] for key in sorted(counts.lines)},
-        "rejected": {reason.value: counts.rejected[reason] for reason in sorted(counts.rejected)},
+        "lines": dict(sorted(counts.lines.items())),
+        "rejected": dict(sorted(counts.rejected.items())),
         "files": {"inv": counts.inv_files, "oov": counts.oov_files, "rejected": counts.rejected_files},
         "samples": {
-            "inv": _samples(counts.inv),
-            "oov": _samples(counts.oov),
-            "true_accept_spots": _samples(counts.accepted),
+            name: {str(rate): count for rate, count in sorted(of.items())}
+            for name, of in (("inv", counts.inv), ("oov", counts.oov), ("true_accept_spots", counts.accepted))
         },
         "exposure_hours": counts.exposure_hours(found.counting),
         "intervals_95": {
-            "FARATE": _ends(found.false_accepts),
-            "FARATE_by_file": None if clustering is None else _ends(clustering.interval),
-            "FRRATIO": _ends(found.false_rejects),
-            "FRRATIO_wilson": _ends(found.false_rejects_wilson),
-            "FR+SBRATIO": _ends(found.with_substitutions),
-            "FR+SBRATIO_wilson": _ends(found.with_substitutions_wilson),
-            "WER": _ends(found.word_errors),
+            "FARATE": found.false_accepts,
+            "FARATE_by_file": None if clustering is None else clustering.interval,
+            "FRRATIO": found.false_rejects,
+            "FRRATIO_wilson": found.false_rejects_wilson,
+            "FR+SBRATIO": found.with_substitutions,
+            "FR+SBRATIO_wilson": found.with_substitutions_wilson,
+            "WER": found.word_errors,
         },
         "clustering": None
         if clustering is None
@@ -398,11 +381,3 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
             "clustered": found.clustered,
         },
     }
-
-
-def _samples(samples: Samples) -> dict[str, int]:
-    return {str(rate): samples[rate] for rate in sorted(samples)}
-
-
-def _ends(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else list(interval)

@@ -17,7 +17,7 @@ from harness.model.errors import EngineError, InputError
 from harness.model.offline import FileOutcome, ListedFile, RejectReason
 from harness.offline.cluster import run_on_cluster
 from harness.offline.cluster_link import LOOK_S
-from harness.offline.journal import read_journal
+from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalMark
 from harness.offline.pool import WorkerLimits
 from harness.offline.run import Ran
@@ -114,7 +114,7 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     assert (shared.ran.partial, shared.ran.done, shared.ran.rejected, shared.ran.errors) == (False, 62, 2, 1)
     assert shared.outcomes[60].rejected is RejectReason.CRASH
     Played(evaluation_of(), files, tmp_path / "local.jsonl")
-    both = [read_journal(tmp_path / f"{name}.jsonl") for name in ("shared", "local")]
+    both = [JournalFile(tmp_path / f"{name}.jsonl") for name in ("shared", "local")]
     assert [comparable(one) for one in both[0].outcomes()] == [comparable(one) for one in both[1].outcomes()]
     assert both[0].complete
     assert both[0].header.facts == both[1].header.facts
@@ -124,16 +124,16 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     stop = threading.Event()
     stopped = Shared(here, files, tmp_path / "gone.jsonl", stop=stop, on_outcome=lambda *_: stop.set())
     assert stopped.ran.partial
-    before = len(read_journal(tmp_path / "gone.jsonl"))
+    before = len(JournalFile(tmp_path / "gone.jsonl"))
     assert 0 < before == stopped.ran.done < 62
 
     with pytest.raises(EngineError, match=r"the scheduler at .* is gone.*--resume"):
         Shared(here, files, tmp_path / "gone.jsonl", resume=True, on_outcome=lambda *_: here.scheduler.kill())
-    left = read_journal(tmp_path / "gone.jsonl")
+    left = JournalFile(tmp_path / "gone.jsonl")
     assert left.ending is JournalMark.PARTIAL
     assert before < len(left) < 62
     Played(evaluation_of(), files, tmp_path / "gone.jsonl", resume=True)
-    again = read_journal(tmp_path / "gone.jsonl")
+    again = JournalFile(tmp_path / "gone.jsonl")
     assert [comparable(one) for one in again.outcomes()] == [comparable(one) for one in both[1].outcomes()]
 
 
@@ -214,7 +214,7 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
 
     with pytest.raises(EngineError, match=r"no worker can play any more: its engine is another: version 1\.1"):
         Shared(here, many, tmp_path / "a.jsonl", on_outcome=change)
-    before = len(read_journal(tmp_path / "a.jsonl"))
+    before = len(JournalFile(tmp_path / "a.jsonl"))
     here.kill("late")
     here.add("again")
     assert Shared(here, many, tmp_path / "a.jsonl", resume=True).ran.done == 20 - before < 20

@@ -11,7 +11,7 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.offline import ListKind
-from harness.offline.journal import read_journal
+from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalMark
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
@@ -73,7 +73,7 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
     # Torn in the middle of a line, as a power cut leaves it.
     with journal.open("ab") as file:
         file.write(b'{"k":"inv","n":20,"file":"/a')
-    done = len(read_journal(journal))
+    done = len(JournalFile(journal))
     assert 0 < done < 44
 
     flag.unlink()
@@ -83,16 +83,16 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
     _, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "the log is partial" in err
-    interrupted = read_journal(journal)
+    interrupted = JournalFile(journal)
     assert interrupted.ending is JournalMark.PARTIAL
     assert done <= len(interrupted) < 44
     assert f"INFO x-partial {len(interrupted)} of 44 files" in (tmp_path / "a.log").read_text()
 
     ended(*arguments, "a.log", "--resume", folder=tmp_path)
     assert untimed(tmp_path / "a.log") == untimed(tmp_path / "whole.log")
-    assert read_journal(journal).complete
+    assert JournalFile(journal).complete
     assert _outcomes(journal) == 44
-    both = [read_journal(tmp_path / f"{name}.log.jsonl").outcomes() for name in ("a", "whole")]
+    both = [JournalFile(tmp_path / f"{name}.log.jsonl").outcomes() for name in ("a", "whole")]
     assert [comparable(one) for one in both[0]] == [comparable(one) for one in both[1]]
 
 
@@ -125,7 +125,7 @@ def test_continuous_goes_on_with_the_engine_having_heard_all(sounds: Sounds, tmp
     assert first.ran.done + second.ran.done == 60
     at_once = Played(evaluation, files, tmp_path / "b.jsonl")
     assert at_once.ran.done == 60
-    both = [[comparable(one) for one in read_journal(tmp_path / name).outcomes()] for name in ("a.jsonl", "b.jsonl")]
+    both = [[comparable(one) for one in JournalFile(tmp_path / name).outcomes()] for name in ("a.jsonl", "b.jsonl")]
     assert both[0] == both[1]
     assert {len(one.spots) for one in at_once.outcomes} == {1}
 
@@ -135,5 +135,5 @@ def test_a_journal_of_another_run_is_refused_before_a_file_is_played(sounds: Sou
     Played(evaluation_of(), files, tmp_path / "a.jsonl")
     with pytest.raises(InputError, match="resample is off then, on now"):
         Played(evaluation_of(resample=True), files, tmp_path / "a.jsonl", resume=True)
-    assert read_journal(tmp_path / "a.jsonl").complete
-    assert ListKind.INV in {one.outcome.kind for one in read_journal(tmp_path / "a.jsonl").outcomes()}
+    assert JournalFile(tmp_path / "a.jsonl").complete
+    assert ListKind.INV in {one.outcome.kind for one in JournalFile(tmp_path / "a.jsonl").outcomes()}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.offline import EngineFacts, EngineKind, ListedFile, ListKind
-from harness.offline.journal import Journal, read_journal
+from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalMark, Shard
 from harness.offline.shards import PartOfFiles
 from tests.conformance.offline.conftest import Sounds
@@ -78,7 +78,7 @@ def test_parts_merge_to_the_bytes_of_one_run(sounds: Sounds, tmp_path: Path, mon
         for key in TIMED_KEYS:
             del one[key]
     assert both[0] == both[1]
-    assert read_journal(tmp_path / "all.log.jsonl").complete
+    assert JournalFile(tmp_path / "all.log.jsonl").complete
     assert "both part 1/3" in told("merge", "1.log", "2.log", "1.log", "-l", "b.log", status=2)
     assert "missing: part 2/3" in told("merge", "1.log", "3.log", "-l", "b.log", status=2)
     assert "it is of whole lists" in told("merge", "whole.log", "-l", "b.log", status=2)

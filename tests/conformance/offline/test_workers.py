@@ -11,7 +11,7 @@ import pytest
 
 from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import ListKind, RejectReason
-from harness.offline.journal import read_journal
+from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalMark
 from harness.offline.pool import WorkerLimits
 from tests.conformance.offline.conftest import Sounds
@@ -29,7 +29,7 @@ def test_two_workers_find_what_one_finds(sounds: Sounds, tmp_path: Path) -> None
     for jobs in (1, 2):
         played = Played(evaluation_of(), files, tmp_path / f"{jobs}.jsonl", jobs=jobs)
         assert (played.ran.partial, played.ran.done, played.ran.rejected, played.ran.errors) == (False, 22, 0, 0)
-    one, two = (read_journal(tmp_path / f"{jobs}.jsonl") for jobs in (1, 2))
+    one, two = (JournalFile(tmp_path / f"{jobs}.jsonl") for jobs in (1, 2))
     assert one.complete
     assert two.complete
     assert [comparable(each) for each in one.outcomes()] == [comparable(each) for each in two.outcomes()]
@@ -56,7 +56,7 @@ def test_a_file_that_crashes_the_engine_is_rejected_and_the_rest_is_played(
     assert played.outcome(15).rejected is RejectReason.CRASH
     assert words in played.outcome(15).error
     assert all(len(one.spots) == 1 for one in played.outcomes if one.number != 15)
-    assert read_journal(tmp_path / "a.jsonl").complete
+    assert JournalFile(tmp_path / "a.jsonl").complete
 
 
 def test_a_file_that_crashes_the_engine_once_is_played(sounds: Sounds, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_device_that_is_gone_for_good_ends_the_run_and_what_was_played_stays(s
     with pytest.raises(DeviceError, match="the board is gone") as gone:
         Played(evaluation_of(), files, tmp_path / "a.jsonl", jobs=1)
     assert gone.value.remedy == "Plug it in"
-    left = read_journal(tmp_path / "a.jsonl")
+    left = JournalFile(tmp_path / "a.jsonl")
     assert left.ending is JournalMark.PARTIAL
     assert [one.outcome.number for one in left.outcomes()] == [0]
 
@@ -141,7 +141,7 @@ def test_an_engine_that_crashes_on_everything_ends_the_run(sounds: Sounds, tmp_p
     files = listed([sounds(f"{number}.wav", 2, wrong=Wrong.ABORT) for number in range(12)])
     with pytest.raises(EngineError, match="ended on each of 8 files"):
         Played(evaluation_of(), files, tmp_path / "a.jsonl")
-    left = read_journal(tmp_path / "a.jsonl")
+    left = JournalFile(tmp_path / "a.jsonl")
     assert left.ending is JournalMark.PARTIAL
     assert len(left) == 7
 
@@ -158,7 +158,7 @@ def test_a_worker_that_is_killed_from_outside_costs_nothing(sounds: Sounds, tmp_
 
     played = Played(evaluation_of(), files, tmp_path / "a.jsonl", on_outcome=kill_all)
     assert (played.ran.done, played.ran.rejected) == (40, 0)
-    lost = read_journal(tmp_path / "a.jsonl").lost_workers
+    lost = JournalFile(tmp_path / "a.jsonl").lost_workers
     assert len(lost) == len(killed) == 2
     assert all(one.startswith("a worker was ended by SIGKILL") for one in lost)
 
@@ -169,7 +169,7 @@ def test_a_stop_ends_in_order(sounds: Sounds, tmp_path: Path) -> None:
     played = Played(
         evaluation_of(), files, tmp_path / "a.jsonl", stop=stop, on_outcome=lambda outcome, file: stop.set()
     )
-    journal = read_journal(tmp_path / "a.jsonl")
+    journal = JournalFile(tmp_path / "a.jsonl")
     assert played.ran.partial
     assert journal.ending is JournalMark.PARTIAL
     assert 0 < len(journal) == played.ran.done < 200

@@ -28,7 +28,7 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.journal import Journal, ordered_outcomes, read_journal
+from harness.offline.journal import Journal, JournalFile, ordered
 from harness.offline.journal_lines import (
     JournalHeader,
     JournalMark,
@@ -88,13 +88,13 @@ def written(path: Path, mark: JournalMark | None = JournalMark.COMPLETE, header:
 
 
 def test_what_was_written_reads_back_in_list_order(tmp_path: Path) -> None:
-    found = read_journal(written(tmp_path / "a.jsonl"))
+    found = JournalFile(written(tmp_path / "a.jsonl"))
     assert found.header == HEADER
     assert found.complete
     expected = [OUTCOMES[place] for place in (2, 4, 1, 3, 0)]
     assert [one.outcome for one in found.outcomes()] == expected
     assert next(one.listed for one in found.outcomes()) == "inv0\udce4.wav"
-    assert list(ordered_outcomes([tmp_path / "a.jsonl"])) == expected
+    assert [one.outcome for one in ordered([found])] == expected
     assert (tmp_path / "a.jsonl").read_bytes().isascii()
 
 
@@ -107,7 +107,7 @@ def test_outcomes_of_several_journals_are_put_in_order_and_each_is_told_once(tmp
         for number in numbers[part::3] + numbers[:5]:
             journal.append(FileOutcome(ListKind.INV, number, samples=1 + number, rate_hz=16000), str(number))
         journal.close(JournalMark.COMPLETE)
-    found = list(ordered_outcomes([tmp_path / f"{part}.jsonl" for part in range(3)]))
+    found = [one.outcome for one in ordered([JournalFile(tmp_path / f"{part}.jsonl") for part in range(3)])]
     assert [one.number for one in found] == list(range(200))
 
 
@@ -117,14 +117,14 @@ def test_a_torn_last_line_is_passed_over_and_cut_off(tmp_path: Path, left: int) 
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]) + lines[-1][:left])
-    found = read_journal(path)
+    found = JournalFile(path)
     assert (len(found), found.torn, found.ending) == (4, True, None)
     journal = Journal.reopen(path, HEADER)
     assert journal.before is not None
     assert len(journal.before) == 4
     journal.append(OUTCOMES[-1], "again")
     journal.close(JournalMark.COMPLETE)
-    assert read_journal(path).complete
+    assert JournalFile(path).complete
 
 
 def unchecked(path: Path) -> list[bytes]:
@@ -140,7 +140,7 @@ def test_a_journal_without_crcs_is_read_and_gone_on_with(tmp_path: Path) -> None
     journal = Journal.reopen(path, HEADER)
     journal.append(OUTCOMES[-1], "again")
     journal.close(JournalMark.COMPLETE)
-    found = read_journal(path)
+    found = JournalFile(path)
     assert found.complete
     assert [one.outcome for one in found.outcomes()] == [OUTCOMES[place] for place in (2, 4, 1, 3, 0)]
     assert has_check(path.read_bytes().splitlines(keepends=True)[-1])
@@ -159,12 +159,12 @@ def test_a_bit_that_flips_anywhere_is_told_with_its_line(tmp_path: Path) -> None
             damaged[at + place] ^= 1 << rng.randrange(7)
             path.write_bytes(damaged)
             if at + place == len(content) - 1:
-                found = read_journal(path)
+                found = JournalFile(path)
                 assert found.torn
                 assert not found.complete
                 continue
             with pytest.raises(InputError) as refused:
-                read_journal(path)
+                JournalFile(path)
             assert (
                 "is no journal" in str(refused.value)
                 if number == 1
@@ -177,7 +177,7 @@ def test_a_damaged_line_that_is_taken_out_costs_its_file_alone(tmp_path: Path) -
     path = written(tmp_path / "a.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], *lines[4:]]))
-    found = read_journal(path)
+    found = JournalFile(path)
     assert (len(found), found.complete) == (4, False)
 
 
@@ -186,16 +186,16 @@ def test_a_journal_that_is_damaged_in_its_middle_is_refused_with_the_line(tmp_pa
     lines = unchecked(path)
     path.write_bytes(b"".join([*lines[:3], b"{]\n", *lines[4:]]))
     with pytest.raises(InputError, match=r"a\.jsonl:4: a damaged line"):
-        read_journal(path)
+        JournalFile(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"INFO start-time\n", b'{"journal":2}\n', b'{"journal":1}\n', b"[]\n"])
 def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.jsonl").write_bytes(content)
     with pytest.raises(InputError, match="is no journal of an evaluation"):
-        read_journal(tmp_path / "a.jsonl")
+        JournalFile(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match="cannot be read"):
-        read_journal(tmp_path / "none.jsonl")
+        JournalFile(tmp_path / "none.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_sittings_add_up(tmp_path: Path) -> None:
     journal = Journal.reopen(tmp_path / "a.jsonl", HEADER, time)
     time.now += 3
     journal.close(JournalMark.PARTIAL)
-    found = read_journal(tmp_path / "a.jsonl")
+    found = JournalFile(tmp_path / "a.jsonl")
     assert found.duration_s == 15
     assert found.ending is JournalMark.PARTIAL
     assert [mark.mark for mark in found.marks] == [
@@ -252,7 +252,7 @@ def test_sittings_add_up(tmp_path: Path) -> None:
 def test_an_error_in_the_run_leaves_a_partial_journal(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Journal.create(tmp_path / "a.jsonl", HEADER):
         raise ZeroDivisionError("nought")
-    found = read_journal(tmp_path / "a.jsonl")
+    found = JournalFile(tmp_path / "a.jsonl")
     assert (found.ending, found.marks[-1].why) == (JournalMark.PARTIAL, "nought")
 
 
@@ -276,7 +276,7 @@ def test_a_journal_that_the_disk_has_no_room_for_keeps_what_it_has(tmp_path: Pat
             except OSError:
                 status = 2
             except Exception as error:  # noqa: BLE001 – the parent is told
-                found = read_journal(path)
+                found = JournalFile(path)
                 told = str(error)
                 status = 0 if len(found) == acknowledged > 5 and not found.torn and "--resume" in told else 3
         finally:
@@ -301,7 +301,7 @@ def test_a_million_outcomes_are_told_in_order_within_bounded_memory(tmp_path: Pa
         b"".join(outcome_line(FileOutcome(ListKind.INV, number, 16000, 16000), "a") for number in numbers)
     )
     journal.close(JournalMark.COMPLETE)
-    found = read_journal(path)
+    found = JournalFile(path)
     index = found.index
     assert index.keys.nbytes + index.offsets.nbytes + index.lengths.nbytes == 20 * count
     assert all(one.outcome.number == place for place, one in enumerate(found.outcomes()))
@@ -321,7 +321,7 @@ def test_two_runs_do_not_write_the_same_journal(tmp_path: Path, make: Callable[[
 def test_a_shorter_journal_leaves_nothing_of_the_one_that_it_replaces(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl")
     Journal.create(path, HEADER).close(JournalMark.PARTIAL)
-    found = read_journal(path)
+    found = JournalFile(path)
     assert (len(found), found.ending, found.torn) == (0, JournalMark.PARTIAL, False)
 
 
@@ -339,7 +339,7 @@ def test_damage_in_the_middle_is_told_with_its_line(tmp_path: Path, line: bytes)
     lines = unchecked(path)
     path.write_bytes(b"".join([*lines[:4], line, *lines[4:]]))
     with pytest.raises(InputError, match="a damaged line") as refused:
-        list(read_journal(path).outcomes())
+        list(JournalFile(path).outcomes())
     assert str(refused.value.place) == f"{path}:5"
 
 
@@ -352,13 +352,13 @@ def test_audio_of_which_no_mark_tells_the_time_is_known(tmp_path: Path) -> None:
     time.now += 5
     journal.append(FileOutcome(ListKind.INV, 2, 16_000 * 30, 16_000), "c")
     journal.abandon()
-    found = read_journal(path)
+    found = JournalFile(path)
     assert (found.duration_s, found.untimed_s) == (11.0, 30.0)
     journal = Journal.reopen(path, HEADER, time)
     journal.append(FileOutcome(ListKind.OOV, 0, 16_000 * 7, 16_000), "d")
     time.now += 1
     journal.close(JournalMark.PARTIAL)
-    found = read_journal(path)
+    found = JournalFile(path)
     assert (found.duration_s, found.untimed_s) == (12.0, 30.0)
 
 
@@ -370,7 +370,7 @@ def test_lost_workers_are_told_and_end_no_sitting(tmp_path: Path) -> None:
     journal.lost("a worker was ended by SIGKILL at a.wav")
     time.now += 3
     journal.close(JournalMark.PARTIAL)
-    found = read_journal(path)
+    found = JournalFile(path)
     assert found.lost_workers == ("a worker was ended by SIGKILL at a.wav",)
     assert (found.ending, found.duration_s, found.untimed_s) == (JournalMark.PARTIAL, 5.0, 0.0)
 
@@ -385,9 +385,9 @@ def test_parts_that_were_killed_are_taken_to_have_gone_on_as_fast(tmp_path: Path
         if timed:
             journal.lost(f"worker {number}")
         journal.abandon()
-        parts.append(read_journal(tmp_path / f"{number}.jsonl"))
+        parts.append(JournalFile(tmp_path / f"{number}.jsonl"))
     merged = tmp_path / "all.jsonl"
     merged.write_bytes(b"".join(merged_lines(parts, replace(HEADER, shard=None))))
-    found = read_journal(merged)
+    found = JournalFile(merged)
     assert (len(found), found.duration_s, found.untimed_s) == (2, 22.0, 0.0)
     assert found.lost_workers == ("worker 0",)

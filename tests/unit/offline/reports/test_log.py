@@ -26,7 +26,7 @@ from harness.model.offline import (
     Task,
 )
 from harness.offline.figures.figures import Figures
-from harness.offline.journal import Journal, read_journal
+from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, JournalMark, ListFacts, Shard
 from harness.offline.reports.log import (
     EvaluationRun,
@@ -299,7 +299,7 @@ def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
         for one in reversed(files):
             journal.append(one, f"{one.kind.value}-{one.number}")
         journal.close(JournalMark.COMPLETE)
-    found = read_journal(tmp_path / "a.jsonl")
+    found = JournalFile(tmp_path / "a.jsonl")
     stream = io.StringIO()
     write_log(stream, run_of(found), found.outcomes())
     named = [line.split('"')[1] for line in events(stream.getvalue())]
@@ -329,7 +329,7 @@ def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path:
 
 
 def _as_told(journal: Path) -> tuple[str, str]:
-    found, stream = read_journal(journal), io.StringIO()
+    found, stream = JournalFile(journal), io.StringIO()
     figures = write_log(stream, run_of(found), found.outcomes())
     return stream.getvalue(), summary_line(run_of(found), figures)
 
