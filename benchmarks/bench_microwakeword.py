@@ -23,8 +23,7 @@ from pymicro_features import MicroFrontend
 sys.path.append(str(Path(__file__).parents[1]))  # sound as the tests make it
 
 from harness.base.ports import ScoreStream
-from harness.engines.microwakeword_models import Interpreter, find_model
-from harness.engines.microwakeword_offline import MicroWakeWordOffline
+from harness.engines.microwakeword_offline import Interpreter, MicroWakeWordOffline, find_model
 from harness.sound.sound_files import open_sound
 from tests.unit.engines.wake_sound import varied
 

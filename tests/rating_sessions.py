@@ -15,7 +15,7 @@ import numpy as np
 import soxr
 
 from harness.base.codec import RECORDS, encode
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectWord, StateWanted
 from harness.model.observation import ResponseText, StateTold, StimulusStarted

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.annotation.ledger import Ledger
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.base.plain_json import plain
 from harness.base.text_table import Column, text_table
 from harness.model.annotation import Intents, LabelSet

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.annotation.ledger import drawn
-from harness.base.cells import counted, shown
+from harness.base.foreign import counted, shown
 from harness.model.annotation import Intents, LabelSet, Proposal, Proposed
 from harness.model.choices import Ending
 from harness.model.errors import InputError

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.annotation.ledger import ProjectOutcome, State
-from harness.base.cells import counted, fit, shown, width_of
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, fit, plain_text, shown, width_of
 from harness.base.plain_json import plain
 from harness.model.annotation import (
     IMPORTED,

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
 
+from harness.base import strict_yaml
 from harness.base.strict_yaml import Mark, Node
+from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, did_you_mean
 
-Path = Sequence[str | int]
+KeyPath = Sequence[str | int]
 
 
 class Keys(BaseModel):
@@ -46,7 +60,7 @@ class Findings:
         self.tree = tree
         self.problems: list[InputError] = []
 
-    def place(self, path: Path, *, key: bool = False) -> Place:
+    def place(self, path: KeyPath, *, key: bool = False) -> Place:
         """Where the value (or the key) of that path stands; of the nearest thing above it when it is not there."""
         node, mark = self.tree, self.tree.mark
         for step in path:
@@ -57,7 +71,7 @@ class Findings:
             node = child
         return Place(self.file, mark.line, mark.column)
 
-    def add(self, path: Path, what: str, remedy: str, *, key: bool = False) -> None:
+    def add(self, path: KeyPath, what: str, remedy: str, *, key: bool = False) -> None:
         """Notes a problem with the value (or the key) of that path."""
         self.add_at(self.place(path, key=key), what, remedy)
 
@@ -65,7 +79,7 @@ class Findings:
         if not any(known.place == place and known.what == what for known in self.problems):
             self.problems.append(InputError(what, place=place, remedy=remedy))
 
-    def refuse_empty(self, node: Node, may: Callable[[Path], bool], path: Path = ()) -> None:
+    def refuse_empty(self, node: Node, may: Callable[[KeyPath], bool], path: KeyPath = ()) -> None:
         """Notes every key without a value, except where null says something: where `may` says so."""
         match node.value:
             case dict() as entries:
@@ -95,7 +109,7 @@ class Findings:
             for detail in error.errors(include_url=False):
                 self.note(detail, (), _known_keys(detail, written, known))
 
-    def note(self, detail: ErrorDetails, above: Path, known: Sequence[str]) -> None:
+    def note(self, detail: ErrorDetails, above: KeyPath, known: Sequence[str]) -> None:
         """Notes one of pydantic's errors in our words; `above` is the path of what was validated."""
         path = (*above, *detail["loc"])
         last = str(detail["loc"][-1]) if detail["loc"] else ""
@@ -201,3 +215,112 @@ def _known_keys(detail: ErrorDetails, written: object, known: Mapping[int, tuple
             case list() as items, int() if step < len(items):
                 written = items[step]
     return known.get(id(written), ())
+
+
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+MAX_TEXT = 1000
+
+
+def wrong(what: str, remedy: str) -> PydanticCustomError:
+    """A problem in our own words, for a validator to raise."""
+    return PydanticCustomError("written", "{what}", {"what": what, "remedy": remedy})
+
+
+def word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
+    """Makes a word of the file a member of the enum; another one, or one of `never`, is answered with the nearest."""
+    choices = [member.value for member in kind if member not in never]
+
+    def member_of(written: Any) -> StrEnum:
+        if isinstance(written, kind):
+            return written
+        if not isinstance(written, str) or written not in choices:
+            raise PydanticCustomError("word", "unknown word", {"choices": choices})
+        return kind(written)
+
+    return BeforeValidator(member_of)
+
+
+def _id(text: str) -> str:
+    if not _ID.fullmatch(text):
+        raise wrong(
+            f"{text!r} is not a name",
+            "Use small letters, digits, - and _, at most 64, beginning with a letter or digit",
+        )
+    return text
+
+
+def _text(text: str) -> str:
+    text = text.strip()
+    if not text:
+        raise wrong("the text is empty", "Write some words")
+    if len(text) > MAX_TEXT:
+        raise wrong(f"the text has more than {MAX_TEXT} characters", "Shorten it")
+    if any(ord(letter) < 0x20 for letter in text):
+        raise wrong("the text contains a line break or a tab", "Write it as one line; > instead of | joins lines")
+    return text
+
+
+def _spoken(text: str) -> str:
+    if not any(letter.isalnum() for letter in text):
+        raise wrong(f"{text!r} has nothing to speak", "Write some words")
+    return text
+
+
+def _language(text: str) -> str:
+    if not _LANGUAGE.fullmatch(text):
+        raise wrong(f"{text!r} is not a language tag", "Write one like en-US or de")
+    return text
+
+
+Id = Annotated[str, AfterValidator(_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
+Text = Annotated[str, AfterValidator(_text), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TEXT})]
+Spoken = Annotated[Text, AfterValidator(_spoken)]
+Language = Annotated[str, AfterValidator(_language), Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"})]
+
+
+def kind_of(path: Path) -> FileKind:
+    """The kind of a file; InputError when it is none of ours or not even YAML."""
+    return kind_of_tree(strict_yaml.parse(strict_yaml.read_bytes(path), str(path)), str(path))
+
+
+def kind_of_tree(tree: Node, file: str) -> FileKind:
+    """The kind of a file that was read."""
+    kinds = [kind.value for kind in FileKind]
+    for key in tree.keys:
+        if key in kinds:
+            return FileKind(key)
+        mark = tree.keys[key]
+        remedy = nearest(key, kinds, listed="The first key is one of")
+        raise InputError(f"the first key is {key!r}", place=Place(file, mark.line, mark.column), remedy=remedy)
+    raise InputError("the file has no keys", place=Place(file, 1, 1), remedy=f"Begin with one of: {', '.join(kinds)}")
+
+
+SAMPLES = ".samples.yaml"
+"""End of the name of a file in which the monitor gathers samples: a part of a profile, to be pasted."""
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether a file is YAML that has nothing to do with us: its first key is unlike ours, and none of it is one."""
+    if path.name.endswith(SAMPLES):
+        return True
+    try:
+        tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
+    except InputError:
+        return False
+    kinds = [kind.value for kind in FileKind]
+    first = next(iter(tree.keys), "")
+    return not difflib.get_close_matches(first.lower(), kinds, n=1, cutoff=0.8) and not any(
+        kind in tree.keys for kind in kinds
+    )
+
+
+def expect(kind: FileKind, tree: Node, file: str) -> None:
+    """InputError when the file is of another kind."""
+    actual = kind_of_tree(tree, file)
+    if actual is not kind:
+        mark = tree.keys[actual.value]
+        what = f"this is a {actual.value} file, and a {kind.value} file is wanted"
+        swapped = {actual, kind} == {FileKind.SCENARIO, FileKind.BENCH}
+        remedy = "Swap the two files: harness run SCENARIO --bench BENCH" if swapped else "Check the path"
+        raise InputError(what, place=Place(file, mark.line, mark.column), remedy=remedy)

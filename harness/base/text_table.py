@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.base.cells import padded, shown, width_of
+from harness.base.foreign import padded, shown, width_of
 
 GAP = "  "
 LEAST_LABEL = 8

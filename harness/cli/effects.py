@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import fit
-from harness.base.folder import SessionFolder
-from harness.base.foreign import plain_text
+from harness.base.foreign import fit, plain_text
+from harness.base.places import SessionFolder
 from harness.cli.options import Command, json_option
 from harness.cli.sessions import session_folder, user_name
 from harness.cli.streams import print_lines, standard_output

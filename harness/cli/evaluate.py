@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from harness.base.cells import shown
+from harness.base.foreign import shown
 from harness.cli.options import (
     Command,
     Declared,

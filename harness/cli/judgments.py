@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.base.whole_file import write_whole
 from harness.cli.options import Command, target_option
 from harness.cli.sessions import session_folder

@@ -278,8 +278,7 @@ class EngineAsked:
 
     def checked(self) -> Task:
         """The task with its settings; PluginError, InputError. Loads no model."""
-        from harness.engines.offline_loading import task_of
-        from harness.engines.settings import assigned
+        from harness.engines.offline_loading import assigned, task_of
 
         return task_of(self.task, map(assigned, self.settings), self.files)
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
 
-from harness.base.cells import counted
 from harness.base.codec import MESSAGES, encode
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.cli.effects import HOW_EFFECT, checked_in, effect_lines, parse_effect
 from harness.model.errors import EngineError, HarnessError
 from harness.model.feed import (

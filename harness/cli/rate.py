@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import shown
+from harness.base.foreign import shown
 from harness.cli.options import Command, json_option
 from harness.cli.streams import readable
 from harness.model.errors import InputError, Place

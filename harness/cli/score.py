@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import shown
+from harness.base.foreign import shown
 from harness.cli import streams
 from harness.cli.options import Command, Word, options_as, share, target_option
 from harness.cli.streams import STDIN, Readable, is_one_place, named, readable, refuse_overwriting

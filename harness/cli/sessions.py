@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.base.folder import SessionFolder
 from harness.base.foreign import plain_text
+from harness.base.places import SessionFolder
 from harness.model.errors import InputError
 from harness.model.judgment import RatingRound
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.base.line_stream import checked_encoding, is_comment
 from harness.base.whole_file import WholeFile
 from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting

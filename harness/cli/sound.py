@@ -71,7 +71,7 @@ def list_recordings(paths: tuple[Path, ...], as_json: bool) -> None:
 
     Exit status: 0 all can be played · 2 some cannot.
     """
-    from harness.base.cells import counted
+    from harness.base.foreign import counted
 
     found = list(_sound_files(paths))
     refused = [error for path in found if (error := _refusal(path)) is not None]

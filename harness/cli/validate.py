@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.cli.options import SHIPPED_FILE, Command, json_option
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
@@ -49,7 +48,7 @@ class Findings:
 
     def read(self, path: Path) -> None:
         """Reads a file of any kind."""
-        from harness.base.file_kinds import kind_of
+        from harness.base.findings import kind_of
         from harness.devices.profiles.profile import load_profile
         from harness.model.choices import FileKind
         from harness.scenario.bench import load_bench
@@ -137,7 +136,7 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
 
 def _files(paths: tuple[Path, ...], findings: Findings) -> Iterator[Path]:
     """The files that are meant, each once; in a folder, YAML that is none of ours is left alone."""
-    from harness.base.file_kinds import is_foreign
+    from harness.base.findings import is_foreign
 
     seen: set[Path] = set()
     for path in paths:

@@ -14,8 +14,8 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from harness.base.folder import SessionFolder
 from harness.base.foreign import plain_text
+from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.messages import CommandWanted, Told

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from harness.base.folder import SessionFolder
 from harness.base.foreign import plain_text
+from harness.base.places import SessionFolder
 from harness.dashboard.events import EventLine, event_line
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
 from harness.model.judgment import JudgmentStatus

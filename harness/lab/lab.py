@@ -14,8 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.base.child_process import last_line, python
-from harness.base.known_process import KnownProcess, describe, read_process, save_process, start_detached
+from harness.base.child_process import (
+    KnownProcess,
+    describe,
+    last_line,
+    python,
+    read_process,
+    save_process,
+    start_detached,
+)
 from harness.base.places import lab_folder
 from harness.base.whole_file import write_whole
 from harness.devices.mqtt.broker import HOST

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from harness import __version__
-from harness.base.cells import counted
+from harness.base.foreign import counted
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.base.ports import OfflineEngine, Renders, ScoresSound, SpotsPhrases
 from harness.devices.serial.playing import quantised
 from harness.model.errors import EngineError, HarnessError, InputError, LogError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.base.cells import counted
+from harness.base.foreign import counted
 from harness.base.whole_file import write_whole
 from harness.model.errors import InputError
 from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, SpotRule

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource
 from harness.model.errors import InputError, Place
 from harness.model.judgment import Category, GoldItem, Judgment, ProposalRule, RatingRound

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.model.errors import InputError
 from harness.model.judgment import GoldItem, Judgment, ProposalRule, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven, SharesMoved

@@ -11,8 +11,7 @@ from typing import get_args
 
 import soundfile
 
-from harness.base.findings import Findings, nearest
-from harness.base.findings import Path as KeyPath
+from harness.base.findings import Findings, KeyPath, nearest
 from harness.model.errors import InputError, Place
 from harness.model.scenario import AxisName, RecordingFacts
 from harness.sound.recordings import check as check_recording

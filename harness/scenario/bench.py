@@ -11,11 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from harness.base import file_kinds as kinds
+from harness.base import findings as kinds
 from harness.base import plugins, strict_yaml
-from harness.base.file_words import Id, Spoken, Text, word
-from harness.base.findings import Findings, Keys, attempt, nearest
-from harness.base.findings import Path as KeyPath
+from harness.base.findings import Findings, Id, KeyPath, Keys, Spoken, Text, attempt, nearest, word
 from harness.base.strict_yaml import Plain
 from harness.devices.declared import abilities
 from harness.devices.profiles.profile import load_profile

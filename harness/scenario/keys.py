@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from harness.base.file_words import MAX_TEXT, Id, Language, Spoken, Text, word, wrong
-from harness.base.findings import Keys
+from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, word, wrong
 from harness.model.scenario import Evidence, Need, Normalisation, OnUndecided, Order, Route, TrialKind, Until
 from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set

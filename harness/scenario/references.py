@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from harness.base.findings import Findings
-from harness.base.findings import Path as KeyPath
+from harness.base.findings import Findings, KeyPath
 from harness.model.bench import Bench
 from harness.model.errors import InputError, InputProblems
 from harness.model.scenario import Normalisation, Query, Recognised, Scenario

@@ -11,11 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from harness.base import file_kinds as kinds
+from harness.base import findings as kinds
 from harness.base import plugins, strict_yaml
-from harness.base.file_words import MAX_TEXT
-from harness.base.findings import Findings, Keys, KeysT, attempt, nearest
-from harness.base.findings import Path as KeyPath
+from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, attempt, nearest
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.scenario import (

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.base.findings import Findings, nearest
-from harness.base.findings import Path as KeyPath
+from harness.base.findings import Findings, KeyPath, nearest
 from harness.model.effect import EffectCheck, StateWanted
 from harness.model.scenario import (
     AmbientSource,

@@ -8,8 +8,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
-from harness.base.cells import fit
-from harness.base.foreign import plain_text
+from harness.base.foreign import fit, plain_text
 from harness.base.safe_csv import safe_cell
 from harness.base.text_table import Column, text_table
 from harness.model.choices import Grouping

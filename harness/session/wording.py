@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import takewhile
 
-from harness.base.cells import counted
-from harness.base.foreign import ELLIPSIS, plain_text
+from harness.base.foreign import ELLIPSIS, counted, plain_text
 from harness.model.observation import (
     DeviceDescribed,
     Intent,

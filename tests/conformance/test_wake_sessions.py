@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.devices.in_process.device import Phrase, WakeAt, wakes_in
 from harness.model.feed import Review
 from harness.model.observation import StimulusStarted, Wake

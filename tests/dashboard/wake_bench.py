@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.dashboard.app import Dashboard
 from harness.model.feed import StateChanged, StateWord
 from harness.model.observation import ClockFitted, ListeningProved, Proof

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import soxr
 
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.engines.microwakeword import MicroWakeWord
 from harness.lab.lab import Lab
 from harness.model.observation import Overrun

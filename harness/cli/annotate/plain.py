@@ -12,8 +12,7 @@ from typing import TextIO
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.cli.typed_lines import TypedLines
 from harness.model.annotation import Example, Intents, Label, LabelSet
 from harness.model.errors import LogError

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.cli.options import Command, Option, Word, choose_one
 from harness.model.annotation import MOST_ON_A_PAGE, ProposalShown, SecondWork
 from harness.model.errors import InputError, Place

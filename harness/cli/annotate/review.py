@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.cli.annotate.projects import annotator_name, open_project, project_argument
 from harness.cli.options import Site, site_options
 from harness.cli.sessions import user_name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import shown
+from harness.base.foreign import shown
 from harness.cli.options import Command, Word, output_option, seed_option, target_option
 from harness.cli.streams import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.options import (

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import shown
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shown
 from harness.cli.options import Word, options_as, share, target_option
 from harness.cli.streams import STDIN, refuse_overwriting
 from harness.model.annotation import Label, LabelSet

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.cells import shown, width_of
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shown, width_of
 from harness.cli.options import Command, Word, options_as
 from harness.cli.streams import Readable, named, readable
 from harness.cli.understanding.options import (

@@ -9,8 +9,7 @@ import regex
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from harness.base.file_words import MAX_TEXT, Id, Language, Spoken, Text, word, wrong
-from harness.base.findings import Keys
+from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, word, wrong
 from harness.base.plugins import Group, names
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState

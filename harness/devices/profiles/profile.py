@@ -10,10 +10,10 @@ from pathlib import Path
 
 import regex
 
-from harness.base import file_kinds as kinds
+from harness.base import findings as kinds
 from harness.base import strict_yaml
 from harness.base.findings import Findings, attempt, nearest
-from harness.base.findings import Path as At
+from harness.base.findings import KeyPath as At
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
 from harness.devices.profiles.keys import (

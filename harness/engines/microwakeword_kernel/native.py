@@ -4,14 +4,351 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.kernel_library import load_kernel
-from harness.engines.microwakeword_kernel.network import Kind, Layer, Network, NotKnown
+from harness.engines.offline_loading import load_kernel
+from harness.engines.tflite_file import Graph, Op, Operator, Tensor
+
+_INT8, _UINT8 = 9, 3
+_RELU = 1
+_EXACT = 1 << 24
+"""Whole numbers below this are exact in a float32."""
+_VECTOR = 8
+
+
+class NotKnown(ValueError):
+    """The model has something that the fast path does not know; the package's interpreter does."""
+
+
+class Kind(IntEnum):
+    DENSE = 0
+    DEPTHWISE = 1
+    ANSWER = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """One convolution: weights (taps, inputs, outputs) when DENSE, (taps, inputs) when not, whole numbers.
+
+    start: shape (taps − stride, inputs), the frames before the first, from their zero. multiplier: of a sum, exact
+    (outputs,). away: where the shift after it rounds halves away from zero, and not up. zero, low, high: of what comes
+    out, low and high from zero.
+    """
+
+    kind: Kind
+    stride: int
+    weights: npt.NDArray[np.int64]
+    bias: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    multiplier: npt.NDArray[np.float64]
+    away: npt.NDArray[np.bool_]
+    zero: int
+    low: int
+    high: int
+
+    @property
+    def taps(self) -> int:
+        return int(self.weights.shape[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """stride: frames of features a step. answer: (256,), from the last layer's int8 + 128 to the model's output."""
+
+    stride: int
+    width: int
+    input_scale: float
+    input_zero: int
+    layers: tuple[Layer, ...]
+    answer: npt.NDArray[np.uint8]
+    output_scale: float
+    output_zero: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """Frames on their way: the last `frames` that went into layer `into`, its channels from `first` on."""
+
+    into: int
+    frames: int
+    first: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A depthwise convolution over some of a layer's channels."""
+
+    flow: _Flow
+    weights: npt.NDArray[np.int64]
+    bias: npt.NDArray[np.int64]
+    multiplier: npt.NDArray[np.float64]
+
+
+def network_of(graphs: tuple[Graph, ...]) -> Network:
+    """The chain that a model's graphs make; NotKnown with what stands against it."""
+    # A scale that is no number is found when its layer is made.
+    with np.errstate(all="ignore"):
+        return _Reader(graphs).read()
+
+
+class _Reader:
+    def __init__(self, graphs: tuple[Graph, ...]) -> None:
+        self._graph = graphs[0]
+        self._starts = _starts(graphs[1:], self._graph)
+        self._flows: dict[int, _Flow] = {}
+        self._parts: dict[int, _Part] = {}
+        self._variables: dict[int, int] = {}
+        self._states: dict[int, npt.NDArray[np.int64]] = {}
+        self._layers: list[Layer] = []
+        self._last: Tensor | None = None
+        self._answers: dict[int, npt.NDArray[np.uint8]] = {}
+        self._handles = [op.outputs[0] for op in self._graph.operators if op.code == Op.VAR_HANDLE]
+
+    def read(self) -> Network:
+        graph = self._graph
+        ends = (*graph.inputs, *graph.outputs)
+        if len(graph.inputs) != 1 or len(graph.outputs) != 1 or not all(0 <= one < len(graph.tensors) for one in ends):
+            raise NotKnown("the model has not one input and one output")
+        entry, end = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
+        if entry.type != _INT8 or len(entry.shape) != 3 or entry.shape[0] != 1 or end.type not in (_INT8, _UINT8):
+            raise NotKnown(f"the input is {entry.shape}, of type {entry.type}")
+        self._flows[graph.inputs[0]] = _Flow(0, entry.shape[1], 0, entry.shape[2])
+        steps: dict[int, Callable[[Operator], None]] = {
+            Op.RESHAPE: self._reshape, Op.READ_VARIABLE: self._read_variable, Op.CONCATENATION: self._concatenate,
+            Op.STRIDED_SLICE: self._slice, Op.SPLIT: self._split, Op.SPLIT_V: self._split, Op.CONV_2D: self._dense,
+            Op.ASSIGN_VARIABLE: self._assign, Op.DEPTHWISE_CONV_2D: self._depthwise, Op.LOGISTIC: self._logistic,
+            Op.FULLY_CONNECTED: self._connect, Op.QUANTIZE: self._requantise,
+        }  # fmt: skip
+        for operator in graph.operators:
+            if operator.code in (Op.CALL_ONCE, Op.VAR_HANDLE):
+                continue
+            if operator.code not in steps:
+                raise NotKnown(f"operator {operator.code}")
+            try:
+                steps[operator.code](operator)
+            except NotKnown:
+                raise
+            except (KeyError, IndexError, ValueError) as error:
+                raise NotKnown(f"operator {operator.code} takes what the chain has not: {error}") from None
+        if graph.outputs[0] not in self._answers or self._layers[-1].kind is not Kind.ANSWER:
+            raise NotKnown("the chain does not end in the model's output")
+        return Network(
+            entry.shape[1], entry.shape[2], float(entry.scales[0]), entry.zero, tuple(self._layers),
+            self._answers[graph.outputs[0]], float(end.scales[0]), end.zero,
+        )  # fmt: skip
+
+    def _reshape(self, op: Operator) -> None:
+        if op.inputs[0] in self._flows:
+            self._flows[op.outputs[0]] = self._flows[op.inputs[0]]
+        else:
+            raise NotKnown("a reshape of something else than frames")
+
+    def _read_variable(self, op: Operator) -> None:
+        self._variables[op.outputs[0]] = op.inputs[0]
+
+    def _concatenate(self, op: Operator) -> None:
+        rank = len(self._graph.tensors[op.outputs[0]].shape)
+        axis = op.whole(0) % rank
+        if axis == 1 and len(op.inputs) == 2 and op.inputs[0] in self._variables:
+            flow, handle = self._flows[op.inputs[1]], self._variables[op.inputs[0]]
+            self._same_quantity(op.inputs[0], op.inputs[1], op.outputs[0])
+            state = self._starts.get(self._handles.index(handle))
+            shape = self._graph.tensors[op.inputs[0]].shape
+            if state is None or state.shape != (shape[1], flow.width) or flow.first or flow.into in self._states:
+                raise NotKnown("a state that is not the last frames of a layer's input")
+            self._states[flow.into] = state - self._graph.tensors[op.inputs[0]].zero
+            self._flows[op.outputs[0]] = replace(flow, frames=flow.frames + shape[1])
+        elif axis == rank - 1 and all(one in self._parts for one in op.inputs):
+            self._same_quantity(*op.inputs, op.outputs[0])
+            self._side_by_side([self._parts[one] for one in op.inputs], op.outputs[0])
+        else:
+            raise NotKnown("a concatenation of something else than frames or channels")
+
+    def _slice(self, op: Operator) -> None:
+        flow = self._flows[op.inputs[0]]
+        begin, _, strides = (self._constant(one) for one in op.inputs[1:4])
+        masks = [op.whole(field) for field in range(5)]
+        if masks[0] != 0b1101 or masks[1] != 0b1111 or any(masks[2:]) or strides.tolist() != [1, 1, 1, 1]:
+            raise NotKnown(f"a slice with masks {masks}")
+        at = int(begin[1])
+        kept = -at if at < 0 else flow.frames - at
+        if not 0 < kept <= flow.frames:
+            raise NotKnown(f"a slice of {kept} frames of {flow.frames}")
+        self._flows[op.outputs[0]] = replace(flow, frames=kept)
+
+    def _assign(self, op: Operator) -> None:
+        flow = self._flows[op.inputs[1]]
+        state = self._starts[self._handles.index(op.inputs[0])]
+        if flow.frames != len(state) or flow.into not in self._states or flow.width != state.shape[1]:
+            raise NotKnown("a state that is set to something else than its last frames")
+
+    def _split(self, op: Operator) -> None:
+        source, axis = (op.inputs[0], op.inputs[2]) if op.code == Op.SPLIT_V else (op.inputs[1], op.inputs[0])
+        flow = self._flows[source]
+        if int(self._constant(axis).reshape(-1)[0]) % 4 != 3:
+            raise NotKnown("a split of something else than channels")
+        first = flow.first
+        for output in op.outputs:
+            width = self._graph.tensors[output].shape[3]
+            self._flows[output] = replace(flow, first=first, width=width)
+            first += width
+        if first != flow.first + flow.width:
+            raise NotKnown("a split that leaves channels out")
+
+    def _dense(self, op: Operator) -> None:
+        flow, weights, bias, multiplier = self._weighed(op)
+        outputs, taps, across, inputs = weights.shape
+        taken = 1 if flow.into else self._graph.tensors[self._graph.inputs[0]].shape[1]
+        one_frame = taps == flow.frames and across == 1 and inputs == flow.width and not flow.first
+        dilated = op.whole(4, 1) != 1 or op.whole(5, 1) != 1
+        if not one_frame or dilated:
+            raise NotKnown(f"a convolution of {taps} taps over {flow.frames} frames")
+        self._add(op.outputs[0], Kind.DENSE, flow, taken, weights[:, :, 0, :].transpose(1, 2, 0), bias, multiplier,
+                  np.ones(outputs, np.bool_), op.byte(3))  # fmt: skip
+
+    def _depthwise(self, op: Operator) -> None:
+        flow, weights, bias, multiplier = self._weighed(op)
+        _, taps, across, outputs = weights.shape
+        dilated = op.whole(5, 1) != 1 or op.whole(6, 1) != 1
+        if taps != flow.frames or across != 1 or outputs != flow.width or op.whole(3) != 1 or dilated:
+            raise NotKnown(f"a depthwise convolution of {taps} taps over {flow.frames} frames")
+        if op.byte(4):
+            raise NotKnown("a depthwise convolution with an activation")
+        part = _Part(flow, weights[0, :, 0, :], bias, multiplier)
+        if flow.first == 0 and self._whole_width(flow):
+            self._side_by_side([part], op.outputs[0])
+        else:
+            self._parts[op.outputs[0]] = part
+
+    def _whole_width(self, flow: _Flow) -> bool:
+        before = self._layers[flow.into - 1] if flow.into else None
+        return before is not None and flow.width == len(before.multiplier)
+
+    def _side_by_side(self, parts: list[_Part], output: int) -> None:
+        at = 0
+        for part in parts:
+            if part.flow.first != at or part.flow.into != parts[0].flow.into:
+                raise NotKnown("channels out of their order")
+            at += part.flow.width
+        flow = replace(parts[0].flow, frames=max(part.flow.frames for part in parts), first=0, width=at)
+        if not self._whole_width(flow):
+            raise NotKnown("a layer that leaves channels out")
+        weights = [np.pad(part.weights, ((flow.frames - len(part.weights), 0), (0, 0))) for part in parts]
+        bias, multiplier = (np.concatenate(one) for one in zip(*((p.bias, p.multiplier) for p in parts), strict=True))
+        # The library takes eight channels at a time, rounding up; what is left over goes its reference's way.
+        away = np.concatenate([np.arange(len(p.bias)) >= len(p.bias) // _VECTOR * _VECTOR for p in parts])
+        self._add(output, Kind.DEPTHWISE, flow, 1, np.concatenate(weights, axis=1), bias, multiplier, away, 0)
+
+    def _connect(self, op: Operator) -> None:
+        flow = self._flows[op.inputs[0]]
+        entry, end = self._graph.tensors[op.inputs[0]], self._graph.tensors[op.outputs[0]]
+        weights = self._constant(op.inputs[1])
+        scales = self._graph.tensors[op.inputs[1]].scales
+        if weights.shape != (1, flow.frames * flow.width) or flow.first or not self._whole_width(flow):
+            raise NotKnown(f"a dense layer of {weights.shape} over {flow.frames} frames")
+        if len(scales) != 1 or self._graph.tensors[op.inputs[1]].zero:
+            raise NotKnown("a dense layer with a scale a channel")
+        # The library multiplies these two scales as float32 before it goes on in float64.
+        multiplier = (entry.scales[:1] * scales).astype(np.float64) / end.scales.astype(np.float64)
+        self._add(op.outputs[0], Kind.ANSWER, flow, 1, weights.reshape(flow.frames, flow.width),
+                  self._bias(op, 1), multiplier, np.zeros(1, np.bool_), op.byte(0))  # fmt: skip
+        self._last = end
+
+    def _logistic(self, op: Operator) -> None:
+        end = self._graph.tensors[op.outputs[0]]
+        if self._last is not self._graph.tensors[op.inputs[0]] or end.type != _INT8:
+            raise NotKnown("a logistic function of something else than the answer")
+        levels = self._last.scales[0] * (np.arange(-128, 128) - self._last.zero).astype(np.float32)
+        raw = np.float32(1) / (np.float32(1) + np.exp(-levels)) * (np.float32(1) / end.scales[0])
+        self._answers[op.outputs[0]] = _bytes(np.floor(raw + np.float32(0.5)) + end.zero, -128, 127)
+
+    def _requantise(self, op: Operator) -> None:
+        entry, end = self._graph.tensors[op.inputs[0]], self._graph.tensors[op.outputs[0]]
+        if entry.type != _INT8 or end.type != _UINT8 or entry.scales[0] != end.scales[0]:
+            raise NotKnown("a change of scale")
+        values = self._answers[op.inputs[0]].view(np.int8).astype(np.float32)
+        self._answers[op.outputs[0]] = _bytes(values - entry.zero + end.zero, 0, 255)
+
+    def _weighed(
+        self, op: Operator
+    ) -> tuple[_Flow, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        flow = self._flows[op.inputs[0]]
+        tensors = self._graph.tensors
+        entry, weights, end = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
+        outputs = end.shape[3]
+        if weights.type != _INT8 or len(weights.scales) != outputs or end.type != _INT8 or end.shape[1:3] != (1, 1):
+            raise NotKnown("a convolution that is not int8 with a scale a channel and one frame a step")
+        multiplier = entry.scales.astype(np.float64) * weights.scales.astype(np.float64) / end.scales.astype(np.float64)
+        return flow, self._constant(op.inputs[1]), self._bias(op, outputs), multiplier
+
+    def _add(
+        self, output: int, kind: Kind, flow: _Flow, stride: int, weights: npt.NDArray[np.int64],
+        bias: npt.NDArray[np.int64], multiplier: npt.NDArray[np.float64], away: npt.NDArray[np.bool_],
+        activation: int,
+    ) -> None:  # fmt: skip
+        if flow.into != len(self._layers) or activation not in (0, _RELU):
+            raise NotKnown(f"a branch, or activation {activation}")
+        history = flow.frames - stride
+        state = self._states.get(flow.into, np.zeros((0, flow.width), np.int64))
+        if not 0 <= history <= len(state):
+            raise NotKnown(f"{history} frames of history of {len(state)}")
+        end = self._graph.tensors[output]
+        low = max(-128, end.zero) if activation == _RELU else -128
+        if multiplier.shape != away.shape or bias.shape != away.shape or not np.isfinite(multiplier).all():
+            raise NotKnown("a bias or a scale that is not one a channel")
+        sums = np.abs(weights).sum(axis=(0, 1) if kind is Kind.DENSE else 0).max() * 255 + np.abs(bias).max()
+        if sums >= _EXACT or (multiplier >= 1).any() or (multiplier <= 0).any():
+            raise NotKnown("sums or scales that are too large")
+        layer = Layer(kind, stride, weights, bias, state[len(state) - history :], multiplier, away,
+                      end.zero, low - end.zero, 127 - end.zero)  # fmt: skip
+        self._layers.append(layer)
+        self._flows[output] = _Flow(len(self._layers), 1, 0, len(multiplier))
+
+    def _constant(self, number: int) -> npt.NDArray[np.int64]:
+        values = self._graph.tensors[number].values
+        if values is None:
+            raise NotKnown("weights that are not constant")
+        return values.astype(np.int64)
+
+    def _bias(self, op: Operator, outputs: int) -> npt.NDArray[np.int64]:
+        given = len(op.inputs) > 2 and op.inputs[2] >= 0
+        return self._constant(op.inputs[2]) if given else np.zeros(outputs, np.int64)
+
+    def _same_quantity(self, *numbers: int) -> None:
+        if len({(float(self._graph.tensors[one].scales[0]), self._graph.tensors[one].zero) for one in numbers}) != 1:
+            raise NotKnown("frames of different scales beside one another")
+
+
+def _starts(graphs: tuple[Graph, ...], main: Graph) -> dict[int, npt.NDArray[np.int64]]:
+    """What the states hold before the first step, shape (frames, width) each, by the number of their handle."""
+    numbers = {name: number for number, name in enumerate(_names(main).values())}
+    found: dict[int, npt.NDArray[np.int64]] = {}
+    for graph in graphs:
+        names = _names(graph)
+        for op in graph.operators:
+            if op.code == Op.ASSIGN_VARIABLE and names.get(op.inputs[0]) in numbers:
+                tensor = graph.tensors[op.inputs[1]]
+                if tensor.values is None or len(tensor.shape) != 4 or tensor.shape[0] != 1 or tensor.shape[2] != 1:
+                    raise NotKnown("a state that begins with something else than constant frames")
+                found[numbers[names[op.inputs[0]]]] = tensor.values.astype(np.int64)[0, :, 0, :]
+    return found
+
+
+def _names(graph: Graph) -> dict[int, str]:
+    handles = [op for op in graph.operators if op.code == Op.VAR_HANDLE]
+    return {op.outputs[0]: op.options.text(1) if op.options else "" for op in handles}
+
+
+def _bytes(values: npt.NDArray[np.float32], low: int, high: int) -> npt.NDArray[np.uint8]:
+    return np.clip(values, low, high).astype(np.int16).astype(np.uint8)
+
 
 VERSION = 1
 WIDTH = 40

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.kernel_library import NoKernel, load_kernel
+from harness.engines.offline_loading import NoKernel, load_kernel
 from harness.engines.tflite_file import Graph, Op, Operator
 
 Array = npt.NDArray[np.float32]

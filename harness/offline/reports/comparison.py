@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.base.safe_csv import safe_csv
 from harness.model.errors import InputError
 from harness.model.offline import Counting, ListKind

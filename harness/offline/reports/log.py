@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from harness import __version__
-from harness.base.cells import counted
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.base.plain_json import plain
 from harness.model.offline import FileOutcome, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation

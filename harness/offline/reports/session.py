@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from harness.base.cells import counted, fit, shown
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, fit, plain_text, shown
 from harness.base.safe_csv import safe_csv
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind

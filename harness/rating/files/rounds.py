@@ -11,10 +11,9 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, Field, create_model
 
-from harness.base import file_kinds as kinds
+from harness.base import findings as kinds
 from harness.base import plugins, strict_yaml
-from harness.base.file_words import Id, Text, word, wrong
-from harness.base.findings import Findings, Keys, KeysT
+from harness.base.findings import Findings, Id, Keys, KeysT, Text, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import (

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.base.cells import counted, shown
+from harness.base.foreign import counted, shown
 from harness.base.text_table import Column, text_table
 from harness.model.judgment import Category
 from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures

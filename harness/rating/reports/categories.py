@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import __version__
-from harness.base.cells import shown
-from harness.base.foreign import plain_text
+from harness.base.foreign import plain_text, shown
 from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import (

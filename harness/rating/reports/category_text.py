@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.base.cells import counted, shown, width_of
+from harness.base.foreign import counted, shown, width_of
 from harness.base.text_table import GAP, LEAST_LABEL, Column, text_table
 from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category

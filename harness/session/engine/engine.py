@@ -20,8 +20,8 @@ from typing import cast
 from uuid import uuid4
 
 from harness import __version__
-from harness.base.folder import SessionFolder
-from harness.base.known_process import boot_id
+from harness.base.child_process import boot_id
+from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load, names
 from harness.base.ports import Clock, Driver, Hears, Recogniser, Stimulates
 from harness.devices.declared import simulated

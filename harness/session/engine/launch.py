@@ -14,10 +14,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.base.child_process import ChildProcess, python
-from harness.base.folder import SessionFolder
-from harness.base.known_process import boot_id, start_ticks
-from harness.base.places import runtime_folder
+from harness.base.child_process import ChildProcess, boot_id, python, start_ticks
+from harness.base.places import SessionFolder, runtime_folder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import EngineError
 

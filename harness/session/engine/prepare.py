@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from harness import __version__
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, sync_folder, unfinished, write_whole
 from harness.devices.declared import demand_host
 from harness.model.bench import Bench, OperatorPresence

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
 from harness.base.whole_file import write_whole
 from harness.model.bench import Bench, Equipment

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from harness.base.codec import RECORDS
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.model.record import Entry, JudgmentGiven, RatingRecord, Record, chronological
 from harness.session.log.database import BATCH, SESSION, Row, SharedRows, entry_of, explained, open_for_reading
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from harness.base.chain import COLUMN, ChainCheck, Seal, is_chained, read_seal, seal_of
 from harness.base.codec import RECORDS, CodecError, decode
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError
 from harness.model.record import Entry, RatingRecord, Record, SessionStarted

@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 
 from harness.base.chain import last_link, linked, seal_end
 from harness.base.codec import RECORDS, encode
-from harness.base.folder import SessionFolder
+from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError
 from harness.model.record import Clip, EngineStarted, Entry, Record

@@ -8,10 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base import file_kinds as kinds
+from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.file_words import MAX_TEXT, Id, word, wrong
-from harness.base.findings import Findings, Keys
+from harness.base.findings import MAX_TEXT, Findings, Id, Keys, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting

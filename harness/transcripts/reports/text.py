@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.base.cells import padded, shown, width_of
+from harness.base.foreign import padded, shown, width_of
 from harness.base.text_table import GAP, LEAST_LABEL, Column, note, text_table
 from harness.model.choices import Aligned
 from harness.model.transcript import AlignedWord, Edit, WordCounts

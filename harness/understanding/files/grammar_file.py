@@ -9,10 +9,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base import file_kinds as kinds
+from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.file_words import Id, Text, word, wrong
-from harness.base.findings import Findings, Keys, nearest
+from harness.base.findings import Findings, Id, Keys, Text, nearest, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.transcripts.numerals import cardinal, clock_time, ordinal

@@ -9,10 +9,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from harness.base import file_kinds as kinds
+from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.file_words import Id, Text, wrong
-from harness.base.findings import Findings, Keys, nearest
+from harness.base.findings import Findings, Id, Keys, Text, nearest, wrong
 from harness.base.problems import Problems
 from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.base.cells import counted, shown
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text, shown
 from harness.base.pages import filled_page
 from harness.base.text_table import note
 from harness.base.whole_file import write_whole

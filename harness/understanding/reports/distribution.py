@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from harness import __version__
-from harness.base.cells import padded, shown, width_of
+from harness.base.foreign import padded, shown, width_of
 from harness.base.safe_csv import safe_csv
 from harness.model.understanding import Chunking, Detail, Utterance, joined
 from harness.statistics.text import percent

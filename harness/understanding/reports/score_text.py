@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from harness.base.cells import padded, shown, width_of
+from harness.base.foreign import padded, shown, width_of
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.understanding import Chunking, Detail
 from harness.statistics.text import NOTHING, percent, percent_interval

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.child_process import NOT_STARTED, ChildProcess, ended_words
+from harness.base.child_process import ChildProcess, ended_words
+from harness.base.guard import NOT_STARTED
 
 LIMIT_S = 20.0
 

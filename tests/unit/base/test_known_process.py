@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from harness.base.known_process import describe, read_process, save_process, start_detached
+from harness.base.child_process import describe, read_process, save_process, start_detached
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from harness.base.cells import width_of
+from harness.base.foreign import width_of
 from harness.cli.plain import JsonPrinter, PlainPrinter
 from harness.model.feed import Answered, Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.record import EndReason, Entry, SessionFinished

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.engines.microwakeword_kernel.native import Listener
-from harness.engines.microwakeword_kernel.network import Kind, NotKnown, network_of
-from harness.engines.microwakeword_models import Interpreter, packaged
+from harness.engines.microwakeword_kernel.native import Kind, Listener, NotKnown, network_of
+from harness.engines.microwakeword_offline import Interpreter, packaged
 from harness.engines.tflite_file import Broken, Op, read_model, with_output
 
 pytestmark = pytest.mark.speech

@@ -14,8 +14,7 @@ import harness
 from harness.base.ports import ScoresSound
 from harness.engines.microwakeword import MicroWakeWord
 from harness.engines.microwakeword_kernel.native import library
-from harness.engines.microwakeword_models import packaged
-from harness.engines.microwakeword_offline import MicroWakeWordOffline
+from harness.engines.microwakeword_offline import MicroWakeWordOffline, packaged
 from harness.engines.offline_loading import load_engine, task_of
 from harness.engines.tflite_file import Op, read_model
 from harness.model.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 import pyopen_wakeword
 import pytest
 
-from harness.engines.kernel_library import NoKernel
+from harness.engines.offline_loading import NoKernel
 from harness.engines.openwakeword import FastScores, OpenWakeWordOffline, fastest_features, margin
 from harness.engines.openwakeword_features import KEPT_FRAMES, Features, OnnxEmbedding
 from harness.engines.openwakeword_kernel import native

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from harness.engines.settings import operating_points
+from harness.engines.offline_loading import operating_points
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
 from harness.offline.figures.counts import Key, OfflineCounts, Tally

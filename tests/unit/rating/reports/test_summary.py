@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness.base.cells import width_of
+from harness.base.foreign import width_of
 from harness.model.choices import Parting
 from harness.model.judgment import Category
 from harness.rating.figures.judged import Fate
