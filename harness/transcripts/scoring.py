@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -19,24 +18,16 @@ from harness.transcripts.alignment import Alignments, Groups, WordColumns, count
 from harness.transcripts.networks import TextNetworks, aligned_networks
 from harness.transcripts.words import Wording, sounded
 
+Paired = tuple[Transcripts, Transcripts, tuple[str, ...], tuple[str, ...]]
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """References and hypotheses one for one, the text of a missing one empty.
 
-    absent: ids of references without hypothesis. surplus: ids of hypotheses without reference.
+def paired(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> Paired:
+    """By id, in the order of the references, one for one; the text of a missing one is empty. drop: leave it out.
+
+    Then the ids of references without hypothesis, and those of hypotheses without reference.
     """
-
-    references: Transcripts
-    hypotheses: Transcripts
-    absent: tuple[str, ...]
-    surplus: tuple[str, ...]
-
-
-def paired(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> Pairing:
-    """By id, in the order of the references. drop: leave references without hypothesis out."""
     if references.ids == hypotheses.ids:
-        return Pairing(references, hypotheses, (), ())
+        return references, hypotheses, (), ()
     place = dict(zip(hypotheses.ids, range(len(hypotheses)), strict=True))
     places = [place.pop(id_, -1) for id_ in references.ids]
     surplus = tuple(place)
@@ -45,7 +36,7 @@ def paired(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> P
         rows = [row for row, at in enumerate(places) if at >= 0]
         references = _rows(references, rows)
         places = [places[row] for row in rows]
-    return Pairing(references, _rows(hypotheses, places, references.ids), absent, surplus)
+    return references, _rows(hypotheses, places, references.ids), absent, surplus
 
 
 def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | None = None) -> Transcripts:
@@ -103,7 +94,6 @@ def _ordered(counted: Counter[str]) -> Counted:
     return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
-Normalise = Callable[[str], tuple[str, ...]]
 AT_ONCE = 4096
 """Paths that are made together: enough to be quick, few enough to be small."""
 
@@ -117,11 +107,6 @@ class ScoredUtterance:
     words: tuple[AlignedWord, ...]
     counts: WordCounts
     missing: bool = False
-
-    @property
-    def path(self) -> str:
-        """A letter of `Edit` for each step."""
-        return "".join(word.edit.value for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +124,6 @@ class Scoring:
     normalisation: str
     totals: WordCounts
     by_speaker: tuple[tuple[str, WordCounts], ...]
-    missing: int
-    dropped: int
     without_hypothesis: tuple[str, ...]
     surplus: tuple[str, ...]
     ids: Sequence[str]
@@ -157,6 +140,14 @@ class Scoring:
         return len(self.ids)
 
     @property
+    def missing(self) -> int:
+        return len(self._absent)
+
+    @property
+    def dropped(self) -> int:
+        return len(self.without_hypothesis) - len(self._absent)
+
+    @property
     def empty_references(self) -> int:
         """Utterances whose reference has no words, so that only insertions can count."""
         return int((self.columns.words == 0).sum())
@@ -169,26 +160,25 @@ class Scoring:
                 network = self._networks.get(row)
                 yield path if network is None else "".join(word.edit.value for word in network)
 
-    def utterance(self, index: int) -> ScoredUtterance:
-        """In the order of the references, from 0."""
-        return next(self._made([index]))
+    def with_errors(self) -> list[int]:
+        """The rows of utterances with at least one word error."""
+        found: list[int] = np.flatnonzero(self.columns.errors).tolist()
+        return found
 
-    def utterances(self) -> Iterator[ScoredUtterance]:
-        """In the order of the references."""
-        return self._made(range(len(self)))
-
-    def some(self, rows: Sequence[int]) -> Iterator[ScoredUtterance]:
-        """Those of some rows, in their order; far cheaper than one by one."""
-        return self._made(rows)
-
-    def with_errors(self) -> Iterator[ScoredUtterance]:
-        """Those with at least one word error, in the order of the references."""
-        return self._made(np.flatnonzero(self.columns.errors).tolist())
+    def utterances(self, rows: Sequence[int] | None = None) -> Iterator[ScoredUtterance]:
+        """Those of some rows, in their order, or all; far cheaper than one by one."""
+        references, hypotheses = self._shown
+        rows = range(len(self)) if rows is None else rows
+        for row, path in zip(rows, self.paths(rows), strict=True):
+            words = self._networks.get(row)
+            if words is None:
+                words = side_by_side(_split(references[row]), _split(hypotheses[row]), path)
+            yield ScoredUtterance(self.ids[row], self.speakers[row], words, count(path), self.is_missing(row))
 
     def errors(self) -> Iterator[tuple[str, str]]:
         """The reference and the hypothesis word of each error, "" for none; far cheaper than those of utterances."""
         references, hypotheses = self._shown
-        rows = np.flatnonzero(self.columns.errors).tolist()
+        rows = self.with_errors()
         for row, path in zip(rows, self.paths(rows), strict=True):
             network = self._networks.get(row)
             if network is not None:
@@ -200,14 +190,6 @@ class Scoring:
                 if step != "C":
                     yield pair
 
-    def _made(self, rows: Sequence[int]) -> Iterator[ScoredUtterance]:
-        references, hypotheses = self._shown
-        for row, path in zip(rows, self.paths(rows), strict=True):
-            words = self._networks.get(row)
-            if words is None:
-                words = side_by_side(_split(references[row]), _split(hypotheses[row]), path)
-            yield ScoredUtterance(self.ids[row], self.speakers[row], words, count(path), self.is_missing(row))
-
     def is_missing(self, index: int) -> bool:
         """Whether an utterance has no hypothesis, and counts as deleted."""
         return self.ids[index] in self._absent
@@ -216,10 +198,9 @@ class Scoring:
 def score(
     references: Transcripts,
     hypotheses: Transcripts,
-    normalise: Normalise,
-    normalisation: str,
+    wording: Wording,
+    normalisation: str = "",
     *,
-    speaker_of: Callable[[str], str] | None = None,
     speakers_of: Callable[[Sequence[str]], Sequence[str]] | None = None,
     drop_missing: bool = False,
     optional_words: bool = False,
@@ -228,51 +209,41 @@ def score(
 ) -> Scoring:
     """Scores `hypotheses` (paired by id) against `references`; InputError where a text cannot be read.
 
-    normalise: with a `Wording` many texts are taken at once, errors have their place, and alternatives are read.
-    speaker_of: the speaker of an id, where the file names none; speakers_of: in its place, of many at once.
-    drop_missing: leave a reference without hypothesis out, as sclite does, instead of counting all its words as
-    deleted. optional_words, fragments: see align_networks.
+    normalisation: its name; without it that of the wording. speakers_of: the speakers of ids, where the file names
+    none. drop_missing: leave a reference without hypothesis out, as sclite does, instead of counting all its words as
+    deleted. optional_words, fragments: see align_networks. title: without it the file of the hypotheses.
     """
-    pairing = paired(references, hypotheses, drop=drop_missing)
-    of, said = pairing.references, pairing.hypotheses
-    if isinstance(normalise, Wording):
-        shown = normalise.texts(of), normalise.texts(said)
-        networks = aligned_networks(of, said, shown, normalise, optional_words=optional_words, fragments=fragments)
-        compared = (sounded(shown[0]), sounded(shown[1])) if normalise.has_homophones else shown
-    else:
-        shown = compared = _normalised(of, normalise), _normalised(said, normalise)
-        networks = {}
+    of, said, absent, surplus = paired(references, hypotheses, drop=drop_missing)
+    shown = wording.texts(of), wording.texts(said)
+    networks = aligned_networks(of, said, shown, wording, optional_words=optional_words, fragments=fragments)
+    compared = (sounded(shown[0]), sounded(shown[1])) if wording.has_homophones else shown
     if networks:
         compared = _without(compared[0], networks), _without(compared[1], networks)
     alignments = Alignments(*compared, place_of=lambda row: Place(of.file, of.lines[row]))
     columns = _columns(alignments, networks)
-    if speakers_of is None:
-        speakers_of = partial(_each, speaker_of or _nobody)
-    speakers = _speakers(of, speakers_of)
-    names, groups = _groups(speakers)
+    speakers: Sequence[str] = of.speakers
+    if speakers_of is not None and not all(speakers):
+        speakers = [named or found for named, found in zip(speakers, speakers_of(of.ids), strict=True)]
+    names = sorted(set(speakers))
+    place = {name: index for index, name in enumerate(names)}
+    groups = np.fromiter(map(place.__getitem__, speakers), np.intp, len(speakers))
     by_speaker = tuple(zip(names, columns.grouped(groups, len(names)), strict=True))
     return Scoring(
         title=title or hypotheses.file,
-        normalisation=normalisation,
+        normalisation=normalisation or wording.name,
         totals=sum((counts for _, counts in by_speaker), WordCounts()),
         by_speaker=by_speaker,
-        missing=0 if drop_missing else len(pairing.absent),
-        dropped=len(pairing.absent) if drop_missing else 0,
-        without_hypothesis=pairing.absent,
-        surplus=pairing.surplus,
+        without_hypothesis=absent,
+        surplus=surplus,
         ids=of.ids,
         speakers=speakers,
         columns=columns,
         groups=groups,
-        _absent=frozenset(() if drop_missing else pairing.absent),
+        _absent=frozenset(() if drop_missing else absent),
         _shown=shown,
         _alignments=alignments,
         _networks=networks,
     )
-
-
-def _normalised(transcripts: Transcripts, normalise: Normalise) -> Sequence[str]:
-    return [" ".join(normalise(text)) for text in transcripts.texts]
 
 
 def _without(texts: Sequence[str], networks: TextNetworks) -> Sequence[str]:
@@ -292,30 +263,6 @@ def _columns(alignments: Alignments, networks: TextNetworks) -> WordColumns:
         columns.deletions[index] = edits.count(Edit.DELETION)
         columns.insertions[index] = edits.count(Edit.INSERTION)
     return columns
-
-
-def _speakers(references: Transcripts, speakers_of: Callable[[Sequence[str]], Sequence[str]]) -> Sequence[str]:
-    if all(references.speakers):
-        return references.speakers
-    by_id = speakers_of(references.ids)
-    if not any(references.speakers):
-        return by_id
-    return [named or found for named, found in zip(references.speakers, by_id, strict=True)]
-
-
-def _groups(speakers: Sequence[str]) -> tuple[list[str], Groups]:
-    """The names of speakers in order, and the place of each utterance's among them."""
-    names = sorted(set(speakers))
-    place = {name: index for index, name in enumerate(names)}
-    return names, np.fromiter(map(place.__getitem__, speakers), np.intp, len(speakers))
-
-
-def _each(speaker_of: Callable[[str], str], ids: Sequence[str]) -> Sequence[str]:
-    return list(map(speaker_of, ids))
-
-
-def _nobody(id_: str) -> str:
-    return ""
 
 
 def _sides(word: AlignedWord) -> tuple[str, str]:

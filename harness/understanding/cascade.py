@@ -168,9 +168,7 @@ def cascade(
     """
     bare = replace(rule, places=False)
     before, after = score(pairs.gold, on_reference, bare, ()), score(pairs.gold, on_transcript, bare, ())
-    words = score_words(
-        _transcripts(pairs.gold), _transcripts(pairs.heard), wording, wording.name, title=pairs.heard.path
-    )
+    words = score_words(_transcripts(pairs.gold), _transcripts(pairs.heard), wording, title=pairs.heard.path)
     counts = dict(zip(words.ids, map(count, words.paths(range(len(words)))), strict=True))
     heard = {one.id: one for one in pairs.heard.utterances}
     utterances = tuple(

@@ -269,7 +269,7 @@ class ShownUtterances:
     def utterances(self) -> Iterator[ShownUtterance]:
         """Most errors first (of all systems together), then the higher rate, then in order."""
         made = [
-            one.some([row for row in rows[self._order].tolist() if row >= 0])
+            one.utterances([row for row in rows[self._order].tolist() if row >= 0])
             for one, rows in zip(self._scorings, self._rows, strict=True)
         ]
         for place in self._order.tolist():

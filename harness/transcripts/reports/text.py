@@ -82,7 +82,7 @@ def report(
 
     scoring = of.scoring
     if alignments is not None:
-        for utterance in scoring.with_errors() if alignments is Aligned.ERRORS else scoring.utterances():
+        for utterance in scoring.utterances(scoring.with_errors() if alignments is Aligned.ERRORS else None):
             yield from aligned(utterance, width, colour=colour)
             yield ""
     if confusions_listed is not None:

@@ -25,7 +25,7 @@ by_system = pytest.mark.parametrize("system", SYSTEMS)
 
 def scored(system: str, normalisation: Normalisation) -> Scoring:
     of, said = read_pair(REFERENCE, DATA / f"{system}.trn")
-    return score(of, said, Wording(normalisation), normalisation.value)
+    return score(of, said, Wording(normalisation))
 
 
 @by_system
@@ -35,19 +35,20 @@ def test_every_path_is_that_of_sclite(system: str, normalisation: Normalisation,
     assert of.ids == said.ids
     texts = [[" ".join(normalise(text, normalisation)) for text in each.texts] for each in (of, said)]
     theirs = sclite.align(tmp_path, *texts, ids=of.ids)
-    ours = list(scored(system, normalisation).utterances())
+    ours = scored(system, normalisation)
     assert len(ours) == len(theirs) >= LEAST_UTTERANCES
     apart = [
-        (one.id, one.path, other.path)
-        for one, other in zip(ours, theirs, strict=True)
-        if (one.path, one.words) != (other.path, other.words)
+        (one.id, path, other.path)
+        for one, path, other in zip(ours.utterances(), ours.paths(range(len(ours))), theirs, strict=True)
+        if (path, one.words) != (other.path, other.words)
     ]
     assert apart == []
 
 
 @by_system
 def test_there_are_errors_of_every_kind_for_the_paths_to_differ_in(system: str) -> None:
-    paths = [one.path for one in scored(system, Normalisation.PLAIN).with_errors()]
+    ours = scored(system, Normalisation.PLAIN)
+    paths = list(ours.paths(ours.with_errors()))
     assert len(paths) > LEAST_UTTERANCES / 4
     for edit in Edit:
         assert sum(edit.value in path for path in paths) > LEAST_UTTERANCES / 10
@@ -57,6 +58,6 @@ def test_there_are_errors_of_every_kind_for_the_paths_to_differ_in(system: str) 
 def test_without_case_it_is_sclite_as_it_comes(system: str, tmp_path: Path) -> None:
     of, said = read_pair(REFERENCE, DATA / f"{system}.trn")
     wording = Wording(Normalisation.VERBATIM, fold_case=True)
-    ours = score(of, said, wording, wording.name, drop_missing=True)
+    ours = score(of, said, wording, drop_missing=True)
     theirs = {one.id: one.path for one in sclite.utterances(sclite.output(REFERENCE, DATA / f"{system}.trn"))}
-    assert {one.id: one.path for one in ours.utterances()} == theirs
+    assert dict(zip(ours.ids, ours.paths(range(len(ours))), strict=True)) == theirs

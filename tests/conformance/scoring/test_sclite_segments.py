@@ -177,8 +177,6 @@ def test_speakers_are_taken_from_ids_as_in_sclite(tmp_path: Path, scheme: str) -
     for name in ("r", "h"):
         (tmp_path / f"{name}.trn").write_text("".join(f"a ({id_.upper()})\n" for id_ in ids))
     theirs = found(tmp_path, "trn", "trn", "-i", scheme)
-    ours = speaker_scheme(scheme)
+    ours = speaker_scheme(scheme)([id_.upper() for id_ in ids])
     # With sp, the name of the speaker is the id in its brackets.
-    assert {id_: one.speaker.strip("()") for id_, one in theirs.items()} == {
-        id_: ours.speaker_of(id_.upper()) for id_ in ids
-    }
+    assert {id_: one.speaker.strip("()") for id_, one in theirs.items()} == dict(zip(ids, ours, strict=True))

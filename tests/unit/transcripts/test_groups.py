@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from harness.base.text_table import sorted_labels
-from harness.model.transcript import Transcripts, WordCounts
+from harness.model.errors import InputError
+from harness.model.transcript import Normalisation, Transcripts, WordCounts
 from harness.transcripts.groups import (
     MOST_LABELS,
     GroupFigures,
@@ -22,6 +23,8 @@ from harness.transcripts.groups import (
     words_on,
 )
 from harness.transcripts.scoring import Scoring, score
+from harness.transcripts.words import Wording
+from tests.unit.transcripts.reports.scorings import prefixes
 
 WORDS = ("on", "off", "the", "light")
 
@@ -33,15 +36,7 @@ def scored(
         Transcripts(name, tuple(texts), tuple(texts.values()), (1,) * len(texts), ("",) * len(texts))
         for name, texts in (("ref", references), (title, hypotheses))
     )
-    split = str.split
-    return score(
-        of,
-        said,
-        lambda text: tuple(split(text)),
-        "verbatim",
-        speaker_of=lambda id_: id_.partition("_")[0],
-        drop_missing=drop,
-    )
+    return score(of, said, Wording(Normalisation.VERBATIM), speakers_of=prefixes, drop_missing=drop)
 
 
 def listed(rows: dict[str, str], name: str = "noise", order: tuple[str, ...] = ()) -> Groupings:
@@ -95,7 +90,7 @@ def test_each_value_has_the_words_of_its_utterances() -> None:
     for label, words in group_figures(one, [groups]).grouped[0].values:
         rows = [row for row, id_ in enumerate(one.ids) if noise.get(id_, "") == label]
         assert words == words_on(one, np.array(rows, np.intp))
-        assert words.counts == sum((one.utterance(row).counts for row in rows), WordCounts())
+        assert words.counts == sum((each.counts for each in one.utterances(rows)), WordCounts())
 
 
 def test_who_has_no_row_and_whose_row_has_no_utterance_is_told() -> None:
@@ -135,7 +130,7 @@ def test_notes_on_single_utterances_are_no_groups() -> None:
     scoring = scored(texts, texts)
     found = group_figures(scoring, [listed({id_: id_ for id_ in texts}, "file")])
     assert (found.grouped, found.left_out) == ((), (("file", MOST_LABELS + 1),))
-    with pytest.raises(ValueError, match="file"):
+    with pytest.raises(InputError, match="file"):
         group_figures(scoring, [listed({id_: id_ for id_ in texts}, "file")], [("file", "file")])
 
 

@@ -14,6 +14,7 @@ from harness.transcripts.alignment import align, count
 from harness.transcripts.groups import compare, interval_of
 from harness.transcripts.scoring import Scoring, confusions, score
 from harness.transcripts.words import Wording, fold, squeezed
+from tests.unit.transcripts.reports.scorings import prefixes
 
 VERBATIM = Wording(Normalisation.VERBATIM)
 FOLDED = Wording(Normalisation.VERBATIM, fold_case=True)
@@ -25,10 +26,6 @@ def transcripts(texts: dict[str, str], file: str = "a.trn", speakers: dict[str, 
     return Transcripts(file, tuple(texts), tuple(texts.values()), tuple(range(1, len(texts) + 1)), of)
 
 
-def prefix(id_: str) -> str:
-    return id_.partition("_")[0]
-
-
 def scored(
     references: dict[str, str], hypotheses: dict[str, str], wording: Wording = VERBATIM, **more: bool
 ) -> Scoring:
@@ -38,7 +35,7 @@ def scored(
         said,
         wording,
         wording.name,
-        speaker_of=prefix,
+        speakers_of=prefixes,
         drop_missing=more.get("drop_missing", False),
         optional_words=more.get("optional_words", False),
         fragments=more.get("fragments", False),
@@ -78,15 +75,14 @@ def test_columns_say_what_one_pair_after_the_other_says(seed: int, drop: bool) -
     paths = {id_: align(references[id_].split(), hypotheses.get(id_, "").split()) for id_ in ids}
     speakers: dict[str, WordCounts] = {}
     for id_, path in paths.items():
-        speakers[prefix(id_)] = speakers.get(prefix(id_), WordCounts()) + count(path)
+        speakers[prefixes([id_])[0]] = speakers.get(prefixes([id_])[0], WordCounts()) + count(path)
     assert list(found.ids) == ids
     assert list(found.paths(range(len(found)))) == list(paths.values())
     assert found.by_speaker == tuple(sorted(speakers.items()))
     assert found.totals == sum(speakers.values(), WordCounts())
-    assert [one.id for one in found.with_errors()] == [id_ for id_ in ids if set(paths[id_]) - {"C"}]
+    assert [one.id for one in found.utterances(found.with_errors())] == [id_ for id_ in ids if set(paths[id_]) - {"C"}]
     for one in found.utterances():
-        assert one.path == paths[one.id]
-        assert one.counts == count(one.path)
+        assert one.counts == count(paths[one.id])
         assert one.missing == (one.id not in hypotheses)
         assert " ".join(word.reference for word in one.words if word.reference) == references[one.id]
         assert " ".join(word.hypothesis for word in one.words if word.hypothesis) == hypotheses.get(one.id, "")
@@ -95,18 +91,6 @@ def test_columns_say_what_one_pair_after_the_other_says(seed: int, drop: bool) -
     assert (found.missing, found.dropped) == ((0, len(absent)) if drop else (len(absent), 0))
     assert set(found.surplus) == set(hypotheses) - set(references)
     assert found.empty_references == sum(not references[id_] for id_ in ids)
-
-
-def test_any_function_may_normalise() -> None:
-    found = score(
-        transcripts({"a_1": "Lights ON"}),
-        transcripts({"a_1": "lights on"}),
-        lambda text: (*text.lower().split(),),
-        "low",
-    )
-    assert counts(found) == (2, 0, 0, 0)
-    assert found.normalisation == "low"
-    assert found.by_speaker == (("", found.totals),)
 
 
 def test_nothing_over_nothing_and_what_was_put_in() -> None:
@@ -124,7 +108,7 @@ def test_nothing_over_nothing_and_what_was_put_in() -> None:
 
 def test_speakers_of_the_file_come_before_those_of_ids() -> None:
     of = transcripts({"a_1": "x", "a_2": "x"}, speakers={"a_2": "Ann"})
-    found = score(of, transcripts({"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speaker_of=prefix)
+    found = score(of, transcripts({"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speakers_of=prefixes)
     assert [name for name, _ in found.by_speaker] == ["Ann", "a"]
     named = score(of, of, VERBATIM, "verbatim", speakers_of=lambda ids: ["z"] * len(ids))
     assert [name for name, _ in named.by_speaker] == ["Ann", "z"]
@@ -132,7 +116,10 @@ def test_speakers_of_the_file_come_before_those_of_ids() -> None:
 
 def test_only_the_letters_a_to_z_lose_their_case() -> None:
     texts = {"a_1": "SHOW É ß"}, {"a_1": "show é SS"}
-    assert [word.edit for word in scored(*texts, FOLDED).utterance(0).words] == [Edit.CORRECT, *2 * [Edit.SUBSTITUTION]]
+    assert [word.edit for word in next(scored(*texts, FOLDED).utterances([0])).words] == [
+        Edit.CORRECT,
+        *2 * [Edit.SUBSTITUTION],
+    ]
     assert counts(scored(*texts)) == (0, 3, 0, 0)
     assert FOLDED.name == "verbatim, A-Z without case"
     assert fold("ABC É \udc80") == "abc É \udc80"
@@ -189,7 +176,7 @@ def test_fragments_count_only_where_that_was_asked_for(reference: str, errors: i
 
 def test_a_deleted_word_sounds_as_it_is_spoken() -> None:
     found = scored({"a_1": "<show> [uh] me . fli- flights"}, {"a_1": "show me flights"}, EXPANDED)
-    assert [word for word in found.utterance(0).words if word.edit is Edit.CORRECT] == [
+    assert [word for word in next(found.utterances([0])).words if word.edit is Edit.CORRECT] == [
         AlignedWord(Edit.CORRECT, "<SHOW>", "SHOW"),
         AlignedWord(Edit.CORRECT, "ME", "ME"),
         AlignedWord(Edit.CORRECT, "FLIGHTS", "FLIGHTS"),

@@ -1,5 +1,7 @@
 """Scorings to report on."""
 
+from collections.abc import Sequence
+
 from harness.model.transcript import Normalisation, Transcripts
 from harness.statistics.intervals import Interval
 from harness.transcripts.groups import GroupFigures
@@ -17,13 +19,13 @@ def transcripts(file: str, texts: dict[str, str]) -> Transcripts:
     return Transcripts(file, tuple(texts), tuple(texts.values()), lines, ("",) * len(texts))
 
 
-def prefix(id_: str) -> str:
-    return id_.partition("_")[0]
+def prefixes(ids: Sequence[str]) -> list[str]:
+    return [id_.partition("_")[0] for id_ in ids]
 
 
 def scored(references: dict[str, str], hypotheses: dict[str, str], *, title: str = "", drop: bool = False) -> Scoring:
     of, said = transcripts("ref.trn", references), transcripts("hyp.trn", hypotheses)
-    return score(of, said, VERBATIM, VERBATIM.name, speaker_of=prefix, title=title, drop_missing=drop)
+    return score(of, said, VERBATIM, speakers_of=prefixes, title=title, drop_missing=drop)
 
 
 def every_sort(title: str = "") -> Scoring:

@@ -12,7 +12,7 @@ COLOUR = re.compile(r"\x1b\[(\d+)m(.*?)\x1b\[0m")
 
 
 def plain(index: int, width: int = 80) -> list[str]:
-    return list(aligned(every_sort().utterance(index), width, colour=False))
+    return list(aligned(*every_sort().utterances([index]), width, colour=False))
 
 
 def test_each_error_has_its_letter_below() -> None:
@@ -39,14 +39,14 @@ def test_wide_letters_take_two_columns_and_combining_ones_none() -> None:
 
 def test_all_correct_has_no_line_of_marks() -> None:
     found = scored({"a_1": "yes", "a_2": ""}, {"a_1": "yes", "a_2": ""})
-    assert list(aligned(found.utterance(0), 80, colour=False))[1:] == ["REF:  yes", "HYP:  yes"]
-    assert list(aligned(found.utterance(1), 80, colour=False))[1:] == ["REF:", "HYP:"]
+    assert list(aligned(*found.utterances([0]), 80, colour=False))[1:] == ["REF:  yes", "HYP:  yes"]
+    assert list(aligned(*found.utterances([1]), 80, colour=False))[1:] == ["REF:", "HYP:"]
 
 
 def test_colour_adds_nothing_but_colour() -> None:
     shown = set()
     for index in range(5):
-        coloured = list(aligned(every_sort().utterance(index), 80, colour=True))
+        coloured = list(aligned(*every_sort().utterances([index]), 80, colour=True))
         assert [COLOUR.sub(r"\2", line).rstrip() for line in coloured] == plain(index)
         for line in coloured:
             if line.startswith("Eval"):
@@ -67,6 +67,6 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_rows_together_have_every_word_once() -> None:
     words = [f"w{number}" for number in range(100)]
     found = scored({"a_1": " ".join(words)}, {"a_1": " ".join(words[1:])})
-    rows = list(aligned(found.utterance(0), 50, colour=False))
+    rows = list(aligned(*found.utterances([0]), 50, colour=False))
     said = [word for row in rows if row.startswith("REF:") for word in row.split()[1:]]
     assert said == words

@@ -18,7 +18,7 @@ from harness.transcripts.reports import html
 from harness.transcripts.reports.html import MOST_STEPS, MOST_UTTERANCES, blocks, write_html
 from harness.transcripts.scoring import ScoredUtterance, Scoring, score
 from harness.transcripts.words import Wording
-from tests.unit.transcripts.reports.scorings import reported
+from tests.unit.transcripts.reports.scorings import prefixes, reported
 
 CLOSED_BY_ITSELF = {"meta", "link", "input", "br"}
 CLOSED_BY_NEXT = {"li", "td", "th", "option"}
@@ -79,7 +79,7 @@ def scored(
         transcripts(file, hypotheses),
         Wording(normalisation),
         normalisation.value,
-        speaker_of=lambda id_: id_.partition("_")[0],
+        speakers_of=prefixes,
         drop_missing=drop_missing,
     )
 
