@@ -21,7 +21,7 @@ from harness.offline.journal import Journal, JournalFile, key_of
 from harness.offline.journal_lines import KINDS, JournalMark, outcome_of
 from harness.offline.messages import FileAnswer
 from harness.offline.pool import FilesAnswered, LostWorker, WorkerLimits, WorkerPool, WorkerProcess, WorkerStanding
-from harness.sound.sound_files import rough_seconds
+from harness.sound.sound_stores import rough_seconds
 
 RECENT_S = 20.0
 

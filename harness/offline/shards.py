@@ -31,7 +31,7 @@ from harness.offline.journal_lines import (
     outcome_line,
 )
 from harness.offline.run import LEAST_S
-from harness.sound.sound_files import rough_seconds
+from harness.sound.sound_stores import rough_seconds
 
 
 class PartOfFiles(Sequence[ListedFile]):

@@ -25,7 +25,7 @@ import soundfile
 import soxr
 
 from harness.model.offline import RejectReason
-from harness.sound.sound_stores import is_address, local_path, open_address
+from harness.sound.sound_stores import local_file, open_address
 from harness.sound.wave_file import MARK_BYTES, UnusableSound, WaveSound, cut_off, demand_whole, is_wave_file, read_wave
 
 Samples = npt.NDArray[np.int16]
@@ -260,7 +260,7 @@ def read_error(error: OSError) -> UnusableSound:
     return UnusableSound(RejectReason.UNREADABLE, error.strerror or str(error) or type(error).__name__)
 
 
-__all__ = ["OpenSound", "UnusableSound", "open_file", "open_sound", "rough_seconds"]
+__all__ = ["OpenSound", "UnusableSound", "open_file", "open_sound"]
 
 RATES_HZ = range(1000, 768_001)
 """Rates that can be resampled; others are no sound."""
@@ -273,8 +273,6 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-FLAC_LONGER = 1.8
-"""How much longer a FLAC's sound is than its size says."""
 
 
 class OpenSound:
@@ -337,23 +335,8 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
 
 def open_file(path: str) -> BinaryIO:
     """The bytes of a file proper, or behind an address; UnusableSound for everything else, at once."""
-    local = _local(path)
+    local = local_file(path)
     return open_address(path) if local is None else os.fdopen(_opened(local)[0], "rb")
-
-
-def rough_seconds(path: str) -> float:
-    """About how long a file is, by its size, as if it were 16-bit at 16 kHz; 0 for a store's, or what is not there."""
-    local = _local(path)
-    try:
-        size = 0 if local is None else os.stat(local).st_size
-    except (OSError, ValueError):
-        return 0.0
-    return size / 32_000 * (FLAC_LONGER if path[-5:].lower() == ".flac" else 1.0)
-
-
-def _local(path: str) -> str | None:
-    """The path of a file of this machine; None for what is in a store."""
-    return local_path(path) if is_address(path) else path
 
 
 def _opened(path: str) -> tuple[int, os.stat_result]:
@@ -383,7 +366,7 @@ def _refuse_others(status: os.stat_result) -> None:
 
 def _held_or_open(path: str) -> BinaryIO:
     """A short file's bytes, in memory; an open file where they are more."""
-    local = _local(path)
+    local = local_file(path)
     if local is None:
         return _held_of_store(open_address(path))
     number, before = _opened(local)

@@ -11,7 +11,6 @@ from fractions import Fraction
 
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
-from harness.transcripts.words import normalise, word_counts
 from harness.wake.reports import wake_log
 
 
@@ -100,6 +99,8 @@ def _rejected(outcome: FileOutcome, counting: Counting) -> RejectReason | None:
 
 def as_compared(text: str, counting: Counting) -> tuple[str, ...]:
     """The words of a text as they are compared: with -n in lower case and without punctuation."""
+    from harness.transcripts.words import normalise  # here, since it takes long to import, and wake words have no texts
+
     return normalise(text, Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM)
 
 
@@ -138,6 +139,8 @@ def _command(spot: OfflineSpot, reference: str, counting: Counting) -> Fact:
 
 def _words(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     """A transcript against its reference; of what was not understood every word is a deletion."""
+    from harness.transcripts.words import word_counts
+
     wanted = as_compared(outcome.reference, counting)
     said = outcome.said
     found = as_compared(said.text, counting) if said is not None else ()

@@ -24,9 +24,9 @@ from harness.sound.sound_files import (
     StreamedWave,
     UnusableSound,
     open_sound,
-    rough_seconds,
     wave_source,
 )
+from harness.sound.sound_stores import rough_seconds
 from harness.sound.wave_file import WaveSound
 from tests.unit.sound.wave_heads import chunk, fmt, tone, wave
 
