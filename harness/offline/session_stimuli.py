@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from harness.base.places import SessionFolder
 from harness.base.ports import OfflineEngine, Renders, ScoresSound, SpotsPhrases
-from harness.devices.serial.playing import quantised
+from harness.devices.playing import quantised
 from harness.model.errors import EngineError, HarnessError, InputError, LogError
 from harness.model.observation import LogLine, StimulusHeard
 from harness.model.offline import OfflineSpot, ScoreTrack

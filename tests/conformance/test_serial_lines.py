@@ -174,7 +174,7 @@ def test_lines_are_mapped_and_stamped_and_half_lines_wait(tmp_path: Path) -> Non
 
 def test_what_a_board_of_lines_cannot_do_is_said(tmp_path: Path) -> None:
     with tflm_board() as board, Bench(tmp_path, board.port, PROFILE, **LINES) as bench:
-        assert not bench.driver.injects
+        assert not bench.driver.abilities(bench.driver._options, bench.driver._profile).injects
         with pytest.raises(DeviceError, match="takes no sound"):
             bench.driver.play("a", tone(1))
         with pytest.raises(DeviceError, match="takes no commands"):

@@ -12,7 +12,7 @@ import paho.mqtt.client as mqtt
 import serial
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.devices.mqtt.board_messages import Ack, read
+from harness.devices.mqtt.board_messages import read
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.audio_link import PROBE_SAMPLE
 from harness.devices.wire.frames import Decoder, Frame
@@ -62,8 +62,8 @@ class TwoBoards:
         answers: list[int] = []
 
         def take(_client: object, _kept: object, message: mqtt.MQTTMessage) -> None:
-            said = read("ack", bytes(message.payload))
-            if isinstance(said, Ack):
+            said = read("ack", bytes(message.payload)).message
+            if isinstance(said, AudioAck):
                 answers.append(said.next)
 
         client = mqtt.Client(CallbackAPIVersion.VERSION2)

@@ -1,10 +1,32 @@
-"""What a board says over MQTT in our own framing (docs/framing.md, MQTT): JSON to typed messages. No I/O, no clock."""
+"""Messages of our own framing over MQTT (docs/framing.md, MQTT): JSON to messages, and messages to topics. No I/O."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
 
+from harness.devices.framing.board_session import Received
+from harness.devices.wire import messages
 from harness.devices.wire.mappings import Unmapped, parse
+from harness.devices.wire.messages import (
+    Audio,
+    AudioAck,
+    ErrorEvent,
+    Event,
+    Hello,
+    HelloRequest,
+    IntentEvent,
+    Log,
+    Ping,
+    Pong,
+    Reset,
+    ResponseEvent,
+    Set,
+    StatusEvent,
+    Text,
+    ToBoard,
+    TranscriptEvent,
+    WakeEvent,
+)
 from harness.model.bench import PlainValue
 from harness.model.observation import DeviceState
 
@@ -12,143 +34,63 @@ _U64 = 1 << 64
 _LEVELS = {1: "error", 2: "warning", 3: "info", 4: "debug"}
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
-    boot: str
-    time_us: int
-    protocol: int
-    rate_hz: int
-    window: int
-    firmware: str
-    wake_phrases: tuple[str, ...]
-    serial: str = ""
+def published(message: ToBoard, number: int, owner: str) -> tuple[str, bytes, int]:
+    """Topic below the board's own, payload and QoS. owner: marks commands as ours when the broker echoes them."""
+    match message:
+        case Ping(token):
+            return "in/ping", str(token).encode(), 0
+        case HelloRequest():
+            return "in/hello", b"", 0
+        case Reset():
+            return "in/reset", b"", 1
+        case Audio():
+            return "in/audio", messages.encode(message)[1], 0
+        case Text(text):
+            return "in/text", json.dumps({"number": number, "by": owner, "text": text}).encode(), 1
+        case Set(key, value):
+            return "in/set", json.dumps({"number": number, "by": owner, "key": int(key), "value": value}).encode(), 1
+    raise ValueError(f"{message} does not go to a board over MQTT")
 
 
-@dataclass(frozen=True, slots=True)
-class Ack:
-    """next: the sample that it expects. events: number of its last event. command: of the last one carried out."""
-
-    boot: str
-    next: int
-    events: int
-    command: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pong:
-    boot: str
-    token: int
-    received_us: int
-    sent_us: int
-    listening: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Woke:
-    phrase: str
-    score: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Understood:
-    """A transcript."""
-
-    text: str
-    final: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Meant:
-    """An intent."""
-
-    name: str
-    slots: tuple[tuple[str, str], ...]
-    score: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Is:
-    state: DeviceState
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A log line or an error, as it is to be shown."""
-
-    text: str
-    error: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Something with a time, and mostly a number; sample: its place in the audio that the board was given."""
-
-    boot: str
-    seq: int | None
-    time_us: int | None
-    sample: int | None
-    what: Woke | Understood | Meant | Answered | Is | Said
-
-
-BoardMessage = Hello | Ack | Pong | Told
-TOPICS = ("hello", "status", "wake", "transcript", "intent", "response", "error", "log", "ack", "pong")
-
-
-def read(topic: str, payload: bytes) -> BoardMessage:
+def read(topic: str, payload: bytes) -> Received:
     """The message on `vh/<device>/<topic>`; Unmapped, saying what is wrong with it, for anything else."""
     document = parse(payload)
     if not isinstance(document, dict):
         raise Unmapped("not a JSON object")
     fields = _Fields(document)
+    boot, number, text = fields.boot(), fields.number, fields.optional_text
     match topic:
         case "hello":
-            return Hello(
-                fields.boot(),
-                fields.number("time_us"),
-                fields.number("protocol"),
-                fields.number("rate_hz", 1, 384_000),
-                fields.number("window", 1, 1 << 32),
-                fields.optional_text("firmware"),
-                fields.texts("wake_phrases"),
-                fields.optional_text("serial"),
-            )
+            rate_hz, window = number("rate_hz", 1, 384_000), number("window", 1, 1 << 32)
+            phrases = fields.texts("wake_phrases")
+            head = number("protocol"), boot, number("time_us"), rate_hz, window
+            return Received(Hello(*head, text("firmware"), phrases, text("serial")))
         case "ack":
-            return Ack(fields.boot(), fields.number("next"), fields.number("events"), fields.number("command"))
+            return Received(AudioAck(number("next"), number("events"), number("command")), boot)
         case "pong":
-            return Pong(
-                fields.boot(),
-                fields.number("token"),
-                fields.number("received_us"),
-                fields.number("sent_us"),
-                fields.flag("listening"),
-            )
-    what: Woke | Understood | Meant | Answered | Is | Said
+            pong = Pong(number("token"), number("received_us"), number("sent_us"), fields.flag("listening"))
+            return Received(pong, boot)
+    seq, time_us, sample = (fields.optional_number(name) for name in ("seq", "time_us", "sample"))
+    event: Event | Log
     match topic:
         case "wake":
-            what = Woke(fields.optional_text("phrase"), fields.score())
+            event = WakeEvent(time_us, sample, fields.score(), text("phrase"))
         case "transcript":
-            what = Understood(fields.text("text"), fields.flag("final", default=True))
+            event = TranscriptEvent(time_us, sample, fields.flag("final", default=True), fields.text("text"))
         case "intent":
-            what = Meant(fields.text("name"), fields.pairs("slots"), fields.score())
+            event = IntentEvent(time_us, sample, fields.score(), fields.text("name"), fields.pairs("slots"))
         case "response":
-            what = Answered(fields.text("text"))
+            event = ResponseEvent(time_us, fields.text("text"))
         case "status":
-            what = Is(fields.state(), fields.optional_text("detail"))
+            event = StatusEvent(time_us, fields.state(), text("detail"))
         case "error":
-            what = Said(f"error {fields.number('code')}: {fields.optional_text('text')}", error=True)
+            event = ErrorEvent(time_us, number("code"), text("text"))
         case "log":
-            level = fields.number("level")
-            what = Said(f"{_LEVELS.get(level, level)}: {fields.text('text')}", error=False)
+            level = number("level")
+            event = Log(time_us, level, f"{_LEVELS.get(level, level)}: {fields.text('text')}")
         case _:
             raise Unmapped("a topic that docs/framing.md does not have")
-    seq, time_us, sample = (fields.optional_number(name) for name in ("seq", "time_us", "sample"))
-    return Told(fields.boot(), seq, time_us, sample, what)
+    return Received(event, boot, seq)
 
 
 class _Fields:

@@ -16,15 +16,16 @@ from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
 from harness.devices.device_monitor import Heard
 from harness.devices.device_sources import HeardQueue
+from harness.devices.framing.board_session import BOARD
 from harness.devices.mqtt import lease
-from harness.devices.mqtt.board import BOARD, Board
+from harness.devices.mqtt.board import BoardAtBroker
 from harness.devices.mqtt.feeding import GIVEN
 from harness.devices.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpeaker
 from harness.devices.mqtt.lease import Reservation
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.numbering import MappedNumbering
 from harness.devices.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions, password
-from harness.devices.mqtt.outlet import Outlet
+from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.console import ProofPace
 from harness.devices.wire.mappings import (
     MAX_PAYLOAD_BYTES,
@@ -35,6 +36,7 @@ from harness.devices.wire.mappings import (
     shown,
     topic_matches,
 )
+from harness.devices.wire.messages import Set, SetKey, Text
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.observation import DeviceState, LogLine, Observation, Status, Unread
@@ -67,10 +69,10 @@ class MqttDevice:
         self._mappings = for_device(profile.mappings if profile is not None else (), self._device)
         self._numbering = MappedNumbering()
         self._pace = ProofPace()
-        self._outlet = Outlet(id, surroundings)
+        self._outlet = DriverOutlet(id, surroundings)
         self._link: BrokerLink | None = None
         self._watch: BrokerLink | None = None
-        self._board: Board | None = None
+        self._board: BoardAtBroker | None = None
         self._hermes: HermesSound | None = None
         self._lease: Reservation | None = None
         self._gone_before = False
@@ -107,7 +109,9 @@ class MqttDevice:
     def about(self) -> About:
         """As the board greeted us; nothing of a device that messages are mapped of."""
         hello = self._board.hello if self._board is not None else None
-        return About() if hello is None else About(hello.firmware, hello.wake_phrases, hello.rate_hz)
+        if self._board is None or hello is None:
+            return About()
+        return About(hello.firmware, hello.wake_phrases, hello.rate_hz, self._board.session.lost_events)
 
     @staticmethod
     def demand_host(options: MqttOptions) -> None:
@@ -128,7 +132,7 @@ class MqttDevice:
         if self._vh:
             topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
             topics.add(f"vh/{self._device}/+")
-            self._board = Board(
+            self._board = BoardAtBroker(
                 self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
             )
         if self._injection in (Injection.HERMES, Injection.PLAY_BYTES):
@@ -167,7 +171,7 @@ class MqttDevice:
             self.close()
             raise
 
-    def _watched(self, board: Board) -> BrokerLink | None:
+    def _watched(self, board: BoardAtBroker) -> BrokerLink | None:
         """A second connection, which sees what others give the board; None when the broker does not allow it.
 
         On the first one the echo of our own messages would hold back the answers to them (Nagle: 44 ms).
@@ -268,24 +272,24 @@ class MqttDevice:
         """
         if len(text.encode()) > _TEXT_MAX_BYTES:
             raise DeviceError(f"{self.id}: a query in words has at most {_TEXT_MAX_BYTES} bytes", remedy="Shorten it")
-        self._command("in/text", {"text": text})
+        self._command(Text(text))
 
     def set_operating_point(self, point: int) -> None:
         """Sensitivity of its wake word, 0–100; as `say`."""
         if not 0 <= point <= 100:
             raise DeviceError(f"an operating point is 0 to 100, not {point}")
-        self._command("in/set", {"key": 1, "value": point})
+        self._command(Set(SetKey.OPERATING_POINT, point))
 
     def restart(self) -> None:
         """Asks the board to reset itself; Status(STARTED) follows."""
         if self._board is not None:
             self._board.reset()
 
-    def _command(self, topic: str, fields: dict[str, object]) -> None:
+    def _command(self, message: Text | Set) -> None:
         board = self._board
         if board is None:
             raise DeviceError(f"{self.id} takes no words over MQTT, or is not open", remedy="Write `framing: vh`")
-        board.command(topic, fields)
+        board.command(message)
 
     def _to_board(self, topic: str, payload: bytes, qos: int) -> None:
         self._publish(f"vh/{self._device}/{topic}", payload, qos)
@@ -340,7 +344,7 @@ class MqttDevice:
         prefix = f"vh/{self._device}/"
         if board is not None and topic.startswith(prefix):
             board.take(topic.removeprefix(prefix), payload, at)
-            self.duplicates = board.duplicates
+            self.duplicates = board.session.counted_repeats
             return
         for observation in self._numbered(topic, payload, at):
             if self._pace.passes(observation):

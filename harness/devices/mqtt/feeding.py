@@ -8,8 +8,6 @@ import zlib
 from harness.devices.wire.audio_link import PROBE_SAMPLE
 from harness.devices.wire.mappings import Unmapped, parse
 
-QUIET_S = 5.0
-"""For so long nobody else may have given it anything before it is used again."""
 _REMEMBERED = 4096
 _FIRST_SAMPLE = struct.Struct("<xxQ")
 GIVEN = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/reset": "a reset"}

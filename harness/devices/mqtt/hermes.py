@@ -13,8 +13,8 @@ import numpy as np
 import soundfile
 
 from harness.base.ports import Surroundings
-from harness.devices.mqtt.injection import Injection, at_rate, pcm16
-from harness.devices.mqtt.outlet import Outlet
+from harness.devices.outlet import DriverOutlet
+from harness.devices.playing import Playing, quantised
 from harness.devices.wire.mappings import Unmapped, parse, pointed
 from harness.model.errors import DeviceError
 from harness.model.observation import StimulusEnded, StimulusStarted
@@ -34,6 +34,10 @@ _RATE_HZ = 16000
 _LATE_S = 5.0
 _BEGIN_ERROR_S = 0.25
 """How long a device may take from the message to its first sample; what is later is told."""
+
+
+Publish = Callable[[str, bytes, int], None]
+"""Topic, payload, QoS."""
 
 
 class HermesSound(Protocol):
@@ -58,7 +62,12 @@ class HermesMicrophone:
     """
 
     def __init__(
-        self, id: str, site: str, surroundings: Surroundings, outlet: Outlet, publish: Callable[[str, bytes, int], None]
+        self,
+        id: str,
+        site: str,
+        surroundings: Surroundings,
+        outlet: DriverOutlet,
+        publish: Callable[[str, bytes, int], None],
     ) -> None:
         self._id = id
         audio = surroundings.profile.audio if surroundings.profile is not None else None
@@ -68,7 +77,7 @@ class HermesMicrophone:
         self._outlet = outlet
         self._publish = publish
         self._frame = round(FRAME_S * self._rate_hz)
-        self._playing: Injection | None = None
+        self._playing: Playing | None = None
         self._given = 0
         self._sent: deque[int] = deque(maxlen=round(OWN_S / FRAME_S))
         self._foreign_s = float("-inf")
@@ -87,13 +96,13 @@ class HermesMicrophone:
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """DeviceError while something is being given, or another microphone feeds the site."""
-        samples = at_rate(waveform, self._rate_hz)
+        samples = quantised(waveform, self._rate_hz)
         with self._outlet.lock:
             if self._playing is not None:
                 raise DeviceError(f"{self._id} is given {self._playing.play_id} already", remedy="Stop it first")
             if self._clock.now_s() - self._foreign_s < FOREIGN_S:
                 raise DeviceError(f"{self._id}: {self._foreign()}", remedy="Switch its own microphone off")
-            self._playing, self._given = Injection(play_id, samples, self._rate_hz, 0, len(samples)), 0
+            self._playing, self._given = Playing(play_id, samples, self._rate_hz, 0, len(samples)), 0
 
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
         """A frame came from the broker: our own come back, too."""
@@ -149,7 +158,7 @@ class HermesMicrophone:
             frame, playing = np.zeros(self._frame, np.int16), self._playing
             if playing is not None:
                 part = playing.samples[self._given : self._given + self._frame]
-                frame[: len(part)] = pcm16(part)
+                frame[: len(part)] = part
                 if not self._given:
                     began = Stamp(due_s - FRAME_S, late_s + _FRAME_ERROR_S)
                     self._outlet.tell(StimulusStarted(self._id, began, playing.play_id))
@@ -174,7 +183,12 @@ class HermesSpeaker:
     """
 
     def __init__(
-        self, id: str, site: str, surroundings: Surroundings, outlet: Outlet, publish: Callable[[str, bytes, int], None]
+        self,
+        id: str,
+        site: str,
+        surroundings: Surroundings,
+        outlet: DriverOutlet,
+        publish: Callable[[str, bytes, int], None],
     ) -> None:
         self._id = id
         self._site = site
@@ -185,7 +199,7 @@ class HermesSpeaker:
         self._real_s = surroundings.clock.real_s
         self._outlet = outlet
         self._publish = publish
-        self._playing: Injection | None = None
+        self._playing: Playing | None = None
         self._began_s = 0.0
         self._timer: threading.Timer | None = None
 
@@ -198,13 +212,13 @@ class HermesSpeaker:
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """DeviceError while something is being played."""
-        samples = at_rate(waveform, self._rate_hz)
+        samples = quantised(waveform, self._rate_hz)
         wav = io.BytesIO()
-        soundfile.write(wav, pcm16(samples), self._rate_hz, format="WAV", subtype="PCM_16")
+        soundfile.write(wav, samples, self._rate_hz, format="WAV", subtype="PCM_16")
         with self._outlet.lock:
             if self._playing is not None:
                 raise DeviceError(f"{self._id} is playing {self._playing.play_id} already", remedy="Stop it first")
-            self._playing = Injection(play_id, samples, self._rate_hz, 0, len(samples), started=True)
+            self._playing = Playing(play_id, samples, self._rate_hz, 0, len(samples), started=True)
             self._began_s = self._now_s()
             self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
             self._timer = threading.Timer(self._real_s(waveform.duration_s + _LATE_S), self._overdue, (play_id,))

@@ -7,8 +7,8 @@ import dataclasses
 import re
 from enum import Enum, auto
 
-from harness.devices.serial.peer import Tell
-from harness.devices.serial.playing import Playing, quantised
+from harness.devices.outlet import DriverOutlet
+from harness.devices.playing import Playing, quantised
 from harness.devices.wire.adpcm import Pcm
 from harness.devices.wire.console import PROOF_EVERY_S, Console, ProofPace
 from harness.model.observation import (
@@ -142,10 +142,12 @@ _MOST_HELD = 512
 class ConsolePeer:
     """rate_hz: of TFLM's dialogue; None when the board takes no sound over the port."""
 
-    def __init__(self, source: str, tell: Tell, console: Console, *, rate_hz: int | None, realtime: bool) -> None:
+    def __init__(
+        self, source: str, outlet: DriverOutlet, console: Console, *, rate_hz: int | None, realtime: bool
+    ) -> None:
         self.console = console
         self._source = source
-        self._tell = tell
+        self._tell = outlet.tell
         self._rate_hz = rate_hz
         self._realtime = realtime
         self._dialogue = TflmDialogue()
@@ -206,20 +208,20 @@ class ConsolePeer:
             limit = min(limit, int((now_s - self._began_s + _AHEAD_S) * playing.rate_hz))
         return self._dialogue.output(limit, now_s)
 
-    def wait_s(self, now_s: float) -> float | None:
+    def wait_s(self, now_s: float) -> float:
         if self._playing is None:
             return _TICK_S
         return 0.005 if self._realtime and self._dialogue.active else _TICK_S / 2
 
-    def prepared(self, waveform: Waveform, rate_hz: int) -> tuple[Pcm, object]:
-        return quantised(waveform, rate_hz), None
+    def prepared(self, waveform: Waveform) -> Pcm | None:
+        return quantised(waveform, self._rate_hz) if self._rate_hz is not None else None
 
-    def play(self, play_id: str, sound: tuple[Pcm, object], rate_hz: int, now_s: float) -> None:
+    def play(self, play_id: str, sound: Pcm, now_s: float) -> None:
         self.stop(now_s)
         if not self._linked:
             self._tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
-        self._playing = Playing(play_id, sound[0], rate_hz, 0, len(sound[0]))
+        self._playing = Playing(play_id, sound, RATE_HZ, 0, len(sound))
         self._ends_s = None
 
     def stop(self, now_s: float) -> None:

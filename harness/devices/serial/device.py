@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 import serial
 
@@ -18,18 +18,18 @@ from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
 from harness.devices.device_monitor import now_heard
 from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, HeardQueue
-from harness.devices.serial.commands import Command
+from harness.devices.framing.board_session import LINE, BoardSession
+from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.console_peer import RATE_HZ, ConsolePeer
 from harness.devices.serial.framed import FramedPeer
 from harness.devices.serial.host_checks import ports
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, Pace, SerialOptions
-from harness.devices.serial.peer import Peer
 from harness.devices.serial.port import KEPT_BYTES, Line, LineGone, Port, find, hold_back_s, is_pty, no_answer
 from harness.devices.wire.console import RATES, Console
 from harness.devices.wire.messages import Set, SetKey, Text
 from harness.model.bench import AudioDialogue, DeviceProfile
 from harness.model.errors import DeviceError, InputError
-from harness.model.observation import DeviceDescribed, LinkBack, LinkLost, Observation
+from harness.model.observation import DeviceDescribed
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
@@ -44,7 +44,43 @@ _COMMANDS_A_SECOND = 64
 _LATE_S = 0.002
 _LATE_DECAY = 0.98
 _REOPEN_S = 1.0
+_PORT = "port"
 _JOIN_S = 2.0
+
+
+class Peer(Protocol):
+    """What the driver's thread asks of whoever speaks with the far end, under one lock. No peer does I/O.
+
+    One far end, over all its boots and all the times that its port was open. rate_hz: at which it takes sound; None: it
+    takes none, or it is not known yet.
+    """
+
+    @property
+    def ready(self) -> bool:
+        """Everything is known that has to be, and it answers."""
+        ...
+
+    @property
+    def rate_hz(self) -> int | None: ...
+    def linked(self, now_s: float) -> None: ...
+    def lost(self, now_s: float) -> None: ...
+    def received(self, data: bytes, at: Stamp) -> None: ...
+    def tick(self, now_s: float, error_s: float) -> str:
+        """Time has passed; says why the far end is to be taken for lost, or ""."""
+        ...
+
+    def output(self, now_s: float) -> bytes: ...
+    def wait_s(self, now_s: float) -> float:
+        """Until `output` or `tick` may have something."""
+        ...
+
+    def prepared(self, waveform: Waveform) -> Any:
+        """The sound as it is to go out, for `play`; None when it takes none. Slow: called without the lock."""
+        ...
+
+    def play(self, play_id: str, sound: Any, now_s: float) -> None: ...
+    def stop(self, now_s: float) -> None: ...
+    def level_dbfs(self) -> float | None: ...
 
 
 class SerialDevice:
@@ -62,15 +98,14 @@ class SerialDevice:
         self._clock = surroundings.clock
         self._profile = surroundings.profile
         self._baud = options.baud or (self._profile.console.baud if self._profile is not None else DEFAULT_BAUD)
-        self._lock = threading.RLock()
+        self._outlet = DriverOutlet(id, surroundings)
+        self._lock = self._outlet.lock
         self._changed = threading.Condition(self._lock)
-        self._sink: Sink | None = None
         self._thread: threading.Thread | None = None
         self._line: Line | None = None
         self._port = Port("")
         self._pending = self._first = b""
         self._stuck_since_s: float | None = None
-        self._link_is_lost = False
         self._closing = False
         self._late_s = _LATE_S
         self._ticked_s = float("-inf")
@@ -107,9 +142,10 @@ class SerialDevice:
     def about(self) -> About:
         """As the board greeted us; nothing of a board of log lines but the rate of its sound."""
         framed, rate_hz = self.framed, self.peer.rate_hz
-        if framed is None or framed.hello is None:
+        hello = framed.session.hello if framed is not None else None
+        if framed is None or hello is None:
             return About(rate_hz=rate_hz)
-        return About(framed.hello.firmware, framed.hello.wake_phrases, rate_hz, framed.order.missing)
+        return About(hello.firmware, hello.wake_phrases, rate_hz, framed.session.lost_events)
 
     @staticmethod
     def demand_host(options: SerialOptions) -> None:
@@ -124,7 +160,8 @@ class SerialDevice:
         self._port = find(self._options)
         self._line = Line(self._port.path, self._baud)
         self.peer = self._new_peer(self._port.path)  # after the port was set up: it asks for its latency timer
-        self._sink, self._closing, self._link_is_lost = sink, False, False
+        self._closing = False
+        self._outlet.open(sink)
         self._pending, self._stuck_since_s = b"", None
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -133,10 +170,10 @@ class SerialDevice:
         self._thread = threading.Thread(target=self._run, name=f"serial {self.id}", daemon=True)
         self._thread.start()
         if self._port.usb_serial:
-            self._tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=self._port.usb_serial))
+            self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=self._port.usb_serial))
         with self._lock:
-            ready = self._changed.wait_for(lambda: self.peer.ready or self._link_is_lost, OPEN_LIMIT_S)
-            ready = ready and not self._link_is_lost
+            ready = self._changed.wait_for(lambda: self.peer.ready or not self._outlet.linked, OPEN_LIMIT_S)
+            ready = ready and self._outlet.linked
         if not ready:
             seen, remedy = no_answer(self._first, self.received_bytes)
             self.close()
@@ -146,9 +183,8 @@ class SerialDevice:
 
     def close(self) -> None:
         """Ends the thread and gives the port back, in any state."""
-        with self._lock:
-            self._closing = True
-            self._sink = None
+        self._closing = True
+        self._outlet.close()
         self._poke()
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -170,13 +206,11 @@ class SerialDevice:
             raise DeviceError(
                 f"{self.id} takes no sound over its port", remedy="Let a loudspeaker play, or set `injection`"
             )
-        with self._lock:
-            rate_hz = self.peer.rate_hz
-        if rate_hz is None:
+        sound = self.peer.prepared(waveform)
+        if sound is None:
             raise DeviceError(f"the board {self.id} says that it takes no sound", remedy="Let a loudspeaker play")
-        sound = self.peer.prepared(waveform, rate_hz)
         with self._lock:
-            self.peer.play(play_id, sound, rate_hz, self._clock.now_s())
+            self.peer.play(play_id, sound, self._clock.now_s())
         self._poke()
 
     def stop(self) -> None:
@@ -207,7 +241,7 @@ class SerialDevice:
     def restart(self) -> None:
         """Asks the board to reset itself; Status(STARTED) follows."""
         with self._lock:
-            self._framed_peer().reset()
+            self._session().reset()
         self._poke()
 
     def _new_peer(self, path: str) -> Peer:
@@ -224,49 +258,40 @@ class SerialDevice:
         dialogue = options.dialogue(self._profile)
         realtime = options.pace is Pace.REALTIME
         if not options.framed(self._profile):
-            return ConsolePeer(
-                self.id,
-                self._tell,
-                console,
-                rate_hz=RATE_HZ if dialogue is AudioDialogue.TFLM else None,
-                realtime=realtime,
-            )
-        return FramedPeer(
+            rate_hz = RATE_HZ if dialogue is AudioDialogue.TFLM else None
+            return ConsolePeer(self.id, self._outlet, console, rate_hz=rate_hz, realtime=realtime)
+        session = BoardSession(
             self.id,
-            self._tell,
-            console,
+            self._outlet,
+            LINE,
             encoding=options.encoding.encoding,
             realtime=realtime,
             injects=dialogue is AudioDialogue.VH,
             ping_period_s=options.ping_period_s,
             answer_limit_s=options.answer_limit_s,
-            first_command=int(self._clock.wall_s() * _COMMANDS_A_SECOND) & 0xFFFFFFFF,
+            last_command=int(self._clock.wall_s() * _COMMANDS_A_SECOND) & 0xFFFFFFFF,
         )
+        return FramedPeer(session, console, self._outlet)
 
-    def _framed_peer(self) -> FramedPeer:
+    def _session(self) -> BoardSession:
         if not isinstance(self.peer, FramedPeer):
             raise DeviceError(f"{self.id} takes no commands", remedy="Only boards with framing: vh do")
-        return self.peer
+        return self.peer.session
 
     def _command(self, message: Text | Set) -> None:
         with self._lock:
-            peer = self._framed_peer()
-            if self._thread is None or self._link_is_lost:
+            session = self._session()
+            if self._thread is None or not self._outlet.linked:
                 raise DeviceError(f"{self.id} is not to be reached", remedy="Wait until its link is back")
-            command: Command = peer.command(message)
+            command = session.command(message)
         self._poke()
         if not command.done.wait(COMMAND_LIMIT_S):
             with self._lock:
-                peer.drop(command)
+                session.drop(command)
         if not command.acknowledged:
             raise DeviceError(
                 f"{self.id} has not acknowledged {message}", remedy="See whether it restarted or was lost"
             )
-
-    def _tell(self, observation: Observation) -> None:
-        sink = self._sink
-        if sink is not None and not self._closing:
-            sink(observation)
 
     def _poke(self) -> None:
         """Wakes the thread."""
@@ -306,7 +331,7 @@ class SerialDevice:
         if self._pending:
             self._write(line)
         blocked = [line.fileno()] if self._pending else []
-        wait_s = _WAIT_S if wait_s is None or blocked else min(wait_s, _WAIT_S)
+        wait_s = _WAIT_S if blocked else min(wait_s, _WAIT_S)
         before_s = self._clock.now_s()
         readable, writable, _ = select.select([line.fileno(), self._wake_read], blocked, [], wait_s)
         if wait_s > 0 and not readable and not writable:
@@ -329,9 +354,7 @@ class SerialDevice:
             self.peer.received(data, Stamp(now_s, self._late_s))
             if self.peer.ready:
                 self._changed.notify_all()
-                if self._link_is_lost:
-                    self._link_is_lost = False
-                    self._tell(LinkBack(self.id, Stamp(now_s)))
+                self._outlet.back(_PORT)
 
     def _write(self, line: Line) -> None:
         taken = line.write(self._pending)
@@ -342,7 +365,7 @@ class SerialDevice:
             self._stuck_since_s = None
         elif self._stuck_since_s is None:
             self._stuck_since_s = now_s
-        elif now_s - self._stuck_since_s > self._options.write_limit_s and not self._link_is_lost:
+        elif now_s - self._stuck_since_s > self._options.write_limit_s and self._outlet.linked:
             self._lose(f"the board has taken no bytes for {now_s - self._stuck_since_s:.1f} s; its port is still there")
 
     def _reopen(self) -> bool:
@@ -354,9 +377,8 @@ class SerialDevice:
         with self._lock:
             self._line, self._pending, self._stuck_since_s = line, b"", None
             self.peer.linked(self._clock.now_s())
-            if self.peer.ready and self._link_is_lost:
-                self._link_is_lost = False
-                self._tell(LinkBack(self.id, Stamp(self._clock.now_s())))
+            if self.peer.ready:
+                self._outlet.back(_PORT)
         return True
 
     def _drop_line(self) -> None:
@@ -367,12 +389,9 @@ class SerialDevice:
 
     def _lose(self, what: str) -> None:
         with self._lock:
-            now_s = self._clock.now_s()
-            if not self._link_is_lost:
-                self._link_is_lost = True
-                self._tell(LinkLost(self.id, Stamp(now_s), what))
-                self._changed.notify_all()
-            self.peer.lost(now_s)
+            self._outlet.lose(_PORT, what)
+            self._changed.notify_all()
+            self.peer.lost(self._clock.now_s())
 
     def _pause(self, duration_s: float) -> None:
         readable, _, _ = select.select([self._wake_read], [], [], duration_s)

@@ -19,7 +19,7 @@ from harness.devices.wire.adpcm import EncodedSound, Encoding
 PROBE_SAMPLE = 1 << 63
 """A first sample that no board expects: the frame is dropped, and answered with the one that it does expect."""
 RESEND_S = 0.5
-_SOONEST_S = 0.008
+SOONEST_S = 0.008
 _AHEAD_S = 0.1
 _FEWEST = 480.0
 _MOST_SHRUNK = 3
@@ -64,7 +64,7 @@ class AudioLink:
     same as resend_s). The amount under way and the size of chunks shrink where frames are lost.
     """
 
-    def __init__(self, *, realtime: bool = False, resend_s: float = RESEND_S, soonest_s: float = _SOONEST_S) -> None:
+    def __init__(self, *, realtime: bool = False, resend_s: float = RESEND_S, soonest_s: float = SOONEST_S) -> None:
         self._realtime = realtime
         self._resend_s = resend_s
         self._soonest_s = min(soonest_s, resend_s)

@@ -75,20 +75,16 @@ class EventAck:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """window: samples that may be on their way unacknowledged."""
+    """boot: on a line, 8 hex digits. window: samples that may be on their way unacknowledged. serial: its number."""
 
     protocol: int
-    boot: int
+    boot: str
     time_us: int
     rate_hz: int
     window: int
     firmware: str
     wake_phrases: tuple[str, ...]
-
-    @property
-    def boot_name(self) -> str:
-        """8 hex digits, as over MQTT."""
-        return f"{self.boot:08x}"
+    serial: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +97,23 @@ class Pong:
 
 @dataclass(frozen=True, slots=True)
 class AudioAck:
-    """Every sample below `next` was heard and worked through; `events`: number of the last event so far."""
+    """Every sample below `next` was heard and worked through; `events`: number of the last event so far.
+
+    command: number of the last command carried out; None where each is acknowledged by itself.
+    """
 
     next: int
     events: int
+    command: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WakeEvent:
-    """score: 0–1."""
+    """score: 0–1. Over MQTT a board may leave time, sample and score out of its events."""
 
-    time_us: int
-    sample: int
-    score: float
+    time_us: int | None
+    sample: int | None
+    score: float | None
     phrase: str
 
 
@@ -124,44 +124,44 @@ class CommandAck:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEvent:
-    time_us: int
-    sample: int
+    time_us: int | None
+    sample: int | None
     final: bool
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class IntentEvent:
-    time_us: int
-    sample: int
-    score: float
+    time_us: int | None
+    sample: int | None
+    score: float | None
     name: str
     slots: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseEvent:
-    time_us: int
+    time_us: int | None
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class StatusEvent:
-    time_us: int
+    time_us: int | None
     state: DeviceState
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    time_us: int
+    time_us: int | None
     level: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorEvent:
-    time_us: int
+    time_us: int | None
     code: int
     text: str
 
@@ -210,11 +210,11 @@ def encode(message: Message) -> tuple[Kind, bytes]:
             case EventAck(number):
                 return Kind.EVENT_ACK, struct.pack("<I", number)
             case Hello(protocol, boot, time_us, rate_hz, window, firmware, phrases):
-                head = struct.pack("<HIQII", protocol, boot, time_us, rate_hz, window)
+                head = struct.pack("<HIQII", protocol, int(boot, 16), time_us, rate_hz, window)
                 return Kind.HELLO, head + _short(firmware) + bytes([len(phrases)]) + b"".join(map(_short, phrases))
             case Pong(token, received_us, sent_us, listening):
                 return Kind.PONG, struct.pack("<IQQB", token, received_us, sent_us, listening)
-            case AudioAck(next_sample, events):
+            case AudioAck(next_sample, events, _):
                 return Kind.AUDIO_ACK, struct.pack("<QI", next_sample, events)
             case WakeEvent(time_us, sample, score, phrase):
                 return Kind.WAKE, struct.pack("<QQH", time_us, sample, _scored(score)) + phrase.encode()
@@ -289,8 +289,8 @@ def _short(text: str) -> bytes:
     return bytes([len(data)]) + data
 
 
-def _scored(score: float) -> int:
-    if not 0 <= score <= 1:
+def _scored(score: float | None) -> int:
+    if score is None or not 0 <= score <= 1:
         raise ValueError(f"a score is 0 to 1, not {score}")
     return round(score * _FULL_SCORE)
 
@@ -308,7 +308,9 @@ def _set(reader: _Reader) -> Set:
 def _hello(reader: _Reader) -> Hello:
     protocol, boot, time_us, rate_hz, window = reader.numbers("<HIQII")
     firmware, count = reader.short(), reader.numbers("<B")[0]
-    return Hello(protocol, boot, time_us, rate_hz, window, firmware, tuple(reader.short() for _ in range(count)))
+    return Hello(
+        protocol, f"{boot:08x}", time_us, rate_hz, window, firmware, tuple(reader.short() for _ in range(count))
+    )
 
 
 def _pong(reader: _Reader) -> Pong:

@@ -1,38 +1,12 @@
-"""Whose silence it is, and what the first bytes of a board that does not answer say."""
+"""What the first bytes of a board that does not answer say, and words for causes and errors."""
 
-from harness.devices.mqtt.board_silence import BoardSilence
+from harness.devices.framing.board_session import observation
 from harness.devices.serial.port import no_answer
-from harness.devices.serial.telling import observation
 from harness.devices.wire.audio_link import AudioLink
-from harness.devices.wire.device_clock import DeviceClock
 from harness.devices.wire.messages import ErrorCode, ErrorEvent
 from harness.model.observation import Intent, LogLine
+from harness.model.time import Stamp
 from harness.session.wording import in_words
-
-
-def test_a_silence_is_the_boards_while_the_broker_answers() -> None:
-    owed_s = [0.0]
-    silence = BoardSilence(lambda: owed_s[0])
-    silence.heard(10.0)
-    assert silence.too_long(15.0, 4.0) == "", "it was not asked"
-    silence.asked(10.5)
-    assert silence.too_long(13.9, 4.0) == ""
-    assert silence.too_long(14.5, 4.0) == "the board has said nothing for 4.5 s; the broker answers"
-    owed_s[0] = 2.0
-    assert silence.too_long(14.5, 4.0).startswith("the broker answers nothing")
-
-
-def test_a_silence_that_we_slept_through_is_not_the_boards() -> None:
-    silence = BoardSilence(lambda: 0.0)
-    silence.look(10.0)
-    silence.heard(10.0)
-    silence.asked(10.1)
-    silence.look(16.0)
-    assert silence.too_long(16.0, 4.0) == ""
-    silence.asked(16.5)
-    for step in range(1, 50):
-        silence.look(16.0 + step / 10)
-    assert silence.too_long(20.9, 4.0), "awake, and still nothing came"
 
 
 def test_first_bytes() -> None:
@@ -50,9 +24,5 @@ def test_causes_in_words() -> None:
 
 
 def test_that_a_board_understood_nothing_is_evidence_and_other_errors_are_lines() -> None:
-    clock = DeviceClock()
-    clock.start("b")
-    for sent_s in (100.0, 101.0, 102.0):
-        clock.ping(sent_s, int(sent_s * 1e6), int(sent_s * 1e6), sent_s + 0.001)
-    told_of = [observation(ErrorEvent(1_000_000, code, "so"), "dut", clock, AudioLink()) for code in ErrorCode]
+    told_of = [observation(ErrorEvent(1, code, "so"), "dut", Stamp(1.0), AudioLink()) for code in ErrorCode]
     assert [(type(one), getattr(one, "name", None)) for one in told_of] == [(LogLine, None), (Intent, "")]

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from harness.devices.mqtt.board import Board
-from harness.devices.mqtt.boots import QUIET_S, Boots, Met
+from harness.devices.framing.numbering import QUIET_S, Boots, Met
+from harness.devices.mqtt.board import BoardAtBroker
 from harness.devices.mqtt.options import MqttOptions
-from harness.devices.mqtt.outlet import Outlet
+from harness.devices.outlet import DriverOutlet
 from harness.model.observation import (
     DeviceDescribed,
     DeviceState,
@@ -41,11 +41,11 @@ class Bench:
         self.on: list[str] = ["aaaa"]
         self.expected = 0
         surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: self.now_s), profile=None, folder=Path())
-        outlet = Outlet("radio", surroundings)  # type: ignore[arg-type]
+        outlet = DriverOutlet("radio", surroundings)  # type: ignore[arg-type]
         outlet.open(self.seen.append)
         self.outlet = outlet
         clock = surroundings.clock
-        self.board = Board("radio", MqttOptions("x"), clock, outlet, lambda *_: None)
+        self.board = BoardAtBroker("radio", MqttOptions("x"), clock, outlet, lambda *_: None)
 
     def say(self, topic: str, boot: str, **fields: object) -> None:
         self.board.take(topic, json.dumps({"boot": boot, **fields}).encode(), Stamp(self.now_s, 0.001))
@@ -123,7 +123,7 @@ def test_a_restart_is_told_once_with_its_cause_although_its_status_comes_before_
     assert bench.starts() == ["watchdog"]
     assert (ended(bench, "one"), ended(bench, "two")) == ([False], [True])
     assert not bench.of(LinkLost)
-    assert bench.board.missing == 0
+    assert bench.board.session.lost_events == 0
 
 
 def test_the_status_of_a_board_that_connects_while_we_subscribe_is_no_restart() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
-from harness.devices.mqtt.outlet import Outlet
+from harness.devices.outlet import DriverOutlet
 from harness.model.observation import LogLine, Observation
 from harness.model.time import Stamp
 
@@ -14,7 +14,7 @@ def test_a_flood_is_told_of_every_ten_seconds_and_at_its_end() -> None:
     now = [0.0]
     seen: list[Observation] = []
     surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: now[0]), profile=None, folder=Path())
-    outlet = Outlet("board", surroundings)  # type: ignore[arg-type]
+    outlet = DriverOutlet("board", surroundings)  # type: ignore[arg-type]
     outlet.open(seen.append)
     for step in range(30_000):
         now[0] = step / 1000

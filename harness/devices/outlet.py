@@ -15,7 +15,7 @@ _COUNT_EVERY_S = 10.0
 """How often a flood is told of while it lasts."""
 
 
-class Outlet:
+class DriverOutlet:
     """From any thread to the sink, one at a time, under `lock`, which the parts of the driver share.
 
     A link is lost for several reasons at once, and back when none is left.

@@ -1,0 +1,654 @@
+"""One board that speaks docs/framing.md: its boots, clock, events, commands and sound, over any wire.
+
+No I/O, no threads and no clock of its own: a driver gives it messages with their arrival, asks it what to send, and
+holds a lock meanwhile. Serial frames and MQTT messages only encode and decode.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.devices.framing.numbering import (
+    BoardCommand,
+    BoardCommands,
+    Boots,
+    DeliveredEvents,
+    EventNumbers,
+    Met,
+    Offered,
+    ResentEvents,
+)
+from harness.devices.outlet import DriverOutlet
+from harness.devices.playing import Playing, quantised
+from harness.devices.wire import messages
+from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
+from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, Answer, AudioLink
+from harness.devices.wire.device_clock import DeviceClock, PingSchedule, Sync
+from harness.devices.wire.messages import (
+    Audio,
+    AudioAck,
+    CommandAck,
+    ErrorCode,
+    ErrorEvent,
+    Event,
+    EventAck,
+    FromBoard,
+    Hello,
+    HelloRequest,
+    IntentEvent,
+    Log,
+    Ping,
+    Pong,
+    Reset,
+    ResponseEvent,
+    Set,
+    StatusEvent,
+    Text,
+    ToBoard,
+    TranscriptEvent,
+    WakeEvent,
+)
+from harness.model.observation import (
+    ClockFitted,
+    DeviceDescribed,
+    DeviceState,
+    Intent,
+    ListeningProved,
+    LogLine,
+    Observation,
+    Proof,
+    ResponseText,
+    Status,
+    StimulusEnded,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+BOARD = "board"
+USED = "used"
+PROOF_EVERY_S = 5.0
+NO_PROGRESS_S = 10.0
+SETTLED_PINGS = 30
+USED_QUIET_S = 5.0
+"""For so long nobody else may have given the board anything before it is used again."""
+_CLOCK_EVERY_S = 30.0
+_LEFT_OVER_S = 1.0
+_MOST_PINGS = 64
+_MOST_ACKS = 256
+_PUT_AWAY = 64
+_TICK_S = 0.2
+_OVERSLEPT_S = 1.0
+"""Far more than there is between two ticks of a thread that gets its time."""
+_NEVER = float("-inf")
+
+Outgoing = tuple[ToBoard, int]
+"""A message, and its number (0 where it has none)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What a wire has decoded. boot: "" where messages do not name it. seq: of events that are numbered.
+
+    message: None for an event whose payload says nothing.
+    """
+
+    message: FromBoard | None
+    boot: str = ""
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireManner:
+    """What differs from wire to wire.
+
+    loses: frames may be lost on it; events are then sent until they are acknowledged, one board is at its end, and a
+    boot is told by its hello alone. Otherwise every message arrives, perhaps twice, and names its boot.
+    first_pings: answers before the board is ready. at_once: audio messages at a time. events_s: how long the last
+    events of a sound may take.
+    """
+
+    loses: bool
+    hello_again_s: float
+    command_again_s: float
+    first_pings: int
+    at_once: int
+    events_s: float
+
+
+LINE = WireManner(True, 0.5, 0.2, 8, 4, 10.0)
+BROKER = WireManner(False, 1.0, 1.0, 0, 32, 3.0)
+
+
+def _silent(silent_s: float) -> str:
+    return f"the board has not answered for {silent_s:.1f} s; its port is still there"
+
+
+class BoardSession:
+    """A board over all its boots and all the times that its wire was there.
+
+    last_command: see `BoardCommands`. silent: words for a silence of so many seconds.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        outlet: DriverOutlet,
+        wire: WireManner,
+        *,
+        encoding: Encoding = Encoding.PCM16,
+        realtime: bool = False,
+        injects: bool = True,
+        ping_period_s: float = 1.0,
+        answer_limit_s: float = 4.0,
+        last_command: int | None = None,
+        silent: Callable[[float], str] = _silent,
+    ) -> None:
+        self.clock = DeviceClock()
+        self.boots = Boots(alone=wire.loses)
+        self.events: EventNumbers = ResentEvents() if wire.loses else DeliveredEvents()
+        self.link = AudioLink(realtime=realtime, soonest_s=SOONEST_S if wire.loses else RESEND_S)
+        self.hello: Hello | None = None
+        self.playing: Playing | None = None
+        self.known = False  # its hello of this link has come
+        self.stale = self.strange = self.repeated = self.missing = self.completed = 0
+        self._source, self._outlet, self._wire = source, outlet, wire
+        self._encoding, self._injects = encoding, injects
+        self._answer_limit_s, self._silent = answer_limit_s, silent
+        self._first_command = last_command
+        self._commands = BoardCommands(wire.command_again_s, last_command)
+        self._schedule = PingSchedule(ping_period_s)
+        self._linked = False
+        self._pings: dict[int, float] = {}
+        self._token = self._pongs = 0
+        self._acks: deque[Outgoing] = deque(maxlen=_MOST_ACKS)
+        self._put_away: deque[tuple[Received, Stamp]] = deque(maxlen=_PUT_AWAY)
+        self._asks_hello = self._asks_sync = self._asks_reset = False
+        self._described = "", ""
+        self._start_told = ""
+        self._is_gone = False
+        self._last_ack: AudioAck | None = None
+        self._asked_hello_s = self._pinged_s = self._heard_s = _NEVER
+        self._proved_s = self._clock_told_s = self._progress_s = self._used_s = _NEVER
+        self._opened_s = self._ticked_s = float("inf")
+
+    # What a driver asks
+
+    @property
+    def ready(self) -> bool:
+        """Everything is known that a stimulus needs."""
+        if not self.known or self._pongs < self._wire.first_pings:
+            return False
+        events = self.events
+        return not isinstance(events, ResentEvents) or (events.begun and (self.link.ready or not self._takes_sound))
+
+    @property
+    def rate_hz(self) -> int | None:
+        """At which it takes sound; None: it takes none, or it is not known yet."""
+        return self.hello.rate_hz if self._injects and self.hello is not None and self._takes_sound else None
+
+    @property
+    def _takes_sound(self) -> bool:
+        return self.hello is not None and self.hello.window > 0
+
+    def linked(self, now_s: float) -> None:
+        """The wire is there (again)."""
+        self._linked, self._heard_s = True, now_s
+        self._opened_s = min(self._opened_s, now_s)
+        self._asks_hello, self._asked_hello_s = True, _NEVER
+
+    def unlinked(self, now_s: float) -> None:
+        self._linked = False
+        self.lost(now_s)
+
+    def lost(self, now_s: float) -> None:
+        """It cannot be spoken to: what plays is cut off, and it must say hello before anything else."""
+        self.known, self._asks_hello = False, True
+        self._pongs, self._last_ack = 0, None
+        self._pings.clear()
+        self._acks.clear()
+        self._commands.fail()
+        self._end(now_s, complete=False)
+        self.link.lose()
+
+    def used_by_another(self, what: str, now_s: float) -> None:
+        """Somebody else gives it something: nothing counts until they have been quiet for a while."""
+        self._used_s = now_s
+        self._outlet.lose(USED, what, named=True)  # first the reason, then what it cut off
+        self.lost(now_s)
+
+    def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
+        """Rate, samples, and the sound as it goes out; None when the board takes none. Slow: without the lock."""
+        hello, rate_hz = self.hello, self.rate_hz
+        if hello is None or rate_hz is None:
+            return None
+        encoding = self._encoding
+        if encoding is Encoding.ADPCM and hello.window < ADPCM_CHUNK:
+            encoding = Encoding.PCM16
+        samples = quantised(waveform, rate_hz)
+        return rate_hz, samples, EncodedSound(samples, encoding)
+
+    def play(self, play_id: str, sound: tuple[int, Pcm, EncodedSound], now_s: float) -> None:
+        """Ends what plays; a board that is not ready is given nothing, and the sound ends incomplete."""
+        self.stop(now_s)
+        rate_hz, samples, encoded = sound
+        if not self.ready or rate_hz != self.rate_hz:
+            self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
+            return
+        end = self.link.end
+        self.playing = Playing(play_id, samples, rate_hz, end, end, encoded, now_s)
+        self._progress_s = now_s
+        self._give(now_s)
+
+    def stop(self, now_s: float) -> None:
+        self._end(now_s, complete=False)
+
+    def level_dbfs(self) -> float | None:
+        return self.playing.level_dbfs(self.link.sent) if self.playing is not None else None
+
+    def command(self, message: Text | Set) -> BoardCommand:
+        return self._commands.add(message)
+
+    def drop(self, command: BoardCommand) -> None:
+        self._commands.drop(command)
+
+    def reset(self) -> None:
+        self._asks_reset = True
+
+    def tick(self, now_s: float) -> str:
+        """Time has passed; why the board is to be taken for lost, or ""."""
+        self._tell_due(now_s)
+        self._settle(now_s)
+        if self.playing is not None and now_s - self._progress_s > NO_PROGRESS_S:
+            text = f"it answers, but has taken no sound for {NO_PROGRESS_S:g} s"
+            self._outlet.remark(text)
+            self._end(now_s, complete=False, why=text)
+        if now_s - self._used_s >= USED_QUIET_S:
+            self._outlet.back(USED)
+        if now_s - self._ticked_s > _OVERSLEPT_S:
+            # A silence that we slept through on a busy host, with the answer still unread, is not the board's.
+            self._heard_s += now_s - self._ticked_s
+        self._ticked_s = now_s
+        silent_s = now_s - self._heard_s
+        # A board that stands still takes no bytes of a line any more, so no ping either.
+        asked = self._wire.loses or self._pinged_s > self._heard_s
+        return self._silent(silent_s) if self.known and asked and silent_s > self._answer_limit_s else ""
+
+    def due(self, now_s: float) -> list[Outgoing]:
+        """What to send now."""
+        if not self._linked:
+            return []
+        if self._asks_reset:
+            self._asks_reset = False
+            if self._wire.loses:
+                # An event of its next boot that comes before that boot's hello may look like one that was told already.
+                self.known, self._asked_hello_s = False, now_s
+            return [(Reset(), 0)]
+        if (self._asks_hello or not self.known) and now_s - self._asked_hello_s >= self._wire.hello_again_s:
+            self._asked_hello_s = now_s
+            if not self._wire.loses:
+                self._asks_hello = False
+            return [(HelloRequest(), 0)]
+        if not self.known:
+            return []
+        if self._schedule.wait_s(now_s) <= 0:
+            return [(self._ping(now_s), 0)]  # by itself, so that its time is that of its leaving
+        out = [*self._acks, *self._commands.due(now_s)]
+        self._acks.clear()
+        self._give(now_s)
+        for _ in range(self._wire.at_once):
+            chunk = self.link.due(now_s)
+            if chunk is None:
+                break
+            out.append((Audio(chunk.encoding, chunk.first, chunk.data), 0))
+            playing = self.playing
+            if playing is not None and playing.waiting is None and self.link.sent > playing.start:
+                self._begin(playing, now_s)
+        return out
+
+    def wait_s(self, now_s: float) -> float:
+        """Until `due` or `tick` may have something."""
+        if not self._linked:
+            return _TICK_S
+        if not self.known:
+            return min(_TICK_S, max(0.0, self._asked_hello_s + self._wire.hello_again_s - now_s))
+        waits = [_TICK_S, self._schedule.wait_s(now_s), self._commands.wait_s(now_s), self.link.wait_s(now_s)]
+        if self.playing is not None and self.playing.waiting is not None:
+            waits.append(_LEFT_OVER_S / 10)
+        return 0.0 if self._acks else min(one for one in waits if one is not None)
+
+    # What the board says
+
+    def take(self, received: Received, at: Stamp) -> None:
+        now_s, message, boot = at.at_s, received.message, received.boot
+        if isinstance(message, Hello):
+            self._heard_s = now_s
+            self._greeted(message, at)
+        elif boot and (boot != self.boots.current or self.boots.rivals):
+            self._take_of_another(received, at)
+        else:
+            self._heard_s = now_s
+            match message:
+                case Pong():
+                    self.boots.answered(boot, now_s)
+                    self._answered(message, at)
+                case AudioAck():
+                    self._acknowledged(message, now_s)
+                case CommandAck(number):
+                    self._commands.acknowledge(number)
+                case _:
+                    self._take_event(received, at)
+        self._settle(now_s)
+
+    def _take_event(self, received: Received, at: Stamp) -> None:
+        event, seq = received.message, received.seq
+        if self._wire.loses and not (self.known and self.clock.fitted):
+            return  # an event before we know the board's boot comes again
+        if seq is None:
+            if isinstance(event, Event | Log):
+                self._hear(event, at)
+            return
+        match self.events.offer(seq, event if isinstance(event, Event | Log) else None, at):
+            case Offered.TAKEN:
+                if self._wire.loses:
+                    self._acks.append((EventAck(seq), 0))
+                self._tell_due(at.at_s)
+            case Offered.STRANGE:
+                self._wonder()
+            case Offered.LEFT:
+                pass
+
+    def _take_of_another(self, received: Received, at: Stamp) -> None:
+        """Of a boot that is not the board: without a hello of it nothing changes."""
+        message, boot = received.message, received.boot
+        if isinstance(message, Pong):
+            if boot != self.boots.current and message.token in self._pings:
+                if self.boots.answered(boot, at.at_s):
+                    self._contest(at.at_s)
+                self._asks_hello = True
+        elif isinstance(message, Event | Log):
+            if self.boots.known(boot):
+                self._outlet.tell(LogLine(self._source, at, f"of another start of it: {boot}: {message}"))
+                return
+            self._put_away.append((received, at))
+            if self.boots.current:
+                text = f"of a boot that no hello has confirmed: {boot}: {message}"
+                self._outlet.tell(LogLine(self._source, at, text))
+            self._asks_hello = True
+
+    def _contest(self, now_s: float) -> None:
+        boots = " and ".join(self.boots.rivals)
+        what = f"two boards use this name (boots {boots}): switch one off, or rename it"
+        self._outlet.lose(BOARD, what, named=True)
+        self.lost(now_s)
+
+    def _greeted(self, hello: Hello, at: Stamp) -> None:
+        now_s, was_contested = at.at_s, bool(self.boots.rivals)
+        met = self.boots.hello(hello.boot, now_s)
+        if met is Met.RIVALS:
+            if not was_contested:
+                self._contest(now_s)
+            return
+        if met is not Met.SAME:
+            self._changed_boot(hello.boot, at, restarted=met is Met.RESTARTED)
+        if hello.protocol != messages.PROTOCOL and (self.hello is None or self.hello.protocol != hello.protocol):
+            self._outlet.remark(f"it speaks version {hello.protocol} of the framing, and we {messages.PROTOCOL}")
+        if (hello.firmware or hello.serial) and self._described != (hello.firmware, hello.serial):
+            self._described = hello.firmware, hello.serial
+            self._outlet.tell(DeviceDescribed(self._source, at, hello.firmware, hello.serial))
+        self.hello, self._asks_hello = hello, False
+        if not self.known or self._asks_sync:
+            self._meet(hello, now_s)
+        for one in [one for one in self._put_away if one[0].boot == hello.boot]:
+            self._put_away.remove(one)
+            self._take_event(*one)
+
+    def _meet(self, hello: Hello, now_s: float) -> None:
+        self._end(now_s, complete=False)
+        self.known, self._asks_sync = True, False
+        self.clock.start(hello.boot)
+        self._pings.clear()
+        self._schedule.answered()
+        self._schedule.burst()
+        self._clock_told_s = _NEVER
+        if self._takes_sound:
+            self.link.start(hello.rate_hz, hello.window)
+        elif isinstance(self.events, ResentEvents) and not self.events.begun:
+            self.events.begin(0)
+        if self._is_gone:
+            # It never restarted: nothing else would take back that it was gone.
+            self._is_gone = False
+            self._outlet.tell(Status(self._source, Stamp(now_s), DeviceState.IDLE, "it says hello again"))
+        self._outlet.back(BOARD)
+
+    def _changed_boot(self, boot: str, at: Stamp, *, restarted: bool) -> None:
+        """Another boot is the board now."""
+        if restarted:
+            # First the restart, then what it cut off: the session is to hear the reason.
+            words = f"boot {boot}" if self._wire.loses else "its boot id changed"
+            starts = [
+                told.message.detail
+                for told, _ in self._put_away
+                if told.boot == boot
+                if isinstance(told.message, StatusEvent) and told.message.state is DeviceState.STARTED
+            ]
+            self._tell_started(boot, at, next(iter(starts), words))
+        self._start_told = boot  # the boot that we meet first, or again, is not a restart
+        self.repeated, self.missing = self.counted_repeats, self.lost_events
+        if not self._wire.loses:
+            self.events = DeliveredEvents(from_one=restarted)
+        elif restarted:
+            self.events = ResentEvents()
+            self.events.begin(0)
+        self.hello = None
+        self.lost(at.at_s)
+        self._commands = BoardCommands(self._wire.command_again_s, self._first_command)
+
+    @property
+    def lost_events(self) -> int:
+        """Over all boots."""
+        return self.missing + self.events.missing
+
+    @property
+    def counted_repeats(self) -> int:
+        """Events that came twice, over all boots."""
+        return self.repeated + self.events.repeated
+
+    def _tell_started(self, boot: str, at: Stamp, detail: str) -> bool:
+        """Once for each start; False when it was told."""
+        if self._start_told == boot:
+            return False
+        self._start_told = boot
+        self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
+        return True
+
+    def _answered(self, pong: Pong, at: Stamp) -> None:
+        now_s = at.at_s
+        sent_s = self._pings.pop(pong.token, None)
+        if sent_s is None or not self.known:
+            return
+        self._schedule.answered()
+        match self.clock.ping(sent_s, pong.received_us, pong.sent_us, now_s):
+            case Sync.IMPOSSIBLE:
+                return
+            case Sync.JUMPED:
+                self._outlet.remark("its clock has jumped")
+                self._schedule.burst()
+                self._asks_hello, self._clock_told_s = True, _NEVER
+            case Sync.TAKEN:
+                pass
+        self._pongs += 1
+        first = max(self._wire.first_pings, 8)
+        every_s = _CLOCK_EVERY_S if self._pongs > SETTLED_PINGS else _CLOCK_EVERY_S / 6
+        if self._pongs >= first and now_s - self._clock_told_s >= every_s and (fit := self.clock.fit()) is not None:
+            self._clock_told_s = now_s
+            fitted = ClockFitted(self._source, at, fit.boot, fit.offset_s, fit.skew_ppm, fit.error_s)
+            self._outlet.tell(fitted)
+        if pong.listening:
+            self._prove(Proof.HEARTBEAT, now_s)
+
+    def _acknowledged(self, ack: AudioAck, now_s: float) -> None:
+        """The board acknowledges samples, and names its last event."""
+        if not self.known:
+            return
+        match self.link.acknowledge(ack.next, now_s):
+            case Answer.FOUND:
+                if isinstance(self.events, ResentEvents) and not self.events.begun:
+                    self.stale = ack.events
+                    self.events.begin(ack.events)
+                elif missing := self.events.resume(ack.events):
+                    self._outlet.remark(f"{missing} of its events are missing: it kept no more")
+            case Answer.FOREIGN if self._wire.loses:
+                self._wonder()
+                return
+            case Answer.FOREIGN:
+                if self._last_ack is not None and ack.next >= self._last_ack.next:
+                    what = f"it expects sample {ack.next}, which we never gave: it is used by two"
+                    self.used_by_another(what, now_s)
+                return  # otherwise it was overtaken by a later one
+            case Answer.ADVANCED:
+                self._progress_s = now_s
+            case Answer.REPEATED:
+                pass
+        self._last_ack = ack
+        if ack.command is not None:
+            self._commands.carried_out(ack.command)
+        playing = self.playing
+        if playing is None or playing.waiting is not None or playing.needed is not None:
+            return
+        if self.link.heard >= playing.end:
+            playing.needed, playing.due_s = ack.events, now_s + self._wire.events_s
+        elif self.link.heard > playing.start:
+            self._prove(Proof.ACKNOWLEDGED, now_s)
+
+    def _wonder(self) -> None:
+        """Something that this boot cannot have said: it may have restarted."""
+        self.strange += 1
+        self._asks_hello = self._asks_sync = True
+
+    def _tell_due(self, now_s: float) -> None:
+        if gone := self.events.skip(now_s):
+            self._outlet.remark(f"{gone} of its events are missing before the next one")
+        for event, at in self.events.due():
+            if event is not None:
+                self._hear(event, at)
+            if self.playing is not None:
+                self.playing.due_s = now_s + self._wire.events_s  # there may be more behind it
+
+    def _hear(self, event: Event | Log, at: Stamp) -> None:
+        if isinstance(event, StatusEvent) and event.state is DeviceState.STARTED:
+            # Over a line, its hello has said so already.
+            if not self._wire.loses and not self._tell_started(self.boots.current, at, event.detail):
+                self._outlet.remark(f"status: started {event.detail}".rstrip())
+            return
+        if isinstance(event, StatusEvent) and event.state is DeviceState.GONE:
+            detail = event.detail or "the broker tells its last will"
+            self._outlet.tell(Status(self._source, at, DeviceState.GONE, detail))
+            self._is_gone = True
+            if self.known:
+                self._outlet.lose(BOARD, "the board has gone from the broker (its last will)")
+                self.lost(at.at_s)
+            return
+        if event.time_us is not None and self.clock.fitted:
+            at = self.clock.host_time(event.time_us)
+        seen = observation(event, self._source, at, self.link)
+        if at.at_s + at.error_s < self._opened_s:
+            self.stale += 1
+        else:
+            self._outlet.tell(seen)
+
+    def _prove(self, proof: Proof, now_s: float, *, always: bool = False) -> None:
+        if always or now_s - self._proved_s >= PROOF_EVERY_S:
+            self._proved_s = now_s
+            audio_s = self.link.line_s(self.link.heard) if self._injects else None
+            self._outlet.tell(ListeningProved(self._source, Stamp(now_s), proof, audio_s))
+
+    # What it is given
+
+    def _ping(self, now_s: float) -> Ping:
+        self._token = (self._token + 1) & 0xFFFFFFFF
+        while len(self._pings) >= _MOST_PINGS:
+            del self._pings[next(iter(self._pings))]
+        self._pings[self._token] = self._pinged_s = now_s
+        self._schedule.sent(now_s)
+        return Ping(self._token)
+
+    def _give(self, now_s: float) -> None:
+        """Its place on the line, as soon as what a stop left on its way was heard, and its events have come."""
+        playing = self.playing
+        if playing is None or playing.waiting is None:
+            return
+        if not self._wire.loses:  # over a line events come in their order, and name their samples
+            if self.link.heard < self.link.end:
+                return
+            if self._last_ack is not None and not self.events.up_to(self._last_ack.events):
+                if now_s - playing.asked_s < _LEFT_OVER_S:
+                    return
+                self.events.settle(self._last_ack.events)
+        playing.start, playing.end = self.link.give(playing.waiting)
+        playing.waiting = None
+        if playing.start == playing.end:
+            self._begin(playing, now_s)
+            self._end(now_s, complete=True)
+
+    def _settle(self, now_s: float) -> None:
+        """Ends what plays when the last sample and every event up to there have come."""
+        playing = self.playing
+        if playing is None or playing.needed is None:
+            return
+        if self.events.up_to(playing.needed):
+            self._prove(Proof.ACKNOWLEDGED, now_s, always=True)
+            self.completed += 1
+            self._end(now_s, complete=True)
+            if self._wire.loses:
+                self._schedule.burst()  # the line is free now: its round trips are short
+        elif now_s >= playing.due_s:
+            why = f"events up to number {playing.needed} are missing"
+            self._outlet.remark(f"{why}: {playing.play_id} does not count")
+            self.events.settle(playing.needed)
+            self._end(now_s, complete=False, why=why)
+
+    def _begin(self, playing: Playing, now_s: float) -> None:
+        if not playing.started:
+            playing.started = True
+            audio_s = self.link.line_s(playing.start)
+            self._outlet.tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, audio_s))
+
+    def _end(self, now_s: float, *, complete: bool, why: str = "") -> None:
+        playing, self.playing = self.playing, None
+        if playing is None:
+            return
+        if not self._wire.loses:
+            self._begin(playing, now_s)
+        end = playing.end if complete else max(playing.start, min(self.link.cut(), playing.end))
+        audio_s = self.link.line_s(end)
+        self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, audio_s, why))
+
+
+def observation(event: Event | Log, source: str, at: Stamp, link: AudioLink) -> Observation:
+    """What a board's event is to the harness, with the place on the audio line that it names."""
+
+    def audio_s(sample: int | None) -> float | None:
+        return None if sample is None else link.audio_s(sample)
+
+    match event:
+        case WakeEvent(_, sample, score, phrase):
+            return Wake(source, at, phrase, score, audio_s(sample))
+        case TranscriptEvent(_, sample, final, text):
+            return Transcript(source, at, text, final, audio_s(sample))
+        case IntentEvent(_, sample, score, name, slots):
+            return Intent(source, at, name, slots, score, audio_s(sample))
+        case ResponseEvent(_, text):
+            return ResponseText(source, at, text)
+        case StatusEvent(_, state, detail):
+            return Status(source, at, state, detail)
+        case ErrorEvent(_, ErrorCode.NOT_UNDERSTOOD, _):
+            return Intent(source, at, "")
+        case ErrorEvent(_, code, text):
+            return LogLine(source, at, f"error {code}: {text}")
+        case Log(_, _, text):
+            return LogLine(source, at, text)

@@ -1,0 +1,332 @@
+"""The numbers of boots, events and commands (docs/framing.md): what is new, came twice, or is missing. No I/O."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Protocol
+
+from harness.devices.wire.messages import Event, Log, Set, Text
+from harness.model.time import Stamp
+
+KEPT_BY_BOARD = 32
+GAP_LIMIT_S = 2.0
+QUIET_S = 2.5
+"""Each board is asked for its hello every second while two answer; one that says nothing for so long is gone."""
+_AHEAD = 8 * KEPT_BY_BOARD
+"""How far ahead an event may be: one that is lost again and again stays on the board while others get through."""
+_REMEMBERED = 1024
+_MOST_NUMBER = 0xFFFFFFFF
+
+Arrived = tuple[Event | Log | None, Stamp]
+"""An event (None: its payload says nothing) and its arrival."""
+
+
+class Met(Enum):
+    """What a hello means.
+
+    FIRST: no boot was known. SAME: the known one. RESTARTED: a boot that was never seen takes the known one's place.
+    RETURNED: an earlier boot is the board again; it has not restarted. RIVALS: two boards answer under one name.
+    """
+
+    FIRST = auto()
+    SAME = auto()
+    RESTARTED = auto()
+    RETURNED = auto()
+    RIVALS = auto()
+
+
+class Boots:
+    """Which boot of a board is the board: only a hello says so.
+
+    alone: a line reaches one board only. Else a boot that speaks after another has taken its place is a second board
+    under the same name, since boot ids are random.
+    """
+
+    def __init__(self, *, alone: bool = False) -> None:
+        self.current = ""
+        self.rivals: tuple[str, ...] = ()
+        """The boots that answer under one name; empty when there is one board."""
+        self._alone = alone
+        self._contested_s = float("-inf")
+        self._alive_s: dict[str, float] = {}
+        """Of every boot that has said hello: when it last proved that it lives."""
+
+    def known(self, boot: str) -> bool:
+        """Whether a hello of it has come."""
+        return boot in self._alive_s
+
+    def hello(self, boot: str, now_s: float) -> Met:
+        known, before = self.known(boot), self.current
+        self._alive_s[boot] = now_s
+        if self.rivals:
+            alive = tuple(one for one, at_s in self._alive_s.items() if now_s - at_s < QUIET_S)
+            if len(alive) > 1 or now_s - self._contested_s < QUIET_S:
+                return Met.RIVALS
+            self.rivals = ()
+            self.current = boot
+            return Met.RETURNED if known else Met.RESTARTED
+        if boot == before:
+            return Met.SAME
+        if known and not self._alone:
+            self._contest(boot, now_s)
+            return Met.RIVALS
+        self.current = boot
+        return Met.RESTARTED if before else Met.FIRST
+
+    def answered(self, boot: str, now_s: float) -> bool:
+        """It has answered a question asked since the current boot was met; whether that first shows a second board."""
+        if not self.known(boot):
+            return False
+        self._alive_s[boot] = now_s
+        if boot == self.current or self.rivals:
+            return False
+        self._contest(boot, now_s)
+        return True
+
+    def _contest(self, boot: str, now_s: float) -> None:
+        self.rivals, self._contested_s = (self.current, boot), now_s
+
+
+class Offered(Enum):
+    """What to do with an event: acknowledge it; leave it, for it will come again; ask who is speaking."""
+
+    TAKEN = auto()
+    LEFT = auto()
+    STRANGE = auto()
+
+
+class EventNumbers(Protocol):
+    """The events of one boot, each told once."""
+
+    repeated: int
+    missing: int
+
+    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
+        """Takes an event; `due` then gives those that can be told."""
+        ...
+
+    def due(self) -> list[Arrived]: ...
+
+    def skip(self, now_s: float) -> int:
+        """How many events before the next one are given up now."""
+        ...
+
+    def resume(self, last: int) -> int:
+        """The board's last event is known again; how many of those up to there will never come."""
+        ...
+
+    def settle(self, last: int) -> None:
+        """Nobody waits any more for events up to this one."""
+        ...
+
+    def up_to(self, number: int) -> bool:
+        """Whether all events up to that one were told, or are not waited for."""
+        ...
+
+
+class ResentEvents:
+    """Of a line on which frames are lost: a board sends each event until it is acknowledged, so they have an order.
+
+    Nothing is taken before it is known which events are of an earlier session.
+    """
+
+    def __init__(self) -> None:
+        self.repeated = self.missing = 0
+        self._expected: int | None = None
+        self._waiting: dict[int, Arrived] = {}
+        self._waiting_since_s: float | None = None
+        self._told: dict[int, Event | Log | None] = {}
+
+    @property
+    def begun(self) -> bool:
+        return self._expected is not None
+
+    def begin(self, last: int) -> None:
+        """Events up to `last` are of before: they are acknowledged, and not told."""
+        self._expected = last + 1
+        self._waiting.clear()
+        self._told.clear()
+        self._waiting_since_s = None
+
+    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
+        if self._expected is None:
+            return Offered.LEFT
+        if seq < self._expected:
+            if seq in self._told and self._told[seq] != event:
+                return Offered.STRANGE
+            self.repeated += 1
+            return Offered.TAKEN
+        if seq >= self._expected + _AHEAD:
+            return Offered.STRANGE
+        self.repeated += seq in self._waiting
+        self._waiting[seq] = event, at
+        if self._waiting_since_s is None:
+            self._waiting_since_s = at.at_s
+        return Offered.TAKEN
+
+    def due(self) -> list[Arrived]:
+        ready: list[Arrived] = []
+        while self._expected is not None and (arrived := self._waiting.pop(self._expected, None)) is not None:
+            ready.append(arrived)
+            self._told[self._expected] = arrived[0]
+            self._expected += 1
+        while len(self._told) > _AHEAD:
+            del self._told[next(iter(self._told))]
+        if not self._waiting:
+            self._waiting_since_s = None
+        return ready
+
+    def skip(self, now_s: float) -> int:
+        """Gives up what has not come for 2 s (the board keeps 32 events only)."""
+        if self._expected is None or self._waiting_since_s is None or now_s - self._waiting_since_s < GAP_LIMIT_S:
+            return 0
+        self._waiting_since_s = now_s
+        return self._give_up(min(self._waiting))
+
+    def resume(self, last: int) -> int:
+        return self._give_up(last - KEPT_BY_BOARD + 1)
+
+    def settle(self, last: int) -> None:
+        self._give_up(last + 1)
+
+    def up_to(self, number: int) -> bool:
+        return self._expected is not None and self._expected > number
+
+    def _give_up(self, first: int) -> int:
+        assert self._expected is not None
+        gone = max(0, first - self._expected)
+        self._expected += gone
+        self.missing += gone
+        self._waiting = {number: one for number, one in self._waiting.items() if number >= self._expected}
+        return gone
+
+
+class DeliveredEvents:
+    """Of a broker, which delivers each event, perhaps twice: told as they arrive. Counts, over all topics of one boot.
+
+    from_one: every number since the boot's start is expected, else since the first one that comes.
+    """
+
+    def __init__(self, *, from_one: bool = False) -> None:
+        self.repeated = self.missing = 0
+        self._highest = 0 if from_one else -1
+        self._seen: dict[int, None] = {}
+        self._settled = 0
+        self._due: list[Arrived] = []
+        self._gap = 0
+
+    def count(self, seq: int) -> tuple[bool, int]:
+        """Whether that number has come before, and how many before it are missing."""
+        if self._highest < 0:
+            self._highest = self._settled = max(seq - 1, self._settled)
+        if seq in self._seen or seq <= self._highest - _REMEMBERED:
+            self.repeated += 1
+            return True, 0
+        gap = max(0, seq - self._highest - 1)
+        self.missing += gap
+        self._highest = max(self._highest, seq)
+        self._seen[seq] = None
+        while len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        self.settle(0)
+        return False, gap
+
+    def is_next(self, seq: int) -> bool:
+        """Whether it is beyond every number so far."""
+        return seq > self._highest >= 0
+
+    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
+        repeated, gap = self.count(seq)
+        self._gap += gap
+        if not repeated:
+            self._due.append((event, at))
+        return Offered.TAKEN
+
+    def due(self) -> list[Arrived]:
+        ready, self._due = self._due, []
+        return ready
+
+    def skip(self, now_s: float) -> int:
+        gap, self._gap = self._gap, 0
+        return gap
+
+    def resume(self, last: int) -> int:
+        self.settle(last)
+        return 0
+
+    def settle(self, last: int) -> None:
+        self._settled = max(self._settled, last)
+        while self._settled + 1 in self._seen:
+            self._settled += 1
+
+    def up_to(self, number: int) -> bool:
+        return self._settled >= number
+
+
+@dataclass(slots=True, eq=False)
+class BoardCommand:
+    """`done` is set in the end; `acknowledged` says how it ended."""
+
+    message: Text | Set
+    number: int = 0
+    next_s: float = float("-inf")
+    acknowledged: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class BoardCommands:
+    """Of one boot, one at a time, sent again until acknowledged. Not thread-safe, but for `BoardCommand.done`.
+
+    last: number before the first one. The board carries out each number once within its boot, which may last over many
+    sessions: so they must not begin at 1 in each. None: they follow the last one that the board says it carried out.
+    """
+
+    def __init__(self, again_s: float, last: int | None) -> None:
+        self._again_s = again_s
+        self._last = last
+        self._waiting: list[BoardCommand] = []
+
+    def add(self, message: Text | Set) -> BoardCommand:
+        command = BoardCommand(message)
+        self._waiting.append(command)
+        return command
+
+    def drop(self, command: BoardCommand) -> None:
+        """Nobody waits for it any more."""
+        if command in self._waiting:
+            self._waiting.remove(command)
+
+    def fail(self) -> None:
+        """The board has restarted or is lost: nobody knows which of them it carried out."""
+        for command in self._waiting:
+            command.done.set()
+        self._waiting.clear()
+
+    def acknowledge(self, number: int) -> None:
+        """The board has carried out that one."""
+        if self._waiting and 0 < self._waiting[0].number == number:
+            command = self._waiting.pop(0)
+            command.acknowledged = True
+            command.done.set()
+
+    def carried_out(self, last: int) -> None:
+        """The board says which one it has carried out last."""
+        self._last = max(self._last or 0, last)
+        while self._waiting and 0 < self._waiting[0].number <= last:
+            self.acknowledge(self._waiting[0].number)
+
+    def due(self, now_s: float) -> tuple[tuple[Text | Set, int], ...]:
+        if not self._waiting or self._last is None:
+            return ()
+        first = self._waiting[0]
+        if first.next_s > now_s:
+            return ()
+        if not first.number:
+            self._last = first.number = (self._last + 1) & _MOST_NUMBER or 1
+        first.next_s = now_s + self._again_s
+        return ((first.message, first.number),)
+
+    def wait_s(self, now_s: float) -> float | None:
+        return max(0.0, self._waiting[0].next_s - now_s) if self._waiting and self._last is not None else None
