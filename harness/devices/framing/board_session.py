@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from harness.devices.framing.board_words import Outgoing, Received, WireManner, observation
 from harness.devices.framing.numbering import (
     BoardCommand,
     BoardCommands,
@@ -30,41 +30,28 @@ from harness.devices.wire.messages import (
     Audio,
     AudioAck,
     CommandAck,
-    ErrorCode,
-    ErrorEvent,
     Event,
     EventAck,
-    FromBoard,
     Hello,
     HelloRequest,
-    IntentEvent,
     Log,
     Ping,
     Pong,
     Reset,
-    ResponseEvent,
     Set,
     StatusEvent,
     Text,
-    ToBoard,
-    TranscriptEvent,
-    WakeEvent,
 )
 from harness.model.observation import (
     ClockFitted,
     DeviceDescribed,
     DeviceState,
-    Intent,
     ListeningProved,
     LogLine,
-    Observation,
     Proof,
-    ResponseText,
     Status,
     StimulusEnded,
     StimulusStarted,
-    Transcript,
-    Wake,
 )
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -85,43 +72,6 @@ _TICK_S = 0.2
 _OVERSLEPT_S = 1.0
 """Far more than there is between two ticks of a thread that gets its time."""
 _NEVER = float("-inf")
-
-Outgoing = tuple[ToBoard, int]
-"""A message, and its number (0 where it has none)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """What a wire has decoded. boot: "" where messages do not name it. seq: of events that are numbered.
-
-    message: None for an event whose payload says nothing.
-    """
-
-    message: FromBoard | None
-    boot: str = ""
-    seq: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WireManner:
-    """What differs from wire to wire.
-
-    loses: frames may be lost on it; events are then sent until they are acknowledged, one board is at its end, and a
-    boot is told by its hello alone. Otherwise every message arrives, perhaps twice, and names its boot.
-    first_pings: answers before the board is ready. at_once: audio messages at a time. events_s: how long the last
-    events of a sound may take.
-    """
-
-    loses: bool
-    hello_again_s: float
-    command_again_s: float
-    first_pings: int
-    at_once: int
-    events_s: float
-
-
-LINE = WireManner(True, 0.5, 0.2, 8, 4, 10.0)
-BROKER = WireManner(False, 1.0, 1.0, 0, 32, 3.0)
 
 
 def _silent(silent_s: float) -> str:
@@ -627,28 +577,3 @@ class BoardSession:
         end = playing.end if complete else max(playing.start, min(self.link.cut(), playing.end))
         audio_s = self.link.line_s(end)
         self._outlet.tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, audio_s, why))
-
-
-def observation(event: Event | Log, source: str, at: Stamp, link: AudioLink) -> Observation:
-    """What a board's event is to the harness, with the place on the audio line that it names."""
-
-    def audio_s(sample: int | None) -> float | None:
-        return None if sample is None else link.audio_s(sample)
-
-    match event:
-        case WakeEvent(_, sample, score, phrase):
-            return Wake(source, at, phrase, score, audio_s(sample))
-        case TranscriptEvent(_, sample, final, text):
-            return Transcript(source, at, text, final, audio_s(sample))
-        case IntentEvent(_, sample, score, name, slots):
-            return Intent(source, at, name, slots, score, audio_s(sample))
-        case ResponseEvent(_, text):
-            return ResponseText(source, at, text)
-        case StatusEvent(_, state, detail):
-            return Status(source, at, state, detail)
-        case ErrorEvent(_, ErrorCode.NOT_UNDERSTOOD, _):
-            return Intent(source, at, "")
-        case ErrorEvent(_, code, text):
-            return LogLine(source, at, f"error {code}: {text}")
-        case Log(_, _, text):
-            return LogLine(source, at, text)

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable
 
 from harness.base.ports import Clock
-from harness.devices.framing.board_session import BOARD, BROKER, BoardSession
+from harness.devices.framing.board_session import BOARD, BoardSession
+from harness.devices.framing.board_words import BROKER
 from harness.devices.mqtt.board_messages import published, read
 from harness.devices.mqtt.feeding import Feeding
 from harness.devices.mqtt.options import MqttOptions, Pace

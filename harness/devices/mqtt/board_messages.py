@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harness.devices.framing.board_session import Received
+from harness.devices.framing.board_words import Received
 from harness.devices.wire import messages
 from harness.devices.wire.mappings import Unmapped, parse
 from harness.devices.wire.messages import (

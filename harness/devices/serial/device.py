@@ -18,7 +18,8 @@ from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
 from harness.devices.device_monitor import now_heard
 from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, HeardQueue
-from harness.devices.framing.board_session import LINE, BoardSession
+from harness.devices.framing.board_session import BoardSession
+from harness.devices.framing.board_words import LINE
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.console_peer import RATE_HZ, ConsolePeer
 from harness.devices.serial.framed import FramedPeer

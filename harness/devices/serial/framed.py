@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.devices.framing.board_session import BoardSession, Received
+from harness.devices.framing.board_session import BoardSession
+from harness.devices.framing.board_words import Received
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.adpcm import EncodedSound, Pcm
 from harness.devices.wire.console import Console

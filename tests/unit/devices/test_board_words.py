@@ -1,6 +1,6 @@
 """What the first bytes of a board that does not answer say, and words for causes and errors."""
 
-from harness.devices.framing.board_session import observation
+from harness.devices.framing.board_words import observation
 from harness.devices.serial.port import no_answer
 from harness.devices.wire.audio_link import AudioLink
 from harness.devices.wire.messages import ErrorCode, ErrorEvent
