@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from starlette.datastructures import FormData
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
-from harness.annotation.view import AnnotationPhase, AnnotationView
+from harness.annotation.view import AnnotationPhase
 from harness.annotation.worklist import FoundUtterance, find, may_label_again
 from harness.model.annotation import (
     LINE_KEYS,
@@ -24,7 +24,7 @@ from harness.model.annotation import (
     label_keys,
 )
 from harness.web.entrance import SiteWords, Templates
-from harness.web.invitations import Invitations
+from harness.web.invitations import HERE, Invitations, Reached
 from harness.web.seated import Fate, SeatedSite, Turns, comment_of, content_mark, request_name
 
 
@@ -166,63 +166,46 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationPage:
-    """A seat as it stands, for the template. place: path of the page. alert: what went wrong with the last post."""
-
-    place: str
-    seat: AnnotationSeat
-    view: AnnotationView
-    labels: LabelSet
-    alert: str = ""
-    template: ClassVar[str] = "annotation_desk.html"
-
-    def values(self) -> Mapping[str, Any]:
-        view, item = self.view, self.view.item
-        shared = set.intersection(*(set(one.intents) for one in item.inputs)) if item and item.inputs else set()
-        return {
-            "place": self.place,
-            "turn": self.seat.turn,
-            "sight": self.seat.sight,
-            "view": view,
-            "item": item,
-            "alert": self.alert,
-            "reviewing": view.phase is AnnotationPhase.REVIEWING,
-            "labelling": view.phase is AnnotationPhase.LABELLING,
-            "again": self.seat.finding is not None,
-            "finished": view.phase is AnnotationPhase.FINISHED,
-            "guide_of": [(one, self.labels.label(one)) for one in (view.group.intents if view.group else ())],
-            "shared": shared,
-            "differs": item is not None and item.proposal is not None and set(item.proposal) != set(item.chosen),
-            "done_share": view.count.done / view.count.total if view.count.total else None,
-        }
+def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: str) -> Mapping[str, Any]:
+    """What the page of a seat is given. alert: what went wrong with the last post."""
+    view = seat.desk.view
+    item = view.item
+    shared = set.intersection(*(set(one.intents) for one in item.inputs)) if item and item.inputs else set()
+    return {
+        "place": place,
+        "turn": seat.turn,
+        "sight": seat.sight,
+        "view": view,
+        "item": item,
+        "alert": alert,
+        "reviewing": view.phase is AnnotationPhase.REVIEWING,
+        "labelling": view.phase is AnnotationPhase.LABELLING,
+        "again": seat.finding is not None,
+        "finished": view.phase is AnnotationPhase.FINISHED,
+        "guide_of": [(one, labels.label(one)) for one in (view.group.intents if view.group else ())],
+        "shared": shared,
+        "differs": item is not None and item.proposal is not None and set(item.proposal) != set(item.chosen),
+        "done_share": view.count.done / view.count.total if view.count.total else None,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class FindingPage:
-    """What an annotator looks for and what was found, for the template; the rest as of `AnnotationPage`."""
-
-    place: str
-    seat: AnnotationSeat
-    alert: str = ""
-    template: ClassVar[str] = "annotation_found.html"
-
-    def values(self) -> Mapping[str, Any]:
-        found, finding = self.seat.found(), self.seat.finding
-        again = finding.again.view if finding is not None and finding.again is not None else None
-        return {
-            "place": self.place,
-            "turn": self.seat.turn,
-            "sight": self.seat.sight,
-            "alert": self.alert,
-            "words": finding.words if finding is not None else "",
-            "found": found[:MOST_FOUND],
-            "opened": finding.opened if finding is not None else "",
-            "many": len(found),
-            "said": again.said if again is not None else "",
-            "can_undo": again is not None and again.can_undo,
-            "adjudicating": self.seat.own.adjudicating,
-        }
+def finding_page(place: str, seat: AnnotationSeat, alert: str) -> Mapping[str, Any]:
+    """What an annotator looks for and what was found; the rest as of `annotation_page`."""
+    found, finding = seat.found(), seat.finding
+    again = finding.again.view if finding is not None and finding.again is not None else None
+    return {
+        "place": place,
+        "turn": seat.turn,
+        "sight": seat.sight,
+        "alert": alert,
+        "words": finding.words if finding is not None else "",
+        "found": found[:MOST_FOUND],
+        "opened": finding.opened if finding is not None else "",
+        "many": len(found),
+        "said": again.said if again is not None else "",
+        "can_undo": again is not None and again.can_undo,
+        "adjudicating": seat.own.adjudicating,
+    }
 
 
 LONGEST_WORDS = 200
@@ -346,14 +329,12 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         room: AnnotationRoom,
         invitations: Invitations,
         *,
-        names: Collection[str] = ("localhost",),
-        port: int = 0,
-        secure: bool = False,
+        reached: Reached = HERE,
     ) -> None:
         self._room = room
         templates = pages(room.label_set, room.project)
         most_fields = OTHER_FIELDS + max(MOST_ON_A_PAGE, len(room.label_set.labels))
-        super().__init__(room, invitations, templates, names=names, port=port, secure=secure, most_fields=most_fields)
+        super().__init__(room, invitations, templates, reached=reached, most_fields=most_fields)
 
     def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> AnnotationSeat:
         desk = self._room.adjudication(name) if adjudicating else self._room.desk(name)
@@ -362,10 +343,10 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
     def _take_in(self, seat: AnnotationSeat, name: str, *, adjudicating: bool) -> None:
         seat.refresh()
 
-    def _seat_page(self, seat: AnnotationSeat, place: str, alert: str) -> AnnotationPage | FindingPage:
+    def _seat_page(self, seat: AnnotationSeat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:
         if seat.is_listing:
-            return FindingPage(place, seat, alert)
-        return AnnotationPage(place, seat, seat.desk.view, self._room.label_set, alert)
+            return "annotation_found.html", finding_page(place, seat, alert)
+        return "annotation_desk.html", annotation_page(place, seat, self._room.label_set, alert)
 
     def _read(self, fields: Mapping[str, str], form: FormData) -> AnnotationPost:
         struck, labels = ([str(one) for one in form.getlist(name)] for name in ("struck", "label"))

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harness.base.foreign import plain_text
-from harness.web.invitations import Invitation, Invitations
+from harness.web.invitations import Invitation, Invitations, Reached
 
 SHARED = ("base.html", "press.html", "login.html", "notice.html")
 _KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "⌫", "left": "←", "right": "→"}
@@ -344,8 +344,7 @@ class Entrance(ABC):
     """The part of a site that lets visitors in; `app` is the ASGI application.
 
     A site gives its own routes, /instructions among them, and says with `_place` where a visitor works.
-    names: host names by which the site is known. port: the one it listens at. secure: visitors reach it by TLS, so
-    that cookies are sent by TLS only. most_fields: of a form.
+    most_fields: of a form.
     """
 
     def __init__(
@@ -353,17 +352,14 @@ class Entrance(ABC):
         invitations: Invitations,
         templates: Templates,
         routes: Sequence[Route],
-        *,
-        names: Collection[str],
-        port: int,
-        secure: bool,
+        reached: Reached,
         most_fields: int = 40,
     ) -> None:
         self._logins = Logins(invitations)
         self._brake = Brake()
         self._templates = templates
-        self._port = port
-        self._secure = secure
+        self._port = reached.port
+        self._secure = reached.secure
         self._most_fields = most_fields
         folder = resources.files("harness.web") / "static"
         self._static = {name: (folder / name).read_bytes() for name in STATIC}
@@ -378,7 +374,7 @@ class Entrance(ABC):
         starlette = Starlette(
             routes=[*shared, *routes], exception_handlers={HTTPException: self._refused, Exception: self._failed}
         )
-        self.app: ASGIApp = Gate(starlette, names, secure=secure)
+        self.app: ASGIApp = Gate(starlette, reached.names, secure=reached.secure)
 
     @abstractmethod
     def _place(self, visit: Visit) -> str:

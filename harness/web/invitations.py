@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,19 @@ TOKEN_BYTES = 20
 MOST_BYTES = 1_000_000
 LONGEST_NAME = 40
 DAY_S = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How visitors reach a site. names: hosts by which it is known. port: it listens there. secure: by TLS only."""
+
+    names: Collection[str] = ("localhost",)
+    port: int = 0
+    secure: bool = False
+
+
+HERE = Reached()
+"""From this host alone."""
 
 
 @dataclass(frozen=True, slots=True)

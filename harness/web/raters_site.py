@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
@@ -37,8 +37,9 @@ from harness.rating.items import Item
 from harness.rating.rating_room import RatingRoom
 from harness.rating.standing import is_shared_out
 from harness.web.entrance import SiteWords, Templates, Visit
-from harness.web.invitations import Invitations
+from harness.web.invitations import HERE, Invitations, Reached
 from harness.web.seated import (
+    ADJUDICATE,
     NOT_YOURS,
     UNSAVED,
     WAITING_S,
@@ -157,95 +158,52 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
     return Templates(TEMPLATES, WORDS, values)
 
 
-@dataclass(frozen=True, slots=True)
-class DeskPage:
-    """A seat as it stands, for the template. place: path of the page. alert: what went wrong with the last post."""
-
-    place: str
-    page: str
-    seat: Seat
-    view: SittingView
-    round_: RatingRound
-    alert: str = ""
-    template: ClassVar[str] = "desk.html"
-
-    def values(self) -> Mapping[str, Any]:
-        view, item = self.view, self.view.item
-        return {
-            "place": self.place,
-            "page": self.page,
-            "turn": self.seat.turn,
-            "view": view,
-            "item": item,
-            "alert": self.alert,
-            "training": view.phase is Phase.TRAINING,
-            "finished": view.phase is Phase.FINISHED,
-            "adjudicating": bool(item and item.inputs) or self.place == "/adjudicate",
-            "aid": self.seat.aid,
-            "written": item.transcript or "" if item and view.draft.transcript_shown else None,
-            "may_ask_written": _may_ask(view, self.round_),
-            "facts": _facts(item) if item else (),
-            "effect": item.effect if item else None,
-            "effect_text": effect_text,
-            "own": _own(view),
-            "flags": [(key, one.value, FLAG_TEXTS[one]) for key, one in zip(MENU_KEYS, Flag, strict=False)],
-            "sub_flags": [
-                (key, one.value, SUB_FLAG_TEXTS[one], _goes_with(one))
-                for key, one in zip(MENU_KEYS, SubFlag, strict=False)
-            ],
-            "sub_flag_texts": {one.value: text for one, text in SUB_FLAG_TEXTS.items()},
-            "flag_texts": {one.value: text for one, text in FLAG_TEXTS.items()},
-            "done_share": view.count.done / view.count.total if view.count.total else None,
-        }
+def desk_page(place: str, page: str, seat: Seat, round_: RatingRound, alert: str) -> Mapping[str, Any]:
+    """What the page of a seat is given. page: its name. alert: what went wrong with the last post."""
+    view = seat.desk.view
+    item = view.item
+    return {
+        "place": place,
+        "page": page,
+        "turn": seat.turn,
+        "view": view,
+        "item": item,
+        "alert": alert,
+        "training": view.phase is Phase.TRAINING,
+        "finished": view.phase is Phase.FINISHED,
+        "adjudicating": bool(item and item.inputs) or place == ADJUDICATE,
+        "aid": seat.aid,
+        "written": item.transcript or "" if item and view.draft.transcript_shown else None,
+        "may_ask_written": _may_ask(view, round_),
+        "facts": _facts(item) if item else (),
+        "effect": item.effect if item else None,
+        "effect_text": effect_text,
+        "own": _own(view),
+        "flags": [(key, one.value, FLAG_TEXTS[one]) for key, one in zip(MENU_KEYS, Flag, strict=False)],
+        "sub_flags": [
+            (key, one.value, SUB_FLAG_TEXTS[one], _goes_with(one)) for key, one in zip(MENU_KEYS, SubFlag, strict=False)
+        ],
+        "sub_flag_texts": {one.value: text for one, text in SUB_FLAG_TEXTS.items()},
+        "flag_texts": {one.value: text for one, text in FLAG_TEXTS.items()},
+        "done_share": view.count.done / view.count.total if view.count.total else None,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierPage:
-    """What a rater may open again, for the template. words: what it was looked for by."""
-
-    place: str
-    seat: Seat
-    words: str
-    template: ClassVar[str] = "earlier.html"
-
-    def values(self) -> Mapping[str, Any]:
-        found = self.seat.desk.given(self.words)
-        return {
-            "place": self.place,
-            "turn": self.seat.turn,
-            "words": self.words,
-            "many": len(found),
-            "found": found[:MOST_FOUND],
-            "adjudicating": self.place == "/adjudicate",
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinatorPage:
-    """How far the raters are, for the template. giving: whose open share is to be given to others, "" for nobody's."""
-
-    room: RatingRoom
-    now_s: float
-    giving: str = ""
-    said: str = ""
-    alert: str = ""
-    template: ClassVar[str] = "coordinate.html"
-
-    def values(self) -> Mapping[str, Any]:
-        found = self.room.progress
-        giving = next((one for one in found if one.rater == self.giving and one.rater in self.room.round.raters), None)
-        return {
-            "raters": found,
-            "responses": len(self.room.items),
-            "disputed": len(self.room.disputed),
-            "known": sum(item.hidden.gold is not None for item in self.room.items),
-            "shared_out": is_shared_out(self.room.round),
-            "giving": giving,
-            "others": [one for one in found if one.rater in self.room.round.raters and one is not giving],
-            "ago": [None if one.last_wall_s is None else max(0.0, self.now_s - one.last_wall_s) for one in found],
-            "said": self.said,
-            "alert": self.alert,
-        }
+def coordinator_page(room: RatingRoom, giving: str) -> Mapping[str, Any]:
+    """How far the raters are. giving: whose open share is to be given to others, "" for nobody's."""
+    found, now_s = room.progress, time.time()
+    named = room.round.raters
+    giver = next((one for one in found if one.rater == giving and one.rater in named), None)
+    return {
+        "raters": found,
+        "responses": len(room.items),
+        "disputed": len(room.disputed),
+        "known": sum(item.hidden.gold is not None for item in room.items),
+        "shared_out": is_shared_out(room.round),
+        "giving": giver,
+        "others": [one for one in found if one.rater in named and one is not giver],
+        "ago": [None if one.last_wall_s is None else max(0.0, now_s - one.last_wall_s) for one in found],
+    }
 
 
 def given_text(row: Judgment) -> str:
@@ -398,24 +356,10 @@ def _writes(seat: Seat, what: str, detail: str) -> bool:
             desk.judge(Category(detail))
         case "flag" if detail in _FLAGS:
             desk.flag(Flag(detail))
-        case "skip":
-            desk.skip()
-        case "hold":
-            desk.hold()
-        case "undo":
-            desk.undo()
-        case "earlier":
-            desk.earlier()
-        case "later":
-            desk.later()
-        case "leave":
-            desk.leave()
         case "open":
             desk.open(detail)
-        case "go_on":
-            desk.go_on()
-        case "release_held":
-            desk.release_held()
+        case "skip" | "hold" | "undo" | "earlier" | "later" | "leave" | "go_on" | "release_held":
+            getattr(desk, what)()
         case "take" if seat.aid is not None and seat.aid.ending is not None:
             desk.conclude(seat.aid)
         case _:
@@ -469,9 +413,7 @@ class Site(SeatedSite[Seat, Post]):
         invitations: Invitations,
         keys: RaterKeys,
         *,
-        names: Collection[str] = ("localhost",),
-        port: int = 0,
-        secure: bool = False,
+        reached: Reached = HERE,
         rater_names: bool = False,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -486,7 +428,7 @@ class Site(SeatedSite[Seat, Post]):
             Route("/sound/{item}/{which}/picture", self._sound),
         ]
         templates = pages(keys, room.round, names=rater_names)
-        super().__init__(room, invitations, templates, routes, names=names, port=port, secure=secure)
+        super().__init__(room, invitations, templates, routes, reached=reached)
 
     def _place(self, visit: Visit) -> str:
         coordinates = visit.invitation is not None and visit.invitation.coordinator
@@ -498,8 +440,8 @@ class Site(SeatedSite[Seat, Post]):
     def _take_in(self, seat: Seat, name: str, *, adjudicating: bool) -> None:
         seat.desk.refresh(self._room.items_for(name, adjudicating=adjudicating), self._room.rows)
 
-    def _seat_page(self, seat: Seat, place: str, alert: str) -> DeskPage:
-        return DeskPage(place, seat.new_page(self._now_s()), seat, seat.desk.view, self._room.round, alert)
+    def _seat_page(self, seat: Seat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:
+        return "desk.html", desk_page(place, seat.new_page(self._now_s()), seat, self._room.round, alert)
 
     def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
         return read_post(fields, tuple(str(one) for one in form.getlist("sub_flag")))
@@ -510,11 +452,20 @@ class Site(SeatedSite[Seat, Post]):
     def _earlier(self, request: Request) -> Response:
         visit = self._rater(request)
         seat = self._seat(visit)
+        words = comment_of(request.query_params.get("words", ""))[:LONGEST_WORDS]
+        place = self._place(visit)
         with seat.lock:
-            page = EarlierPage(
-                self._place(visit), seat, comment_of(request.query_params.get("words", ""))[:LONGEST_WORDS]
+            found = seat.desk.given(words)
+            return self._page(
+                "earlier.html",
+                visit,
+                place=place,
+                turn=seat.turn,
+                words=words,
+                many=len(found),
+                found=found[:MOST_FOUND],
+                adjudicating=place == ADJUDICATE,
             )
-            return self._page(page.template, visit, **page.values())
 
     def _progress(self, request: Request) -> Response:
         visit = self._coordinator(request)
@@ -548,8 +499,9 @@ class Site(SeatedSite[Seat, Post]):
     def _coordinated(
         self, visit: Visit, status: int = 200, *, giving: str = "", said: str = "", alert: str = ""
     ) -> Response:
-        page = CoordinatorPage(self._room, time.time(), giving, said, alert)
-        return self._page(page.template, visit, status, **page.values())
+        return self._page(
+            "coordinate.html", visit, status, said=said, alert=alert, **coordinator_page(self._room, giving)
+        )
 
     def _sound(self, request: Request) -> Response:
         seat = self._seat(self._rater(request))

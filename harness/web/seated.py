@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -26,7 +26,7 @@ from starlette.routing import Route
 
 from harness.model.errors import HarnessError, InputError, LogFull
 from harness.web.entrance import Entrance, Templates, Visit
-from harness.web.invitations import Invitations
+from harness.web.invitations import Invitations, Reached
 
 
 class Fate(Enum):
@@ -117,25 +117,6 @@ WAITING_S = 5.0
 AnySeat = TypeVar("AnySeat", bound=Turns)
 
 
-class Seats(Generic[AnySeat]):
-    """The seats of one kind, made at a rater's first request from the rows on the disk; thread-safe.
-
-    make: of a rater and the number of the reading that the seat is made from.
-    """
-
-    def __init__(self, make: Callable[[str, int], AnySeat]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._seats: dict[str, AnySeat] = {}
-
-    def of(self, rater: str, reading: int) -> AnySeat:
-        """The rater's seat. reading: the number of the reading of the sessions that a new one is made from."""
-        with self._lock:
-            if rater not in self._seats:
-                self._seats[rater] = self._make(rater, reading)
-            return self._seats[rater]
-
-
 class Refreshes(Protocol):
     """A room: it reads again what it is made of. HarnessError when that cannot be read."""
 
@@ -206,16 +187,6 @@ class Pressed(Protocol):
     def do(self) -> str: ...
 
 
-class SeatPage(Protocol):
-    """A seat as it stands."""
-
-    @property
-    def template(self) -> str: ...
-
-    def values(self) -> Mapping[str, object]:
-        """What the template is given."""
-
-
 AnyPost = TypeVar("AnyPost", bound=Pressed)
 
 
@@ -247,8 +218,8 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         """Gives the seat's desk what came from elsewhere."""
 
     @abstractmethod
-    def _seat_page(self, seat: AnySeat, place: str, alert: str) -> SeatPage:
-        """What is sent to show the seat. alert: what went wrong with the last post, or ""."""
+    def _seat_page(self, seat: AnySeat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:
+        """The template that shows the seat, and what it is given. alert: what went wrong with the last post, or ""."""
 
     @abstractmethod
     def _read(self, fields: Mapping[str, str], form: FormData) -> AnyPost:
@@ -267,25 +238,20 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         templates: Templates,
         routes: Sequence[Route] = (),
         *,
-        names: Collection[str],
-        port: int,
-        secure: bool,
+        reached: Reached,
         most_fields: int = 40,
     ) -> None:
         self.readings = Readings(room)
-        self._seats = {
-            self.PLACE: Seats(lambda name, reading: self._new_seat(name, reading, adjudicating=False)),
-            ADJUDICATE: Seats(lambda name, reading: self._new_seat(name, reading, adjudicating=True)),
-        }
+        self._seats: dict[tuple[str, str], AnySeat] = {}
+        """By place and name; made at the first request from the rows on the disk."""
+        self._making = threading.Lock()
         shared = [
             Route("/instructions", self._text(self.INSTRUCTIONS)),
             Route("/guide", self._text(self.GUIDE)),
-            *(Route(place, self._desk, methods=["GET"]) for place in self._seats),
-            *(Route(place, self._post, methods=["POST"]) for place in self._seats),
+            *(Route(place, self._desk, methods=["GET"]) for place in (self.PLACE, ADJUDICATE)),
+            *(Route(place, self._post, methods=["POST"]) for place in (self.PLACE, ADJUDICATE)),
         ]
-        super().__init__(
-            invitations, templates, [*shared, *routes], names=names, port=port, secure=secure, most_fields=most_fields
-        )
+        super().__init__(invitations, templates, [*shared, *routes], reached, most_fields)
 
     def close(self) -> None:
         """Returns when nothing is being read."""
@@ -338,12 +304,16 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         """The visitor's, with what came from elsewhere."""
         assert visit.invitation is not None
         name, place = visit.invitation.rater, self._place(visit)
-        if place not in self._seats:
+        if place not in (self.PLACE, ADJUDICATE):
             raise HTTPException(403, NOT_YOURS)
-        try:
-            seat = self._seats[place].of(name, self.readings.number)
-        except InputError as error:
-            raise HTTPException(403, self.NOT_INVITED) from error
+        with self._making:
+            if (place, name) not in self._seats:
+                try:
+                    seat = self._new_seat(name, self.readings.number, adjudicating=place == ADJUDICATE)
+                except InputError as error:
+                    raise HTTPException(403, self.NOT_INVITED) from error
+                self._seats[place, name] = seat
+            seat = self._seats[place, name]
         self.readings.maybe()
         with seat.lock:
             number = self.readings.number
@@ -360,5 +330,5 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
 
     def _shown(self, visit: Visit, seat: AnySeat, status: int = 200, alert: str = "") -> Response:
         """The seat's page; under its lock."""
-        page = self._seat_page(seat, self._place(visit), alert)
-        return self._page(page.template, visit, status, **page.values())
+        template, values = self._seat_page(seat, self._place(visit), alert)
+        return self._page(template, visit, status, **values)

@@ -8,20 +8,20 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from harness.annotation.project import AnnotationRoom
 from harness.model.errors import HarnessError, InputError, Place, PluginError
 from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import RatingRoom
-from harness.web.invitations import Invitations
+from harness.web.invitations import Invitations, Reached
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from harness.web.seated import SeatedSite
 
 WAIT_FOR_REQUESTS_S = 5
 
@@ -45,28 +45,17 @@ class WebOptions:
     names: bool = False
 
 
-class Servable(Protocol):
-    """A site: `app` is the ASGI application, and `close` returns when nothing of it is under way any more."""
-
-    @property
-    def app(self) -> ASGIApp: ...
-
-    def close(self) -> None: ...
-
-
-class MakeSite(Protocol):
-    """Makes the site. names: hosts by which it is known. port: it listens there. secure: visitors reach it by TLS."""
-
-    def __call__(self, invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable: ...
+MakeSite = Callable[[Invitations, Reached], "SeatedSite[Any, Any]"]
+"""May import the web framework."""
 
 
 def serve(room: RatingRoom, options: WebOptions) -> int:
     """Serves the raters' site as `serve_site` does."""
 
-    def make(invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable:
+    def make(invitations: Invitations, reached: Reached) -> SeatedSite[Any, Any]:
         from harness.web.raters_site import Site
 
-        return Site(room, invitations, options.keys, names=names, port=port, secure=secure, rater_names=options.names)
+        return Site(room, invitations, options.keys, reached=reached, rater_names=options.names)
 
     return serve_site(make, options, "raters' site")
 
@@ -74,10 +63,10 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
 def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
     """Serves as `serve_site` does; `keys` and `names` of the options mean nothing here."""
 
-    def make(invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable:
+    def make(invitations: Invitations, reached: Reached) -> SeatedSite[Any, Any]:
         from harness.web.annotators_site import AnnotationSite
 
-        return AnnotationSite(room, invitations, names=names, port=port, secure=secure)
+        return AnnotationSite(room, invitations, reached=reached)
 
     return serve_site(make, options, "annotators' site")
 
@@ -86,7 +75,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     """Serves until SIGINT or SIGTERM, and returns 0; what was asked until then is answered and on the disk.
 
     InputError for options that do not go together, a port that is taken, or when nobody is invited; PluginError when
-    the web framework is not installed. make: may import it.
+    the web framework is not installed.
     """
     tls = _tls(options)
     url = _public(options)
@@ -115,7 +104,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     listening = _listen(options)
     port = listening.getsockname()[1]
     names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
-    site = make(invitations, names=names, port=port, secure=tls or (url is not None and url[0] == "https"))
+    site = make(invitations, Reached(names, port, secure=tls or (url is not None and url[0] == "https")))
     config = uvicorn.Config(
         site.app,
         ssl_certfile=options.tls_cert,

@@ -384,7 +384,7 @@ def test_a_full_disk_keeps_the_item_and_its_draft(premises: Premises, monkeypatc
         raise LogFull("no room in /secret/place")
 
     with monkeypatch.context() as patched:
-        desk = premises.site._seats["/judge"].of("ann", 0).desk
+        desk = premises.site._seats["/judge", "ann"].desk
         patched.setattr(desk, "_keep", full)
         answer = ann.press("label.correct", page, comment="keep me")
     assert answer.status_code == 503

@@ -14,7 +14,7 @@ from harness.model.judgment import Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.judgment_log import rating_rows
-from harness.web.invitations import Invitations
+from harness.web.invitations import Invitations, Reached
 from harness.web.raters_site import Site
 
 BASE = "http://localhost:8765"
@@ -40,9 +40,7 @@ class Premises:
             self.room,
             Invitations(self.folder / "invitations.json"),
             RaterKeys(),
-            names=("localhost",),
-            port=self._port,
-            secure=secure,
+            reached=Reached(("localhost",), self._port, secure),
             now_s=lambda: self.now_s,
         )
 
