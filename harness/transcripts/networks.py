@@ -1,11 +1,23 @@
-"""The utterances of a scoring that only networks can align: with alternatives, fragments, or several readings."""
+"""Texts that only networks of words can align: with alternatives, fragments, or several readings, as sclite does.
+
+Marks are alternatives `{ a / b / @ }`, words that may be left out `(w)` and tags `w;tag`. We differ on purpose where
+sclite crashes or drops words in silence: unbalanced braces, an alternative without a word, and a brace glued to the end
+of a word are errors here. sclite also drops a final `*` and backslashes from words; here they stay.
+
+A cell stands for a word of the reference's network and one of the hypothesis's: the least cost of any way that ends
+with both. Weights: correct 0, substitution 4, insertion and deletion 3; of a word that may be left out 2; of nothing,
+`@`, 0.001, and nothing against nothing 1. Of equally cheap ways back the first in the order of the text is taken, the
+reference's before the hypothesis's; then a substitution if no dearer than both others, a deletion only if it is cheaper
+than an insertion, an insertion otherwise. Costs are added in single precision, as ties hang on it.
+Source: NIST SCTK 2.4.10, sclite.
+"""
 
 from __future__ import annotations
 
 import re
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from harness.model.choices import Marks
@@ -13,15 +25,230 @@ from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, side_by_side
-from harness.transcripts.network_text import NOWHERE, Arc, Network, chain, is_plain, parse
-from harness.transcripts.readings import Readings, first, is_single, settled
+from harness.transcripts.readings import Piece, Readings, first, is_single, settled
 from harness.transcripts.words import Wording, refuse
 
-__all__ = ["MAX_CELLS", "NOWHERE", "Network", "align_networks", "align_readings", "chain", "is_plain", "parse"]
+NOWHERE = Place("<text>", 1)
+NOTHING = "@"
+MAX_DEPTH = 100
+MAX_WORDS = 50_000
+
+_MARKS = "{}();@"
+_MARKED = re.compile(r"[{};]|(?<!\S)@(?!\S)|(?<!\S)\(\S+\)(?!\S)")
+_TAG = re.compile(r"(?<!\\);")
+# Outside of braces a slash is a letter like others; within them it parts alternatives, even inside a word.
+_OUTSIDE = re.compile(r"[{}]|[^\s{}]+")
+_INSIDE = re.compile(r"[{}/]|[^\s{}/]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A word on its way from a node to the next.
+
+    written: the word, with its brackets if it may be left out; "@" for nothing. bare: without the brackets. node: where
+    the arc starts.
+    """
+
+    written: str
+    bare: str
+    node: int
+    optional: bool = False
+    nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WordNetwork:
+    """A text as a network of words, from its first to its last.
+
+    Arcs are numbered from 1 in the order of the text; 0 stands for the beginning. entering: of each node the arcs that
+    lead to it, in the order of the text, which settles ties; the last node is the end.
+    """
+
+    arcs: tuple[Arc, ...]
+    entering: tuple[tuple[int, ...], ...]
+    place: Place = NOWHERE
+
+
+def is_plain(text: str) -> bool:
+    """True when a text has no mark of a network, so that splitting it at spaces is enough. Cheap."""
+    # Signs are looked for one by one since that is many times faster than a search for any of them.
+    return not any(sign in text for sign in _MARKS) or _MARKED.search(text) is None
+
+
+def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHERE) -> WordNetwork:
+    """The network of a text; the words between two marks are normalised together, and may become more, fewer or none.
+
+    An alternative of which nothing is left counts as `@`. place: of the text's first character, columns count from 1.
+    InputError with line and column on braces that do not match or are glued to the word before them, alternatives
+    without a word, braces within braces deeper than MAX_DEPTH, and more words than MAX_WORDS, all alternatives counted.
+    """
+    reader = _NetworkBuilder(text, normalise, place)
+    at = 0
+    while found := (_INSIDE if reader.depth else _OUTSIDE).search(text, at):
+        reader.take(found[0], found.start())
+        at = found.end()
+    return reader.finished()
+
+
+def chain(pieces: Sequence[Piece], place: Place = NOWHERE) -> WordNetwork:
+    """The network of words among which no sign is a mark, and of choices between readings.
+
+    InputError when they are more than MAX_WORDS.
+    """
+    reader = _NetworkBuilder("", lambda _: (), place)
+    reader.add_pieces(pieces)
+    return reader.finished()
+
+
+@dataclass(slots=True)
+class _Alternation:
+    """Braces that are open. node: where each alternative starts. ends: the arcs that end the finished ones."""
+
+    node: int
+    column: int
+    ends: list[int] = field(default_factory=list)
+    empty: bool = True
+
+
+class _NetworkBuilder:
+    """Builds a network token by token. ends: the arcs that lead to where the reader stands, before it is a node."""
+
+    def __init__(self, text: str, normalise: Callable[[str], Readings], place: Place) -> None:
+        self._text, self._normalise, self._place = text, normalise, place
+        self._arcs: list[Arc] = []
+        self._entering: list[tuple[int, ...]] = []
+        self._ends: list[int] = [0]
+        self._node: int | None = None
+        self._open: list[_Alternation] = []
+        self._run: tuple[int, int] | None = None
+
+    @property
+    def depth(self) -> int:
+        return len(self._open)
+
+    def take(self, token: str, start: int) -> None:
+        """The next token of the text: a brace, a slash within braces, or a word."""
+        match token:
+            case "{":
+                self._begin(start)
+            case "}":
+                self._close(start)
+            case "/" if self._open:
+                self._end_alternative(start)
+                self._node = self._open[-1].node
+                self._open[-1].empty = True
+            case _:
+                if self._open:
+                    self._open[-1].empty = False
+                self._word(token, start)
+
+    def finished(self) -> WordNetwork:
+        """The whole network; InputError if braces are still open."""
+        self._end_run()
+        if self._open:
+            raise self._error("an alternation `{` is never closed", self._open[-1].column, "Add its `}`")
+        self._here()
+        return WordNetwork(tuple(self._arcs), tuple(self._entering), self._place)
+
+    def _begin(self, start: int) -> None:
+        self._end_run()
+        before = self._text[start - 1 : start]
+        if before and not before.isspace() and before not in ("{}/" if self._open else "}"):
+            raise self._error("a `{` is glued to the word before it", start, "Put a space before the `{`")
+        if self.depth == MAX_DEPTH:
+            what = f"alternations lie more than {MAX_DEPTH} deep in each other"
+            raise self._error(what, start, "List the alternatives side by side: { a / b / c }")
+        if self._open:
+            self._open[-1].empty = False
+        self._open.append(_Alternation(self._here(), start))
+
+    def _close(self, start: int) -> None:
+        if not self._open:
+            self._end_run()
+            raise self._error("a `}` closes nothing", start, "Remove it, or add the `{` that it belongs to")
+        self._end_alternative(start)
+        self._node, self._ends = None, self._open.pop().ends
+
+    def _end_alternative(self, start: int) -> None:
+        self._end_run()
+        alternation = self._open[-1]
+        if alternation.empty:
+            raise self._error("an alternative has no word", start, "Write @ for nothing, or remove it")
+        if self._node is not None:
+            self._add(NOTHING, NOTHING, nothing=True)
+        alternation.ends += self._ends
+
+    def _word(self, token: str, start: int) -> None:
+        text = _TAG.split(token, maxsplit=1)[0] or token
+        optional = len(text) > 2 and text[0] == "(" and text[-1] == ")"
+        if not optional and text == token and token != NOTHING:
+            self._run = (self._run[0] if self._run else start, start + len(token))
+            return
+        self._end_run()
+        text = text.replace("\\;", ";")
+        if text == NOTHING:
+            self._add(NOTHING, NOTHING, nothing=True)
+        elif not optional:
+            self.add_pieces(self._normalised(text, start))
+        else:
+            pieces = self._normalised(text, start)
+            if not is_single(pieces):
+                self.add_pieces(pieces)
+                return
+            written, bare = first(pieces), first(self._normalised(text[1:-1], start + 1))
+            if len(written) != len(bare):
+                written = bare
+            for word, inner in zip(written, bare, strict=True):
+                self._add(word, inner, optional=True)
+
+    def _end_run(self) -> None:
+        if self._run:
+            start, end = self._run
+            self._run = None
+            self.add_pieces(self._normalised(self._text[start:end].replace("\\;", ";"), start))
+
+    def add_pieces(self, pieces: Sequence[Piece]) -> None:
+        """Words, and choices between readings as alternatives."""
+        for piece in pieces:
+            if isinstance(piece, str):
+                self._add(piece, piece)
+                continue
+            node, ends = self._here(), []
+            for reading in piece:
+                self._node = node
+                for word in reading or (NOTHING,):
+                    self._add(word, word, nothing=not reading)
+                ends += self._ends
+            self._node, self._ends = None, ends
+
+    def _normalised(self, text: str, start: int) -> Readings:
+        try:
+            return self._normalise(text)
+        except InputError as error:
+            within = max(error.place.column, 1) - 1 if error.place else 0
+            raise self._error(error.what, start + within, error.remedy) from error
+
+    def _add(self, written: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
+        if len(self._arcs) == MAX_WORDS:
+            what = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
+            raise InputError(what, place=self._place, remedy="Split the utterance into shorter ones")
+        self._arcs.append(Arc(written, bare, self._here(), optional, nothing))
+        self._node, self._ends = None, [len(self._arcs)]
+
+    def _here(self) -> int:
+        if self._node is None:
+            self._entering.append(tuple(self._ends))
+            self._node = len(self._entering) - 1
+        return self._node
+
+    def _error(self, what: str, start: int, remedy: str) -> InputError:
+        column = max(self._place.column, 1) + start
+        return InputError(what, place=Place(self._place.file, self._place.line, column), remedy=remedy)
+
 
 Same = Callable[[str, str], bool]
 
-SUBSTITUTION, MISSING, OPTIONAL, NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0
+SUBSTITUTION, MISSING, OPTIONAL, ALONE_NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0
 MAX_CELLS = 25_000_000
 """5,000 by 5,000 words: seconds, and some 300 MB."""
 MAX_READ = 1_000_000
@@ -29,8 +256,8 @@ _ENDLESS = float("inf")
 
 
 def align_networks(
-    reference: Network,
-    hypothesis: Network,
+    reference: WordNetwork,
+    hypothesis: WordNetwork,
     same: Same | None = None,
     *,
     optional_words: bool = False,
@@ -45,14 +272,11 @@ def align_networks(
     """
     words = len(reference.arcs), len(hypothesis.arcs)
     if (words[0] + 1) * (words[1] + 1) > MAX_CELLS:
-        raise InputError(
-            f"{words[0]} by {words[1]} words, all alternatives counted, are too many to align: "
-            f"more than {MAX_CELLS:,} pairs",
-            place=reference.place,
-            remedy="Split the utterance into shorter ones",
-        )
-    of = _side(reference, optional_words, fragments)
-    said = _side(hypothesis, optional_words, fragments)
+        what = f"{words[0]} by {words[1]} words, all alternatives counted, are too many to align"
+        remedy = "Split the utterance into shorter ones"
+        raise InputError(f"{what}: more than {MAX_CELLS:,} pairs", place=reference.place, remedy=remedy)
+    of = _Side.of(reference, optional_words, fragments)
+    said = _Side.of(hypothesis, optional_words, fragments)
     return _Alignment(of, said, same).path()
 
 
@@ -73,7 +297,7 @@ def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWo
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
+class _NetworkWord:
     """A word as it is compared and shown. absent: the cost of having it on one side only."""
 
     text: str
@@ -91,31 +315,27 @@ class _Word:
 class _Side:
     """A network made ready. words: by number, the 0th being the beginning. nodes: where each word starts."""
 
-    words: list[_Word]
+    words: list[_NetworkWord]
     nodes: list[int]
     entering: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, network: WordNetwork, optional_words: bool, fragments: bool) -> _Side:
+        words = [_word(arc, optional_words, fragments) for arc in network.arcs]
+        return cls([_NetworkWord("", "", 0.0), *words], [0, *(arc.node for arc in network.arcs)], network.entering)
 
     def before(self, word: int) -> tuple[int, ...]:
         return self.entering[self.nodes[word]]
 
 
-def _side(network: Network, optional_words: bool, fragments: bool) -> _Side:
-    beginning = _Word("", "", 0.0)
-    return _Side(
-        [beginning, *(_word(arc, optional_words, fragments) for arc in network.arcs)],
-        [0, *(arc.node for arc in network.arcs)],
-        network.entering,
-    )
-
-
-def _word(arc: Arc, optional_words: bool, fragments: bool) -> _Word:
+def _word(arc: Arc, optional_words: bool, fragments: bool) -> _NetworkWord:
     if arc.nothing:
-        return _Word(arc.written, arc.written, NOTHING, nothing=True)
+        return _NetworkWord(arc.written, arc.written, ALONE_NOTHING, nothing=True)
     if arc.optional and optional_words:
         # A bracket hides the hyphen of `(-ow)` from sclite, but not that of `(sho-)`.
-        return _Word(arc.bare, f"({arc.bare})", OPTIONAL, fragment=fragments and arc.bare.endswith("-"))
+        return _NetworkWord(arc.bare, f"({arc.bare})", OPTIONAL, fragment=fragments and arc.bare.endswith("-"))
     cut = fragments and (arc.written.startswith("-") or arc.written.endswith("-"))
-    return _Word(arc.written, arc.written, MISSING, fragment=cut)
+    return _NetworkWord(arc.written, arc.written, MISSING, fragment=cut)
 
 
 def _single(cost: float) -> float:
@@ -131,11 +351,11 @@ class _Alignment:
 
     def __init__(self, of: _Side, said: _Side, same: Same | None) -> None:
         self._of, self._said, self._same = of, said, same
-        self._columns: dict[_Word, list[int]] = {}
+        self._columns: dict[_NetworkWord, list[int]] = {}
         for column, word in enumerate(said.words):
             if column:
                 self._columns.setdefault(word, []).append(column)
-        self._by_text: dict[str, list[_Word]] = {}
+        self._by_text: dict[str, list[_NetworkWord]] = {}
         for word in self._columns:
             self._by_text.setdefault(word.text, []).append(word)
         self._loose = same is not None or any(word.fragment for word in (*of.words, *said.words))
@@ -149,7 +369,7 @@ class _Alignment:
     def _fill(self) -> None:
         width, nodes = len(self._said.words), len(self._said.entering)
         self._add_row(0.0, [_ENDLESS] * width, [_ENDLESS] * nodes, [0.0] * width, 0.0)
-        paired: dict[_Word, list[float]] = {}
+        paired: dict[_NetworkWord, list[float]] = {}
         merged: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
         for number, word in enumerate(self._of.words[1:], 1):
             node = self._of.nodes[number]
@@ -205,7 +425,7 @@ class _Alignment:
         self._rows.append(row)
         self._at_nodes.append(at_nodes)
 
-    def _paired(self, word: _Word) -> list[float]:
+    def _paired(self, word: _NetworkWord) -> list[float]:
         """The cost of a word of the reference against each of the hypothesis."""
         costs = [SUBSTITUTION] * len(self._said.words)
         for other in self._columns if self._loose else self._by_text.get(word.text, ()):
@@ -215,12 +435,12 @@ class _Alignment:
                     costs[column] = cost
         return costs
 
-    def _substitution(self, word: _Word, other: _Word) -> float:
+    def _substitution(self, word: _NetworkWord, other: _NetworkWord) -> float:
         if word.nothing and other.nothing:
             return BOTH_NOTHING
         return 0.0 if self._equal(word, other) else SUBSTITUTION
 
-    def _equal(self, word: _Word, other: _Word) -> bool:
+    def _equal(self, word: _NetworkWord, other: _NetworkWord) -> bool:
         if word.fragment or other.fragment:
             for part, whole in ((word.text, other.text), (other.text, word.text)):
                 if len(part) > 1 and part.startswith("-"):
@@ -259,15 +479,12 @@ class _Alignment:
         both = self._first_least(self._of.before(row), self._said.before(column))
         left_out = self._first_least(self._of.before(row), (column,))
         added = self._first_least((row,), self._said.before(column))
-        substitution = _single(self._cost(both) + self._substitution(word, other))
-        deletion = _single(self._cost(left_out) + word.absent)
-        insertion = _single(self._cost(added) + other.absent)
+        substitution = _single(self._rows[both[0]][both[1]] + self._substitution(word, other))
+        deletion = _single(self._rows[left_out[0]][left_out[1]] + word.absent)
+        insertion = _single(self._rows[added[0]][added[1]] + other.absent)
         if substitution <= deletion and substitution <= insertion:
             return both
         return left_out if deletion < insertion else added
-
-    def _cost(self, cell: tuple[int, int]) -> float:
-        return self._rows[cell[0]][cell[1]]
 
     def _step(self, row: int, column: int) -> AlignedWord | None:
         """A step over a word of each side, or of one (0: none of the other); nothing left out is no step."""
@@ -302,8 +519,8 @@ def aligned_networks(
     shown: the normalised texts, which count where no marks are read.
     """
     read = wording.reads_marks
-    of = _File(references, shown[0], wording, read[0], Marks.NONE)
-    said = _File(hypotheses, shown[1], wording, read[1], Marks.REFERENCE)
+    of = _TextSide(references, shown[0], wording, read[0], Marks.NONE)
+    said = _TextSide(hypotheses, shown[1], wording, read[1], Marks.REFERENCE)
     rows: set[int] = set()
     for side in (of, said):
         rows |= _rows(side.texts, lambda text: not is_plain(text)) if side.marked else set()
@@ -323,7 +540,7 @@ def aligned_networks(
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _TextSide:
     """The texts of one file. marked: whether marks are read in them. unread: how none would be."""
 
     transcripts: Transcripts
@@ -342,7 +559,7 @@ class _File:
     def texts(self) -> Sequence[str]:
         return self.transcripts.texts if self.marked else self.normalised
 
-    def network(self, row: int) -> Network:
+    def network(self, row: int) -> WordNetwork:
         place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
         if not self.marked:
             return chain(self.readings(row), place)
@@ -353,7 +570,7 @@ class _File:
             raise InputError(error.what, place=error.place, remedy=remedy) from error
 
 
-def _read_apart(of: _File, said: _File, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
+def _read_apart(of: _TextSide, said: _TextSide, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
     """By their row, pairs without marks of which the first readings differ, and others may not, aligned."""
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit
 from harness.transcripts.alignment import align, side_by_side
-from harness.transcripts.networks import MAX_CELLS, Network, align_networks, parse
+from harness.transcripts.networks import MAX_CELLS, WordNetwork, align_networks, parse
 from tests.unit.transcripts.network_texts import pairs
 
 PRICES = {Edit.CORRECT: 0, Edit.SUBSTITUTION: 4, Edit.DELETION: 3, Edit.INSERTION: 3}
@@ -20,7 +20,7 @@ def verbatim(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def network(text: str) -> Network:
+def network(text: str) -> WordNetwork:
     return parse(text, verbatim)
 
 
@@ -28,7 +28,7 @@ def shown(words: tuple[AlignedWord, ...]) -> str:
     return " ".join(f"{word.edit.value}:{word.reference}|{word.hypothesis}" for word in words)
 
 
-def ways(of: Network) -> set[tuple[str, ...]]:
+def ways(of: WordNetwork) -> set[tuple[str, ...]]:
     """Every way through a network, in words, without nothing."""
     found: list[set[tuple[str, ...]]] = [{()}]
     for arc in of.arcs:

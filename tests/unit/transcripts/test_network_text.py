@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError, Place
-from harness.transcripts.network_text import MAX_DEPTH, MAX_WORDS, Network
-from harness.transcripts.networks import chain, is_plain, parse
+from harness.transcripts.networks import MAX_DEPTH, MAX_WORDS, WordNetwork, chain, is_plain, parse
 
 MARKS = st.text(st.sampled_from("{}/@();\\ ab-\n\xa0é"), max_size=60)
 
@@ -21,7 +20,7 @@ def shouted(text: str) -> tuple[str, ...]:
     return tuple(text.upper().replace("7", "SE VEN").replace("UH", "").split())
 
 
-def ways(network: Network) -> set[tuple[str, ...]]:
+def ways(network: WordNetwork) -> set[tuple[str, ...]]:
     """Every way through a network, in words."""
     found: list[set[tuple[str, ...]]] = [{()}]
     for arc in network.arcs:
@@ -149,7 +148,7 @@ def test_a_normalisations_error_is_moved_to_where_its_words_stand() -> None:
 @example("(;)")
 def test_any_text_is_read_or_refused_with_a_column_within_it(text: str) -> None:
     refused: list[Place | None] = []
-    network = Network((), ((0,),))
+    network = WordNetwork((), ((0,),))
     try:
         network = parse(text, verbatim)
     except InputError as error:
