@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from harness import __version__
-from harness.base.foreign import padded, shown, width_of
+from harness.base.cells import shown
 from harness.base.safe_csv import safe_csv
+from harness.base.text_table import Column, text_table
 from harness.model.understanding import Chunking, Detail, Utterance, joined
 from harness.statistics.text import percent
 from harness.understanding.counts import Rule, chunks
@@ -86,10 +87,6 @@ def count_labels(utterances: Iterable[Utterance], chunking: Chunking = Chunking.
 FORMAT = 1
 NO_INTENT = "(none)"
 ALL = "total"
-GAP = "  "
-LEAST_NAME, WIDEST_NAME = 10, 48
-ALIGNED = 20
-"""Combinations that make the first column wider; later ones are rare."""
 Cells = tuple[int, ...]
 Row = tuple[str, Cells]
 
@@ -186,17 +183,17 @@ def lines(found: Distribution, width: int, most: int, *, shares: bool = False) -
 
     shares: of each split's utterances, in place of counts.
     """
+    sums = [(name, *(f"{one:,}" for one in cells)) for name, cells in found.sums]
     if found.total.annotated or found.declared:
-        yield from _table(found, "intent", [(name, cells) for name, cells in found.intents], width, shares=shares)
-        yield from _sums(found, width)
+        yield from _table(found, "intent", found.intents, width, shares=shares, ends=sums)
         yield ""
         rows = [(joined(one) or NO_INTENT, cells) for one, cells in found.combinations]
-        yield from _most(found, "intents of an utterance", rows, width, most, shares)
+        yield from _table(found, "intents of an utterance", rows, width, most, shares=shares)
     else:
-        yield from _sums(found, width)
+        yield from _table(found, "", (), width, of_all=False, ends=sums)
     if found.concepts:
         yield ""
-        yield from _most(found, "concept", [(name, cells) for name, cells in found.concepts], width, most, False, False)
+        yield from _table(found, "concept", found.concepts, width, most, of_all=False)
     yield ""
     for wrong in found.wrong_sums:
         yield f"does not add up: {shown(wrong, width - 17)}"
@@ -205,61 +202,30 @@ def lines(found: Distribution, width: int, most: int, *, shares: bool = False) -
         yield f"sums: the splits come to the totals in every row{rest}"
 
 
-def _most(
-    found: Distribution, title: str, rows: Sequence[Row], width: int, most: int, shares: bool, of_all: bool = True
-) -> Iterator[str]:
-    told = rows[:most] if most else rows
-    yield from _table(found, title, told, width, shares=shares, of_all=of_all)
-    if len(told) < len(rows):
-        rest = sum(cells[-1] for _, cells in rows[len(told) :])
-        yield f"… and {len(rows) - len(told):,} more, {rest:,} in all (--most 0 lists them)"
-
-
 def _table(
-    found: Distribution, title: str, rows: Sequence[Row], width: int, *, shares: bool, of_all: bool = True
+    found: Distribution,
+    title: str,
+    rows: Sequence[Row],
+    width: int,
+    most: int = 0,
+    *,
+    shares: bool = False,
+    of_all: bool = True,
+    ends: Sequence[tuple[str, ...]] = (),
 ) -> Iterator[str]:
     """of_all: a last column with the share of all annotated utterances."""
-    heads = [*(shown(name, 16) for name in found.names), ALL, *(("share",) if of_all else ())]
+    of_all = of_all and not shares
+    heads = [title, *(shown(name, 16) for name in found.names), ALL, *(["share"] * of_all)]
+    listed = rows[:most] if most else rows
     body = []
-    for name, cells in rows:
+    for name, cells in listed:
         texts = [percent(found.share(one, at), 2) if shares else f"{one:,}" for at, one in enumerate(cells)]
-        body.append((name, [*texts, *([percent(found.share(cells[-1], -1), 2)] if of_all else [])]))
-    if shares and of_all:
-        heads, body = heads[:-1], [(name, texts[:-1]) for name, texts in body]
-    yield from _aligned(title, heads, body, _widths(found), width)
-
-
-def _sums(found: Distribution, width: int) -> Iterator[str]:
-    heads = [*(shown(name, 16) for name in found.names), ALL]
-    rows = list(
-        _aligned(
-            "", heads, [(name, [f"{one:,}" for one in cells]) for name, cells in found.sums], _widths(found), width
-        )
-    )
-    yield from rows[1:] if found.total.annotated or found.declared else rows
-
-
-def _widths(found: Distribution) -> int:
-    """Of the names, alike in all tables, so that columns stand below one another."""
-    together = [joined(one) for one, _ in found.combinations[:ALIGNED]]
-    names = [*(name for name, _ in (*found.intents, *found.sums)), *together]
-    return max(LEAST_NAME, *(min(WIDEST_NAME, width_of(shown(name))) for name in names), len("intents of an utterance"))
-
-
-def _aligned(
-    title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], names: int, width: int
-) -> Iterator[str]:
-    at_least = [max(7, width_of(head)) for head in heads]
-    widths = [max([least, *(len(cells[at]) for _, cells in rows)]) for at, least in enumerate(at_least)]
-    room = max(LEAST_NAME, min(names, width - sum(one + len(GAP) for one in widths)))
-    yield padded(shown(title, room), room) + "".join(
-        GAP + " " * (w - width_of(h)) + h for w, h in zip(widths, heads, strict=True)
-    )
-    yield "─" * (room + sum(one + len(GAP) for one in widths))
-    for name, cells in rows:
-        yield padded(shown(name, room), room) + "".join(
-            GAP + cell.rjust(w) for w, cell in zip(widths, cells, strict=True)
-        )
+        body.append((name, *texts, *([percent(found.share(cells[-1], -1), 2)] * of_all)))
+    closing = [(*end, *([""] * of_all)) for end in ends]
+    yield from text_table(list(map(Column, heads)), body, width, ends=closing)
+    if len(listed) < len(rows):
+        rest = sum(cells[-1] for _, cells in rows[len(listed) :])
+        yield f"… and {len(rows) - len(listed):,} more, {rest:,} in all (--most 0 lists them)"
 
 
 def as_json(found: Distribution, files: Sequence[str]) -> dict[str, Any]:

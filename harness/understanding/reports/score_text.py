@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from harness.base.foreign import padded, shown, width_of
+from harness.base.cells import shown
+from harness.base.foreign import padded
+from harness.base.text_table import Column, text_table
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.understanding import Chunking, Detail
-from harness.statistics.text import NOTHING, percent, percent_interval
+from harness.statistics.text import percent, percent_interval, points, points_interval, probability
 from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, ValueRule, pooled
 from harness.understanding.figures import (
     ZERO,
@@ -31,8 +33,6 @@ from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
 if TYPE_CHECKING:  # a verb with limits knows how figures are written, and needs no arrays yet
     from harness.understanding.comparison import Difference, FrameComparison
 
-GAP = "  "
-LEAST_NAME, WIDEST_NAME = 10, 48
 MOST_ROWS = 100
 
 
@@ -79,28 +79,9 @@ def comparison_in_words(rule: Rule) -> str:
 def table(
     title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], width: int, most: int = MOST_ROWS
 ) -> Iterator[str]:
-    """A table whose first column is left, the others right; a last head that begins with a blank is left, too."""
-    told = rows[:most] if most else rows
-    widths = [max([width_of(h.strip()), *(width_of(cells[at]) for _, cells in told)]) for at, h in enumerate(heads)]
-    left = [head.startswith(" ") for head in heads]
-    figures = sum(w + len(GAP) for w, is_left in zip(widths, left, strict=True) if not is_left)
-    room = max(LEAST_NAME, min(WIDEST_NAME, width - figures))
-    names = [shown(name, room) for name, _ in told]
-    head = shown(title, room)
-    room = max(LEAST_NAME, width_of(head), *map(width_of, names)) if names else max(LEAST_NAME, width_of(head))
-
-    def line(name: str, cells: Sequence[str]) -> str:
-        text = padded(name, room)
-        for cell, w, is_left in zip(cells, widths, left, strict=True):
-            text += GAP + (cell if is_left else " " * (w - width_of(cell)) + cell)
-        return text if width_of(text) <= width else shown(text, width)
-
-    yield line(head, [one.strip() for one in heads])
-    yield "─" * min(width, room + sum(w + len(GAP) for w in widths))
-    for name, (_, cells) in zip(names, told, strict=True):
-        yield line(name, cells).rstrip()
-    if len(told) < len(rows):
-        yield f"… and {len(rows) - len(told):,} more, which the JSON has"
+    """A head that begins with a blank is left, as the first column is. most: rows of it, 0 for all; JSON has all."""
+    columns = [Column(title), *(Column(head.strip(), left=head.startswith(" ")) for head in heads)]
+    return text_table(columns, [(name, *cells) for name, cells in rows], width, most=most or None)
 
 
 NO_INTENTS = "no utterance is annotated with intents, or none is predicted"
@@ -405,10 +386,6 @@ def comparison_json(one: FrameComparison) -> dict[str, Any]:
 
 
 def _compared_cells(of: Difference) -> tuple[str, ...]:
-    apart = NOTHING if of.interval is None else f"{_signed_points(of.interval[0])} to {_signed_points(of.interval[1])}"
-    p = NOTHING if of.p is None else "< 0.001" if of.p < 0.001 else f"{of.p:.3f}"
-    return per_cent(of.first), per_cent(of.second), _signed_points(of.value), apart, p
-
-
-def _signed_points(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:+.2f}"
+    return (
+        per_cent(of.first), per_cent(of.second), points(of.value), points_interval(of.interval), probability(of.p)
+    )  # fmt: skip
