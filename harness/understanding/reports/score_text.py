@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from harness.base.cells import shown
-from harness.base.foreign import padded
+from harness.base.foreign import padded, shown
 from harness.base.text_table import Column, text_table
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.understanding import Chunking, Detail
