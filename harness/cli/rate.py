@@ -188,7 +188,7 @@ def _sit(
             from harness.cli.rate_plain import sit_plainly
 
             return sit_plainly(room, desk, keys, player, adjudicating=adjudicating, names=names)
-        from harness.dashboard.rating_app import run_rating_app
+        from harness.dashboard.sitting_app import run_rating_app
 
         return run_rating_app(room, desk, keys, player, adjudicating=adjudicating, names=names)
     finally:

@@ -7,62 +7,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
-from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS, measured, seconds
+from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS
+from harness.model import observation as seen_by
+from harness.model import record as row
 from harness.model.judgment import JudgmentStatus
-from harness.model.observation import (
-    ClockFitted,
-    DeviceDescribed,
-    Earcon,
-    Intent,
-    LinkBack,
-    LinkLost,
-    ListeningProved,
-    LogLine,
-    Observation,
-    OperatorAnswer,
-    Overrun,
-    ResponseText,
-    SpeechEnded,
-    SpeechStarted,
-    StateTold,
-    Status,
-    StimulusEnded,
-    StimulusHeard,
-    StimulusStarted,
-    Transcript,
-    Unread,
-    Wake,
-)
-from harness.model.record import (
-    AttemptFinished,
-    AttemptStarted,
-    DecisionReached,
-    EffectAnswered,
-    EngineStarted,
-    Entry,
-    EventClipped,
-    EventReviewed,
-    FaultMet,
-    JudgmentGiven,
-    MarkSet,
-    NoteWritten,
-    Observed,
-    OperatorAsked,
-    Paused,
-    Record,
-    RerunAsked,
-    ResponseFrozen,
-    ResponseTranscribed,
-    Resumed,
-    SessionFinished,
-    SessionStarted,
-    SharesMoved,
-    StimulusStored,
-    TrialFinished,
-    TrialStarted,
-)
 from harness.rating.guide import LABELS
 from harness.session.wording import in_words, unread_in_words
+from harness.statistics.text import measured, seconds
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
@@ -97,19 +48,19 @@ class EventLine:
         return replace(self, text=_late(count), late_blocks=count)
 
 
-def event_line(entry: Entry) -> EventLine | None:
+def event_line(entry: row.Entry) -> EventLine | None:
     """A row in words, every text from outside made harmless; None for rows that come all the time and say nothing new.
 
     Proofs of listening and stored stimuli are such rows: the wake screen shows what they come to.
     """
     record = entry.record
-    seen = record.observation if isinstance(record, Observed) else None
-    if isinstance(seen, ListeningProved) or isinstance(record, StimulusStored):
+    seen = record.observation if isinstance(record, row.Observed) else None
+    if isinstance(seen, seen_by.ListeningProved) or isinstance(record, row.StimulusStored):
         return None
     text, tone = _record(record)
     clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
-    late = seen.count if isinstance(seen, Overrun) else 0
-    renews = f"clock {seen.source}" if isinstance(seen, ClockFitted) else ""
+    late = seen.count if isinstance(seen, seen_by.Overrun) else 0
+    renews = f"clock {seen.source}" if isinstance(seen, seen_by.ClockFitted) else ""
     return EventLine(entry.seq, clock, plain_text(text, 200), tone, late, renews)
 
 
@@ -117,116 +68,116 @@ def _late(count: int) -> str:
     return f"sound: {count} {'block' if count == 1 else 'blocks'} late or lost"
 
 
-def _record(record: Record) -> tuple[str, Tone]:
+def _record(record: row.Record) -> tuple[str, Tone]:
     match record:
-        case SessionStarted():
+        case row.SessionStarted():
             what = f"session {record.session_id}: {len(record.trials)} trials of {record.scenario_id}"
             return f"{what}; sound: {record.sound_path}", Tone.PLAIN
-        case EngineStarted():
+        case row.EngineStarted():
             return f"engine started, run {record.run}", Tone.QUIET
-        case TrialStarted():
+        case row.TrialStarted():
             return f"trial {record.trial_id}{_take(record.take)}", Tone.PLAIN
-        case AttemptStarted(waited_s=None):
+        case row.AttemptStarted(waited_s=None):
             return f"attempt {record.attempt}", Tone.PLAIN
-        case AttemptStarted():
+        case row.AttemptStarted():
             return f"attempt {record.attempt}, after {seconds(record.waited_s)} of silence", Tone.PLAIN
-        case Observed():
+        case row.Observed():
             return _observation(record.observation)
-        case ResponseFrozen():
+        case row.ResponseFrozen():
             cut = ", cut at its longest" if record.truncated else ""
             return f"first response kept: {seconds(record.clip.duration_s)}{cut}", Tone.PLAIN
-        case ResponseTranscribed():
+        case row.ResponseTranscribed():
             return f"our transcription: “{record.text}”", Tone.PLAIN
-        case OperatorAsked():
+        case row.OperatorAsked():
             return f"operator asked: {record.question}", Tone.PERSON
-        case AttemptFinished():
+        case row.AttemptFinished():
             delay = f", latency {measured(record.latency)}" if record.latency else ""
             why = f" ({in_words(record.cause)})" if record.cause else ""
             return f"attempt {record.attempt}: {OUTCOME_WORDS[record.outcome]}{delay}{why}", Tone.PLAIN
-        case TrialFinished():
+        case row.TrialFinished():
             why = f" ({in_words(record.cause)})" if record.cause else ""
             tone = Tone.GOOD if record.outcome.answered else Tone.PLAIN
             return f"{record.trial_id}{_take(record.take)}: {OUTCOME_WORDS[record.outcome]}{why}", tone
-        case StimulusStored():
+        case row.StimulusStored():
             return f"stimulus kept: {seconds(record.clip.duration_s)}", Tone.QUIET
-        case EventClipped():
+        case row.EventClipped():
             return f"sound around event {record.event_seq} kept: {seconds(record.clip.duration_s)}", Tone.QUIET
-        case EventReviewed(word=was):
+        case row.EventReviewed(word=was):
             said = "took back what it was" if was is None else f"it was: {REVIEW_WORDS[was]}"
             return f"{record.by} on event {record.event_seq}: {said}", Tone.PERSON
-        case DecisionReached():
+        case row.DecisionReached():
             does, tone = ("passes", Tone.GOOD) if record.passed else ("FAILS", Tone.FAULT)
             return f"{record.device} {does} the test of its {FIGURE_WORDS[record.figure]}", tone
-        case RerunAsked():
+        case row.RerunAsked():
             return f"{record.by} asked for {record.trial_id} again", Tone.PERSON
-        case JudgmentGiven(judgment=given):
+        case row.JudgmentGiven(judgment=given):
             word = LABELS[given.category] if given.category else given.status.value
             about = "took a judgment back on" if given.status is JudgmentStatus.WITHDRAWN else f"judged “{word}”:"
             return f"{given.rater} {about} {given.trial_id}", Tone.PERSON
-        case EffectAnswered(word=became):
+        case row.EffectAnswered(word=became):
             return f"{record.by} on the effect of {record.trial_id}: {became.value}", Tone.PERSON
-        case SharesMoved():
+        case row.SharesMoved():
             return f"{record.by} gave {len(record.items)} responses of {record.rater} to others", Tone.PERSON
-        case NoteWritten():
+        case row.NoteWritten():
             return f"note by {record.by}: {record.text}", Tone.PERSON
-        case MarkSet():
+        case row.MarkSet():
             return f"mark by {record.by}: {record.label}", Tone.PERSON
-        case Paused():
+        case row.Paused():
             return f"paused by {record.by}{': ' if record.reason else ''}{record.reason}", Tone.PERSON
-        case Resumed():
+        case row.Resumed():
             return f"resumed by {record.by}", Tone.PERSON
-        case FaultMet():
+        case row.FaultMet():
             return f"FAULT {record.source}: {record.what}", Tone.FAULT
-        case SessionFinished():
+        case row.SessionFinished():
             return f"session {record.reason.value}", Tone.GOOD
 
 
-def _observation(seen: Observation) -> tuple[str, Tone]:
+def _observation(seen: seen_by.Observation) -> tuple[str, Tone]:
     match seen:
-        case StimulusStarted() | StimulusEnded(complete=True):
-            word = "starts" if isinstance(seen, StimulusStarted) else "ends"
+        case seen_by.StimulusStarted() | seen_by.StimulusEnded(complete=True):
+            word = "starts" if isinstance(seen, seen_by.StimulusStarted) else "ends"
             return f"{seen.source}: stimulus {word}", Tone.QUIET
-        case StimulusEnded():
+        case seen_by.StimulusEnded():
             return f"{seen.source}: stimulus stopped early{': ' if seen.why else ''}{seen.why}", Tone.PLAIN
-        case StimulusHeard():
+        case seen_by.StimulusHeard():
             return f"{seen.source}: heard the stimulus (correlation {seen.correlation:.2f})", Tone.QUIET
-        case SpeechStarted():
+        case seen_by.SpeechStarted():
             return f"{seen.source}: speech starts, {seen.level_dbfs:.0f} dBFS", Tone.QUIET
-        case SpeechEnded():
+        case seen_by.SpeechEnded():
             return f"{seen.source}: speech ends", Tone.QUIET
-        case Earcon():
+        case seen_by.Earcon():
             return f"{seen.source}: a signal tone", Tone.QUIET
-        case Wake():
+        case seen_by.Wake():
             return f"{seen.source}: woke{f' to “{seen.phrase}”' if seen.phrase else ''}", Tone.PLAIN
-        case Intent():
+        case seen_by.Intent():
             slots = "".join(f", {name} “{value}”" for name, value in seen.slots)
             return f"{seen.source} understood {seen.name or 'nothing'}{slots}", Tone.PLAIN
-        case ListeningProved():
+        case seen_by.ListeningProved():
             return f"{seen.source}: listens ({seen.proof.value})", Tone.QUIET
-        case ClockFitted():
+        case seen_by.ClockFitted():
             return f"{seen.source}: clock known to ±{seconds(seen.error_s)}, {seen.skew_ppm:+.1f} ppm", Tone.QUIET
-        case Transcript():
+        case seen_by.Transcript():
             return f"{seen.source} {'heard' if seen.final else 'hears'}: “{seen.text}”", Tone.PLAIN
-        case ResponseText():
+        case seen_by.ResponseText():
             return f"{seen.source} says: “{seen.text}”", Tone.PLAIN
-        case Status():
+        case seen_by.Status():
             return f"{seen.source}: {seen.state.value}{' ' if seen.detail else ''}{seen.detail}", Tone.QUIET
-        case StateTold():
+        case seen_by.StateTold():
             return f"{seen.source}: {seen.name} {f'is “{seen.value}”' if seen.value else 'is no more'}", Tone.PLAIN
-        case DeviceDescribed():
+        case seen_by.DeviceDescribed():
             return f"{seen.source}: firmware {seen.firmware or '?'}, serial number {seen.serial or '?'}", Tone.QUIET
-        case LogLine():
+        case seen_by.LogLine():
             return f"{seen.source}: {seen.text}", Tone.QUIET
-        case Unread():
+        case seen_by.Unread():
             return f"NOT READ {seen.source}: {unread_in_words(seen)}", Tone.FAULT
-        case OperatorAnswer():
+        case seen_by.OperatorAnswer():
             word = {True: "recognised", False: "not recognised", None: "cannot tell"}[seen.recognised]
             return f"operator: {word}{f', heard “{seen.heard}”' if seen.heard else ''}", Tone.PERSON
-        case LinkLost():
+        case seen_by.LinkLost():
             return f"LOST {seen.source}: {seen.what}", Tone.FAULT
-        case LinkBack():
+        case seen_by.LinkBack():
             return f"{seen.source} is back", Tone.GOOD
-        case Overrun():
+        case seen_by.Overrun():
             return _late(seen.count), Tone.FAULT
 
 

@@ -9,7 +9,7 @@ import json
 import queue
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -103,18 +103,10 @@ class Watch:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._wake = WakeFigures()
-        self._wake_progress: WakeProgress | None = None
-        self._comparisons: tuple[DevicePair, ...] = ()
-        self._compared = 0
-        self._declared = Declared()
+        self._figures, self._wake = SessionFigures(), WakeFigures()
+        self._wake_stands, self._compared = False, 0
+        self._view = View(Progress())
         self._arrived: queue.SimpleQueue[Message | _Closed] = queue.SimpleQueue()
-        self._figures = SessionFigures()
-        self._state: StateChanged | None = None
-        self._meters: Meters | None = None
-        self._welcome: Welcome | None = None
-        self._goodbye: Goodbye | None = None
-        self._gone: str | None = None
         self._speed = 1.0
         self._pending: dict[str, _Pending] = {}
         self._notice: tuple[Notice, float] | None = None
@@ -146,22 +138,22 @@ class Watch:
                     self._speed = entry.record.clock_speed or 1.0
                 self._figures.add(entry)
                 self._wake.add(entry)
-                self._wake_progress = None
+                self._wake_stands = False
                 if (line := event_line(entry)) is not None:
                     self._new_events.append(line)
             case StateChanged():
-                self._state = message
+                self._view = replace(self._view, state=message)
             case Meters():
-                self._meters = message
+                self._view = replace(self._view, meters=message)
             case Welcome():
-                self._welcome, self._state = message, message.state
-                self._declared = read_declared(Path(message.session_folder))
+                declared = read_declared(Path(message.session_folder))
+                self._view = replace(self._view, welcome=message, state=message.state, declared=declared)
             case Goodbye():
-                self._goodbye = message
+                self._view = replace(self._view, goodbye=message)
             case Answered():
                 self._answered(message)
             case _Closed(why=why):
-                self._lose(why)
+                self.lost(why)
 
     def see_later(self, rows: Iterable[Entry]) -> None:
         """Takes what raters have judged away from the bench, so that it is not asked for again here.
@@ -187,9 +179,10 @@ class Watch:
         if pending.then is not None:
             pending.then(answer)
 
-    def _lose(self, why: str) -> None:
-        if self._goodbye is None:
-            self._gone = plain_text(why) or "the connection was closed"
+    def lost(self, why: str) -> None:
+        """The engine is gone: no command that was sent will be answered."""
+        if self._view.goodbye is None:
+            self._view = replace(self._view, gone=plain_text(why) or "the connection was closed")
         for command_id, pending in list(self._pending.items()):
             self._pending.pop(command_id)
             if pending.then is not None:
@@ -200,10 +193,6 @@ class Watch:
         if not isinstance(command, Hello):
             self._pending[command.id] = _Pending(label, self._now(), then)
         self.tell(f"{label} …", None)
-
-    def lost(self, why: str) -> None:
-        """A send found the engine gone."""
-        self._lose(why)
 
     def tell(self, text: str, ok: bool | None) -> None:
         """Shows a line above the keys for a while."""
@@ -222,30 +211,22 @@ class Watch:
     @property
     def over(self) -> bool:
         """True when no command can reach an engine any more."""
-        return self._gone is not None or self._goodbye is not None
+        return self._view.over
 
     def view(self) -> View:
-        now = self._now()
-        remaining = None
-        if self._state is not None and self._state.until_s is not None:
-            # The session's clock has the host's zero and may run faster.
-            remaining = max(0.0, self._state.until_s / self._speed - now)
-        if self._wake_progress is None:
-            self._wake_progress = self._wake.snapshot()
-            if self._wake_progress.counted != self._compared:
-                self._compared, self._comparisons = self._wake_progress.counted, comparisons(self._wake)
-        return View(
+        now, state = self._now(), self._view.state
+        if not self._wake_stands:
+            self._view, self._wake_stands = replace(self._view, wake=self._wake.snapshot()), True
+            if self._view.wake.counted != self._compared:
+                self._compared = self._view.wake.counted
+                self._view = replace(self._view, comparisons=comparisons(self._wake))
+        until_s = None if state is None else state.until_s
+        return replace(
+            self._view,
             progress=self._figures.snapshot(),
-            wake=self._wake_progress,
-            comparisons=self._comparisons,
-            declared=self._declared,
             session_s=now * self._speed,
-            state=self._state,
-            remaining_s=remaining,
-            meters=self._meters,
-            welcome=self._welcome,
-            goodbye=self._goodbye,
-            gone=self._gone,
+            # The session's clock has the host's zero and may run faster.
+            remaining_s=None if until_s is None else max(0.0, until_s / self._speed - now),
             notice=self._current_notice(now),
             waiting_for_answers=len(self._pending),
         )

@@ -7,13 +7,12 @@ from typing import Literal
 from harness.base.foreign import plain_text
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
-from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Trial
 from harness.statistics.intervals import Share
 from harness.statistics.latency import Quantile
+from harness.statistics.text import NOTHING
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 
-NOT_AVAILABLE = "n/a"
 SILENT_DBFS = -99.0
 
 OUTCOME_WORDS: dict[Outcome, str] = {
@@ -37,24 +36,10 @@ FIGURE_WORDS: dict[Literal["false_accepts", "false_rejects"], str] = {
 }
 
 
-def seconds(value_s: float | None) -> str:
-    """A short duration: `812 ms`, `2.41 s`, `34.0 s`."""
-    if value_s is None:
-        return NOT_AVAILABLE
-    if abs(value_s) < 0.9995:
-        return f"{value_s * 1000:.0f} ms"
-    return f"{value_s:.2f} s" if abs(value_s) < 10 else f"{value_s:.1f} s"
-
-
-def measured(value: Measured | None) -> str:
-    """A duration with its error: `812 ms ± 10 ms`."""
-    return NOT_AVAILABLE if value is None else f"{seconds(value.value_s)} ± {seconds(value.error_s)}"
-
-
 def share(value: Share) -> str:
     """A share as a count, a percentage and its interval: `12/14  86 % (60–96)`."""
     if value.value is None or value.interval is None:
-        return NOT_AVAILABLE
+        return NOTHING
     low, high = value.interval
     return f"{value.count}/{value.total} {value.value * 100:.0f} % ({low * 100:.0f}–{high * 100:.0f})"
 
@@ -68,7 +53,7 @@ def wer(words: WordsHeard, width: int = 80) -> str:
     transcripts = f"{counts.sentences}/{words.attempts}"
     low_high = words.interval
     if counts.wer is None:
-        return f"{NOT_AVAILABLE}  {transcripts}"
+        return f"{NOTHING}  {transcripts}"
     if low_high is None:
         return f"{counts.wer * 100:.1f} %  {transcripts}"
     figure = f"{counts.wer * 100:.1f} % ({low_high[0] * 100:.0f}–{low_high[1] * 100:.0f})"
@@ -79,7 +64,7 @@ def wer(words: WordsHeard, width: int = 80) -> str:
 def quantile(value: Quantile | None) -> str:
     """A quantile with its interval; an end that few values cannot give is open."""
     if value is None:
-        return NOT_AVAILABLE
+        return NOTHING
 
     def end(at_s: float | None) -> str:
         return "?" if at_s is None else f"{at_s:.2f}"
@@ -101,7 +86,7 @@ def time_left(eta_s: float | None) -> str:
 
 def level(value_dbfs: float | None) -> str:
     if value_dbfs is None:
-        return NOT_AVAILABLE
+        return NOTHING
     return f"{value_dbfs:.0f} dBFS" if value_dbfs > SILENT_DBFS else "silent"
 
 

@@ -229,17 +229,6 @@ class Replay:
 
 
 Command = (
-    Hello
-    | Pause
-    | Resume
-    | Skip
-    | Rerun
-    | WriteNote
-    | SetMark
-    | Abort
-    | AnswerOperator
-    | AnswerEffect
-    | Judge
-    | Review
-    | Replay
-)
+    Hello | Pause | Resume | Skip | Rerun | WriteNote | SetMark | Abort | AnswerOperator | AnswerEffect | Judge |
+    Review | Replay
+)  # fmt: skip

@@ -289,25 +289,7 @@ class Overrun:
 
 
 Observation = (
-    StimulusStarted
-    | StimulusEnded
-    | StimulusHeard
-    | SpeechStarted
-    | SpeechEnded
-    | Earcon
-    | Wake
-    | Transcript
-    | Intent
-    | ListeningProved
-    | ClockFitted
-    | DeviceDescribed
-    | ResponseText
-    | Status
-    | StateTold
-    | LogLine
-    | Unread
-    | OperatorAnswer
-    | LinkLost
-    | LinkBack
-    | Overrun
-)
+    StimulusStarted | StimulusEnded | StimulusHeard | SpeechStarted | SpeechEnded | Earcon | Wake | Transcript |
+    Intent | ListeningProved | ClockFitted | DeviceDescribed | ResponseText | Status | StateTold | LogLine | Unread |
+    OperatorAnswer | LinkLost | LinkBack | Overrun
+)  # fmt: skip

@@ -339,31 +339,11 @@ class SessionFinished:
 
 
 Record = (
-    SessionStarted
-    | EngineStarted
-    | TrialStarted
-    | AttemptStarted
-    | Observed
-    | ResponseFrozen
-    | ResponseTranscribed
-    | OperatorAsked
-    | AttemptFinished
-    | TrialFinished
-    | StimulusStored
-    | EventClipped
-    | EventReviewed
-    | DecisionReached
-    | RerunAsked
-    | JudgmentGiven
-    | EffectAnswered
-    | SharesMoved
-    | NoteWritten
-    | MarkSet
-    | Paused
-    | Resumed
-    | FaultMet
+    SessionStarted | EngineStarted | TrialStarted | AttemptStarted | Observed | ResponseFrozen | ResponseTranscribed |
+    OperatorAsked | AttemptFinished | TrialFinished | StimulusStored | EventClipped | EventReviewed | DecisionReached
+    | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | NoteWritten | MarkSet | Paused | Resumed | FaultMet
     | SessionFinished
-)
+)  # fmt: skip
 RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved
 """What the file beside a session's log holds: rows of raters and of those who look after them."""
 

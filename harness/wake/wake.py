@@ -10,35 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from harness.model.observation import (
-    ClockFitted,
-    DeviceState,
-    Intent,
-    LinkBack,
-    LinkLost,
-    ListeningProved,
-    Proof,
-    SpeechEnded,
-    SpeechStarted,
-    Status,
-    StimulusEnded,
-    StimulusHeard,
-    StimulusStarted,
-    Transcript,
-    Wake,
-)
-from harness.model.record import (
-    AttemptFinished,
-    AttemptStarted,
-    DecisionReached,
-    EngineStarted,
-    Entry,
-    EventClipped,
-    EventReviewed,
-    Observed,
-    SessionStarted,
-    TrialFinished,
-)
+from harness.model import observation as seen_by
+from harness.model import record as rows
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Ambience
 from harness.model.trial import Outcome, Trial
@@ -76,36 +49,36 @@ class WakeFigures:
         found = next((one.listening for one in self._trials.values() if one.listening), None)
         return found.settings if found else WakeSettings()
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: rows.Entry) -> None:
         """Takes one row."""
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
         match entry.record:
-            case SessionStarted() as started:
+            case rows.SessionStarted() as started:
                 self._plan(started)
-            case EngineStarted():
+            case rows.EngineStarted():
                 for attempt in list(self._running):
                     self._end(attempt, False, entry.wall_s)
                 for device in self._devices.values():
                     device.begin_run()
-            case AttemptStarted() as row if row.trial_id in self._trials:
+            case rows.AttemptStarted() as row if row.trial_id in self._trials:
                 self._begin(row)
-            case AttemptFinished() as row:
+            case rows.AttemptFinished() as row:
                 counted = row.outcome is Outcome.COUNTED or self._probed(row)
                 self._end((row.trial_id, row.take, row.attempt), counted, entry.wall_s)
-            case TrialFinished() as row:
+            case rows.TrialFinished() as row:
                 if row.outcome is Outcome.NO_WAKE:
                     self._unheard(row)
                 elif row.outcome is not Outcome.COUNTED:
                     self._retire(row.trial_id, row.take)
-            case Observed() as row if self._devices:
+            case rows.Observed() as row if self._devices:
                 self._observe(row, entry)
-            case EventReviewed(event_seq=seq, word=word, by=by):
+            case rows.EventReviewed(event_seq=seq, word=word, by=by):
                 self._touch(self._events.review(seq, word, by))
-            case EventClipped(event_seq=seq, clip=clip):
+            case rows.EventClipped(event_seq=seq, clip=clip):
                 self._touch(self._events.clip(seq, clip))
-            case DecisionReached(device=name, figure=figure, passed=passed):
+            case rows.DecisionReached(device=name, figure=figure, passed=passed):
                 if name in self._devices:
                     self._devices[name].decisions[figure] = passed
                     self._touch(name)
@@ -148,7 +121,7 @@ class WakeFigures:
         """Does an event count as a false accept: by the rules alone, or by the reviews too?"""
         return self._events.counted(event, reviewed)
 
-    def _plan(self, started: SessionStarted) -> None:
+    def _plan(self, started: rows.SessionStarted) -> None:
         for trial in started.trials:
             if trial.listening is None:
                 continue
@@ -166,7 +139,7 @@ class WakeFigures:
                 if trial.listening.probe_every_s:
                     self._devices[target.device].proofs.expect_probes(trial.listening.probe_every_s)
 
-    def _begin(self, row: AttemptStarted) -> None:
+    def _begin(self, row: rows.AttemptStarted) -> None:
         trial = self._trials[row.trial_id]
         if (listening := trial.listening) is None:
             return
@@ -198,81 +171,81 @@ class WakeFigures:
             for device, play in before[1].items():
                 self._devices[device].leave(play)
 
-    def _probed(self, row: AttemptFinished) -> bool:
+    def _probed(self, row: rows.AttemptFinished) -> bool:
         """Whether an attempt was a probe that some device has not heard: it was played in full all the same."""
         trial = self._trials.get(row.trial_id)
         probe = trial is not None and trial.listening is not None and trial.listening.kind is TrialKind.PROBE
         return probe and row.outcome is Outcome.NO_WAKE
 
-    def _unheard(self, row: TrialFinished) -> None:
+    def _unheard(self, row: rows.TrialFinished) -> None:
         """A probe has ended that a device did not wake to, however often it was said."""
         _, plays = self._counting.get(row.trial_id, (0, {}))
         for name, play in plays.items():
             if play.kind is TrialKind.PROBE and play.reading.hit is None:
                 self._devices[name].proofs.unheard()
 
-    def _observe(self, row: Observed, entry: Entry) -> None:
+    def _observe(self, row: rows.Observed, entry: rows.Entry) -> None:
         seen = row.observation
         attempt = row.trial_id or "", row.take or 0, row.attempt or 0
         plays = self._running.get(attempt) or self._last.get(attempt) or {}
         name = self._connections.get(seen.source)
         device = self._devices.get(name) if name is not None else None
         match seen:
-            case StimulusStarted() | StimulusEnded():
+            case seen_by.StimulusStarted() | seen_by.StimulusEnded():
                 self._stimulus(seen, plays)
-            case StimulusHeard():
+            case seen_by.StimulusHeard():
                 self._heard_by_us(seen, plays)
-            case SpeechStarted():
+            case seen_by.SpeechStarted():
                 self._speech.heard(seen.source, seen.at.at_s)
-            case SpeechEnded():
+            case seen_by.SpeechEnded():
                 self._speech.ended(seen.source, seen.at.at_s)
             case _ if name is None or device is None:
                 pass
-            case Wake():
+            case seen_by.Wake():
                 event = Heard(entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s)
                 self._speech.woke(name, seen.at.at_s)
                 if row.trial_id is None or row.trial_id in self._trials:
                     device.heard(event, plays.get(name))
-            case Transcript(final=True) | Intent():
+            case seen_by.Transcript(final=True) | seen_by.Intent():
                 if name in plays and plays[name].state is PlayState.RUNNING:
                     plays[name].words.append(seen)
-            case ListeningProved():
+            case seen_by.ListeningProved():
                 device.proofs.own.add(seen)
                 device.proved()
-            case Status(state=state):
+            case seen_by.Status(state=state):
                 self._speech.status(name, seen)
-                if state in (DeviceState.STARTED, DeviceState.GONE):
+                if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
                     device.proofs.cut()
                 elif state in device.listening_states:
-                    device.proofs.own.add(ListeningProved(seen.source, seen.at, Proof.STATUS))
+                    device.proofs.own.add(seen_by.ListeningProved(seen.source, seen.at, seen_by.Proof.STATUS))
                     device.proved()
-                if state is DeviceState.GONE:
+                if state is seen_by.DeviceState.GONE:
                     device.link_up, device.link_trouble = False, seen.detail or "the device is gone"
                 elif not device.link_up:
                     device.link_up, device.link_trouble = True, ""
                 device.changed = True
-            case LinkLost(what=what):
+            case seen_by.LinkLost(what=what):
                 self._speech.ended(name, seen.at.at_s)
                 device.proofs.cut()
                 device.link_up, device.link_trouble, device.changed = False, what, True
-            case LinkBack():
+            case seen_by.LinkBack():
                 device.link_up, device.link_trouble, device.changed = True, "", True
-            case ClockFitted(error_s=error_s):
+            case seen_by.ClockFitted(error_s=error_s):
                 device.clock_error_s, device.changed = error_s, True
             case _:
                 pass  # Log lines, responses and meters change no wake figure.
 
-    def _stimulus(self, seen: StimulusStarted | StimulusEnded, plays: Mapping[str, Play]) -> None:
+    def _stimulus(self, seen: seen_by.StimulusStarted | seen_by.StimulusEnded, plays: Mapping[str, Play]) -> None:
         for name, play in plays.items():
             if play.target.player != seen.source or play.state is not PlayState.RUNNING:
                 continue
-            if isinstance(seen, StimulusStarted):
+            if isinstance(seen, seen_by.StimulusStarted):
                 play.started, play.audio_start_s = seen.at, seen.audio_s
             else:
                 play.ended, play.audio_end_s = seen.at, seen.audio_s
             self._touch(name)
 
-    def _heard_by_us(self, seen: StimulusHeard, plays: Mapping[str, Play]) -> None:
+    def _heard_by_us(self, seen: seen_by.StimulusHeard, plays: Mapping[str, Play]) -> None:
         """Our microphone found the stimulus: what goes through the air began there, and not where it left us."""
         for name, play in plays.items():
             if not play.target.injected and play.row.play_id == seen.play_id and play.heard is None:

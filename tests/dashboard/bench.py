@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -62,6 +63,21 @@ def double(folder: Path, **more: bool) -> EngineDouble:
 
 def dashboard(engine: EngineDouble) -> Dashboard:
     return Dashboard(partial(EngineClient, engine.socket_path), engine.folder, "ann", now=lambda: START_S)
+
+
+@asynccontextmanager
+async def opened(
+    engine: EngineDouble,
+    size: tuple[int, int] = SMALL,
+    text: str = "7 of 12",
+    make: Callable[[EngineDouble], Dashboard] = dashboard,
+) -> AsyncIterator[tuple[EngineDouble, Dashboard, Pilot[int]]]:
+    """A dashboard on an engine's double, once it shows the text."""
+    with engine:
+        app = make(engine)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, shows(pilot, text))
+            yield engine, app, pilot
 
 
 async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: float = 15.0) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
 
 from harness.dashboard.key_guard import REPEAT_S, GuardedApp
-from harness.dashboard.rating_app import RatingApp
+from harness.dashboard.screens.judging import JudgingScreen
+from harness.dashboard.sitting_app import SittingApp
 from harness.model.judgment import Category, Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
+from harness.rating.desk import Desk
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rating_room import RatingRoom, open_room
 from harness.session.log.judgment_log import rating_rows
@@ -23,6 +26,22 @@ APART_S = REPEAT_S + 0.01
 SIZES = {"80x24": SMALL, "120x40": WIDE}
 
 
+class RaterApp(SittingApp):
+    def __init__(
+        self,
+        room: RatingRoom,
+        desk: Desk,
+        keys: RaterKeys,
+        player: RaterPlayer | None,
+        *,
+        adjudicating: bool = False,
+        names: bool = False,
+    ) -> None:
+        screen = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)
+        super().__init__(screen, present=desk.present)
+        self.desk, self.room = desk, room
+
+
 def seated(
     folders: Path | Sequence[Path],
     rater: str = "ann",
@@ -30,16 +49,12 @@ def seated(
     keys: RaterKeys | None = None,
     player: RaterPlayer | None = None,
     **more: Any,
-) -> RatingApp:
+) -> RaterApp:
     """A rater's app on session folders."""
     room = open_room([folders] if isinstance(folders, Path) else folders, round_)
     adjudicating = bool(more.get("adjudicating"))
     desk = room.adjudication(rater) if adjudicating else room.desk(rater)
-    return RatingApp(room, desk, keys or RaterKeys(), player, **more)
-
-
-def room_of(app: RatingApp) -> RatingRoom:
-    return app._judging._room
+    return RaterApp(room, desk, keys or RaterKeys(), player, **more)
 
 
 async def ready(pilot: Pilot[int], text: str = "judge") -> None:
@@ -47,6 +62,16 @@ async def ready(pilot: Pilot[int], text: str = "judge") -> None:
     await until(pilot, shows(pilot, text))
     await until(pilot, lambda: "reading the sound" not in shown(pilot))
     await pilot.pause()
+
+
+@asynccontextmanager
+async def sitting(
+    app: RaterApp, size: tuple[int, int] = SMALL, text: str = "judge"
+) -> AsyncIterator[tuple[RaterApp, Pilot[int]]]:
+    """The app, once it takes keys."""
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot, text)
+        yield app, pilot
 
 
 def shown(pilot: Pilot[int]) -> str:

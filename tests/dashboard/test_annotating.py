@@ -10,9 +10,9 @@ import pytest
 from textual import events
 
 from harness.annotation.project import AnnotationRoom
-from harness.dashboard.annotation_app import run_annotation_app
 from harness.dashboard.key_guard import REPEAT_S
 from harness.dashboard.messages import RoomRead
+from harness.dashboard.sitting_app import run_annotation_app
 from harness.model.annotation import (
     LINE_KEYS,
     Accepted,
@@ -28,7 +28,7 @@ from harness.model.annotation import (
 )
 from harness.model.errors import InputError, LogFull
 from tests.annotation_projects import LABELS, annotation_project, repeated, rows
-from tests.dashboard.annotating import SIZES, SMALL, WIDE, press, ready, seated, shown
+from tests.dashboard.annotating import SIZES, SMALL, WIDE, press, ready, seated, shown, sitting
 from tests.dashboard.bench import shows, until
 
 
@@ -39,9 +39,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 async def test_a_page_is_accepted_with_what_is_struck(project: Path, size: tuple[int, int]) -> None:
-    app = seated(project)
-    async with app.run_test(size=size) as pilot:
-        await ready(pilot)
+    async with sitting(seated(project), size) as (_app, pilot):
         for words in (
             "group 1 of 4", "yes_please", "Says yes to what was asked", "0 of 12 done", "1   yes please", "4   yes",
             "enter accept all 4", "1-4 strike", "? guide", "annotator ann",
@@ -62,9 +60,7 @@ async def test_a_page_is_accepted_with_what_is_struck(project: Path, size: tuple
 
 
 async def test_labels_toggle_by_their_keys_and_rules_refuse_at_once(project: Path) -> None:
-    app = seated(project)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(project)) as (_app, pilot):
         await press(pilot, "l")
         assert "1 [ ] greeting" in shown(pilot)
         await press(pilot, "1", "5")
@@ -101,9 +97,7 @@ async def test_when_the_proposal_shows(tmp_path: Path, policy: ProposalShown) ->
     room = AnnotationRoom(project)
     assert room.desk("bob").accept_page()
     room.close()
-    app = seated(project)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(project)) as (_app, pilot):
         assert "Labelling u0" in shown(pilot), "the second annotator works by hand"
         assert ("proposed  greeting" in shown(pilot)) is (policy is ProposalShown.BEFORE)
         await press(pilot, "5", "enter")
@@ -141,9 +135,7 @@ async def test_undo_takes_back_a_page_as_a_whole_also_after_a_restart(project: P
 async def test_what_is_out_of_sight_comes_into_sight_before_it_is_accepted(tmp_path: Path) -> None:
     talk = [(f"{n:02} " + "yes " * 30, ("yes_please",)) for n in range(20)]
     project = annotation_project(tmp_path / "talk", talk, page_size=20)
-    app = seated(project)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(project)) as (_app, pilot):
         assert "more below" in shown(pilot)
         assert "00 yes" in shown(pilot)
         await press(pilot, LINE_KEYS[19])
@@ -234,9 +226,7 @@ async def test_who_settles_sees_both_side_by_side_without_names(tmp_path: Path) 
         desk.comment(f"why {len(labels)}")
         assert desk.save()
     room.close()
-    app = seated(project, "ann", adjudicating=True)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(project, "ann", adjudicating=True)) as (_app, pilot):
         assert re.search(r"annotator 1 +annotator 2", shown(pilot))
         assert re.search(r"≠ booking +(= greeting)", shown(pilot))
         for words in ("Settling", "“why 1”", "“why 2”"):
@@ -250,17 +240,15 @@ async def test_who_settles_sees_both_side_by_side_without_names(tmp_path: Path) 
 
 
 async def test_rows_from_elsewhere_are_taken_in_and_the_page_stays(project: Path) -> None:
-    app = seated(project)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(project)) as (app, pilot):
         await press(pilot, "2")
         other = AnnotationRoom(project)
         desk = other.desk("bob")
         assert desk.skip(), "he begins with another group"
         assert desk.accept_page()
         other.close()
-        app._annotating._room.refresh()
-        app._annotating.on_room_read(RoomRead(""))
+        app.room.refresh()
+        app.sitting.on_room_read(RoomRead(""))
         await until(pilot, shows(pilot, "0 of 10 done"))
         assert "2 ✗ yes please 1" in shown(pilot)
 
@@ -269,9 +257,7 @@ async def test_thirty_labels_all_have_a_place_and_a_key(tmp_path: Path) -> None:
     many = "".join(f"  - id: label_number_{n}\n    description: About {n}.\n" for n in range(30))
     labels = f"label_set: many\nlabels:\n{many}"
     project = annotation_project(tmp_path / "talk", [("hm", None)], labels)
-    app = seated(project)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(project)) as (app, pilot):
         keys = label_keys(app.desk.label_set)
         assert len(set(keys.values())) == 30
         for n in range(30):

@@ -9,11 +9,10 @@ import pytest
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
-from harness.dashboard.annotation_app import AnnotationApp
 from harness.model.annotation import Example, Label, Labelled, LabelSet, Proposal, Proposed
 from harness.model.understanding import Utterance
 from tests.annotation_projects import annotation_project
-from tests.dashboard.annotating import SIZES, press, ready, shown
+from tests.dashboard.annotating import SIZES, AnnotatorApp, press, ready, shown
 from tests.dashboard.bench import shows, until
 from tests.dashboard.test_hostile import HOSTILE, raw
 
@@ -36,7 +35,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     utterances = [Utterance(f"{HOSTILE}{n}", (HOSTILE,)) for n in range(3)]
     batch = Proposed("b", HOSTILE, tuple(Proposal(one.id, (HOSTILE,)) for one in utterances[:2]))
     desk = AnnotationDesk(HOSTILE, room.project, LABELS, utterances, [batch], lambda rows: None)
-    app = AnnotationApp(room, desk)
+    app = AnnotatorApp(room, desk)
     async with app.run_test(size=size) as pilot:
         await ready(pilot)
         assert WORDS in shown(pilot)
@@ -69,7 +68,7 @@ async def test_hostile_labels_of_others_before_who_settles(tmp_path: Path) -> No
         Labelled("r2", "zoe", HOSTILE, ("b",), comment=HOSTILE),
     ]
     desk = AnnotationDesk("ann", project, LABELS, utterances, given, lambda rows: None, adjudicating=True)
-    async with AnnotationApp(room, desk).run_test(size=(80, 24)) as pilot:
+    async with AnnotatorApp(room, desk).run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         assert "annotator 2" in shown(pilot)
         assert WORDS in shown(pilot)

@@ -15,7 +15,7 @@ from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Expected
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.wake.wake_progress import WakeProgress
-from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
+from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, until
 from tests.dashboard.frame_bench import TIMER, frame_double, some_frames, told, wanting
 from tests.unit.session.figures.rows import Rows, planned
 
@@ -150,21 +150,15 @@ def one_query() -> Rows:
 
 @sizes
 async def test_the_run_screen_shows_the_last_frame(tmp_path: Path, size: tuple[int, int]) -> None:
-    with frame_double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "4 of 5"))
-            await until(pilot, shows(pilot, "Last frame, ×3: timer_and_eggs"))
-            text = screen_text(pilot)
-            for words in ("not understood", "− add_to_list", "= set_timer", "3/4 75 % (30–95)", "our transcription"):
-                assert words in text
-            assert all(len(line) <= size[0] for line in text.splitlines())
+    async with opened(frame_double(tmp_path), size, "4 of 5") as (_, _, pilot):
+        await until(pilot, shows(pilot, "Last frame, ×3: timer_and_eggs"))
+        text = screen_text(pilot)
+        for words in ("not understood", "− add_to_list", "= set_timer", "3/4 75 % (30–95)", "our transcription"):
+            assert words in text
+        assert all(len(line) <= size[0] for line in text.splitlines())
 
 
 @sizes
 async def test_other_runs_keep_the_shape_of_the_response(tmp_path: Path, size: tuple[int, int]) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            assert "Last frame" not in screen_text(pilot)
+    async with opened(double(tmp_path), size) as (_, _, pilot):
+        assert "Last frame" not in screen_text(pilot)

@@ -25,7 +25,7 @@ from harness.model.record import (
 )
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from tests.dashboard.bench import LARGE, SMALL, dashboard, segments, shows, until
+from tests.dashboard.bench import LARGE, SMALL, opened, segments, shows, until
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.session.figures.rows import Rows, planned
 
@@ -50,51 +50,48 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     rows.start(planned(1, HOSTILE, bad_id, device=HOSTILE), title=HOSTILE)
     clip = write_clip(tmp_path, "a.flac")
     at = Stamp(1.0)
-    with EngineDouble(tmp_path, rows) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "0 of 1"))
-            engine.log(
-                TrialStarted(bad_id, 1),
-                Observed(Transcript(HOSTILE, at, HOSTILE)),
-                Observed(Wake(HOSTILE, at, HOSTILE)),
-                Observed(ResponseText(HOSTILE, at, HOSTILE)),
-                Observed(Status(HOSTILE, at, DeviceState.IDLE, HOSTILE)),
-                Observed(LogLine(HOSTILE, at, HOSTILE)),
-                Observed(LinkLost(HOSTILE, at, HOSTILE)),
-                ResponseFrozen(bad_id, 1, 1, clip, at, at),
-                ResponseTranscribed(bad_id, 1, 1, HOSTILE, HOSTILE),
-                OperatorAsked(bad_id, 1, 1, HOSTILE),
-                FaultMet(HOSTILE, HOSTILE),
-                NoteWritten(HOSTILE, HOSTILE),
-                MarkSet(HOSTILE, HOSTILE),
-                Paused(HOSTILE, HOSTILE),
-            )
-            engine.say(StateWord.ASKING, trial_id=bad_id, attempt=1, reason=HOSTILE, until_s=START_S + 5)
-            await until(pilot, shows(pilot, "5 s left to answer"))
-            assert raw(pilot) == []
-            await pilot.press("escape")
-            await until(pilot, shows(pilot, "[/red] [wake]"))
-            assert raw(pilot) == []
-            engine.log(
-                AttemptFinished(
-                    bad_id, 1, 1, Outcome.RESPONDED, Recognition.YES, EvidenceSource.OPERATOR, HOSTILE,
-                    latency=Measured(1.0), cause=HOSTILE,
-                ),
-                TrialFinished(bad_id, 1, Outcome.RESPONDED, 1, 1, HOSTILE),
-                RerunAsked(bad_id, 2, HOSTILE),
-            )  # fmt: skip
-            engine.say(StateWord.LISTENING, trial_id=bad_id, attempt=1, reason=HOSTILE)
-            engine.refuse = HOSTILE
-            await pilot.press("r")
-            await until(pilot, shows(pilot, "refused"))
-            assert raw(pilot) == []
-            await pilot.press("j")
-            await until(pilot, shows(pilot, "Judging"))
-            await until(pilot, shows(pilot, "asked"))
-            assert raw(pilot) == []
-            engine.send(Goodbye(0, HOSTILE))
-            await until(pilot, shows(pilot, "The engine has ended"))
-            assert raw(pilot) == []
-            exported = app.export_screenshot()
-            assert not any(c in exported for c in "\x1b\x07\x9b\u202e\u200b")
+    async with opened(EngineDouble(tmp_path, rows), size, "0 of 1") as (engine, app, pilot):
+        engine.log(
+            TrialStarted(bad_id, 1),
+            Observed(Transcript(HOSTILE, at, HOSTILE)),
+            Observed(Wake(HOSTILE, at, HOSTILE)),
+            Observed(ResponseText(HOSTILE, at, HOSTILE)),
+            Observed(Status(HOSTILE, at, DeviceState.IDLE, HOSTILE)),
+            Observed(LogLine(HOSTILE, at, HOSTILE)),
+            Observed(LinkLost(HOSTILE, at, HOSTILE)),
+            ResponseFrozen(bad_id, 1, 1, clip, at, at),
+            ResponseTranscribed(bad_id, 1, 1, HOSTILE, HOSTILE),
+            OperatorAsked(bad_id, 1, 1, HOSTILE),
+            FaultMet(HOSTILE, HOSTILE),
+            NoteWritten(HOSTILE, HOSTILE),
+            MarkSet(HOSTILE, HOSTILE),
+            Paused(HOSTILE, HOSTILE),
+        )
+        engine.say(StateWord.ASKING, trial_id=bad_id, attempt=1, reason=HOSTILE, until_s=START_S + 5)
+        await until(pilot, shows(pilot, "5 s left to answer"))
+        assert raw(pilot) == []
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "[/red] [wake]"))
+        assert raw(pilot) == []
+        engine.log(
+            AttemptFinished(
+                bad_id, 1, 1, Outcome.RESPONDED, Recognition.YES, EvidenceSource.OPERATOR, HOSTILE,
+                latency=Measured(1.0), cause=HOSTILE,
+            ),
+            TrialFinished(bad_id, 1, Outcome.RESPONDED, 1, 1, HOSTILE),
+            RerunAsked(bad_id, 2, HOSTILE),
+        )  # fmt: skip
+        engine.say(StateWord.LISTENING, trial_id=bad_id, attempt=1, reason=HOSTILE)
+        engine.refuse = HOSTILE
+        await pilot.press("r")
+        await until(pilot, shows(pilot, "refused"))
+        assert raw(pilot) == []
+        await pilot.press("j")
+        await until(pilot, shows(pilot, "Judging"))
+        await until(pilot, shows(pilot, "asked"))
+        assert raw(pilot) == []
+        engine.send(Goodbye(0, HOSTILE))
+        await until(pilot, shows(pilot, "The engine has ended"))
+        assert raw(pilot) == []
+        exported = app.export_screenshot()
+        assert not any(c in exported for c in "\x1b\x07\x9b\u202e\u200b")

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 from textual import events
 
-from harness.dashboard.rating_app import run_rating_app
+from harness.dashboard.sitting_app import run_rating_app
 from harness.model.errors import InputError
 from harness.model.judgment import (
     Category,
@@ -23,7 +23,7 @@ from harness.model.judgment import (
 )
 from harness.rating.guide import GUIDE, KEYS, LABELS
 from tests.dashboard.bench import screen_text, shows, until
-from tests.dashboard.seats import SIZES, SMALL, WIDE, press, ready, room_of, rows, seated
+from tests.dashboard.seats import SIZES, SMALL, WIDE, press, ready, rows, seated, sitting
 from tests.proposal_rounds import judged_source, proposing_round
 from tests.rating_sessions import TALKS, rating_session
 
@@ -39,9 +39,7 @@ def session(tmp_path: Path) -> Path:
 async def test_all_eleven_keys_label_and_each_is_on_the_disk_before_the_next_shows(
     session: Path, size: tuple[int, int]
 ) -> None:
-    app = seated(session)
-    async with app.run_test(size=size) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session), size) as (app, pilot):
         given = []
         for number, (key, category) in enumerate(KEYS, start=1):
             item = app.desk.view.item
@@ -69,9 +67,7 @@ async def test_keys_names_and_guide_are_in_sight(session: Path, size: tuple[int,
 
 
 async def test_earlier_responses_are_opened_by_steps_and_by_words_and_changed(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         await press(pilot, "c", *"hum", "enter", "9", "1")
         waiting = app.desk.view.item
         await press(pilot, "left", "left")
@@ -92,9 +88,7 @@ async def test_earlier_responses_are_opened_by_steps_and_by_words_and_changed(se
 
 
 async def test_undo_survives_a_restart_and_the_item_comes_back_as_it_was_judged(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         first = app.desk.view.item
         assert first is not None
         await press(pilot, "c", *"hum", "enter", "k", "9", "1")
@@ -119,9 +113,7 @@ async def test_undo_survives_a_restart_and_the_item_comes_back_as_it_was_judged(
 
 async def test_skipped_ones_come_at_the_end_with_a_mark(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 3)
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         skipped = app.desk.view.item
         await press(pilot, "x")
         assert "1 skipped" in screen_text(pilot)
@@ -145,9 +137,7 @@ async def test_flag_asks_for_the_reason_and_escape_does_nothing(session: Path) -
 
 
 async def test_sub_flags_confidence_and_comment_go_with_the_key(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         await press(pilot, "k", "k", "b", "1", "c", *"only [red]one[/red]", "enter")
         for words in ("2 fairly sure", "too little", "“only [red]one[/red]”"):
             assert words in screen_text(pilot)
@@ -161,9 +151,7 @@ async def test_sub_flags_confidence_and_comment_go_with_the_key(session: Path) -
 
 
 async def test_the_transcript_is_hidden_until_asked_for_and_that_is_stored(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         await press(pilot, "1")
         item = app.desk.view.item
         assert item is not None
@@ -179,9 +167,7 @@ async def test_the_transcript_is_hidden_until_asked_for_and_that_is_stored(sessi
 
 
 async def test_a_round_that_is_judged_by_ear_shows_no_text(session: Path) -> None:
-    app = seated(session, round_=RatingRound(transcript=TranscriptPolicy.NEVER))
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session, round_=RatingRound(transcript=TranscriptPolicy.NEVER))) as (app, pilot):
         await press(pilot, "t")
         item = app.desk.view.item
         assert item is not None
@@ -202,9 +188,7 @@ async def test_nothing_says_whose_response_it_is(session: Path) -> None:
 
 
 async def test_the_aid_leads_to_a_category_that_is_saved_with_its_path(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         await press(pilot, "question_mark")
         await until(pilot, shows(pilot, "of at most"))
         assert "seen by the harness" in screen_text(pilot)
@@ -234,9 +218,7 @@ async def test_a_training_round_explains_each_answer(session: Path) -> None:
             Exercise("two", "pause it", "stopped", Category.CORRECT, "It was paused.", effect="It was paused."),
         )
     )
-    app = seated(session, round_=round_)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot, "TRAINING 1 of 2")
+    async with sitting(seated(session, round_=round_), SMALL, "TRAINING 1 of 2") as (_app, pilot):
         await press(pilot, "x")
         assert "an exercise wants a category" in screen_text(pilot)
         await press(pilot, "2")
@@ -258,9 +240,7 @@ async def test_a_training_round_explains_each_answer(session: Path) -> None:
 async def test_what_cannot_be_saved_stays_in_sight_and_says_why(session: Path) -> None:
     blocked = session / "judgments.sqlite"
     blocked.mkdir()
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         item = app.desk.view.item
         await press(pilot, "k", "1")
         await until(pilot, shows(pilot, "NOT SAVED"))
@@ -276,9 +256,7 @@ async def test_what_cannot_be_saved_stays_in_sight_and_says_why(session: Path) -
 
 
 async def test_a_key_that_is_held_down_labels_one_response(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         for _ in range(10):
             app.post_message(events.Key("1", "1"))
         await until(pilot, shows(pilot, "too fast"))
@@ -294,9 +272,7 @@ async def test_other_keys_from_a_file(session: Path) -> None:
     actions |= {RaterAction.TRANSCRIPT: "tab", RaterAction.SKIP: "down", RaterAction.COMMENT: "enter"}
     actions |= {RaterAction.AID: "ä", RaterAction.FIND: "f9"}
     keys = RaterKeys(MappingProxyType(letters), MappingProxyType(actions))
-    app = seated(session, keys=keys)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session, keys=keys)) as (app, pilot):
         assert "z Missed disamb., unrecoverable" in screen_text(pilot)
         await press(pilot, "tab")
         assert app.desk.view.draft.transcript_shown
@@ -316,9 +292,7 @@ async def test_other_keys_from_a_file(session: Path) -> None:
 
 
 async def test_a_resize_loses_nothing(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=WIDE) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session), WIDE) as (_app, pilot):
         await press(pilot, "t", "k", "c", *"stays", "enter")
         for size in ((40, 10), (80, 24), (200, 60), (20, 5), (120, 40), (80, 24)):
             await pilot.resize_terminal(*size)
@@ -331,14 +305,12 @@ async def test_a_resize_loses_nothing(session: Path) -> None:
 
 async def test_the_end_tells_the_counts_and_what_waits(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 12, effects=True)
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         while app.desk.view.item is not None:
             await press(pilot, random.Random(len(rows(session))).choice("12345"))
         await until(pilot, shows(pilot, "All that can be judged now is judged."))
         text = screen_text(pilot)
-        waiting = [item for item in room_of(app).items if item.waits_for_effect]
+        waiting = [item for item in app.room.items if item.waits_for_effect]
         assert waiting
         for words in ("harness agreement", "harness effects", f"{12 - len(waiting)} of 12", "w judge held"):
             assert words in text
@@ -355,7 +327,7 @@ def test_a_terminal_without_a_screen_is_refused_with_a_hint(session: Path, monke
     for term in ("dumb", ""):
         monkeypatch.setenv("TERM", term)
         with pytest.raises(InputError) as caught:
-            run_rating_app(room_of(app), app.desk, RaterKeys(), None)
+            run_rating_app(app.room, app.desk, RaterKeys(), None)
         assert "--plain" in caught.value.remedy
 
 
@@ -363,9 +335,7 @@ async def test_what_a_classifier_says_comes_after_the_choice_and_with_the_item_o
     session: Path, tmp_path: Path
 ) -> None:
     source = judged_source(tmp_path / "s0")
-    app = seated(session, round_=proposing_round(source))
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session, round_=proposing_round(source))) as (_, pilot):
         assert "classifier" not in screen_text(pilot)
         await press(pilot, "9")
         assert "the classifier would have said" in screen_text(pilot)
@@ -376,8 +346,6 @@ async def test_what_a_classifier_says_comes_after_the_choice_and_with_the_item_o
         first, _, second = rows(session)
         assert (first.proposal_shown, first.unaided) == (ProposalShown.AFTER, None)
         assert (second.proposal_shown, second.unaided) == (ProposalShown.BEFORE, Category.WRONG)
-    app = seated(session, "bob", round_=proposing_round(source, ProposalShown.BEFORE))
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session, "bob", round_=proposing_round(source, ProposalShown.BEFORE))) as (_app, pilot):
         assert "classifier" in screen_text(pilot)
         assert "%)" in screen_text(pilot)

@@ -11,7 +11,7 @@ from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.items import withdrawal
 from harness.session.log.judgment_log import JudgmentLog
 from tests.dashboard.bench import screen_text, shows, until
-from tests.dashboard.seats import SMALL, adjudication, press, ready, room_of, rows, seated
+from tests.dashboard.seats import SMALL, adjudication, press, rows, seated, sitting
 from tests.rating_sessions import rating_session
 
 
@@ -22,10 +22,8 @@ def session(tmp_path: Path) -> Path:
 
 async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_item_in_sight(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 12, effects=True)
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
-        held = [item for item in room_of(app).items if item.waits_for_effect]
+    async with sitting(seated(session)) as (app, pilot):
+        held = [item for item in app.room.items if item.waits_for_effect]
         assert f"{len(held)} held" in screen_text(pilot)
         before = app.desk.view.item
         await press(pilot, "c", *"mine", "enter")
@@ -34,7 +32,7 @@ async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_ite
             subject = item.subject
             log.append(EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectWord.RIGHT, "bob", "ran"))
         log.close()
-        room_of(app).refresh()
+        app.room.refresh()
         app.screen.post_message(RoomRead(""))
         await until(pilot, lambda: "held" not in screen_text(pilot).splitlines()[1])
         assert app.desk.view.item == before
@@ -46,9 +44,10 @@ async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_ite
 @pytest.mark.parametrize("names", [False, True])
 async def test_an_adjudicator_sees_the_inputs_and_settles_with_one_key(session: Path, names: bool) -> None:
     adjudication(session)
-    app = seated(session, "eve", adjudicating=True, names=names)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot, "Settling item 1 of 2")
+    async with sitting(seated(session, "eve", adjudicating=True, names=names), SMALL, "Settling item 1 of 2") as (
+        app,
+        pilot,
+    ):
         text = screen_text(pilot)
         assert ("zoe" in text, "rater 1" in text) == (names, not names)
         assert "Correct" in text
@@ -64,16 +63,14 @@ async def test_an_adjudicator_sees_the_inputs_and_settles_with_one_key(session: 
 
 
 async def test_a_judgment_given_elsewhere_meanwhile_takes_the_item_away_from_a_panel(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         item = app.desk.view.item
         assert item is not None
         await press(pilot, "c", *"late")
-        other = room_of(seated(session))
+        other = seated(session).room
         desk = other.desk("ann")
         desk.judge(Category.CORRECT)
-        room_of(app).refresh()
+        app.room.refresh()
         app.screen_stack[1].post_message(RoomRead(""))
         await until(pilot, lambda: app.desk.view.item != item)
         await press(pilot, "enter")
@@ -82,28 +79,24 @@ async def test_a_judgment_given_elsewhere_meanwhile_takes_the_item_away_from_a_p
 
 
 async def test_after_a_withdrawal_elsewhere_the_item_is_to_be_judged_again(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
+    async with sitting(seated(session)) as (app, pilot):
         await press(pilot, "1")
         log = JudgmentLog(session)
         log.append(JudgmentGiven(withdrawal(rows(session)[0])))
         log.close()
-        room_of(app).refresh()
+        app.room.refresh()
         app.screen.post_message(RoomRead(""))
         await until(pilot, shows(pilot, "0 done, 12 left"))
 
 
 async def test_what_somebody_else_settled_meanwhile_is_not_settled_twice(session: Path) -> None:
     adjudication(session)
-    app = seated(session, "eve", adjudicating=True)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot, "Settling item 1 of 2")
-        other = room_of(seated(session))
+    async with sitting(seated(session, "eve", adjudicating=True), SMALL, "Settling item 1 of 2") as (app, pilot):
+        other = seated(session).room
         other.adjudication("dan").judge(Category.CORRECT)
         other.close()
         settled = rows(session)[-1]
-        room_of(app).refresh()
+        app.room.refresh()
         app.screen.post_message(RoomRead(""))
         await until(pilot, lambda: app.desk.view.count.total == 1)
         left = app.desk.view.item

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.dashboard.rating_app import RatingApp
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import open_room
 from tests.dashboard.bench import screen_text, shows, until
-from tests.dashboard.seats import SIZES, press, ready
+from tests.dashboard.seats import SIZES, RaterApp, press, ready
 from tests.dashboard.test_hostile import HOSTILE, raw
 from tests.judged_sessions import judged
 from tests.rating_sessions import rating_session
@@ -35,7 +34,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     ]  # fmt: skip
     desk = room.desk(HOSTILE)
     desk.refresh(items, ())
-    app = RatingApp(room, desk, RaterKeys(), None, adjudicating=True, names=True)
+    app = RaterApp(room, desk, RaterKeys(), None, adjudicating=True, names=True)
     async with app.run_test(size=size) as pilot:
         await ready(pilot, "[/red]")
         assert raw(pilot) == []

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.dashboard.bench import screen_text
-from tests.dashboard.seats import press, ready, seated
+from tests.dashboard.seats import press, seated, sitting
 from tests.rating_sessions import rating_session
 
 LOW = (60, 15)
 
 
 async def test_keys_and_answers_that_do_not_fit(tmp_path: Path) -> None:
-    app = seated(rating_session(tmp_path / "s1", 2))
-    async with app.run_test(size=LOW) as pilot:
-        await ready(pilot)
+    async with sitting(seated(rating_session(tmp_path / "s1", 2)), LOW) as (_app, pilot):
         text = screen_text(pilot)
         assert "0 - … 24 lines show all keys" in text
         await press(pilot, "?")

@@ -19,9 +19,9 @@ from harness.dashboard.screens.asking import AskingPanel
 from harness.model.feed import AnswerOperator, Judge, Review, StateWord
 from tests import annotation_projects
 from tests.dashboard import annotating, seats
-from tests.dashboard.bench import dashboard, double, shows, until
+from tests.dashboard.bench import double, opened, shows, until
 from tests.dashboard.engine_double import START_S
-from tests.dashboard.wake_bench import wake_dashboard, wake_double
+from tests.dashboard.wake_bench import wake_double, wake_opened
 from tests.rating_sessions import rating_session
 
 REPEATS_S = 0.03
@@ -40,13 +40,10 @@ class Seat:
 
 @asynccontextmanager
 async def bench(folder: Path) -> AsyncIterator[Seat]:
-    with double(folder) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            yield Seat(app, pilot, "1", lambda: len(engine.commands(Judge)))
+    async with opened(double(folder), (80, 24)) as (engine, app, pilot):
+        await pilot.press("j")
+        await until(pilot, shows(pilot, "milk is on the list"))
+        yield Seat(app, pilot, "1", lambda: len(engine.commands(Judge)))
 
 
 @asynccontextmanager
@@ -69,11 +66,8 @@ async def annotate(folder: Path) -> AsyncIterator[Seat]:
 
 @asynccontextmanager
 async def wake(folder: Path) -> AsyncIterator[Seat]:
-    with wake_double(folder) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            yield Seat(app, pilot, "f", lambda: len(engine.commands(Review)))
+    async with wake_opened(wake_double(folder), (80, 24)) as (engine, app, pilot):
+        yield Seat(app, pilot, "f", lambda: len(engine.commands(Review)))
 
 
 SCREENS = [bench, rate, annotate, wake]
@@ -152,20 +146,17 @@ async def test_the_same_key_pressed_again_labels_the_next_item(screen: Callable[
 
 
 async def test_a_key_from_before_the_question_does_not_answer_it(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42)
-            await until(pilot, lambda: isinstance(app.screen, AskingPanel))
-            await until(pilot, shows(pilot, "y recognised"))
-            drawn_s = app.guard.drawn_s
-            assert drawn_s is not None
-            app.post_message(key("u", drawn_s - 0.001))
-            await until(pilot, shows(pilot, TOO_FAST))
-            assert not engine.commands(AnswerOperator)
-            app.post_message(key("y", drawn_s + 0.001))
-            await until(pilot, lambda: engine.commands(AnswerOperator))
+    async with opened(double(tmp_path), (80, 24)) as (engine, app, pilot):
+        engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42)
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+        await until(pilot, shows(pilot, "y recognised"))
+        drawn_s = app.guard.drawn_s
+        assert drawn_s is not None
+        app.post_message(key("u", drawn_s - 0.001))
+        await until(pilot, shows(pilot, TOO_FAST))
+        assert not engine.commands(AnswerOperator)
+        app.post_message(key("y", drawn_s + 0.001))
+        await until(pilot, lambda: engine.commands(AnswerOperator))
 
 
 def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[Verdict]:

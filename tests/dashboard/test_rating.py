@@ -1,9 +1,12 @@
 """Judging at the bench: every key, saved before the next shows."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from harness.dashboard.app import Dashboard
 from harness.model.feed import Judge, Replay
@@ -12,7 +15,7 @@ from harness.model.record import Clip, JudgmentGiven
 from harness.rating.guide import KEYS
 from harness.session.log.judgment_log import JudgmentLog
 from harness.session.log.writer import SqliteLog
-from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
+from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, until
 from tests.dashboard.engine_double import EngineDouble
 from tests.dashboard.seats import press
 from tests.unit.session.figures.rows import judgment_on
@@ -22,169 +25,132 @@ def judgments(engine: EngineDouble) -> list[Judgment]:
     return [one.judgment for one in engine.commands(Judge) if isinstance(one, Judge)]
 
 
+@asynccontextmanager
+async def judging(
+    engine: EngineDouble, size: tuple[int, int] = SMALL
+) -> AsyncIterator[tuple[EngineDouble, Dashboard, Pilot[int]]]:
+    """At the bench, with the first response in sight."""
+    async with opened(engine, size) as (_, app, pilot):
+        await press(pilot, "j")
+        await until(pilot, shows(pilot, "milk is on the list"))
+        yield engine, app, pilot
+
+
 def pressed(key: str) -> str:
     return "minus" if key == "-" else key
 
 
 @pytest.mark.parametrize(("key", "category"), KEYS)
 async def test_each_category_key_labels_and_goes_on(tmp_path: Path, key: str, category: Category) -> None:
-    with double(tmp_path) as engine:
-        app: Dashboard = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            await press(pilot, pressed(key))
-            await until(pilot, shows(pilot, "I don't know that yet"))
-            (given,) = judgments(engine)
-            assert (given.trial_id, given.category, given.rater) == ("kitchen-02", category, "ann")
-            assert given.clip_sha256 == "sha of b.flac"
-            assert given.time_to_answer_s is not None
+    async with judging(double(tmp_path)) as (engine, _, pilot):
+        await press(pilot, pressed(key))
+        await until(pilot, shows(pilot, "I don't know that yet"))
+        (given,) = judgments(engine)
+        assert (given.trial_id, given.category, given.rater) == ("kitchen-02", category, "ann")
+        assert given.clip_sha256 == "sha of b.flac"
+        assert given.time_to_answer_s is not None
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 async def test_the_whole_guide_and_the_keys_are_in_sight(tmp_path: Path, size: tuple[int, int]) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            text = screen_text(pilot)
-            for words in ("1 of 4 done", "- Missed disamb., unrecoverable", "esc back", "(our transcription)"):
-                assert words in text
+    async with judging(double(tmp_path), size) as (_, _, pilot):
+        text = screen_text(pilot)
+        for words in ("1 of 4 done", "- Missed disamb., unrecoverable", "esc back", "(our transcription)"):
+            assert words in text
 
 
 async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            await press(pilot, "9")
-            await until(pilot, shows(pilot, "I don't know that yet"))
-            await press(pilot, "u")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            given, undone = judgments(engine)
-            assert undone.status is JudgmentStatus.WITHDRAWN
-            assert undone.replaces == given.id
-            await press(pilot, "u")
-            await until(pilot, shows(pilot, "nothing of this sitting"))
+    async with judging(double(tmp_path)) as (engine, _, pilot):
+        await press(pilot, "9")
+        await until(pilot, shows(pilot, "I don't know that yet"))
+        await press(pilot, "u")
+        await until(pilot, shows(pilot, "milk is on the list"))
+        given, undone = judgments(engine)
+        assert undone.status is JudgmentStatus.WITHDRAWN
+        assert undone.replaces == given.id
+        await press(pilot, "u")
+        await until(pilot, shows(pilot, "nothing of this sitting"))
 
 
 async def test_skip_comes_back_at_the_end_and_the_new_row_replaces_it(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            await press(pilot, "x")
-            await until(pilot, shows(pilot, "I don't know that yet"))
-            await press(pilot, "8")
-            await until(pilot, shows(pilot, "it is noon"))
-            await press(pilot, "1")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            await press(pilot, "1")
-            await until(pilot, shows(pilot, "Every response is judged"))
-            skipped, *_, last = judgments(engine)
-            assert last.replaces == skipped.id
+    async with judging(double(tmp_path)) as (engine, _, pilot):
+        await press(pilot, "x")
+        await until(pilot, shows(pilot, "I don't know that yet"))
+        await press(pilot, "8")
+        await until(pilot, shows(pilot, "it is noon"))
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "milk is on the list"))
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "Every response is judged"))
+        skipped, *_, last = judgments(engine)
+        assert last.replaces == skipped.id
 
 
 async def test_flag_and_comment(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            await press(pilot, "c", *"hum", "enter")
-            await until(pilot, shows(pilot, "hum"))
-            await press(pilot, "f")
-            await until(pilot, shows(pilot, "something private"))
-            await press(pilot, "3")
-            await until(pilot, shows(pilot, "I don't know that yet"))
-            (given,) = judgments(engine)
-            assert given.status is JudgmentStatus.FLAGGED
-            assert given.flags == ("cut_response",)
-            assert given.comment == "hum"
+    async with judging(double(tmp_path)) as (engine, _, pilot):
+        await press(pilot, "c", *"hum", "enter")
+        await until(pilot, shows(pilot, "hum"))
+        await press(pilot, "f")
+        await until(pilot, shows(pilot, "something private"))
+        await press(pilot, "3")
+        await until(pilot, shows(pilot, "I don't know that yet"))
+        (given,) = judgments(engine)
+        assert given.status is JudgmentStatus.FLAGGED
+        assert given.flags == ("cut_response",)
+        assert given.comment == "hum"
 
 
 async def test_a_refused_judgment_stays_and_says_why(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
+    async with judging(double(tmp_path)) as (engine, _, pilot):
         engine.refuse = "the disk is full"
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            await press(pilot, "1")
-            await until(pilot, shows(pilot, "refused, the disk is full"))
-            assert "milk is on the list" in screen_text(pilot)
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "refused, the disk is full"))
+        assert "milk is on the list" in screen_text(pilot)
 
 
 async def test_replay_counts_its_plays(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            await press(pilot, "space")
-            await until(pilot, shows(pilot, "replay: done"))
-            (replay,) = engine.commands(Replay)
-            assert isinstance(replay, Replay)
-            assert replay.clip_name == "b.flac"
-            await press(pilot, "1")
-            await until(pilot, lambda: judgments(engine))
-            assert judgments(engine)[0].plays == 1
+    async with judging(double(tmp_path)) as (engine, _, pilot):
+        await press(pilot, "space")
+        await until(pilot, shows(pilot, "replay: done"))
+        (replay,) = engine.commands(Replay)
+        assert isinstance(replay, Replay)
+        assert replay.clip_name == "b.flac"
+        await press(pilot, "1")
+        await until(pilot, lambda: judgments(engine))
+        assert judgments(engine)[0].plays == 1
 
 
 async def test_without_a_monitor_replay_says_so(tmp_path: Path) -> None:
-    with double(tmp_path, has_monitor=False) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            await press(pilot, "space")
-            await until(pilot, shows(pilot, "no monitor"))
-            assert engine.commands(Replay) == []
+    async with judging(double(tmp_path, has_monitor=False)) as (engine, _, pilot):
+        await press(pilot, "space")
+        await until(pilot, shows(pilot, "no monitor"))
+        assert engine.commands(Replay) == []
 
 
 async def test_what_was_judged_away_from_the_bench_is_not_asked_for_again(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            SqliteLog(tmp_path).close()  # an engine's own log would be there
-            log = JudgmentLog(tmp_path)
-            clip = Clip("b.flac", "sha of b.flac", 16000, 1, 0.0)
-            skipped = Clip("c.flac", "sha of c.flac", 16000, 1, 0.0)
-            log.append(
-                JudgmentGiven(replace(judgment_on("kitchen-02", clip, "r1", category=Category.WRONG), attempt=2))
-            )
-            left = judgment_on("kitchen-05", skipped, "r2")
-            log.append(JudgmentGiven(replace(left, status=JudgmentStatus.SKIPPED, category=None)))
-            log.append(JudgmentGiven(judgment_on("exercise:lamp", clip, "r3", category=Category.WRONG)))
-            log.close()
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "I don't know that yet"))
-            assert "2 of 4 done, 2 left" in screen_text(pilot)
-            assert app.watch_.view().progress.unplaced == 0
-            await press(pilot, "1")
-            await until(pilot, shows(pilot, "it is noon"))
-            (given,) = judgments(engine)
-            assert (given.trial_id, given.replaces) == ("kitchen-05", None)
+    async with opened(double(tmp_path)) as (engine, app, pilot):
+        SqliteLog(tmp_path).close()  # an engine's own log would be there
+        log = JudgmentLog(tmp_path)
+        clip = Clip("b.flac", "sha of b.flac", 16000, 1, 0.0)
+        skipped = Clip("c.flac", "sha of c.flac", 16000, 1, 0.0)
+        log.append(JudgmentGiven(replace(judgment_on("kitchen-02", clip, "r1", category=Category.WRONG), attempt=2)))
+        left = judgment_on("kitchen-05", skipped, "r2")
+        log.append(JudgmentGiven(replace(left, status=JudgmentStatus.SKIPPED, category=None)))
+        log.append(JudgmentGiven(judgment_on("exercise:lamp", clip, "r3", category=Category.WRONG)))
+        log.close()
+        await press(pilot, "j")
+        await until(pilot, shows(pilot, "I don't know that yet"))
+        assert "2 of 4 done, 2 left" in screen_text(pilot)
+        assert app.watch_.view().progress.unplaced == 0
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "it is noon"))
+        (given,) = judgments(engine)
+        assert (given.trial_id, given.replaces) == ("kitchen-05", None)
 
 
 async def test_a_file_of_judgments_that_cannot_be_read_is_told_and_hinders_nobody(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            (tmp_path / "judgments.sqlite").write_text("no database")
-            await press(pilot, "j")
-            await until(pilot, shows(pilot, "milk is on the list"))
-            assert "cannot be read" in screen_text(pilot)
+    async with opened(double(tmp_path)) as (_, _, pilot):
+        (tmp_path / "judgments.sqlite").write_text("no database")
+        await press(pilot, "j")
+        await until(pilot, shows(pilot, "milk is on the list"))
+        assert "cannot be read" in screen_text(pilot)

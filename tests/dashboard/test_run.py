@@ -24,7 +24,7 @@ from harness.model.feed import (
     WriteNote,
 )
 from harness.model.record import NoteWritten, Paused, Question
-from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
+from tests.dashboard.bench import LARGE, SMALL, dashboard, double, opened, screen_text, shows, until
 from tests.dashboard.engine_double import START_S, EngineDouble
 
 sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
@@ -32,115 +32,94 @@ sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 
 @sizes
 async def test_it_shows_where_the_run_is(tmp_path: Path, size: tuple[int, int]) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await until(pilot, shows(pilot, "-41 dBFS"))
-            await until(pilot, shows(pilot, "kitchen-08"))  # the list scrolls once it is laid out
-            text = screen_text(pilot)
-            for words in (
-                "attempt 1 of 3",
-                "kitchen-08",
-                "inconclusive",
-                "running",
-                "4/6 67 % (30–90)",
-                "p pause",
-                "^q detach",
-            ):
-                assert words in text
-            assert "our transcription" in text
-            assert all(len(line) <= size[0] for line in text.splitlines())
+    async with opened(double(tmp_path), size) as (_, _, pilot):
+        await until(pilot, shows(pilot, "-41 dBFS"))
+        await until(pilot, shows(pilot, "kitchen-08"))  # the list scrolls once it is laid out
+        text = screen_text(pilot)
+        for words in (
+            "attempt 1 of 3",
+            "kitchen-08",
+            "inconclusive",
+            "running",
+            "4/6 67 % (30–90)",
+            "p pause",
+            "^q detach",
+        ):
+            assert words in text
+        assert "our transcription" in text
+        assert all(len(line) <= size[0] for line in text.splitlines())
 
 
 @sizes
 async def test_pause_and_go_on(tmp_path: Path, size: tuple[int, int]) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("p")
-            await until(pilot, shows(pilot, "pause: done"))
-            (sent,) = engine.commands(Pause)
-            assert isinstance(sent, Pause)
-            assert sent.by == "ann"
-            engine.log(Paused("", "ann"))
-            engine.say(StateWord.PAUSED)
-            await until(pilot, shows(pilot, "paused by ann"))
-            await pilot.press("p")
-            await until(pilot, lambda: engine.commands(Resume))
+    async with opened(double(tmp_path), size) as (engine, _, pilot):
+        await pilot.press("p")
+        await until(pilot, shows(pilot, "pause: done"))
+        (sent,) = engine.commands(Pause)
+        assert isinstance(sent, Pause)
+        assert sent.by == "ann"
+        engine.log(Paused("", "ann"))
+        engine.say(StateWord.PAUSED)
+        await until(pilot, shows(pilot, "paused by ann"))
+        await pilot.press("p")
+        await until(pilot, lambda: engine.commands(Resume))
 
 
 @sizes
 async def test_skip_wants_a_reason(tmp_path: Path, size: tuple[int, int]) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("s", "enter")
-            await until(pilot, shows(pilot, "Please write something"))
-            assert engine.commands(Skip) == []
-            await pilot.press(*"dog", "enter")
-            await until(pilot, lambda: engine.commands(Skip))
-            (sent,) = engine.commands(Skip)
-            assert isinstance(sent, Skip)
-            assert sent.reason == "dog"
+    async with opened(double(tmp_path), size) as (engine, _, pilot):
+        await pilot.press("s", "enter")
+        await until(pilot, shows(pilot, "Please write something"))
+        assert engine.commands(Skip) == []
+        await pilot.press(*"dog", "enter")
+        await until(pilot, lambda: engine.commands(Skip))
+        (sent,) = engine.commands(Skip)
+        assert isinstance(sent, Skip)
+        assert sent.reason == "dog"
 
 
 async def test_rerun_note_and_mark(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("home", "down", "down", "r")
-            await until(pilot, lambda: engine.commands(Rerun))
-            await pilot.press("n", *"loud", "enter")
-            await until(pilot, lambda: engine.commands(WriteNote))
-            await pilot.press("m", *"bang", "enter")
-            await until(pilot, lambda: engine.commands(SetMark))
-            (rerun,), (note,), (mark,) = (engine.commands(kind) for kind in (Rerun, WriteNote, SetMark))
-            assert isinstance(rerun, Rerun)
-            assert isinstance(note, WriteNote)
-            assert isinstance(mark, SetMark)
-            assert rerun.trial_id == "kitchen-03"
-            assert (note.text, note.trial_id) == ("loud", "kitchen-08")
-            assert mark.label == "bang"
+    async with opened(double(tmp_path)) as (engine, _, pilot):
+        await pilot.press("home", "down", "down", "r")
+        await until(pilot, lambda: engine.commands(Rerun))
+        await pilot.press("n", *"loud", "enter")
+        await until(pilot, lambda: engine.commands(WriteNote))
+        await pilot.press("m", *"bang", "enter")
+        await until(pilot, lambda: engine.commands(SetMark))
+        (rerun,), (note,), (mark,) = (engine.commands(kind) for kind in (Rerun, WriteNote, SetMark))
+        assert isinstance(rerun, Rerun)
+        assert isinstance(note, WriteNote)
+        assert isinstance(mark, SetMark)
+        assert rerun.trial_id == "kitchen-03"
+        assert (note.text, note.trial_id) == ("loud", "kitchen-08")
+        assert mark.label == "bang"
 
 
 async def test_abort_only_after_yes(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("a")
-            await until(pilot, shows(pilot, "Abort this session?"))
-            await pilot.press("enter")
-            await pilot.pause()
-            assert engine.commands(Abort) == []
-            await pilot.press("a")
-            await until(pilot, shows(pilot, "Abort this session?"))
-            await pilot.press("y")
-            await until(pilot, lambda: engine.commands(Abort))
+    async with opened(double(tmp_path)) as (engine, _, pilot):
+        await pilot.press("a")
+        await until(pilot, shows(pilot, "Abort this session?"))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert engine.commands(Abort) == []
+        await pilot.press("a")
+        await until(pilot, shows(pilot, "Abort this session?"))
+        await pilot.press("y")
+        await until(pilot, lambda: engine.commands(Abort))
 
 
 async def test_a_refusal_is_shown_with_its_reason(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
+    async with opened(double(tmp_path)) as (engine, _, pilot):
         engine.refuse = "trial kitchen-08 is still running"
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("r")
-            await until(pilot, shows(pilot, "refused, trial kitchen-08 is still running"))
+        await pilot.press("r")
+        await until(pilot, shows(pilot, "refused, trial kitchen-08 is still running"))
 
 
 async def test_a_command_is_open_until_it_is_answered(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
+    async with opened(double(tmp_path)) as (engine, _, pilot):
         engine.silent = True
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("p")
-            await until(pilot, shows(pilot, "pause …"))
+        await pilot.press("p")
+        await until(pilot, shows(pilot, "pause …"))
 
 
 async def ask(app: Dashboard, engine: EngineDouble) -> None:
@@ -156,18 +135,15 @@ async def ask(app: Dashboard, engine: EngineDouble) -> None:
 async def test_the_operators_answer(
     tmp_path: Path, size: tuple[int, int], keys: list[str], recognised: bool | None, heard: str
 ) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await ask(app, engine)
-            await until(pilot, shows(pilot, "42 s left to answer"))
-            await pilot.press(*keys)
-            await until(pilot, lambda: engine.commands(AnswerOperator))
-            (sent,) = engine.commands(AnswerOperator)
-            assert isinstance(sent, AnswerOperator)
-            assert (sent.trial_id, sent.attempt, sent.recognised, sent.heard) == ("kitchen-08", 1, recognised, heard)
-            await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
+    async with opened(double(tmp_path), size) as (engine, app, pilot):
+        await ask(app, engine)
+        await until(pilot, shows(pilot, "42 s left to answer"))
+        await pilot.press(*keys)
+        await until(pilot, lambda: engine.commands(AnswerOperator))
+        (sent,) = engine.commands(AnswerOperator)
+        assert isinstance(sent, AnswerOperator)
+        assert (sent.trial_id, sent.attempt, sent.recognised, sent.heard) == ("kitchen-08", 1, recognised, heard)
+        await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
 
 
 @sizes
@@ -183,82 +159,67 @@ async def test_the_operators_answer(
 async def test_the_operators_word_on_an_effect(
     tmp_path: Path, size: tuple[int, int], keys: list[str], word: EffectWord, detail: str
 ) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await ask(app, engine)
-            await until(pilot, lambda: type(app.screen) is AskingPanel)
-            # The same attempt, another question: the panel changes without a key.
-            engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42, asks=Question.EFFECT)
-            await until(pilot, lambda: isinstance(app.screen, EffectPanel))
-            await until(pilot, shows(pilot, "r right   p partly   w wrong"))
-            await pilot.press("y", "n")  # keys of the other question do nothing here
-            await pilot.press(*keys)
-            await until(pilot, lambda: engine.commands(AnswerEffect))
-            (sent,) = engine.commands(AnswerEffect)
-            assert isinstance(sent, AnswerEffect)
-            assert (sent.trial_id, sent.attempt, sent.word, sent.detail) == ("kitchen-08", 1, word, detail)
-            assert engine.commands(AnswerOperator) == []
-            await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
+    async with opened(double(tmp_path), size) as (engine, app, pilot):
+        await ask(app, engine)
+        await until(pilot, lambda: type(app.screen) is AskingPanel)
+        # The same attempt, another question: the panel changes without a key.
+        engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42, asks=Question.EFFECT)
+        await until(pilot, lambda: isinstance(app.screen, EffectPanel))
+        await until(pilot, shows(pilot, "r right   p partly   w wrong"))
+        await pilot.press("y", "n")  # keys of the other question do nothing here
+        await pilot.press(*keys)
+        await until(pilot, lambda: engine.commands(AnswerEffect))
+        (sent,) = engine.commands(AnswerEffect)
+        assert isinstance(sent, AnswerEffect)
+        assert (sent.trial_id, sent.attempt, sent.word, sent.detail) == ("kitchen-08", 1, word, detail)
+        assert engine.commands(AnswerOperator) == []
+        await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
 
 
 async def test_a_question_can_be_put_aside_and_brought_back_and_closes_by_itself(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await ask(app, engine)
-            await until(pilot, lambda: isinstance(app.screen, AskingPanel))
-            await pilot.press("escape")
-            await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
-            await pilot.press("o")
-            await until(pilot, lambda: isinstance(app.screen, AskingPanel))
-            engine.say(StateWord.LISTENING, trial_id="kitchen-09", attempt=1)
-            await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
-            assert engine.commands(AnswerOperator) == []
+    async with opened(double(tmp_path)) as (engine, app, pilot):
+        await ask(app, engine)
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+        engine.say(StateWord.LISTENING, trial_id="kitchen-09", attempt=1)
+        await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
+        assert engine.commands(AnswerOperator) == []
 
 
 async def test_waiting_counts_down(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=LARGE) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            engine.say(StateWord.WAITING, trial_id="kitchen-08", attempt=2, until_s=START_S + 12)
-            await until(pilot, lambda: app.watch_.view().remaining_s == pytest.approx(12))
-            await until(pilot, shows(pilot, "attempt 2 of 3"))
+    async with opened(double(tmp_path), LARGE) as (engine, app, pilot):
+        engine.say(StateWord.WAITING, trial_id="kitchen-08", attempt=2, until_s=START_S + 12)
+        await until(pilot, lambda: app.watch_.view().remaining_s == pytest.approx(12))
+        await until(pilot, shows(pilot, "attempt 2 of 3"))
 
 
 @pytest.mark.parametrize("key", ["question_mark", "f1"])
 async def test_help_everywhere(tmp_path: Path, key: str) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            for opener, words in (("", "large word"), ("j", "Nothing is ever overwritten")):
-                await pilot.press(*([opener] if opener else []))
-                await pilot.press(key)
-                await until(pilot, shows(pilot, words))
-                assert isinstance(app.screen, HelpPanel)
-                await pilot.press("escape")
-            assert isinstance(app.screen, RatingScreen)
-            await pilot.press("escape")
-            await ask(app, engine)
-            await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+    async with opened(double(tmp_path)) as (engine, app, pilot):
+        for opener, words in (("", "large word"), ("j", "Nothing is ever overwritten")):
+            await pilot.press(*([opener] if opener else []))
             await pilot.press(key)
-            await until(pilot, shows(pilot, "Only you can tell"))
+            await until(pilot, shows(pilot, words))
+            assert isinstance(app.screen, HelpPanel)
+            await pilot.press("escape")
+        assert isinstance(app.screen, RatingScreen)
+        await pilot.press("escape")
+        await ask(app, engine)
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+        await pilot.press(key)
+        await until(pilot, shows(pilot, "Only you can tell"))
 
 
 async def test_the_palette_has_our_commands(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=LARGE) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            titles = {command.title for command in app.get_system_commands(app.screen)}
-            assert {"Pause or go on", "Skip", "Re-run", "Abort", "Judge responses", "Detach"} <= titles
-            await pilot.press("ctrl+p")
-            await pilot.press(*"pause", "enter", "enter")
-            await until(pilot, lambda: engine.commands(Pause))
+    async with opened(double(tmp_path), LARGE) as (engine, app, pilot):
+        titles = {command.title for command in app.get_system_commands(app.screen)}
+        assert {"Pause or go on", "Skip", "Re-run", "Abort", "Judge responses", "Detach"} <= titles
+        await pilot.press("ctrl+p")
+        await pilot.press(*"pause", "enter", "enter")
+        await until(pilot, lambda: engine.commands(Pause))
 
 
 async def test_ctrl_q_leaves_the_session_alone(tmp_path: Path) -> None:
@@ -298,12 +259,9 @@ async def test_the_engines_own_end_gives_its_exit_status(tmp_path: Path) -> None
 
 
 async def test_a_burst_leaves_the_keys_alive(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            burst = [Logged(engine.rows.add(NoteWritten(f"line {n}", "board"))) for n in range(10_000)]
-            engine.send(*burst)
-            await pilot.press("p")
-            await until(pilot, lambda: engine.commands(Pause), within_s=3)
-            await until(pilot, shows(pilot, "line 9999"), within_s=20)
+    async with opened(double(tmp_path)) as (engine, _, pilot):
+        burst = [Logged(engine.rows.add(NoteWritten(f"line {n}", "board"))) for n in range(10_000)]
+        engine.send(*burst)
+        await pilot.press("p")
+        await until(pilot, lambda: engine.commands(Pause), within_s=3)
+        await until(pilot, shows(pilot, "line 9999"), within_s=20)

@@ -14,10 +14,10 @@ from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof
 from harness.model.record import DecisionReached, Observed, ReviewWord, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
-from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
+from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, until
 from tests.dashboard.engine_double import EngineDouble
 from tests.dashboard.test_hostile import HOSTILE, raw
-from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double
+from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double, wake_opened
 from tests.unit.session.figures.rows import planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
@@ -34,32 +34,29 @@ def commands(engine: EngineDouble, kind: type) -> list[Command]:
 
 @sizes
 async def test_it_opens_by_itself_and_shows_all_that_counts(tmp_path: Path, size: tuple[int, int]) -> None:
-    with wake_double(tmp_path) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            assert isinstance(app.screen, WakeScreen)
-            text = screen_text(pilot)
-            for words in (
-                "trial 88 of 90 · ambient: cafe",
-                "87 of 90 trials",
-                "link up · clock ±0.42 ms · listening proved 2 s ago",
-                "6.67 %  4 of 60",
-                "any time 0.75–22.0 %",
-                "11.1  5 in 0.450 h",
-                "0:27:00 proved, 0:00:00 unproven",
-                "delay p50",
-                "✓ hit  ✗ false reject  ! unmatched  ░ ambient  ~ interrupted",
-                "≤4/h FAILED",
-                "test open",
-                "≥1 h open",
-                "upper ≤20 %",
-                "real person",
-                "+37.54 s ambient-86",
-                "f false  h human  d self  x fault",
-            ):
-                assert words in text
-            assert all(len(line) <= size[0] for line in text.splitlines())
+    async with wake_opened(wake_double(tmp_path), size) as (_, app, pilot):
+        assert isinstance(app.screen, WakeScreen)
+        text = screen_text(pilot)
+        for words in (
+            "trial 88 of 90 · ambient: cafe",
+            "87 of 90 trials",
+            "link up · clock ±0.42 ms · listening proved 2 s ago",
+            "6.67 %  4 of 60",
+            "any time 0.75–22.0 %",
+            "11.1  5 in 0.450 h",
+            "0:27:00 proved, 0:00:00 unproven",
+            "delay p50",
+            "✓ hit  ✗ false reject  ! unmatched  ░ ambient  ~ interrupted",
+            "≤4/h FAILED",
+            "test open",
+            "≥1 h open",
+            "upper ≤20 %",
+            "real person",
+            "+37.54 s ambient-86",
+            "f false  h human  d self  x fault",
+        ):
+            assert words in text
+        assert all(len(line) <= size[0] for line in text.splitlines())
 
 
 async def test_the_timeline_has_every_kind_of_mark_and_the_band_narrows(tmp_path: Path) -> None:
@@ -69,174 +66,141 @@ async def test_the_timeline_has_every_kind_of_mark_and_the_band_narrows(tmp_path
     rows.plan(*trials, sound)
     for trial in trials:
         rows.play(trial, [] if trial.number == 5 else [("kitchen", 1.8)])
-    with EngineDouble(tmp_path, rows) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=LARGE) as pilot:
-            await until(pilot, shows(pilot, "1 of 12"))
-            (strip,) = [line for line in screen_text(pilot).splitlines() if line.lstrip().startswith("−")]
-            assert (strip.count("✓"), strip.count("✗")) == (11, 1)
-            band = [line for line in screen_text(pilot).splitlines() if any("⠀" < one <= "⣿" for one in line)]
-            dots = [sum(bin(ord(line[column]) - 0x2800).count("1") for line in band if "⠀" <= line[column] <= "⣿") for
-                    column in range(LARGE[0])]  # fmt: skip
-            drawn = [one for one in dots if one]
-            assert drawn[0] > drawn[-1] > 0, "the interval after the first trial is wider than after the twelfth"
+    async with wake_opened(EngineDouble(tmp_path, rows), LARGE, "1 of 12") as (_, _, pilot):
+        (strip,) = [line for line in screen_text(pilot).splitlines() if line.lstrip().startswith("−")]
+        assert (strip.count("✓"), strip.count("✗")) == (11, 1)
+        band = [line for line in screen_text(pilot).splitlines() if any("⠀" < one <= "⣿" for one in line)]
+        dots = [sum(bin(ord(line[column]) - 0x2800).count("1") for line in band if "⠀" <= line[column] <= "⣿") for
+                column in range(LARGE[0])]  # fmt: skip
+        drawn = [one for one in dots if one]
+        assert drawn[0] > drawn[-1] > 0, "the interval after the first trial is wider than after the twelfth"
 
 
 @pytest.mark.parametrize(("key", "word"), REVIEW_KEYS)
 async def test_a_key_says_what_the_event_was_and_goes_on_to_the_next(
     tmp_path: Path, key: str, word: ReviewWord
 ) -> None:
-    with wake_double(tmp_path) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            events = app.screen.query_one(UnmatchedList)
-            latest = events.selected
-            assert latest is not None
-            await pilot.press(key)
-            await until(pilot, shows(pilot, "6, 4 to review"))
-            (sent,) = reviews(engine)
-            assert (sent.event_seq, sent.word, sent.by) == (latest.seq, word, "ann")
-            await until(pilot, lambda: events.selected is not None and events.selected.seq < latest.seq)
-            after = events.selected
-            assert after is not None
-            assert after.word is None, "one that nobody has reviewed yet"
-            await until(pilot, shows(pilot, "done"))
-            await pilot.press("u")
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            assert reviews(engine)[-1].word is None
-            assert reviews(engine)[-1].event_seq == latest.seq
-            await until(pilot, lambda: events.selected is not None and events.selected.seq == latest.seq)
+    async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
+        events = app.screen.query_one(UnmatchedList)
+        latest = events.selected
+        assert latest is not None
+        await pilot.press(key)
+        await until(pilot, shows(pilot, "6, 4 to review"))
+        (sent,) = reviews(engine)
+        assert (sent.event_seq, sent.word, sent.by) == (latest.seq, word, "ann")
+        await until(pilot, lambda: events.selected is not None and events.selected.seq < latest.seq)
+        after = events.selected
+        assert after is not None
+        assert after.word is None, "one that nobody has reviewed yet"
+        await until(pilot, shows(pilot, "done"))
+        await pilot.press("u")
+        await until(pilot, shows(pilot, "6, 5 to review"))
+        assert reviews(engine)[-1].word is None
+        assert reviews(engine)[-1].event_seq == latest.seq
+        await until(pilot, lambda: events.selected is not None and events.selected.seq == latest.seq)
 
 
 async def test_a_review_that_is_not_answered_is_not_shown_as_done_and_takes_no_second_key(tmp_path: Path) -> None:
-    with wake_double(tmp_path) as engine:
+    async with wake_opened(wake_double(tmp_path)) as (engine, _, pilot):
         engine.silent = True
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            await pilot.press("f", "x")
-            await until(pilot, lambda: reviews(engine))
-            await until(pilot, shows(pilot, "false accept …"))
-            assert len(reviews(engine)) == 1
-            assert "5 to review" in screen_text(pilot)
+        await pilot.press("f", "x")
+        await until(pilot, lambda: reviews(engine))
+        await until(pilot, shows(pilot, "false accept …"))
+        assert len(reviews(engine)) == 1
+        assert "5 to review" in screen_text(pilot)
 
 
 async def test_a_refused_review_says_why_and_the_event_stays(tmp_path: Path) -> None:
-    with wake_double(tmp_path) as engine:
+    async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
         engine.refuse = "no row of that number is a wake event"
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            events = app.screen.query_one(UnmatchedList)
-            before = events.selected
-            await pilot.press("h")
-            await until(pilot, shows(pilot, "refused, no row of that number is a wake event"))
-            assert events.selected == before
+        events = app.screen.query_one(UnmatchedList)
+        before = events.selected
+        await pilot.press("h")
+        await until(pilot, shows(pilot, "refused, no row of that number is a wake event"))
+        assert events.selected == before
 
 
 async def test_a_newcomer_does_not_take_the_key_that_was_meant_for_another(tmp_path: Path) -> None:
-    with wake_double(tmp_path) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            meant = app.screen.query_one(UnmatchedList).selected
-            assert meant is not None
-            at = Stamp(engine.rows.at_s + 30)
-            engine.log(Observed(Wake(f"{NAMES[0]}_link", at, "alexa", 0.5), None))
-            await until(pilot, shows(pilot, "7, 6 to review"))
-            await pilot.press("f")
-            await until(pilot, lambda: reviews(engine))
-            assert reviews(engine)[0].event_seq == meant.seq
+    async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
+        meant = app.screen.query_one(UnmatchedList).selected
+        assert meant is not None
+        at = Stamp(engine.rows.at_s + 30)
+        engine.log(Observed(Wake(f"{NAMES[0]}_link", at, "alexa", 0.5), None))
+        await until(pilot, shows(pilot, "7, 6 to review"))
+        await pilot.press("f")
+        await until(pilot, lambda: reviews(engine))
+        assert reviews(engine)[0].event_seq == meant.seq
 
 
 async def test_replay_needs_sound_and_a_monitor(tmp_path: Path) -> None:
-    with wake_double(tmp_path) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            await pilot.press("enter")
-            await until(pilot, shows(pilot, "replay: done"))
-            (sent,) = commands(engine, Replay)
-            assert isinstance(sent, Replay)
-            assert sent.clip_name == "event.flac"
-            await pilot.press("down", "enter")
-            await until(pilot, shows(pilot, "not kept yet"))
-            assert len(commands(engine, Replay)) == 1
+    async with wake_opened(wake_double(tmp_path)) as (engine, _, pilot):
+        await pilot.press("enter")
+        await until(pilot, shows(pilot, "replay: done"))
+        (sent,) = commands(engine, Replay)
+        assert isinstance(sent, Replay)
+        assert sent.clip_name == "event.flac"
+        await pilot.press("down", "enter")
+        await until(pilot, shows(pilot, "not kept yet"))
+        assert len(commands(engine, Replay)) == 1
 
 
 async def test_without_a_monitor_replay_says_so(tmp_path: Path) -> None:
-    with wake_double(tmp_path, has_monitor=False) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            await pilot.press("enter")
-            await until(pilot, shows(pilot, "no monitor to replay on"))
-            assert commands(engine, Replay) == []
+    async with wake_opened(wake_double(tmp_path, has_monitor=False)) as (engine, _, pilot):
+        await pilot.press("enter")
+        await until(pilot, shows(pilot, "no monitor to replay on"))
+        assert commands(engine, Replay) == []
 
 
 async def test_w_goes_to_the_run_and_back_and_p_pauses_from_both(tmp_path: Path) -> None:
-    with wake_double(tmp_path) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            await pilot.press("p")
-            await until(pilot, lambda: len(commands(engine, Pause)) == 1)
-            await pilot.press("w")
-            await until(pilot, lambda: isinstance(app.screen, RunScreen))
-            await until(pilot, shows(pilot, "ambient-88"))
-            assert "w wake" in screen_text(pilot)
-            await pilot.press("w")
-            await until(pilot, lambda: isinstance(app.screen, WakeScreen))
-            await pilot.press("question_mark")
-            await until(pilot, lambda: isinstance(app.screen, HelpPanel))
-            await until(pilot, shows(pilot, "may be looked at at any time"))
+    async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
+        await pilot.press("p")
+        await until(pilot, lambda: len(commands(engine, Pause)) == 1)
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await until(pilot, shows(pilot, "ambient-88"))
+        assert "w wake" in screen_text(pilot)
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, WakeScreen))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpPanel))
+        await until(pilot, shows(pilot, "may be looked at at any time"))
 
 
 async def test_a_session_of_queries_has_no_wake_screen(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            assert isinstance(app.screen, RunScreen)
-            await pilot.press("w")
-            await until(pilot, shows(pilot, "no wake, command or ambient trials"))
-            assert "w wake" not in screen_text(pilot)
+    async with opened(double(tmp_path)) as (_, app, pilot):
+        assert isinstance(app.screen, RunScreen)
+        await pilot.press("w")
+        await until(pilot, shows(pilot, "no wake, command or ambient trials"))
+        assert "w wake" not in screen_text(pilot)
 
 
 async def test_with_queries_too_it_opens_only_by_the_key(tmp_path: Path) -> None:
     rows = WakeRows()
     rows.plan(planned(1), wake_trial(2))
     rows.play(wake_trial(2), [("kitchen", 1.8)])
-    with EngineDouble(tmp_path, rows) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "1 of 2"))
-            assert isinstance(app.screen, RunScreen)
-            await pilot.press("w")
-            await until(pilot, shows(pilot, "0.00 %  0 of 1"))
+    async with wake_opened(EngineDouble(tmp_path, rows), SMALL, "1 of 2") as (_, app, pilot):
+        assert isinstance(app.screen, RunScreen)
+        await pilot.press("w")
+        await until(pilot, shows(pilot, "0.00 %  0 of 1"))
 
 
 @sizes
 async def test_faults_are_said_where_they_are(tmp_path: Path, size: tuple[int, int]) -> None:
-    with wake_double(tmp_path, NAMES[:2]) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "to review"))
-            link = f"{NAMES[0]}_link"
-            engine.log(Observed(LinkLost(link, Stamp(engine.rows.at_s), "port /dev/ttyUSB0 is gone")))
-            await until(pilot, shows(pilot, "LINK LOST: port /dev/ttyUSB0 is gone"))
-            engine.log(
-                Observed(LinkBack(link, Stamp(engine.rows.at_s))),
-                DecisionReached(NAMES[0], "false_accepts", False),
-                DecisionReached(NAMES[1], "false_rejects", True),
-            )
-            await until(pilot, lambda: "LINK LOST" not in screen_text(pilot))
-            await until(pilot, shows(pilot, "test FAILED"))
-            engine.die()
-            await until(pilot, shows(pilot, "The engine is gone"))
-            await pilot.press("f")
-            await until(pilot, shows(pilot, "refused, the engine is not there"))
+    async with wake_opened(wake_double(tmp_path, NAMES[:2]), size, "to review") as (engine, _, pilot):
+        link = f"{NAMES[0]}_link"
+        engine.log(Observed(LinkLost(link, Stamp(engine.rows.at_s), "port /dev/ttyUSB0 is gone")))
+        await until(pilot, shows(pilot, "LINK LOST: port /dev/ttyUSB0 is gone"))
+        engine.log(
+            Observed(LinkBack(link, Stamp(engine.rows.at_s))),
+            DecisionReached(NAMES[0], "false_accepts", False),
+            DecisionReached(NAMES[1], "false_rejects", True),
+        )
+        await until(pilot, lambda: "LINK LOST" not in screen_text(pilot))
+        await until(pilot, shows(pilot, "test FAILED"))
+        engine.die()
+        await until(pilot, shows(pilot, "The engine is gone"))
+        await pilot.press("f")
+        await until(pilot, shows(pilot, "refused, the engine is not there"))
 
 
 async def test_listening_that_is_not_proved_any_more_is_said_while_it_matters(tmp_path: Path) -> None:
@@ -244,42 +208,33 @@ async def test_listening_that_is_not_proved_any_more_is_said_while_it_matters(tm
     rows.plan(wake_trial(1), wake_trial(2))
     rows.play(wake_trial(1), [("kitchen", 1.8)])
     rows.at_s += 40
-    with EngineDouble(tmp_path, rows) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "listening last proved 42 s ago"))
-            engine.log(TrialStarted("wake-2", 1))
-            await until(pilot, shows(pilot, "listening unproven for 42 s"))
-            engine.log(Observed(ListeningProved("kitchen_link", Stamp(rows.at_s + 1), Proof.HEARTBEAT)))
-            await until(pilot, shows(pilot, "listening proved 0 s ago"))
+    async with wake_opened(EngineDouble(tmp_path, rows), SMALL, "listening last proved 42 s ago") as (engine, _, pilot):
+        engine.log(TrialStarted("wake-2", 1))
+        await until(pilot, shows(pilot, "listening unproven for 42 s"))
+        engine.log(Observed(ListeningProved("kitchen_link", Stamp(rows.at_s + 1), Proof.HEARTBEAT)))
+        await until(pilot, shows(pilot, "listening proved 0 s ago"))
 
 
 async def test_before_anything_was_heard_nothing_is_a_number(tmp_path: Path) -> None:
     rows = WakeRows()
     rows.plan(wake_trial(1), wake_trial(2, TrialKind.AMBIENT))
-    with EngineDouble(tmp_path, rows) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "FR    n/a  0 of 0"))
-            await until(pilot, shows(pilot, "FA/h  n/a  0 in 0.000 h"))
-            assert "every wake event so far belongs to a stimulus" in screen_text(pilot)
-            await pilot.press("f")
-            await until(pilot, shows(pilot, "there is no event to review"))
-            assert reviews(engine) == []
+    async with wake_opened(EngineDouble(tmp_path, rows), SMALL, "FR    n/a  0 of 0") as (engine, _, pilot):
+        await until(pilot, shows(pilot, "FA/h  n/a  0 in 0.000 h"))
+        assert "every wake event so far belongs to a stimulus" in screen_text(pilot)
+        await pilot.press("f")
+        await until(pilot, shows(pilot, "there is no event to review"))
+        assert reviews(engine) == []
 
 
 @sizes
 async def test_many_devices_are_reached_by_scrolling(tmp_path: Path, size: tuple[int, int]) -> None:
     names = [f"board-{n:02}" for n in range(12)]
-    with wake_double(tmp_path, names) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "board-00"))
-            assert "board-11  link" not in screen_text(pilot)
-            await pilot.press("tab", "end")
-            await until(pilot, shows(pilot, "board-00 : board-11  same 60"))
-            await pilot.press(*["up"] * 6)
-            await until(pilot, shows(pilot, "board-11  link"))
+    async with wake_opened(wake_double(tmp_path, names), size, "board-00") as (_, _, pilot):
+        assert "board-11  link" not in screen_text(pilot)
+        await pilot.press("tab", "end")
+        await until(pilot, shows(pilot, "board-00 : board-11  same 60"))
+        await pilot.press(*["up"] * 6)
+        await until(pilot, shows(pilot, "board-11  link"))
 
 
 @sizes
@@ -313,22 +268,17 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
 
 
 async def test_a_flood_of_events_leaves_the_keys_alive(tmp_path: Path) -> None:
-    with wake_double(tmp_path) as engine:
-        app = wake_dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "6, 5 to review"))
-            at_s, chance = engine.rows.at_s, random.Random(1)
-            burst = [
-                Logged(
-                    engine.rows.add(
-                        Observed(Wake(f"{NAMES[0]}_link", Stamp(at_s + 3 * n), f"alexa {n}", chance.random()))
-                    )
-                )
-                for n in range(5_000)
-            ]
-            engine.send(*burst)
-            begun = time.monotonic()
-            await pilot.press("p")
-            await until(pilot, lambda: commands(engine, Pause), within_s=3)
-            await until(pilot, shows(pilot, "4999 ou"), within_s=30)  # …tside; the list may stay where its cursor is
-            assert time.monotonic() - begun < 30
+    async with wake_opened(wake_double(tmp_path)) as (engine, _, pilot):
+        at_s, chance = engine.rows.at_s, random.Random(1)
+        burst = [
+            Logged(
+                engine.rows.add(Observed(Wake(f"{NAMES[0]}_link", Stamp(at_s + 3 * n), f"alexa {n}", chance.random())))
+            )
+            for n in range(5_000)
+        ]
+        engine.send(*burst)
+        begun = time.monotonic()
+        await pilot.press("p")
+        await until(pilot, lambda: commands(engine, Pause), within_s=3)
+        await until(pilot, shows(pilot, "4999 ou"), within_s=30)  # …tside; the list may stay where its cursor is
+        assert time.monotonic() - begun < 30

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dashboard.wake_wording import hours, number, percent, plus_minus, rate_interval, short_span
-from harness.dashboard.widgets.wake import LABEL, Point, funnel, nice_top, timeline, top_of
+from harness.dashboard.widgets.wake import LABEL, Point, funnel, nice_top, plus_minus, short_span, timeline, top_of
 from harness.wake.wake_progress import MarkKind, TimelineMark
 
 BRAILLE = {chr(0x2800 + bits) for bits in range(1, 256)} | {" "}
@@ -79,17 +78,6 @@ def test_what_matters_most_is_seen_where_marks_fall_together() -> None:
     assert "✓" not in timeline(marks, LABEL + 60, now_s=50.0).plain, "what is still to come is not drawn"
 
 
-def test_figures_in_words() -> None:
-    assert [number(one) for one in (0.0, 0.0421, 0.5, 3.9, 12.34, 142.4)] == [
-        "0.00",
-        "0.042",
-        "0.50",
-        "3.90",
-        "12.3",
-        "142",
-    ]
-    assert [percent(one) for one in (0.0, 0.025, 0.1234, 1.0)] == ["0.00 %", "2.50 %", "12.3 %", "100 %"]
-    assert rate_interval(None) == "n/a"
-    assert (hours(83259.9), hours(5.0)) == ("23:07:39", "0:00:05")
+def test_errors_of_clocks_and_reaches_in_words() -> None:
     assert (plus_minus(None), plus_minus(0.00042), plus_minus(0.0312)) == ("n/a", "±0.42 ms", "±31 ms")
     assert [short_span(one) for one in (5, 300, 7200)] == ["5 s", "5 min", "2 h"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 
 from pydantic import TypeAdapter
+from textual.pilot import Pilot
 
 from harness.base.places import SessionFolder
 from harness.dashboard.app import Dashboard
@@ -19,6 +21,7 @@ from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, T
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
 from harness.session.engine.feed import EngineClient
+from tests.dashboard.bench import SMALL, opened
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
@@ -76,6 +79,12 @@ def wake_dashboard(engine: EngineDouble) -> Dashboard:
     """Two seconds after the last row."""
     now_s = engine.rows.at_s + 2
     return Dashboard(partial(EngineClient, engine.socket_path), engine.folder, "ann", now=lambda: now_s)
+
+
+def wake_opened(
+    engine: EngineDouble, size: tuple[int, int] = SMALL, text: str = "6, 5 to review"
+) -> AbstractAsyncContextManager[tuple[EngineDouble, Dashboard, Pilot[int]]]:
+    return opened(engine, size, text, wake_dashboard)
 
 
 def declare(folder: Path, limits: Limits = LIMITS, stopping: Stopping = STOPPING) -> None:

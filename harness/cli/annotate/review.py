@@ -111,6 +111,6 @@ def _sit(room: AnnotationRoom, desk: AnnotationDesk, *, plain: bool) -> int:
         from harness.cli.annotate.plain import annotate_plainly
 
         return annotate_plainly(room, desk)
-    from harness.dashboard.annotation_app import run_annotation_app
+    from harness.dashboard.sitting_app import run_annotation_app
 
     return run_annotation_app(room, desk)

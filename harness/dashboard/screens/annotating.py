@@ -10,7 +10,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from harness.annotation.desk import AnnotationDesk
@@ -19,10 +18,9 @@ from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.listening import Refreshing
-from harness.dashboard.messages import RoomRead
 from harness.dashboard.rating_words import key_name
 from harness.dashboard.screens.panels import LinePrompt, Panel, ReadingPanel
+from harness.dashboard.screens.sitting import SittingScreen
 from harness.dashboard.widgets.annotating import (
     LONGEST,
     AnnotationEnd,
@@ -48,7 +46,6 @@ from harness.model.annotation import (
     label_keys,
     line_of,
 )
-from harness.model.errors import HarnessError
 from harness.model.understanding import joined
 
 LONGEST_GUIDE = 2000
@@ -225,12 +222,11 @@ WRITING = (
 """What is only meant for what the annotator had in sight; so are the keys of labels and lines."""
 
 
-class AnnotatingScreen(Screen[None]):
-    """Shows the desk's view after every key. What is given is written by the desk; nothing is kept here."""
+class AnnotatingScreen(SittingScreen):
+    """Proposals by groups, and labels by hand."""
 
-    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-tiny"), (12, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
-    AUTO_FOCUS: ClassVar[str | None] = ""
+    GONE = "that utterance is no longer in sight; nothing was done"
     DEFAULT_CSS = """
     AnnotatingScreen #review, AnnotatingScreen #label, AnnotatingScreen AnnotationEnd { display: none; }
     AnnotatingScreen.-reviewing #review, AnnotatingScreen.-labelling #label { display: block; }
@@ -245,12 +241,11 @@ class AnnotatingScreen(Screen[None]):
     """
 
     def __init__(self, room: AnnotationRoom, desk: AnnotationDesk) -> None:
-        super().__init__()
+        super().__init__(room)
         self._room, self._desk, self._labels = room, desk, room.label_set
         self._keys = label_keys(room.label_set)
         self._at = 0
         self._in_sight: object = None
-        self._said, self._colour = "", palette.GREEN
 
     def compose(self) -> ComposeResult:
         yield AnnotationTitle()
@@ -268,13 +263,12 @@ class AnnotatingScreen(Screen[None]):
         yield MessageLine()
         yield OfferedKeys()
 
-    def on_mount(self) -> None:
-        self._refreshing = Refreshing(self._room, self.post_message)
-        self.show()
+    def asked_about(self) -> object:
+        item = self._desk.view.item
+        return item and item.utterance
 
-    def close(self) -> None:
-        """Before the app leaves: the thread tells nothing any more."""
-        self._refreshing.close()
+    def take_in(self) -> None:
+        self._desk.refresh(self._room.rows)
 
     # What is shown
 
@@ -300,12 +294,8 @@ class AnnotatingScreen(Screen[None]):
                 self.query_one(ChoiceLines).show(view.item)
             case AnnotationPhase.FINISHED:
                 self.query_one(AnnotationEnd).show(view)
-        said, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
-        self.query_one(MessageLine).show(said, colour, break_due=False)
-        self.query_one(OfferedKeys).offer(annotator_keys(view, self._labels))
-
-    def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
-        self._said, self._colour = said, colour
+        self._show_message(view.said)
+        self.query_one(OfferedKeys).show(annotator_keys(view, self._labels))
 
     # Keys
 
@@ -336,33 +326,21 @@ class AnnotatingScreen(Screen[None]):
 
     def _act(self, action: AnnotationAction, view: AnnotationView) -> None:
         labelling = view.phase is AnnotationPhase.LABELLING
-        match action:
-            case AnnotationAction.ENTER:
-                self._write(self._desk.save) if labelling else self._accept(view)
-            case AnnotationAction.MARK:
-                self._mark(view)
-            case AnnotationAction.UP:
-                self._move(view, -1)
-            case AnnotationAction.DOWN:
-                self._move(view, 1)
-            case AnnotationAction.UNDO:
-                self._write(self._desk.undo)
-            case AnnotationAction.SKIP:
-                self._write(self._desk.skip)
-            case AnnotationAction.COMMENT if labelling:
-                self._comment(view)
-            case AnnotationAction.WHOLE:
-                self._whole(view)
-            case AnnotationAction.GUIDE:
-                self.app.push_screen(GuidePanel(self._labels))
-            case AnnotationAction.REVIEW:
-                self._desk.go_to(AnnotationPhase.REVIEWING)
-            case AnnotationAction.LABEL:
-                self._desk.go_to(AnnotationPhase.LABELLING)
-            case AnnotationAction.QUIT:
-                self.app.exit(0)
-            case _:
-                self.app.bell()
+        does: dict[AnnotationAction, Callable[[], object]] = {
+            AnnotationAction.ENTER: lambda: self._write(self._desk.save) if labelling else self._accept(view),
+            AnnotationAction.MARK: lambda: self._mark(view),
+            AnnotationAction.UP: lambda: self._move(view, -1),
+            AnnotationAction.DOWN: lambda: self._move(view, 1),
+            AnnotationAction.UNDO: lambda: self._write(self._desk.undo),
+            AnnotationAction.SKIP: lambda: self._write(self._desk.skip),
+            AnnotationAction.COMMENT: lambda: self._comment(view) if labelling else self.app.bell(),
+            AnnotationAction.WHOLE: lambda: self._whole(view),
+            AnnotationAction.GUIDE: lambda: self.app.push_screen(GuidePanel(self._labels)),
+            AnnotationAction.REVIEW: lambda: self._desk.go_to(AnnotationPhase.REVIEWING),
+            AnnotationAction.LABEL: lambda: self._desk.go_to(AnnotationPhase.LABELLING),
+            AnnotationAction.QUIT: lambda: self.app.exit(0),
+        }
+        does.get(action, self.app.bell)()
 
     def _accept(self, view: AnnotationView) -> None:
         """Only what has been in sight is accepted: what is below comes into sight first."""
@@ -397,37 +375,12 @@ class AnnotatingScreen(Screen[None]):
         else:
             self._at = max(0, min(len(self._labels.ids) - 1, self._at + step))
 
-    def _write(self, give: Callable[[], bool]) -> None:
-        """What fails is shown, and the page stays with its draft."""
-        try:
-            done = give()
-        except HarnessError as error:
-            self.app.bell()
-            self.query_one(Trouble).show(error.what, error.remedy)
-            return
-        self.query_one(Trouble).show("", "")
-        if not done:
-            self.app.bell()
-
     # Panels
 
     def _comment(self, view: AnnotationView) -> None:
-        if view.item is None:
-            return
-        asked = view.item.utterance
-
-        def answered(answer: str | None) -> None:
-            self._said = ""
-            now = self._desk.view.item
-            if answer is not None and now is not None and now.utterance == asked:
-                self._desk.comment(answer)
-            elif answer is not None:
-                self._tell("that utterance is no longer in sight; nothing was done")
-            self.show()
-
-        self.app.push_screen(
-            LinePrompt("Comment, kept with the labels", needed=False, line=view.item.comment), answered
-        )
+        if view.item is not None:
+            prompt = LinePrompt("Comment, kept with the labels", needed=False, line=view.item.comment)
+            self._ask(prompt, self._desk.comment)
 
     def _whole(self, view: AnnotationView) -> None:
         """The utterance under the cursor, or the one to be labelled, with its id."""
@@ -439,18 +392,6 @@ class AnnotatingScreen(Screen[None]):
             return
         whole = Text.assemble((f"{plain_text(id_, 200)}\n", palette.QUIET), plain_text(text, 10 * LONGEST), "\n")
         self.app.push_screen(ReadingPanel(whole))
-
-    # From elsewhere
-
-    def on_room_read(self, message: RoomRead) -> None:
-        """Rows of others; what is in sight stays while it is still to be done."""
-        message.stop()
-        if message.fault:
-            self._tell(f"what has come since cannot be read: {message.fault}")
-        else:
-            self._desk.refresh(self._room.rows)
-        if isinstance(self.app.screen, AnnotatingScreen):
-            self.show()
 
 
 def _in_sight(view: AnnotationView) -> object:

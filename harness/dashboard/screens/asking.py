@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import ClassVar
 
 from rich.text import Text
@@ -15,9 +14,10 @@ from textual.widgets import Input, Static
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.messages import CommandWanted
+from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
+from harness.dashboard.widgets.bars import key_words
 from harness.dashboard.widgets.response import transcription
 from harness.dashboard.wording import query_text
 from harness.model.effect import EffectWord
@@ -60,7 +60,7 @@ class AskingPanel(Panel):
 
     about = Question.RECOGNITION
     title_text: ClassVar[str] = "Did the device understand?"
-    key_words: ClassVar[tuple[tuple[str, str], ...]] = (
+    answers: ClassVar[tuple[tuple[str, str], ...]] = (
         ("y", "recognised"), ("n", "not recognised"), ("u", "cannot tell"), ("escape", "behind"),
     )  # fmt: skip
     hint: ClassVar[str] = "what it seems to have understood; enter sends"
@@ -123,15 +123,11 @@ class AskingPanel(Panel):
         about.append(f"{plain_text(trial.device, 30)}, attempt {self.asked[1]}\n", style=palette.TEXT)
 
     def _write_keys(self) -> None:
-        text = Text()
-        for key, what in self.key_words:
-            text.append(key, style=f"bold {palette.BLUE}")
-            text.append(f" {what}   ", style=palette.TEXT)
-        self.query_one("#keys", Static).update(text)
+        self.query_one("#keys", Static).update(key_words(self.answers, "   "))
 
     def on_key(self, event: events.Key) -> None:
         """A key that was meant for what lay here before is no answer."""
-        if event.key in dict(self.key_words) and not guarded(self).counts(event, lambda _: None, self._tell):
+        if event.key in dict(self.answers) and not guarded(self).counts(event, lambda _: None, self._tell):
             event.stop()
             event.prevent_default()
 
@@ -157,7 +153,7 @@ class AskingPanel(Panel):
             self.dismiss(False)
 
     def _send(self, recognised: bool | None, heard: str) -> None:
-        self._answer(AnswerOperator(str(uuid.uuid4()), self._by, *self.asked, recognised, heard))
+        self._answer(AnswerOperator(new_id(), self._by, *self.asked, recognised, heard))
 
     def _answer(self, command: AnswerOperator | AnswerEffect) -> None:
         if self._sent:
@@ -182,7 +178,7 @@ class EffectPanel(AskingPanel, inherit_bindings=False):
 
     about = Question.EFFECT
     title_text = "Did it do what was asked?"
-    key_words = (("r", "right"), ("p", "partly"), ("w", "wrong"), ("c", "cannot tell"), ("escape", "behind"))
+    answers = (("r", "right"), ("p", "partly"), ("w", "wrong"), ("c", "cannot tell"), ("escape", "behind"))
     hint = "what it did instead; enter sends"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "effect('right')", "Right"),
@@ -218,4 +214,4 @@ class EffectPanel(AskingPanel, inherit_bindings=False):
         self._say(event.value.strip())
 
     def _say(self, detail: str) -> None:
-        self._answer(AnswerEffect(str(uuid.uuid4()), self._by, *self.asked, self._word, detail))
+        self._answer(AnswerEffect(new_id(), self._by, *self.asked, self._word, detail))

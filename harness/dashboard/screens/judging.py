@@ -10,17 +10,18 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
-from textual.screen import Screen
 from textual.widgets import Static
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.listening import Listening, Refreshing, Sound
-from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
+from harness.dashboard.listening import Listening, Sound
+from harness.dashboard.messages import SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.rating_words import found_words, key_name, offered
 from harness.dashboard.screens.panels import Choice, LinePrompt, Panel, ReadingPanel
-from harness.dashboard.widgets.judging import Explanation, Finished, GuideKeys, JudgedItem, MovingWave, guide_text
+from harness.dashboard.screens.sitting import SittingScreen
+from harness.dashboard.widgets.bars import key_words
+from harness.dashboard.widgets.judging import Explanation, GuideKeys, JudgedItem, MovingWave, SittingEnd, guide_text
 from harness.dashboard.widgets.sitting_lines import (
     DraftLine,
     MessageLine,
@@ -29,7 +30,6 @@ from harness.dashboard.widgets.sitting_lines import (
     SittingTitle,
     Trouble,
 )
-from harness.model.errors import HarnessError
 from harness.model.judgment import NEWER, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.aid import AidState, Step
 from harness.rating.desk import Desk, Phase, SittingView
@@ -100,9 +100,7 @@ class AidPanel(Panel):
         text.append("\n\n")
         keys = [("enter", "save")] * (self._state.ending is not None)
         keys += [("backspace", "back")] * self._state.can_go_back
-        for key, what in (*keys, ("escape", "leave without saving")):
-            text.append(key, style=f"bold {palette.BLUE}")
-            text.append(f" {what}   ", style=palette.TEXT)
+        text.append_text(key_words((*keys, ("escape", "leave without saving")), "   "))
         self.query_one("#aid", Static).update(text)
 
     def _question(self) -> Text:
@@ -155,12 +153,11 @@ WRITING = ON_AN_ITEM - HEARING | {RaterAction.UNDO}
 """What is only meant for what the rater had in sight."""
 
 
-class JudgingScreen(Screen[None]):
-    """Shows the desk's view after every key. Judgments are written by the desk; nothing is kept here."""
+class JudgingScreen(SittingScreen):
+    """First responses, judged by keys."""
 
-    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = HEIGHTS
-    AUTO_FOCUS: ClassVar[str | None] = ""
+    GONE = "that response is no longer in sight; nothing was done"
     DEFAULT_CSS = """
     JudgingScreen #work { layout: vertical; height: 1fr; }
     JudgingScreen #item { height: 1fr; }
@@ -171,7 +168,7 @@ class JudgingScreen(Screen[None]):
     JudgingScreen DraftLine, JudgingScreen.-tiny #item { height: 1; }
     JudgingScreen.-tiny #beside, JudgingScreen.-tiny GuideKeys, JudgingScreen.-tiny Explanation { height: 1fr; }
     JudgingScreen.-explaining GuideKeys, JudgingScreen.-finished #work { display: none; }
-    JudgingScreen.-finished Finished { display: block; }
+    JudgingScreen.-finished SittingEnd { display: block; }
     JudgingScreen.-tall MovingWave { height: 3; margin-top: 1; }
     JudgingScreen.-high MovingWave { height: 5; margin-top: 1; } JudgingScreen.-high JudgedItem { padding: 1 1 0 1; }
     JudgingScreen.-wide JudgedItem { max-height: 14; }
@@ -190,13 +187,12 @@ class JudgingScreen(Screen[None]):
         adjudicating: bool,
         names: bool,
     ) -> None:
-        super().__init__()
+        super().__init__(room)
         self._room, self._desk, self._keys = room, desk, keys
         self._player = player
         self._adjudicating, self._names = adjudicating, names
         self._auto_play = player is not None
         self._item: Item | None = None
-        self._said, self._colour = "", palette.GREEN
 
     def compose(self) -> ComposeResult:
         key = self._keys.actions[RaterAction.TRANSCRIPT]
@@ -211,20 +207,24 @@ class JudgingScreen(Screen[None]):
             with Vertical(id="beside"):
                 yield GuideKeys(self._keys)
                 yield Explanation()
-        yield Finished(self._room.round.sessions, self._keys.actions[RaterAction.RELEASE_HELD])
+        yield SittingEnd(self._room.round.sessions, self._keys.actions[RaterAction.RELEASE_HELD])
         yield MessageLine()
         yield OfferedKeys()
 
     def on_mount(self) -> None:
         self._listening = Listening(self._room, self._player, self.post_message)
-        self._refreshing = Refreshing(self._room, self.post_message)
         self._cursor = self.set_interval(CURSOR_S, self._move_cursor, pause=True)
-        self.show()
 
     def close(self) -> None:
-        """Before the app leaves: threads tell nothing any more."""
-        self._refreshing.close()
+        super().close()
         self._listening.close()
+
+    def asked_about(self) -> object:
+        return self._desk.view.item and self._desk.view.item.id
+
+    def take_in(self) -> None:
+        items = self._room.items_for(self._desk.rater, adjudicating=self._adjudicating)
+        self._desk.refresh(items, self._room.rows)
 
     # What is shown
 
@@ -243,8 +243,8 @@ class JudgingScreen(Screen[None]):
         self.query_one(DraftLine).show(view)
         self.query_one(Explanation).show(view.explained)
         if view.phase is Phase.FINISHED:
-            self.query_one(Finished).show(view, self._waiting() if view.count.held else ())
-        self._write_message(view)
+            self.query_one(SittingEnd).show((view, self._waiting() if view.count.held else ()))
+        self._show_message(view.said, break_due=view.break_due)
         if new:
             self._take_up(view.item)
         self._offer(view)
@@ -259,14 +259,10 @@ class JudgingScreen(Screen[None]):
         else:
             self._listening.read(item)
 
-    def _write_message(self, view: SittingView) -> None:
-        said, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
-        self.query_one(MessageLine).show(said, colour, break_due=view.break_due)
-
     def _offer(self, view: SittingView) -> None:
         playing = self._listening.playing is not None
         keys = offered(view, self._keys, sounds=self._listening.has_player, playing=playing)
-        self.query_one(OfferedKeys).offer(keys)
+        self.query_one(OfferedKeys).show(keys)
 
     def _waiting(self) -> tuple[str, ...]:
         """What held items of this rater's wait for."""
@@ -274,9 +270,6 @@ class JudgingScreen(Screen[None]):
         return tuple(
             f"{item.query}: {item.effect.check.wanted}" for item in mine if item.waits_for_effect and item.effect
         )
-
-    def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
-        self._said, self._colour = said, colour
 
     # Keys
 
@@ -305,63 +298,36 @@ class JudgingScreen(Screen[None]):
     def _act(self, action: RaterAction) -> None:
         if action in ON_AN_ITEM and self._item is None:
             return
-        match action:
-            case RaterAction.PLAY:
-                self._play(Sound.RESPONSE)
-            case RaterAction.PLAY_SLOWER:
-                self._play(Sound.SLOWER)
-            case RaterAction.PLAY_QUERY:
-                self._play(Sound.QUERY)
-            case RaterAction.STOP:
-                self._hush()
-            case RaterAction.TRANSCRIPT:
-                self._transcript()
-            case RaterAction.UNDO:
-                self._write(self._desk.undo)
-            case RaterAction.EARLIER:
-                self._write(self._desk.earlier)
-            case RaterAction.LATER:
-                self._write(self._desk.later)
-            case RaterAction.FIND:
-                self._find()
-            case RaterAction.SKIP:
-                self._write(self._desk.skip)
-            case RaterAction.HOLD:
-                self._write(self._desk.hold)
-            case RaterAction.FLAG:
-                self._flag()
-            case RaterAction.COMMENT:
-                self._comment()
-            case RaterAction.CONFIDENCE:
-                level = self._desk.view.draft.confidence
-                self._desk.confidence(3 if level == 3 else (level or 0) + 1)
-            case RaterAction.SUB_FLAG:
-                self._sub_flag()
-            case RaterAction.AID:
-                self._aid()
-            case RaterAction.GUIDE:
-                self.app.push_screen(ReadingPanel(guide_text(self._keys)))
-            case RaterAction.RELEASE_HELD:
-                self._desk.release_held()
-            case RaterAction.QUIT:
-                self.app.exit(0)
+        desk, level = self._desk, self._desk.view.draft.confidence or 0
+        does: dict[RaterAction, Callable[[], object]] = {
+            RaterAction.PLAY: lambda: self._play(Sound.RESPONSE),
+            RaterAction.PLAY_SLOWER: lambda: self._play(Sound.SLOWER),
+            RaterAction.PLAY_QUERY: lambda: self._play(Sound.QUERY),
+            RaterAction.STOP: self._hush,
+            RaterAction.TRANSCRIPT: self._transcript,
+            RaterAction.UNDO: lambda: self._write(desk.undo),
+            RaterAction.EARLIER: lambda: self._write(desk.earlier),
+            RaterAction.LATER: lambda: self._write(desk.later),
+            RaterAction.FIND: self._find,
+            RaterAction.SKIP: lambda: self._write(desk.skip),
+            RaterAction.HOLD: lambda: self._write(desk.hold),
+            RaterAction.FLAG: self._flag,
+            RaterAction.COMMENT: self._comment,
+            RaterAction.CONFIDENCE: lambda: desk.confidence(min(3, level + 1)),
+            RaterAction.SUB_FLAG: self._sub_flag,
+            RaterAction.AID: self._aid,
+            RaterAction.GUIDE: lambda: self.app.push_screen(ReadingPanel(guide_text(self._keys))),
+            RaterAction.RELEASE_HELD: desk.release_held,
+            RaterAction.QUIT: lambda: self.app.exit(0),
+        }
+        does[action]()
 
     def _write(self, give: Callable[[], bool]) -> None:
-        """Ends the play first, so that the row says how much was heard. What fails is shown, and the item stays."""
+        """Ends the play first, so that the row says how much was heard."""
         self._hush()
-        try:
-            done = give()
-        except HarnessError as error:
-            self.app.bell()
-            self.query_one(Trouble).show(error.what, error.remedy)
-            self.add_class("-troubled")
-            return
-        self.remove_class("-troubled")
-        self.query_one(Trouble).show("", "")
-        if not done:
-            self.app.bell()
+        super()._write(give)
 
-    # Panels: what they answer is for the item that they were opened on, and for no other
+    # Panels
 
     def _flag(self) -> None:
         flags = tuple(Flag)
@@ -414,21 +380,6 @@ class JudgingScreen(Screen[None]):
 
     def _conclude(self, state: AidState) -> None:
         self._write(lambda: self._desk.conclude(state))
-
-    def _ask(self, panel: Choice | LinePrompt | AidPanel, take: Callable[..., object]) -> None:
-        asked = self._item
-
-        def answered(answer: object) -> None:
-            self._said = ""
-            if answer is not None:
-                now = self._desk.view.item
-                if asked is not None and now is not None and asked.id == now.id:
-                    take(answer)
-                else:
-                    self._tell("that response is no longer in sight; nothing was done")
-            self.show()
-
-        self.app.push_screen(panel, answered)
 
     def _transcript(self) -> None:
         """Once more: everything about the item in full."""
@@ -502,18 +453,5 @@ class JudgingScreen(Screen[None]):
 
     def _redraw(self) -> None:
         view = self._desk.view
-        self._write_message(view)
+        self._show_message(view.said, break_due=view.break_due)
         self._offer(view)
-
-    # From elsewhere
-
-    def on_room_read(self, message: RoomRead) -> None:
-        """New responses, evidence and judgments; the item in sight stays while it is still to be judged."""
-        message.stop()
-        if message.fault:
-            self._tell(f"what has come since cannot be read: {message.fault}")
-        else:
-            items = self._room.items_for(self._desk.rater, adjudicating=self._adjudicating)
-            self._desk.refresh(items, self._room.rows)
-        if isinstance(self.app.screen, JudgingScreen):
-            self.show()

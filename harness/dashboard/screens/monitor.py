@@ -16,7 +16,7 @@ from textual.widgets import Footer, Static
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.panels import HelpPanel
-from harness.dashboard.widgets.bars import Lines
+from harness.dashboard.widgets.bars import Lines, move_keys
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
 from harness.devices.device_sources import DeviceSource, heard_from
 
@@ -42,14 +42,7 @@ q      leaves
 class MonitorRows(Lines):
     """The last rows in two columns; follows the newest, until somebody chooses a line."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Line before", show=False),
-        Binding("down", "move(1)", "Next line", show=False),
-        Binding("pageup", "move(-10)", "Ten back", show=False),
-        Binding("pagedown", "move(10)", "Ten on", show=False),
-        Binding("home", "move(-1000000)", "First line", show=False),
-        Binding("end", "follow", "Newest", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = move_keys("Line before", "Next line", "First line", ("follow", "Newest"))
 
     def __init__(self, *, unmapped: bool) -> None:
         super().__init__(id="rows")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -15,9 +14,11 @@ from textual.widgets import Input, Static
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.messages import CommandWanted
-from harness.dashboard.watch import View
-from harness.model.feed import Pause, Resume, StateWord
+from harness.dashboard.messages import CommandWanted, Told, new_id
+from harness.dashboard.watch import Then, View
+from harness.dashboard.widgets.bars import NoticeLine, Painted, ViewWidget
+from harness.model.feed import Pause, Replay, Resume, StateWord
+from harness.model.record import Clip
 
 
 class Sheet(Screen[None]):
@@ -29,6 +30,22 @@ class Sheet(Screen[None]):
 
     def show(self, view: View) -> None:
         raise NotImplementedError
+
+    def replay(self, view: View | None, clip: Clip | None, by: str, then: Then | None = None) -> None:
+        """Plays a stored clip on the bench's monitor, where there is one."""
+        if view is not None and view.welcome is not None and not view.welcome.has_monitor:
+            self.post_message(Told("this bench has no monitor to replay on (`monitor:` in the bench)"))
+        elif view is not None and clip is None:
+            self.post_message(Told("the sound around this event is not kept yet, or there was no microphone"))
+        elif view is not None and clip is not None:
+            self.post_message(CommandWanted(Replay(new_id(), by, clip.name), "replay", then))
+
+    def show_lines(self, view: View) -> None:
+        """What every such screen has: lines about the session, and what became of the last command."""
+        for one in self.query(Painted):
+            if isinstance(one, ViewWidget):
+                one.show_view(view)
+        self.query_one(NoticeLine).show(view.notice)
 
 
 class Panel(ModalScreen[Any]):
@@ -199,5 +216,5 @@ def pause_or_go_on(view: View | None, by: str) -> CommandWanted:
     state = view.state if view else None
     paused = view is not None and view.progress.paused is not None
     if paused or (state is not None and state.word is StateWord.PAUSED):
-        return CommandWanted(Resume(str(uuid.uuid4()), by), "go on")
-    return CommandWanted(Pause(str(uuid.uuid4()), by), "pause")
+        return CommandWanted(Resume(new_id(), by), "go on")
+    return CommandWanted(Pause(new_id(), by), "pause")

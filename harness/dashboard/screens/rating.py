@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,19 +14,20 @@ from textual.binding import Binding, BindingType
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.messages import CommandWanted, Told
+from harness.dashboard.messages import CommandWanted, Told, new_id
 from harness.dashboard.rating_words import key_name
 from harness.dashboard.screens.panels import Choice, LinePrompt, Sheet
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import GoneBanner, KeyBar, Line, NoticeLine, Painted, StateStrip
+from harness.dashboard.widgets.bars import GoneBanner, KeyBar, Line, NoticeLine, Painted, Showing, StateStrip
 from harness.dashboard.widgets.response import Waveform, transcription
-from harness.dashboard.wording import measured, query_text, seconds
-from harness.model.feed import Answered, Judge, Replay
+from harness.dashboard.wording import query_text
+from harness.model.feed import Answered, Judge
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES
 from harness.rating.items import Subject, new_row, withdrawal
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
+from harness.statistics.text import measured, seconds
 
 
 def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
@@ -76,23 +76,13 @@ class CategoryKeys(Painted):
         return text
 
 
-class ItemText(Painted):
-    """Four lines; the long ones are cut (the sound is what counts)."""
+class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
+    """What is judged, of how many responses, and the comment: four lines, cut, since the sound is what counts."""
 
     DEFAULT_CSS = "ItemText { height: 4; padding: 0 1; }"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._item: FirstResponse | None = None
-        self._shown: tuple[FirstResponse | None, int, str] = (None, 0, "")
-
-    def show(self, item: FirstResponse | None, responses: int, comment: str) -> None:
-        if (item, responses, comment) != self._shown:
-            self._shown = (item, responses, comment)
-            self.refresh()
-
     def paint(self, width: int, height: int) -> Text:
-        item, responses, comment = self._shown
+        item, responses, comment = self.shown or (None, 0, "")
         if item is None:
             said = (
                 "Every response is judged. New ones appear here by themselves."
@@ -184,9 +174,7 @@ class RatingScreen(Sheet):
 
     def show(self, view: View) -> None:
         self._view = view
-        self.query_one(StateStrip).show(view)
-        self.query_one(GoneBanner).show(view)
-        self.query_one(NoticeLine).show(view.notice)
+        self.show_lines(view)
         if self._saving is not None and self._saved and in_log(view.progress, self._saving):
             self._saving, self._saved = None, False
         if self._saving is None:
@@ -207,7 +195,7 @@ class RatingScreen(Sheet):
             self._item, self._item_key = item, _key(item)
             folder = Path(view.welcome.session_folder) if view.welcome else Path()
             self.query_one(Waveform).show(item.clip if item else None, folder)
-        self.query_one(ItemText).show(self._item, view.progress.totals.to_judge, self._comment)
+        self.query_one(ItemText).show((self._item, view.progress.totals.to_judge, self._comment))
 
     def _write_progress(self, view: View) -> None:
         waiting = len(queue(view.progress, self._rater))
@@ -307,16 +295,11 @@ class RatingScreen(Sheet):
         self._save(withdrawal(self._given[-1]), "undone")
 
     def action_replay(self) -> None:
-        if self._item is None or self._view is None:
-            return
-        if self._view.welcome is not None and not self._view.welcome.has_monitor:
-            self.post_message(Told("this bench has no monitor to replay on (`monitor:` in the bench)"))
-            return
-
         def played(answer: Answered) -> None:
             self._plays += answer.ok
 
-        self.post_message(CommandWanted(Replay(_id(), self._rater, self._item.clip.name), "replay", played))
+        if self._item is not None:
+            self.replay(self._view, self._item.clip, self._rater, played)
 
     def _save(self, judgment: Judgment, label: str) -> None:
         def answered(answer: Answered) -> None:
@@ -332,12 +315,8 @@ class RatingScreen(Sheet):
                 self._given.append(judgment)
 
         self._saving, self._saved = judgment, False
-        self.post_message(CommandWanted(Judge(_id(), self._rater, judgment), label, answered))
+        self.post_message(CommandWanted(Judge(new_id(), self._rater, judgment), label, answered))
 
 
 def _key(item: FirstResponse | None) -> tuple[str, str] | None:
     return None if item is None else (item.trial.id, item.clip.sha256)
-
-
-def _id() -> str:
-    return str(uuid.uuid4())

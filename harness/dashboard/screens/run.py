@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -13,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 
 from harness.base.foreign import plain_text
 from harness.dashboard.events import EventLine
-from harness.dashboard.messages import CommandWanted
+from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.screens.panels import Confirm, LinePrompt, Sheet, pause_or_go_on
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import (
@@ -123,19 +122,15 @@ class RunScreen(Sheet):
 
     def show(self, view: View) -> None:
         self._view = view
-        self.query_one(TitleLine).show(view)
-        self.query_one(GoneBanner).show(view)
-        self.query_one(StateWordBanner).show(view)
-        self.query_one(StateLine).show(view)
-        self.query_one(ProgressLine).show(view)
-        self.query_one(LevelMeters).show(view.meters)
+        self.show_lines(view)
+        if view.meters is not None:
+            self.query_one(LevelMeters).show(view.meters)
         self.query_one(TrialList).show(view.progress)
         folder = Path(view.welcome.session_folder) if view.welcome else Path()
         self.query_one(LastResponse).show(view.progress, folder)
         self.set_class(any(one.trial.expects is not None for one in view.progress.trials), "-frames")
         self.query_one(FramePanel).show(view.progress)
         self.query_one(TotalsPanel).show(view.progress, view.wake)
-        self.query_one(NoticeLine).show(view.notice)
         self.query_one(KeyBar).offer(WAKE_KEYS if view.wake.planned else KEYS)
 
     def add_events(self, lines: Sequence[EventLine]) -> None:
@@ -145,30 +140,30 @@ class RunScreen(Sheet):
         self.post_message(pause_or_go_on(self._view, self._by))
 
     def action_skip(self) -> None:
-        self._ask("Skip the running trial. Why?", lambda why: CommandWanted(Skip(_id(), self._by, why), "skip"))
+        self._ask("Skip the running trial. Why?", lambda why: CommandWanted(Skip(new_id(), self._by, why), "skip"))
 
     def action_rerun(self) -> None:
         chosen = self.query_one(TrialList).selected
         if chosen is None:
             return
         name = plain_text(chosen.trial.id, 30)
-        self.post_message(CommandWanted(Rerun(_id(), self._by, chosen.trial.id), f"run {name} again"))
+        self.post_message(CommandWanted(Rerun(new_id(), self._by, chosen.trial.id), f"run {name} again"))
 
     def action_note(self) -> None:
         running = self._view.progress.running if self._view else None
-        self._ask("Note", lambda text: CommandWanted(WriteNote(_id(), self._by, text, running), "note"))
+        self._ask("Note", lambda text: CommandWanted(WriteNote(new_id(), self._by, text, running), "note"))
 
     def action_mark(self) -> None:
         self._ask(
             "Mark this moment. Label?",
-            lambda label: CommandWanted(SetMark(_id(), self._by, label or "mark"), "mark"),
+            lambda label: CommandWanted(SetMark(new_id(), self._by, label or "mark"), "mark"),
             needed=False,
         )
 
     def action_abort(self) -> None:
         def decided(yes: bool | None) -> None:
             if yes:
-                self.post_message(CommandWanted(Abort(_id(), self._by), "abort"))
+                self.post_message(CommandWanted(Abort(new_id(), self._by), "abort"))
 
         question = Confirm(
             "Abort this session?",
@@ -182,7 +177,3 @@ class RunScreen(Sheet):
                 self.post_message(make(line))
 
         self.app.push_screen(LinePrompt(question, needed=needed), answered)
-
-
-def _id() -> str:
-    return str(uuid.uuid4())

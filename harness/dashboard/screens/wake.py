@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from typing import ClassVar
 
 from rich.cells import set_cell_size
-from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
@@ -18,7 +16,7 @@ from textual.content import Content
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.messages import CommandWanted, Told
+from harness.dashboard.messages import CommandWanted, Told, new_id
 from harness.dashboard.rating_words import key_name
 from harness.dashboard.screens.panels import Sheet, pause_or_go_on
 from harness.dashboard.watch import View
@@ -31,9 +29,11 @@ from harness.dashboard.widgets.bars import (
     StateLine,
     StateWordBanner,
     TitleLine,
+    highlighted,
+    move_keys,
 )
 from harness.dashboard.widgets.wake import DeviceBlocks
-from harness.model.feed import Answered, Replay, Review
+from harness.model.feed import Answered, Review
 from harness.model.record import ReviewWord
 from harness.session.wording import cut
 from harness.wake.reports.figures_text import REVIEW_WORDS
@@ -58,14 +58,9 @@ def word_of(event: WakeEvent) -> tuple[str, str]:
 class UnmatchedList(Lines):
     """The selection stays with its event while others come in above it: a key is never meant for a newcomer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Event before", show=False),
-        Binding("down", "move(1)", "Next event", show=False),
-        Binding("pageup", "move(-10)", "Ten back", show=False),
-        Binding("pagedown", "move(10)", "Ten on", show=False),
-        Binding("home", "move(-1000000)", "Latest event", show=False),
-        Binding("end", "move(1000000)", "Oldest event", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = move_keys(
+        "Event before", "Next event", "Latest event", ("move(1000000)", "Oldest event")
+    )
 
     def __init__(self, selected: Callable[[int | None], object], *, id: str | None = None) -> None:
         """selected: takes the number of the selected event, whenever it is shown."""
@@ -165,10 +160,7 @@ class UnmatchedList(Lines):
         ):
             if shown:
                 text.append(f" · {what}", style=palette.QUIET)
-        if chosen:
-            text.pad_right(max(0, width - text.cell_len))
-            text.stylize(Style(bgcolor=palette.SELECTED))
-        return text
+        return highlighted(text, width) if chosen else text
 
 
 REVIEW_KEYS: tuple[tuple[str, ReviewWord], ...] = (
@@ -257,16 +249,11 @@ class WakeScreen(Sheet):
 
     def show(self, view: View) -> None:
         self._view = view
-        self.query_one(TitleLine).show(view)
-        self.query_one(GoneBanner).show(view)
-        self.query_one(StateWordBanner).show(view)
-        self.query_one(StateLine).show(view)
-        self.query_one(ProgressLine).show(view)
+        self.show_lines(view)
         self.query_one(DeviceBlocks).show(view, self._room())
         caught_up = view.welcome is not None and self._seen_seq >= view.welcome.last_seq
         self.query_one(UnmatchedList).show(view.wake, caught_up)
         self._seen_seq = view.progress.seq
-        self.query_one(NoticeLine).show(view.notice)
 
     def _room(self) -> int:
         """Lines for the devices: what is left of the screen beside the list's least."""
@@ -293,15 +280,8 @@ class WakeScreen(Sheet):
         self.post_message(pause_or_go_on(self._view, self._by))
 
     def action_replay(self) -> None:
-        event = self._event()
-        if event is None or self._view is None:
-            return
-        if self._view.welcome is not None and not self._view.welcome.has_monitor:
-            self.post_message(Told("this bench has no monitor to replay on (`monitor:` in the bench)"))
-        elif event.clip is None:
-            self.post_message(Told("the sound around this event is not kept yet, or there was no microphone"))
-        else:
-            self.post_message(CommandWanted(Replay(_id(), self._by, event.clip.name), "replay"))
+        if (event := self._event()) is not None:
+            self.replay(self._view, event.clip, self._by)
 
     def action_review(self, value: str) -> None:
         event = self._event()
@@ -344,8 +324,4 @@ class WakeScreen(Sheet):
                 events.select_next(seq)
 
         self._saving = True
-        self.post_message(CommandWanted(Review(_id(), self._by, seq, word), f"event {seq}: {label}", answered))
-
-
-def _id() -> str:
-    return str(uuid.uuid4())
+        self.post_message(CommandWanted(Review(new_id(), self._by, seq, word), f"event {seq}: {label}", answered))

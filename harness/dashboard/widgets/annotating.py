@@ -10,7 +10,7 @@ from rich.text import Text
 from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingItem, PageLine
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.widgets.bars import Line, Painted
+from harness.dashboard.widgets.bars import Line, Painted, Showing, highlighted, progress_bar
 from harness.dashboard.wording import time_left
 from harness.model.annotation import LINE_KEYS, Label, LabelSet, label_keys
 
@@ -203,10 +203,7 @@ class PageLines(Painted):
         for number, part in enumerate(parts):
             part.rstrip()
             row = Text.assemble(head if number == 0 else " " * _INDENT, part)
-            if at:
-                row.pad_right(max(0, width - row.cell_len))
-                row.stylize(Style(bgcolor=palette.SELECTED))
-            rows.append(row)
+            rows.append(highlighted(row, width) if at else row)
         return rows
 
 
@@ -257,55 +254,37 @@ def count_words(view: AnnotationView) -> str:
     return words
 
 
-class AnnotationProgress(Painted):
+class AnnotationProgress(Showing[AnnotationView]):
     """A bar, the counts, the pace and the time left."""
 
     DEFAULT_CSS = "AnnotationProgress { height: 1; padding: 0 1; }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._view: AnnotationView | None = None
-
-    def show(self, view: AnnotationView) -> None:
-        self._view = view
-        self.refresh()
-
-    def paint(self, width: int, height: int) -> Text:
-        if self._view is None:
-            return Text()
-        count, words = self._view.count, count_words(self._view)
+    def draw(self, view: AnnotationView, width: int, height: int) -> Text:
+        count, words = view.count, count_words(view)
         room = width - len(words) - 2
-        text = Text()
-        if room >= 4:
-            filled = round(room * count.done / count.total) if count.total else 0
-            text.append("━" * filled, style=palette.GREEN)
-            text.append("─" * (room - filled), style=palette.RULE)
-            text.append("  ")
-        text.append(words, style=palette.TEXT)
-        return text
+        share = count.done / count.total if count.total else 0.0
+        text = progress_bar(share, room).append("  ") if room >= 4 else Text()
+        return text.append(words, style=palette.TEXT)
 
 
-class GroupHead(Painted):
+class GroupHead(Showing[AnnotationView]):
     """The proposal of a group, with what the guide says of each of its labels."""
 
     DEFAULT_CSS = "GroupHead { height: auto; max-height: 9; padding: 0 1; border-left: thick $primary; }"
 
+    folds = True
+
     def __init__(self, labels: LabelSet) -> None:
         super().__init__()
         self._labels = labels
-        self._view: AnnotationView | None = None
 
-    def show(self, view: AnnotationView) -> None:
-        self._view = view
-        self.refresh(layout=True)
-
-    def paint(self, width: int, height: int) -> Text:
-        group = self._view.group if self._view is not None else None
-        if group is None or self._view is None:
+    def draw(self, view: AnnotationView, width: int, height: int) -> Text:
+        group = view.group
+        if group is None:
             return Text()
         text = Text("proposed  ", style=palette.QUIET)
         text.append(labels_words(group.intents), style=f"bold {palette.YELLOW}")
-        struck = sum(line.struck for line in self._view.page)
+        struck = sum(line.struck for line in view.page)
         text.append(f"   {group.left} of {group.total} left", style=palette.QUIET)
         text.append(f" · {struck} struck here" * bool(struck), style=palette.RED)
         lines = [text]
@@ -326,21 +305,16 @@ class GroupHead(Painted):
         return Text("\n").join(lines)
 
 
-class UtteranceText(Painted):
+class UtteranceText(Showing[LabellingItem]):
     """What is to be labelled, folded."""
 
     DEFAULT_CSS = f"UtteranceText {{ height: auto; max-height: {MOST_LINES + 1}; padding: 0 1; }}"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._text = ""
+    folds = True
 
-    def show(self, item: LabellingItem | None) -> None:
-        self._text = plain_text(item.text, LONGEST) or "(no words)" if item is not None else ""
-        self.refresh(layout=True)
-
-    def paint(self, width: int, height: int) -> Text:
-        lines = list(Text(self._text, style=f"bold {palette.TEXT}").wrap(self.app.console, width))
+    def draw(self, item: LabellingItem, width: int, height: int) -> Text:
+        words = plain_text(item.text, LONGEST) or "(no words)"
+        lines = list(Text(words, style=f"bold {palette.TEXT}").wrap(self.app.console, width))
         most = MOST_LINES if self.app.size.height >= 30 else 4
         if len(lines) > most:
             lines = lines[:most]
@@ -349,23 +323,14 @@ class UtteranceText(Painted):
         return Text("\n").join(lines)
 
 
-class ChoiceLines(Painted):
+class ChoiceLines(Showing[LabellingItem]):
     """What is chosen, whether it can be saved, what was proposed, and the comment."""
 
     DEFAULT_CSS = "ChoiceLines { height: auto; padding: 0 1; }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._item: LabellingItem | None = None
+    folds = True
 
-    def show(self, item: LabellingItem | None) -> None:
-        self._item = item
-        self.refresh(layout=True)
-
-    def paint(self, width: int, height: int) -> Text:
-        item = self._item
-        if item is None:
-            return Text()
+    def draw(self, item: LabellingItem, width: int, height: int) -> Text:
         text = Text("chosen    ", style=palette.QUIET)
         text.append(labels_words(item.chosen) if item.chosen else "nothing yet", style=f"bold {palette.GREEN}")
         text.append("  saved" * item.saved, style=palette.GREEN)
@@ -388,22 +353,19 @@ class ChoiceLines(Painted):
         return Text("\n").join(lines)
 
 
-class InputColumns(Painted):
+class InputColumns(Showing[LabellingItem]):
     """What each annotator gave, side by side and without names; a label that not all gave is marked."""
 
     DEFAULT_CSS = "InputColumns { height: auto; padding: 0 1; border-left: thick $warning; }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._item: LabellingItem | None = None
+    folds = True
 
-    def show(self, item: LabellingItem | None) -> None:
-        self._item = item
-        self.display = item is not None and bool(item.inputs)
-        self.refresh(layout=True)
+    def show(self, value: LabellingItem | None) -> None:
+        self.display = value is not None and bool(value.inputs)
+        super().show(value)
 
-    def paint(self, width: int, height: int) -> Text:
-        inputs = self._item.inputs if self._item is not None else ()
+    def draw(self, item: LabellingItem, width: int, height: int) -> Text:
+        inputs = item.inputs
         if not inputs:
             return Text()
         each = max(8, (width - 2 * (len(inputs) - 1)) // len(inputs))
@@ -430,7 +392,7 @@ class InputColumns(Painted):
         return Text("\n").join(rows)
 
 
-class AnnotationEnd(Painted):
+class AnnotationEnd(Showing[AnnotationView]):
     """What was done, and what to do next."""
 
     DEFAULT_CSS = "AnnotationEnd { height: 1fr; padding: 1 2; }"
@@ -438,19 +400,12 @@ class AnnotationEnd(Painted):
     def __init__(self, folder: str) -> None:
         super().__init__()
         self._folder = folder
-        self._view: AnnotationView | None = None
 
-    def show(self, view: AnnotationView) -> None:
-        self._view = view
-        self.refresh()
-
-    def paint(self, width: int, height: int) -> Text:
-        if self._view is None:
-            return Text()
-        count = self._view.count
+    def draw(self, view: AnnotationView, width: int, height: int) -> Text:
+        count = view.count
         head = "All is done. Thank you." if count.total else "There is nothing to annotate here for you yet."
         text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
-        pace = "n/a" if self._view.pace_s is None else f"{self._view.pace_s:.1f} s each"
+        pace = "n/a" if view.pace_s is None else f"{view.pace_s:.1f} s each"
         rows = [("done", f"{count.done} of {count.total}"), ("struck", str(count.struck)), ("pace", pace)]
         for label, words in rows:
             text.append(f"{label:<9}", style=palette.QUIET)

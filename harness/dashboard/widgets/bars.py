@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Generic, TypeVar
 
+from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -28,6 +31,63 @@ class Painted(Widget):
 
     def render(self) -> Text:
         return self.paint(max(1, self.content_size.width), max(1, self.content_size.height))
+
+
+T = TypeVar("T")
+
+
+class Showing(Painted, Generic[T]):
+    """Shows one value, painted anew when it is another one; nothing before the first.
+
+    folds: whether its height follows from its text.
+    """
+
+    folds: ClassVar[bool] = False
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.shown: T | None = None
+
+    def show(self, value: T | None) -> None:
+        if value != self.shown:
+            self.shown = value
+            self.refresh(layout=self.folds)
+
+    def paint(self, width: int, height: int) -> Text:
+        return Text() if self.shown is None else self.draw(self.shown, width, height)
+
+    def draw(self, value: T, width: int, height: int) -> Text:
+        raise NotImplementedError
+
+
+def progress_bar(share: float, width: int) -> Text:
+    """A line of so many cells, filled up to the share, 0–1."""
+    filled = round(share * width)
+    return Text.assemble(("━" * filled, palette.GREEN), ("─" * (width - filled), palette.RULE))
+
+
+def key_words(keys: Sequence[tuple[str, str]], gap: str = "  ") -> Text:
+    """Keys with what they do, on one line."""
+    text = Text()
+    for key, what in keys:
+        text.append(key, style=f"bold {palette.BLUE}")
+        text.append(f" {what}{gap}", style=palette.TEXT)
+    return text
+
+
+def highlighted(text: Text, width: int) -> Text:
+    """A line that is selected, on its ground to the edge."""
+    text.pad_right(max(0, width - text.cell_len))
+    text.stylize(Style(bgcolor=palette.SELECTED))
+    return text
+
+
+def move_keys(before: str, after: str, first: str, end: tuple[str, str]) -> list[BindingType]:
+    """Keys that move the selection of a list; end: action and meaning of the key of that name."""
+    moves = (("up", -1, before), ("down", 1, after), ("pageup", -10, "Ten back"), ("pagedown", 10, "Ten on"),
+             ("home", -1000000, first))  # fmt: skip
+    found = [Binding(key, f"move({by})", what, show=False) for key, by, what in moves]
+    return [*found, Binding("end", *end, show=False)]
 
 
 class Lines(ScrollView, can_focus=True):
@@ -188,28 +248,22 @@ def _calls(view: View, state: StateChanged) -> Iterator[str]:
         yield "pauses after this attempt"
 
 
-class StateWordBanner(Painted):
+class StateWordBanner(Showing[tuple[str, str]]):
     """Three lines of letters where there is little room, five where there is more."""
 
     DEFAULT_CSS = "StateWordBanner { height: 3; padding: 0 1; }"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._word, self._colour = "CONNECTING", palette.QUIET
-
-    def show(self, view: View) -> None:
-        shown = state_words(view)
-        if shown != (self._word, self._colour):
-            self._word, self._colour = shown
-            self.refresh()
+    def show_view(self, view: View) -> None:
+        self.show(state_words(view))
 
     def paint(self, width: int, height: int) -> Text:
-        rows = large(self._word)
+        word, colour = self.shown or ("CONNECTING", palette.QUIET)
+        rows = large(word)
         if height < len(rows) or len(rows[0]) > width:
-            rows = small(self._word)
+            rows = small(word)
         if len(rows[0]) > width:
-            rows = [self._word]
-        return Text("\n".join(rows), style=self._colour)
+            rows = [word]
+        return Text("\n".join(rows), style=colour)
 
 
 class Line(Painted):
@@ -233,7 +287,7 @@ class Line(Painted):
 class TitleLine(Line):
     DEFAULT_CSS = "TitleLine { background: $panel; }"
 
-    def show(self, view: View) -> None:
+    def show_view(self, view: View) -> None:
         session = view.progress.session
         if session is None:
             self.write(Text("voice-harness", style=palette.QUIET))
@@ -246,39 +300,27 @@ class TitleLine(Line):
 
 
 class StateLine(Line):
-    def show(self, view: View) -> None:
+    def show_view(self, view: View) -> None:
         self.write(Text(state_line(view), style=palette.TEXT))
 
 
-class ProgressLine(Painted):
+class ProgressLine(Showing[tuple[int, int, str]]):
     """A bar, the count and the time left."""
 
     DEFAULT_CSS = "ProgressLine { height: 1; padding: 0 1; }"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._shown: tuple[int, int, str] = (0, 0, "")
-
-    def show(self, view: View) -> None:
+    def show_view(self, view: View) -> None:
         totals, progress = view.progress.totals, view.progress
         all_played = totals.planned > 0 and totals.finished == totals.planned and progress.running is None
         left = "finished" if progress.finished else "all played" if all_played else time_left(progress.eta_s)
-        shown = (totals.finished, totals.planned, left)
-        if shown != self._shown:
-            self._shown = shown
-            self.refresh()
+        self.show((totals.finished, totals.planned, left))
 
     def paint(self, width: int, height: int) -> Text:
-        done, planned, left = self._shown
+        done, planned, left = self.shown or (0, 0, "")
         share = done / planned if planned else 0.0
         percent = f"{share * 100:.0f} %" if planned else "n/a"
         words = f"  {done} of {planned} trials, {percent} · {left}"
-        room = max(4, width - max(46, len(words)))
-        filled = round(share * room)
-        text = Text("━" * filled, style=palette.GREEN)
-        text.append("─" * (room - filled), style=palette.RULE)
-        text.append(words, style=palette.TEXT)
-        return text
+        return progress_bar(share, max(4, width - max(46, len(words)))).append(words, style=palette.TEXT)
 
 
 class NoticeLine(Line):
@@ -298,32 +340,26 @@ class KeyBar(Line):
     DEFAULT_CSS = "KeyBar { background: $panel; }"
 
     def __init__(self, keys: tuple[tuple[str, str], ...], *, id: str | None = None) -> None:
-        super().__init__(self._words(keys), id=id)
+        super().__init__(id=id)
+        self.offer(keys)
 
     def offer(self, keys: tuple[tuple[str, str], ...]) -> None:
-        self.write(self._words(keys))
-
-    @staticmethod
-    def _words(keys: tuple[tuple[str, str], ...]) -> Text:
-        text = Text()
-        for key, what in keys:
-            text.append(key, style=f"bold {palette.BLUE}")
-            text.append(f" {what}  ", style=palette.TEXT)
+        text = key_words(keys)
         text.rstrip()
-        return text
+        self.write(text)
 
 
 class StateStrip(Line):
     """The state in one line, for screens that hide the large word."""
 
-    def show(self, view: View) -> None:
+    def show_view(self, view: View) -> None:
         word, colour = state_words(view)
         text = Text.assemble((word, f"bold {colour}"))
         text.append(f"  {state_line(view)}", style=palette.QUIET)
         self.write(text)
 
 
-class GoneBanner(Painted):
+class GoneBanner(Showing[tuple[str, str, str]]):
     """What to do when the engine is not there any more; not shown while it is."""
 
     DEFAULT_CSS = """
@@ -331,12 +367,9 @@ class GoneBanner(Painted):
     GoneBanner.-shown { display: block; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._lines: tuple[str, str, str] = ("", "", "")
-
-    def show(self, view: View) -> None:
+    def show_view(self, view: View) -> None:
         folder = plain_text(view.welcome.session_folder, 200) if view.welcome else "SESSION"
+        lines = None
         if view.gone is not None:
             lines = (
                 f"The engine is gone: {view.gone}",
@@ -350,15 +383,13 @@ class GoneBanner(Painted):
                 "Leave with ctrl+q. The figures again at any time:",
                 f"harness show {folder}",
             )
-        else:
-            lines = ("", "", "")
-        if lines != self._lines:
-            self._lines = lines
-            self.set_class(bool(lines[0]), "-shown")
-            self.refresh()
+        self.set_class(lines is not None, "-shown")
+        self.show(lines)
 
-    def paint(self, width: int, height: int) -> Text:
-        text = Text(f"{self._lines[0]}\n", style=f"bold {palette.TEXT}")
-        text.append(f"{self._lines[1]}\n", style=palette.TEXT)
-        text.append(self._lines[2], style=f"bold {palette.YELLOW}")
-        return text
+    def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
+        what, then, command = value
+        text = Text(f"{what}\n", style=f"bold {palette.TEXT}")
+        return text.append(f"{then}\n", style=palette.TEXT).append(command, style=f"bold {palette.YELLOW}")
+
+
+ViewWidget = TitleLine | StateLine | StateWordBanner | ProgressLine | StateStrip | GoneBanner

@@ -13,21 +13,21 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.rating_words import effect_words, given_words
-from harness.dashboard.widgets.bars import Painted
+from harness.dashboard.widgets.bars import Painted, Showing
 from harness.dashboard.widgets.response import slices
-from harness.dashboard.wording import NOT_AVAILABLE, measured, seconds
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, RaterKeys
 from harness.model.trial import Recognition
 from harness.rating.desk import Explained, SittingView
 from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Item
+from harness.statistics.text import NOTHING, measured, seconds
 
 _LABEL_WIDTH = 8
 LONGEST = 2000
 Row = tuple[str, Text]
 
 
-class JudgedItem(Painted):
+class JudgedItem(Showing[SittingView]):
     """Rows with labels, folded where there is room; what does not fit ends in an ellipsis (`whole` has it all)."""
 
     DEFAULT_CSS = "JudgedItem { height: 1fr; padding: 0 1; }"
@@ -35,16 +35,9 @@ class JudgedItem(Painted):
     def __init__(self, transcript_key: str, *, names: bool) -> None:
         super().__init__()
         self._key, self._names = transcript_key, names
-        self._view: SittingView | None = None
 
-    def show(self, view: SittingView) -> None:
-        self._view = view
-        self.refresh()
-
-    def paint(self, width: int, height: int) -> Text:
-        if self._view is None or self._view.item is None:
-            return Text()
-        return folded(self.rows(self._view), self.app.console, width, height)
+    def draw(self, view: SittingView, width: int, height: int) -> Text:
+        return Text() if view.item is None else folded(self.rows(view), self.app.console, width, height)
 
     def rows(self, view: SittingView) -> list[Row]:
         """The rows of the item in sight, the weightiest first."""
@@ -286,24 +279,16 @@ class MovingWave(Painted):
         return min(room - 1, int(self._at_s / self._length_s * room))
 
 
-class Explanation(Painted):
+class Explanation(Showing[Explained]):
     """Whether an exercise was answered rightly, and why."""
 
     DEFAULT_CSS = "Explanation { height: 11; padding: 1 2; border-left: thick $primary; display: none; }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._explained: Explained | None = None
+    def show(self, value: Explained | None) -> None:
+        self.display = value is not None
+        super().show(value)
 
-    def show(self, explained: Explained | None) -> None:
-        self._explained = explained
-        self.display = explained is not None
-        self.refresh()
-
-    def paint(self, width: int, height: int) -> Text:
-        one = self._explained
-        if one is None:
-            return Text()
+    def draw(self, one: Explained, width: int, height: int) -> Text:
         wanted = LABELS[one.exercise.category]
         text = Text()
         if one.given is one.exercise.category:
@@ -318,30 +303,22 @@ class Explanation(Painted):
         return Text("\n").join([*lines, Text("any key goes on", style=f"bold {palette.BLUE}")])
 
 
-class Finished(Painted):
-    """The counts, what is held and why, the pace, and what to do next."""
+class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
+    """The counts, what held items wait for in words, the pace, and what to do next."""
 
-    DEFAULT_CSS = "Finished { height: 1fr; padding: 1 2; display: none; }"
+    DEFAULT_CSS = "SittingEnd { height: 1fr; padding: 1 2; display: none; }"
 
     def __init__(self, sessions: tuple[str, ...], release_key: str) -> None:
         super().__init__()
         self._sessions = " ".join(shlex.quote(plain_text(_short(one), 300)) for one in sessions)
         self._release_key = release_key
-        self._view: SittingView | None = None
-        self._waiting: tuple[str, ...] = ()
 
-    def show(self, view: SittingView, waiting: tuple[str, ...]) -> None:
-        """waiting: what held items wait for, in words."""
-        self._view, self._waiting = view, waiting
-        self.refresh()
-
-    def paint(self, width: int, height: int) -> Text:
-        if self._view is None:
-            return Text()
-        count = self._view.count
-        pace = NOT_AVAILABLE if self._view.pace_s is None else f"{self._view.pace_s:.1f} s each"
+    def draw(self, value: tuple[SittingView, tuple[str, ...]], width: int, height: int) -> Text:
+        view, waiting = value
+        count = view.count
+        pace = NOTHING if view.pace_s is None else f"{view.pace_s:.1f} s each"
         none = "There is nothing to judge here for you yet." if not count.total else ""
-        if self._view.stopped:
+        if view.stopped:
             none = "You get no more responses in this round: too many of your answers differ from known ones."
         head = none or ("All is judged. Thank you." if not count.held else "All that can be judged now is judged.")
         text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
@@ -352,10 +329,10 @@ class Finished(Painted):
         if count.held:
             text.append(f"{'held':<11}", style=palette.QUIET)
             text.append(f"{count.held}, until somebody says what the device did:\n", style=palette.YELLOW)
-            for words in self._waiting[:5]:
+            for words in waiting[:5]:
                 text.append(f"{'':<11}· {plain_text(words, 100)}\n", style=palette.TEXT)
-            if len(self._waiting) > 5:
-                text.append(f"{'':<11}and {len(self._waiting) - 5} more\n", style=palette.QUIET)
+            if len(waiting) > 5:
+                text.append(f"{'':<11}and {len(waiting) - 5} more\n", style=palette.QUIET)
             text.append(f"{'':<11}say it with  harness effects {self._sessions}\n", style=palette.TEXT)
             text.append(f"{'':<11}{self._release_key} judges them all the same\n", style=palette.TEXT)
         text.append("\nHow far raters agree:  ", style=palette.QUIET)

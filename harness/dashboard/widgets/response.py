@@ -17,11 +17,11 @@ from textual.worker import get_current_worker
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.messages import ClipRead
-from harness.dashboard.widgets.bars import Painted
-from harness.dashboard.wording import measured, seconds
+from harness.dashboard.widgets.bars import Painted, Showing
 from harness.model.record import Clip
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
+from harness.statistics.text import measured, seconds
 
 SLICES = 600
 """Fine enough for any width; drawn by taking the maximum of neighbours."""
@@ -110,24 +110,12 @@ def transcription(response: FirstResponse | None, limit: int = 300) -> str:
     return f"“{plain_text(response.transcript, limit)}”" if response.transcript else "(no words found)"
 
 
-class ResponseText(Painted):
+class ResponseTimes(Showing[FirstResponse]):
     """The times, and what was said."""
 
-    DEFAULT_CSS = "ResponseText { height: 1fr; text-wrap: wrap; }"
+    DEFAULT_CSS = "ResponseTimes { height: 1fr; text-wrap: wrap; }"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._response: FirstResponse | None = None
-
-    def show(self, response: FirstResponse | None) -> None:
-        if response != self._response:
-            self._response = response
-            self.refresh()
-
-    def paint(self, width: int, height: int) -> Text:
-        found = self._response
-        if found is None:
-            return Text()
+    def draw(self, found: FirstResponse, width: int, height: int) -> Text:
         text = Text("after ", style=palette.QUIET)
         text.append(measured(found.latency), style=palette.TEXT)
         text.append(" · ", style=palette.QUIET)
@@ -150,7 +138,7 @@ class LastResponse(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Waveform()
-        yield ResponseText()
+        yield ResponseTimes()
 
     def show(self, progress: Progress, folder: Path) -> None:
         response = None
@@ -159,7 +147,7 @@ class LastResponse(Vertical):
             response = trial.latest_response if trial else None
         self.border_title = Content(_title(response))
         self.query_one(Waveform).show(response.clip if response else None, folder)
-        self.query_one(ResponseText).show(response)
+        self.query_one(ResponseTimes).show(response)
 
 
 def _title(response: FirstResponse | None) -> str:

@@ -8,15 +8,14 @@ from typing import ClassVar
 from rich.cells import set_cell_size
 from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.events import EventLine, Tone
-from harness.dashboard.wake_wording import rate_interval, rate_value, ratio_interval, ratio_value
-from harness.dashboard.widgets.bars import Lines, Painted
-from harness.dashboard.wording import OUTCOME_WORDS, level, quantile, query_text, seconds, share, wer
+from harness.dashboard.widgets.bars import Lines, Painted, Showing, highlighted, move_keys
+from harness.dashboard.wording import OUTCOME_WORDS, level, quantile, query_text, share, wer
 from harness.model.feed import Meters
 from harness.model.record import Understood
 from harness.model.trial import EvidenceSource, Trial
@@ -24,6 +23,7 @@ from harness.rating.guide import LABELS
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
 from harness.session.wording import short_names
+from harness.statistics.text import number, number_interval, percent, percent_interval, seconds
 from harness.understanding.understood import FramePart, PartMark, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
 
@@ -190,22 +190,13 @@ def cells(value_dbfs: float, width: int) -> float:
     return max(0.0, min(1.0, 1 - value_dbfs / LOWEST_DBFS)) * width
 
 
-class LevelMeters(Painted):
+class LevelMeters(Showing[Meters]):
     """Two bars from −80 to 0 dBFS; `│` marks the noise floor."""
 
     DEFAULT_CSS = "LevelMeters { height: 2; padding: 0 1; }"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._meters = Meters(None, None, None)
-
-    def show(self, meters: Meters | None) -> None:
-        if meters is not None and meters != self._meters:
-            self._meters = meters
-            self.refresh()
-
     def paint(self, width: int, height: int) -> Text:
-        now = self._meters
+        now = self.shown or Meters(None, None, None)
         text = self._bar("Speaker   ", now.speaker_dbfs, None, width, palette.BLUE)
         text.append("\n")
         text.append_text(self._bar("Microphone", now.microphone_dbfs, now.noise_floor_dbfs, width, palette.GREEN))
@@ -319,8 +310,8 @@ def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
     for device in wake.devices:
         ratio, rate = device.false_rejects, device.after_review
         name = plain_text(device.device, 10)
-        yield name, f"FR {ratio_value(ratio)} ({ratio_interval(ratio.any_time)})"
-        yield "", f"FA/h {rate_value(rate)} ({rate_interval(rate.any_time)})"
+        yield name, f"FR {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"
+        yield "", f"FA/h {number(rate.per_hour)} ({number_interval(rate.any_time)})"
 
 
 LONGEST_NAME = 24
@@ -329,14 +320,9 @@ LONGEST_NAME = 24
 class TrialList(Lines):
     """Follows the trial that is going on, until somebody moves the selection; `end` follows again."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Trial before", show=False),
-        Binding("down", "move(1)", "Next trial", show=False),
-        Binding("pageup", "move(-10)", "Ten back", show=False),
-        Binding("pagedown", "move(10)", "Ten on", show=False),
-        Binding("home", "move(-1000000)", "First trial", show=False),
-        Binding("end", "follow", "Follow the run", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = move_keys(
+        "Trial before", "Next trial", "First trial", ("follow", "Follow the run")
+    )
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -428,10 +414,7 @@ class TrialList(Lines):
             text.append(f"  {LABELS[given.category] if given.category else given.status.value}", style=palette.BLUE)
         if width >= 64:
             text.append(f"  {query_text(one.trial)}", style=palette.QUIET)
-        if chosen:
-            text.pad_right(max(0, width - text.cell_len))
-            text.stylize(Style(bgcolor=palette.SELECTED))
-        return text
+        return highlighted(text, width) if chosen else text
 
     def _names_within(self, width: int) -> list[str]:
         if width != self._names_for:

@@ -7,7 +7,7 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.rating_words import SURE
-from harness.dashboard.widgets.bars import Line, Painted
+from harness.dashboard.widgets.bars import Line, Showing, key_words, progress_bar
 from harness.dashboard.wording import time_left
 from harness.rating.desk import Phase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS
@@ -36,23 +36,13 @@ class SittingTitle(Line):
         self.write(text)
 
 
-class SittingProgress(Painted):
+class SittingProgress(Showing[SittingView]):
     """A bar, the counts, the pace and the time left."""
 
     DEFAULT_CSS = "SittingProgress { height: 1; padding: 0 1; }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._view: SittingView | None = None
-
-    def show(self, view: SittingView) -> None:
-        self._view = view
-        self.refresh()
-
-    def paint(self, width: int, height: int) -> Text:
-        if self._view is None:
-            return Text()
-        count, view = self._view.count, self._view
+    def draw(self, view: SittingView, width: int, height: int) -> Text:
+        count = view.count
         counts = [f"{count.done} done", f"{count.left} left"]
         counts += [f"{count.held} held"] * bool(count.held) + [f"{count.skipped} skipped"] * bool(count.skipped)
         counts += [f"{count.flagged} flagged"] * bool(count.flagged)
@@ -60,12 +50,7 @@ class SittingProgress(Painted):
         if count.left and view.pace_s is not None:
             words += f" · {view.pace_s:.1f} s each · {time_left(view.left_s)}"
         share = count.done / count.total if count.total else 0.0
-        room = max(4, width - max(50, len(words) + 2))
-        filled = round(share * room)
-        text = Text("━" * filled, style=palette.GREEN)
-        text.append("─" * (room - filled), style=palette.RULE)
-        text.append(f"  {words}", style=palette.TEXT)
-        return text
+        return progress_bar(share, max(4, width - max(50, len(words) + 2))).append(f"  {words}", style=palette.TEXT)
 
 
 class DraftLine(Line):
@@ -96,7 +81,7 @@ class MessageLine(Line):
         self.write(text)
 
 
-class Trouble(Painted):
+class Trouble(Showing[tuple[str, str]]):
     """Why nothing could be saved; not shown while all is well."""
 
     DEFAULT_CSS = """
@@ -107,38 +92,30 @@ class Trouble(Painted):
     def __init__(self, stays: str = "the response") -> None:
         super().__init__()
         self._stays = stays
-        self._what, self._remedy = "", ""
 
-    def show(self, what: str, remedy: str) -> None:
-        self._what, self._remedy = plain_text(what, 300) if what else "", plain_text(remedy, 300) if remedy else ""
-        self.set_class(bool(what), "-shown")
-        self.refresh()
+    def show(self, value: tuple[str, str] | None) -> None:
+        """What is wrong, and what to do about it."""
+        self.set_class(value is not None, "-shown")
+        super().show(value)
 
-    def paint(self, width: int, height: int) -> Text:
+    def draw(self, value: tuple[str, str], width: int, height: int) -> Text:
+        what, remedy = (plain_text(one, 300) if one else "" for one in value)
         text = Text.assemble((f"NOT SAVED, so {self._stays} stays in sight\n", f"bold {palette.RED}"))
-        text.append(f"{self._what}\n", style=palette.TEXT)
-        text.append(self._remedy or "Press the key again when that is mended.", style=palette.YELLOW)
-        return text
+        text.append(f"{what}\n", style=palette.TEXT)
+        return text.append(remedy or "Press the key again when that is mended.", style=palette.YELLOW)
 
 
-class OfferedKeys(Painted):
+class OfferedKeys(Showing[tuple[tuple[str, str], ...]]):
     """The keys that matter at the moment, folded."""
 
     DEFAULT_CSS = "OfferedKeys { height: auto; min-height: 1; max-height: 3; padding: 0 1; background: $panel; }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._keys: tuple[tuple[str, str], ...] = ()
+    folds = True
 
-    def offer(self, keys: tuple[tuple[str, str], ...]) -> None:
-        if keys != self._keys:
-            self._keys = keys
-            self.refresh(layout=True)
-
-    def paint(self, width: int, height: int) -> Text:
+    def draw(self, value: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
         lines, line = [], Text()
-        for key, what in self._keys:
-            word = Text.assemble((key, f"bold {palette.BLUE}"), (f" {what}", palette.TEXT))
+        for one in value:
+            word = key_words((one,), "")
             if len(line) and line.cell_len + 2 + word.cell_len > width:
                 lines.append(line)
                 line = Text()

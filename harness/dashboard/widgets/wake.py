@@ -15,20 +15,11 @@ from textual.content import Content
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.wake_wording import (
-    delays,
-    hours,
-    plus_minus,
-    rate_interval,
-    rate_value,
-    ratio_interval,
-    ratio_value,
-    short_span,
-)
 from harness.dashboard.watch import Declared, View
 from harness.dashboard.widgets.bars import Lines
 from harness.model.scenario import SequentialTest, WakeSettings
 from harness.session.figures.progress import Totals, check_limits
+from harness.statistics.text import NOTHING, hours, number, number_interval, percent, percent_interval
 from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, TimelineMark, WakeProgress
 
@@ -329,8 +320,8 @@ def _block(device: DeviceWake, view: View, width: int, lines: int, settings: Wak
     ratio, rate = device.false_rejects, device.after_review
     limits = view.declared.limits
     if lines == COMPACT:
-        reject_words = [[f" FR    {ratio_value(ratio)} ({ratio_interval(ratio.any_time)})"]]
-        accept_words = [[f" FA/h  {rate_value(rate)} ({rate_interval(rate.any_time)})"]]
+        reject_words = [[f" FR    {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"]]
+        accept_words = [[f" FA/h  {number(rate.per_hour)} ({number_interval(rate.any_time)})"]]
     else:
         reject_words = _reject_words(device)
         accept_words = _accept_words(device)
@@ -416,9 +407,9 @@ def _proof(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
 def _reject_words(device: DeviceWake) -> list[list[str]]:
     ratio = device.false_rejects
     return [
-        [f" FR    {ratio_value(ratio)}", f"{ratio.share.count} of {ratio.share.total}"],
-        [f"       any time {ratio_interval(ratio.any_time)}"],
-        [f"       {f'{ratio.speakers} voices' if ratio.speakers else 'exact':<8} {ratio_interval(ratio.interval)}"],
+        [f" FR    {percent(ratio.share.value)}", f"{ratio.share.count} of {ratio.share.total}"],
+        [f"       any time {percent_interval(ratio.any_time)}"],
+        [f"       {f'{ratio.speakers} voices' if ratio.speakers else 'exact':<8} {percent_interval(ratio.interval)}"],
         [f"       hits {device.hits}"],
     ]
 
@@ -426,15 +417,15 @@ def _reject_words(device: DeviceWake) -> list[list[str]]:
 def _accept_words(device: DeviceWake) -> list[list[str]]:
     rate = device.after_review
     return [
-        [f" FA/h  {rate_value(rate)}", f"{rate.count} in {rate.hours:.3f} h"],
-        [f"       any time {rate_interval(rate.any_time)}"],
-        [f"       exact    {rate_interval(rate.interval)}"],
+        [f" FA/h  {number(rate.per_hour)}", f"{rate.count} in {rate.hours:.3f} h"],
+        [f"       any time {number_interval(rate.any_time)}"],
+        [f"       exact    {number_interval(rate.interval)}"],
         [f"       before review {_counted(device.false_accepts)}"],
     ]
 
 
 def _counted(rate: Rate) -> str:
-    return f"{rate.count}, {rate_value(rate)}"
+    return f"{rate.count}, {number(rate.per_hour)}"
 
 
 def _figure(
@@ -491,3 +482,26 @@ def _exposure(device: DeviceWake) -> Text:
         parts.append(f"{device.suppressed} within refractory")
     text.append("".join(f" · {part}" for part in parts), style=palette.QUIET)
     return text
+
+
+def short_span(value_s: float) -> str:
+    """`12 s`, `5 min`, `2 h`."""
+    if value_s < 60:
+        return f"{value_s:.0f} s"
+    return f"{value_s / 60:.0f} min" if value_s < 3600 else f"{value_s / 3600:.0f} h"
+
+
+def plus_minus(error_s: float | None) -> str:
+    """A clock's error: `±0.42 ms`."""
+    if error_s is None:
+        return NOTHING
+    milliseconds = error_s * 1000
+    return f"±{milliseconds:.2f} ms" if milliseconds < 10 else f"±{milliseconds:.0f} ms"
+
+
+def delays(device: DeviceWake) -> str:
+    """`p50 0.31 p95 0.52 s`."""
+    p50, p95 = device.delays.p50, device.delays.p95
+    if p50 is None or p95 is None:
+        return f"delay {NOTHING}"
+    return f"delay p50 {p50.value_s:.2f} p95 {p95.value_s:.2f} s"

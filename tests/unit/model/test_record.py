@@ -2,7 +2,36 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Entry, NoteWritten, chronological
+from harness.model.time import Measured, Stamp, between
+
+
+def judgment(status: JudgmentStatus, category: Category | None, confidence: int | None = None) -> Judgment:
+    return Judgment("id", "trial", 1, "rater", status, category, "0" * 64, confidence=confidence)
+
+
+@pytest.mark.parametrize("status", list(JudgmentStatus))
+def test_a_category_belongs_to_a_submitted_judgment_only(status: JudgmentStatus) -> None:
+    fitting, other = (Category.WRONG, None) if status is JudgmentStatus.SUBMITTED else (None, Category.WRONG)
+    assert judgment(status, fitting).category is fitting
+    with pytest.raises(ValueError, match="category"):
+        judgment(status, other)
+
+
+def test_confidence_is_one_to_three() -> None:
+    with pytest.raises(ValueError, match="confidence"):
+        judgment(JudgmentStatus.SKIPPED, None, confidence=4)
+
+
+def test_the_guide_has_eleven_categories() -> None:
+    assert len(Category) == 11
 
 
 def row(name: str, seq: int, wall_s: float) -> Entry:
@@ -14,3 +43,29 @@ def test_files_are_merged_by_time_and_a_clock_that_is_set_back_changes_no_order(
     later = [row("c", 1, 200.0), row("d", 2, 400.0), row("e", 3, 50.0), row("f", 4, 60.0)]
     found = [entry.record.text for entry in chronological(log, later) if isinstance(entry.record, NoteWritten)]
     assert found == ["a", "c", "b", "d", "e", "f"]
+
+
+SECONDS = st.floats(min_value=-1e6, max_value=1e6)
+ERRORS = st.floats(min_value=0, max_value=10)
+
+
+@given(SECONDS, ERRORS, SECONDS, ERRORS, st.floats(-1, 1), st.floats(-1, 1))
+def test_the_true_duration_lies_within_the_stated_error(
+    start: float, start_error: float, end: float, end_error: float, u: float, v: float
+) -> None:
+    measured = between(Stamp(start, start_error), Stamp(end, end_error))
+    true = (end + v * end_error) - (start + u * start_error)
+    assert abs(true - measured.value_s) <= measured.error_s + 1e-9 * (1 + abs(true))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_time_is_finite(bad: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        Stamp(bad)
+    with pytest.raises(ValueError, match="finite"):
+        Measured(0.0, bad)
+
+
+def test_an_error_is_not_negative() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        Stamp(0.0, -0.001)

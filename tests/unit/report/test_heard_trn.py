@@ -21,7 +21,7 @@ from harness.session.log.writer import SqliteLog
 from harness.transcripts.recognition import HeardUnit
 from harness.wake.wake import WakeFigures
 from tests.unit.session.figures.rows import Rows, planned
-from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 LEVELS = ("-38", "-26", "-8")
 VOICES = ('ann, "the\n first"', "=bob()", "東京\x1b[31m")
@@ -45,8 +45,7 @@ def two_axes() -> Rows:
 
 def commands() -> WakeRows:
     trials = [wake_trial(number, TrialKind.COMMAND, ("kitchen", "den")) for number in (1, 2)]
-    rows = WakeRows()
-    rows.plan(*trials)
+    rows = rows_of(*trials)
     rows.play(trials[0], words=[("kitchen", 2.6, "turn on the light"), ("den", 2.7, "turn it off the light")])
     rows.play(trials[1], words=[("kitchen", 2.6, "intent:lights"), ("den", 2.8, "turn on light")])
     return rows

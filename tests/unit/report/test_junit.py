@@ -45,7 +45,7 @@ from tests.unit.report.junit_schema import problems
 from tests.unit.session.figures.effect_rows import ASKED, Session, answer
 from tests.unit.session.figures.effect_rows import trial as checked_trial
 from tests.unit.session.figures.rows import Rows, clip_of, planned
-from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
 
@@ -78,8 +78,7 @@ def rows() -> WakeRows:
     wakes = [wake_trial(number, devices=names) for number in (1, 2)]
     commands = [wake_trial(number, COMMAND, names) for number in (3, 4, 5)]
     ambient = [wake_trial(number, AMBIENT, names) for number in (6, 7, 8)]
-    found = WakeRows()
-    found.plan(*wakes, *commands, *ambient)
+    found = rows_of(*wakes, *commands, *ambient)
     found.play(wakes[0], [("kitchen", 0.4), ("kitchen", 1.75), ("den", 1.9)])
     found.play(wakes[1], [("kitchen", 1.75)])
     found.play(commands[0], [("kitchen", 1.3)], words=[("kitchen", 2.6, "turn on the light")])

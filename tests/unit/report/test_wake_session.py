@@ -1,7 +1,10 @@
 """A live session as wake-evaluation logs: what stands where, and that a log read back gives the same totals."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.cli import group
 from harness.model.errors import InputError
-from harness.model.record import EventReviewed, ReviewWord, StimulusStored, TrialFinished
+from harness.model.record import EventReviewed, ReviewWord, StimulusStored, TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.trial import Outcome, Trial
 from harness.report.session import WholeSession
@@ -21,8 +24,9 @@ from harness.wake.reports.figures_text import pairs_with_trials
 from harness.wake.reports.wake_log import Command, Missed, Spot, computed, differences, summary, write
 from harness.wake.reports.wake_log_reading import read
 from harness.wake.wake import comparisons
-from tests.unit.session.figures.rows import clip_of
-from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.dashboard.frame_bench import TIMER, some_frames, wanting
+from tests.unit.session.figures.rows import Rows, clip_of, planned
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 AMBIENT, COMMAND, WAKE = TrialKind.AMBIENT, TrialKind.COMMAND, TrialKind.WAKE
 
@@ -35,8 +39,7 @@ def rows() -> WakeRows:
     commands = [wake_trial(number, COMMAND, names) for number in (4, 5)]
     ambient = [wake_trial(number, AMBIENT, names) for number in (6, 7)]
     skipped = wake_trial(8, AMBIENT, names)
-    found = WakeRows()
-    found.plan(*wakes, *commands, *ambient, skipped)
+    found = rows_of(*wakes, *commands, *ambient, skipped)
     found.add(StimulusStored("sha-wake-1", clip_of("c1.flac")))
     found.play(wakes[0], [("kitchen", 0.4), ("kitchen", 1.8), ("den", 1.9)])
     found.play(wakes[1], [("kitchen", 1.75)])
@@ -93,8 +96,7 @@ def test_reviews_decide_when_asked_to(rows: WakeRows) -> None:
 def test_in_vocabulary_false_accepts_of_a_run_that_counts_them() -> None:
     settings = WakeSettings(count_in_vocabulary=True)
     wake, ambient = wake_trial(1, settings=settings), wake_trial(2, AMBIENT, settings=settings)
-    rows = WakeRows()
-    rows.plan(wake, ambient)
+    rows = rows_of(wake, ambient)
     rows.play(wake, [("kitchen", 0.4), ("kitchen", 1.9)])
     rows.play(ambient, [("kitchen", 3.0)])
     log = wake_log(WholeSession.of(rows.entries), "kitchen")
@@ -106,8 +108,7 @@ def test_in_vocabulary_false_accepts_of_a_run_that_counts_them() -> None:
 
 def test_events_that_do_not_count_are_named_all_the_same(rows: WakeRows) -> None:
     trial = wake_trial(9, AMBIENT)
-    found = WakeRows()
-    found.plan(trial)
+    found = rows_of(trial)
     found.play(trial, [("kitchen", 3.0)], outcome=Outcome.INTERRUPTED, finish=False)
     found.play(trial, attempt=2)
     log = wake_log(WholeSession.of(found.entries), "kitchen")
@@ -150,8 +151,7 @@ def test_a_log_read_back_gives_the_same_totals(
     trials: list[Trial] = [
         wake_trial(number, kind, ("kitchen", "den"), settings=settings) for number, (kind, *_) in enumerate(plays)
     ]
-    rows = WakeRows()
-    rows.plan(*trials, wake_trial(99, devices=("kitchen", "den"), settings=settings))
+    rows = rows_of(*trials, wake_trial(99, devices=("kitchen", "den"), settings=settings))
     for trial, (_, kitchen, den, said) in zip(trials, plays, strict=True):
         events = [("kitchen", one) for one in kitchen] + [("den", one) for one in den]
         rows.play(trial, events, words=[("den", 2.8, said)] if said else [])
@@ -215,10 +215,60 @@ def test_two_devices_do_not_fit_into_one_file(folder: Path) -> None:
 
 def test_json_of_a_session_without_exposure_has_no_rate() -> None:
     trial = wake_trial(1)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     found = as_json(WholeSession.of(rows.entries), ("kitchen",))
     device = found["devices"][0]
     assert device["false_accepts_after_review"]["per_hour"] is None
     assert device["false_rejects"]["share"] is None
     assert device["log_totals"] == {}
+
+
+def understood(rows: Rows) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(as_json(WholeSession.of(rows.entries), ())))["understood"]
+    return found
+
+
+def test_counts_and_every_attempt(tmp_path: Path) -> None:
+    found = understood(some_frames(tmp_path))
+    assert (found["frames"]["right"], found["frames"]["of"], found["frames"]["value"]) == (3, 4, 0.75)
+    assert found["first_attempt"]["frames"]["right"] == 2
+    assert found["first_attempt"]["intents"]["right"] == 3
+    assert found["attempts"] == [
+        {"attempts": 1, "trials": 2, "of": 4},
+        {"attempts": 2, "trials": 1, "of": 4},
+        {"attempts": None, "trials": 1, "of": 4},
+    ]
+    timer = found["trials"][0]
+    assert timer["expected"] == {"intents": ["set_timer"], "slots": [{"concept": "duration", "value": "10 minutes"}]}
+    assert [(one["attempt"], one["intents_right"], one["right"]) for one in timer["attempts"]] == [
+        (1, True, False),
+        (2, True, True),
+    ]
+    assert timer["attempts"][0]["parts"] == [
+        {"mark": "right", "intent": "set_timer"},
+        {"mark": "other value", "slot": "duration", "value": "15 minutes", "wanted": "10 minutes"},
+    ]
+    assert found["trials"][4] == {
+        "trial": "read_list",
+        "device": "kitchen",
+        "expected": {"intents": ["read_list"], "slots": None},
+        "outcome": None,
+        "attempts": [],
+    }
+
+
+def test_what_nobody_knows_is_null() -> None:
+    rows = Rows()
+    rows.start(wanting(1, "set a timer", "timer", TIMER))
+    rows.add(TrialStarted("timer", 1))
+    rows.attempt("timer", 1, Outcome.NO_WAKE, latency_s=None)
+    rows.add(TrialFinished("timer", 1, Outcome.NO_WAKE, 1, 1))
+    found = understood(rows)
+    assert found["trials"][0]["attempts"] == [{"attempt": 1, "understood": None, "intents_right": None, "right": None}]
+    # … but a device that did not wake has not understood.
+    assert (found["frames"]["right"], found["frames"]["of"]) == (0, 1)
+    nothing = Rows()
+    nothing.start(planned(1))
+    empty = understood(nothing)
+    assert empty["frames"] == {"right": 0, "of": 0, "value": None, "interval": None}
+    assert empty["trials"] == []

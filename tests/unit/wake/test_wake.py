@@ -37,7 +37,7 @@ from harness.wake.reports.figures_text import wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import MarkKind
 from tests.unit.session.figures.rows import clip_of
-from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
 AIR_AND_WIRE = pytest.mark.parametrize("injected", [False, True], ids=["air", "wire"])
@@ -46,8 +46,7 @@ AIR_AND_WIRE = pytest.mark.parametrize("injected", [False, True], ids=["air", "w
 @AIR_AND_WIRE
 def test_hits_false_rejects_and_delay(injected: bool) -> None:
     one, two, three = (wake_trial(number, injected=injected) for number in (1, 2, 3))
-    rows = WakeRows(at_s=50.0)
-    rows.plan(one, two, three)
+    rows = rows_of(one, two, three, at_s=50.0)
     rows.play(one, [("kitchen", 1.8)], error_s=0.01)
     rows.play(two)
     rows.play(three, [("kitchen", 2.0)], error_s=0.01)
@@ -62,8 +61,7 @@ def test_hits_false_rejects_and_delay(injected: bool) -> None:
 
 def test_an_event_outside_the_window_is_no_hit() -> None:
     trials = [wake_trial(number) for number in range(1, 5)]
-    rows = WakeRows()
-    rows.plan(*trials)
+    rows = rows_of(*trials)
     for trial, offset_s in zip(trials, (0.89, 0.91, 2.59, 2.61), strict=True):
         rows.play(trial, [("kitchen", offset_s)])
     found = rows.device()
@@ -74,8 +72,7 @@ def test_an_event_outside_the_window_is_no_hit() -> None:
 
 def test_a_spot_in_the_lead_in_does_not_hide_the_phrase() -> None:
     trial = wake_trial(1)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     rows.play(trial, [("kitchen", 0.5), ("kitchen", 1.8), ("kitchen", 2.0), ("kitchen", 3.0)])
     found = rows.device()
     assert (found.hits, found.in_vocabulary_events, found.suppressed) == (1, 1, 2)
@@ -84,8 +81,7 @@ def test_a_spot_in_the_lead_in_does_not_hide_the_phrase() -> None:
 
 def test_frames_of_one_event_are_one_event() -> None:
     trial = wake_trial(1, AMBIENT)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     frames = [("kitchen", start + frame * 0.08) for start in (0.0, 20.0, 40.0) for frame in range(5)]
     rows.play(trial, frames)
     found = rows.device()
@@ -95,8 +91,7 @@ def test_frames_of_one_event_are_one_event() -> None:
 
 def test_one_event_across_two_segments_is_one() -> None:
     one, two = wake_trial(1, AMBIENT), wake_trial(2, AMBIENT)
-    rows = WakeRows()
-    rows.plan(one, two)
+    rows = rows_of(one, two)
     rows.play(one, [("kitchen", 59.9)])
     rows.play(two, [("kitchen", 0.3), ("kitchen", 2.5)])
     found = rows.device()
@@ -105,8 +100,7 @@ def test_one_event_across_two_segments_is_one() -> None:
 
 def test_an_event_that_comes_after_a_short_tail_is_still_the_phrases() -> None:
     one, two = wake_trial(1), wake_trial(2)
-    rows = WakeRows()
-    rows.plan(one, two)
+    rows = rows_of(one, two)
     rows.play(one, duration_s=1.8)
     assert rows.device().false_rejects.share == Share(1, 1)
     rows.play(two, [("kitchen", 0.4), ("kitchen", 1.9)])
@@ -116,8 +110,7 @@ def test_an_event_that_comes_after_a_short_tail_is_still_the_phrases() -> None:
 
 def test_a_late_event_mends_a_false_reject() -> None:
     trial = wake_trial(1, injected=False)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     rows.play(trial)
     start_s = next(play.start_s for play in rows.figures.plays("kitchen"))
     rows.see(Wake("kitchen_link", Stamp(start_s + 1.9)))
@@ -146,8 +139,7 @@ def test_exposure_and_false_accepts_of_ambient_sound(injected: bool) -> None:
 
 def test_time_without_proof_is_no_exposure() -> None:
     trial = wake_trial(1, AMBIENT, injected=False)
-    rows = WakeRows(at_s=99.5)
-    rows.plan(trial)
+    rows = rows_of(trial, at_s=99.5)
 
     def proved(at_s: float) -> None:
         rows.see(ListeningProved("kitchen_link", Stamp(at_s), Proof.HEARTBEAT), trial)
@@ -166,8 +158,7 @@ def test_time_without_proof_is_no_exposure() -> None:
 
 def test_a_lost_link_cuts_exposure() -> None:
     trial = wake_trial(1, AMBIENT, injected=False)
-    rows = WakeRows(at_s=100.0)
-    rows.plan(trial)
+    rows = rows_of(trial, at_s=100.0)
     rows.see(ListeningProved("kitchen_link", Stamp(100.0), Proof.HEARTBEAT))
     rows.see(LinkLost("kitchen_link", Stamp(105.0), "port gone"))
     lost = rows.device()
@@ -183,8 +174,7 @@ def test_a_lost_link_cuts_exposure() -> None:
 
 def test_audio_that_is_not_acknowledged_is_no_exposure() -> None:
     trial = wake_trial(1, AMBIENT)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     rows.play(trial, [("kitchen", 50.0)], proof=False, speed=30.0)
     assert (rows.device().exposure_s, rows.device().ambient_events_outside) == (0.0, 1)
     rows.see(ListeningProved("kitchen_link", Stamp(rows.at_s), Proof.ACKNOWLEDGED, 55.0), trial)
@@ -194,8 +184,7 @@ def test_audio_that_is_not_acknowledged_is_no_exposure() -> None:
 
 def test_an_interrupted_attempt_counts_nowhere() -> None:
     wake, ambient = wake_trial(1), wake_trial(2, AMBIENT)
-    rows = WakeRows()
-    rows.plan(wake, ambient)
+    rows = rows_of(wake, ambient)
     rows.play(wake, [("kitchen", 1.8)], outcome=Outcome.INTERRUPTED, finish=False)
     rows.play(ambient, [("kitchen", 10.0)], outcome=Outcome.INTERRUPTED, finish=False)
     found = rows.device()
@@ -209,8 +198,7 @@ def test_an_interrupted_attempt_counts_nowhere() -> None:
 
 def test_an_attempt_that_a_dead_engine_left_behind_counts_nowhere() -> None:
     trial = wake_trial(1)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     rows.add(TrialStarted(trial.id, 1))
     rows.add(AttemptStarted(trial.id, 1, 1, "p", "c", 1.0, 1.6, 3.1, None))
     rows.add(EngineStarted(2, 11, "boot", 1.0))
@@ -223,8 +211,7 @@ def test_an_attempt_that_a_dead_engine_left_behind_counts_nowhere() -> None:
 
 def test_a_later_take_stands_in_place_of_the_earlier() -> None:
     trial = wake_trial(1)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     rows.play(trial)
     rows.play(trial, [("kitchen", 1.8)], take=2)
     assert (rows.device().hits, rows.device().false_rejects.share) == (1, Share(0, 1))
@@ -237,8 +224,7 @@ def test_a_later_take_stands_in_place_of_the_earlier() -> None:
 def test_self_wakes_are_told_apart_in_the_room_and_not_over_a_wire() -> None:
     for injected, expected in ((False, 1), (True, 3)):
         trial = wake_trial(1, AMBIENT, ("kitchen", "den"), injected, WakeSettings(proof_within_s=100))
-        rows = WakeRows(at_s=10.0)
-        rows.plan(trial)
+        rows = rows_of(trial, at_s=10.0)
         for name in ("kitchen", "den"):
             rows.see(ListeningProved(f"{name}_link", Stamp(10.0), Proof.HEARTBEAT))
         # It is said before the events come; the sound begins at 10.5.
@@ -255,8 +241,7 @@ def test_self_wakes_are_told_apart_in_the_room_and_not_over_a_wire() -> None:
 
 def test_speech_that_a_microphone_hears_after_a_wake_event_is_a_devices() -> None:
     trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100))
-    rows = WakeRows(at_s=10.0)
-    rows.plan(trial)
+    rows = rows_of(trial, at_s=10.0)
     rows.see(ListeningProved("kitchen_link", Stamp(10.0), Proof.HEARTBEAT))
     rows.see(Wake("kitchen_link", Stamp(10.1)))
     rows.see(SpeechStarted("mic", Stamp(12.0), -30.0))
@@ -271,8 +256,7 @@ def test_speech_that_a_microphone_hears_after_a_wake_event_is_a_devices() -> Non
 
 def test_reviews_decide_and_can_be_taken_back() -> None:
     trial = wake_trial(1, AMBIENT)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     first, second = rows.play(trial, [("kitchen", 10.0), ("kitchen", 20.0)])
     rows.add(EventReviewed(first, ReviewWord.REAL_PERSON, "ann"))
     rows.add(EventReviewed(second, ReviewWord.FALSE_ACCEPT, "ann"))
@@ -293,8 +277,7 @@ def test_reviews_decide_and_can_be_taken_back() -> None:
 def test_in_vocabulary_events_count_when_asked_for() -> None:
     settings = WakeSettings(count_in_vocabulary=True)
     wake, ambient = wake_trial(1, settings=settings), wake_trial(2, AMBIENT, settings=settings)
-    rows = WakeRows()
-    rows.plan(wake, ambient)
+    rows = rows_of(wake, ambient)
     rows.play(wake, [("kitchen", 0.4), ("kitchen", 1.9)])
     rows.play(ambient, [("kitchen", 30.0)])
     found = rows.device()
@@ -304,8 +287,7 @@ def test_in_vocabulary_events_count_when_asked_for() -> None:
 
 def test_commands_are_matched_substituted_or_missed() -> None:
     trials = [wake_trial(number, COMMAND) for number in range(1, 6)]
-    rows = WakeRows()
-    rows.plan(*trials)
+    rows = rows_of(*trials)
     rows.play(trials[0], [("kitchen", 1.3)], words=[("kitchen", 2.5, "Alexa, turn on the light!")])
     rows.play(trials[1], [("kitchen", 1.3)], words=[("kitchen", 2.5, "turn off the light")])
     rows.play(trials[2], [("kitchen", 1.3)])
@@ -321,8 +303,7 @@ def test_commands_are_matched_substituted_or_missed() -> None:
 def test_several_devices_and_conditions_have_their_own_counts() -> None:
     one = wake_trial(1, devices=("kitchen", "den"), conditions=(("voice", "slt"), ("noise", "quiet")))
     two = wake_trial(2, devices=("kitchen", "den"), conditions=(("voice", "rms"), ("noise", "quiet")))
-    rows = WakeRows()
-    rows.plan(one, two)
+    rows = rows_of(one, two)
     rows.play(one, [("kitchen", 1.8), ("den", 1.9)])
     rows.play(two, [("kitchen", 1.8)])
     assert rows.device().false_rejects.share == Share(0, 2)
@@ -339,8 +320,7 @@ def test_there_is_no_delay_after_a_recording_whose_phrase_ends_nobody_knows_wher
         replace(one, recipe=replace(one.recipe, query=Recording(f"/said/{one.id}.wav", phrase_end_s=ends_s)))
         for one, ends_s in ((wake_trial(1), None), (wake_trial(2), 0.6))
     ]
-    rows = WakeRows(at_s=50.0)
-    rows.plan(*trials)
+    rows = rows_of(*trials, at_s=50.0)
     for trial in trials:
         rows.play(trial, [("kitchen", 1.8)])
     assert rows.device().hits == 2
@@ -356,8 +336,7 @@ def test_false_rejects_of_one_voice_are_not_as_many_independent_trials() -> None
         for number in range(180)
         for one in [wake_trial(number)]
     ]
-    rows = WakeRows(at_s=50.0)
-    rows.plan(*trials)
+    rows = rows_of(*trials, at_s=50.0)
     for trial in trials:
         rows.play(trial, [] if trial.recipe.voice.name == "kal" else [("kitchen", 1.8)])
     found = rows.device().false_rejects
@@ -373,8 +352,7 @@ def test_false_rejects_of_one_voice_are_not_as_many_independent_trials() -> None
 
 def test_ambient_events_are_shown_while_they_come_and_counted_at_the_end() -> None:
     trial = wake_trial(1, AMBIENT)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     rows.play(trial, [("kitchen", 10.0), ("kitchen", 10.5)])
     figures = WakeFigures()
     for entry in rows.entries:
@@ -389,8 +367,7 @@ def test_ambient_events_are_shown_while_they_come_and_counted_at_the_end() -> No
 def test_every_event_that_counts_is_the_one_whose_sound_is_kept() -> None:
     """Wakes every 1.5 s with a refractory time of 2 s: every other one counts, while it comes and afterwards."""
     ambient = wake_trial(1, AMBIENT)
-    rows = WakeRows(at_s=50.0)
-    rows.plan(ambient)
+    rows = rows_of(ambient, at_s=50.0)
     seqs = rows.play(ambient, [("kitchen", 10.0 + 1.5 * number) for number in range(6)])
     figures, shown = WakeFigures(), []
     for entry in rows.entries:
@@ -406,8 +383,7 @@ def test_every_event_that_counts_is_the_one_whose_sound_is_kept() -> None:
 def test_the_event_that_only_looked_like_the_phrases_keeps_its_sound() -> None:
     """Of two events in one window the one nearer to the phrase is its own; that is known when the attempt has ended."""
     call = wake_trial(1, settings=WakeSettings(refractory_s=0.3))
-    rows = WakeRows(at_s=50.0)
-    rows.plan(call)
+    rows = rows_of(call, at_s=50.0)
     early, near = rows.play(call, [("kitchen", 1.0), ("kitchen", 1.7)])
     figures = WakeFigures()
     for entry in rows.entries:
@@ -419,8 +395,7 @@ def test_the_event_that_only_looked_like_the_phrases_keeps_its_sound() -> None:
 
 
 def test_what_a_device_says_of_itself() -> None:
-    rows = WakeRows()
-    rows.plan(wake_trial(1))
+    rows = rows_of(wake_trial(1))
     rows.see(ClockFitted("kitchen_link", Stamp(3.0), "b1", 0.0, 12.0, 0.0004))
     rows.see(ListeningProved("kitchen_link", Stamp(4.0), Proof.STATUS))
     rows.see(Status("kitchen_link", Stamp(5.0), DeviceState.GONE))
@@ -448,8 +423,7 @@ def test_a_counted_trial_is_finished_and_is_no_query() -> None:
 
 def test_rows_that_come_again_change_nothing() -> None:
     trial = wake_trial(1)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     rows.play(trial, [("kitchen", 1.8)])
     once, figures = rows.progress, rows.figures
     for entry in rows.entries:

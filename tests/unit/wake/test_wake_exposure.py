@@ -30,29 +30,21 @@ from harness.statistics.intervals import Share
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import PROBE_REACH, PROBE_SLACK_S
 from harness.wake.wake_progress import MarkKind
-from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, wake_trial
+from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, rows_of, wake_trial
 
 EVERY_S = 120.0
 SEGMENT_S = 60.0
 LINK = "kitchen_link"
 
 
-def segment(number: int, every_s: float = EVERY_S, injected: bool = False) -> Trial:
-    made = wake_trial(number, TrialKind.AMBIENT, injected=injected)
+def probe(number: int, injected: bool = False, kind: TrialKind = TrialKind.PROBE, every_s: float = EVERY_S) -> Trial:
+    made = wake_trial(number, kind, injected=injected)
     assert made.listening is not None
     return replace(made, listening=replace(made.listening, probe_every_s=every_s))
 
 
-def probe(number: int, injected: bool = False) -> Trial:
-    made = wake_trial(number, TrialKind.PROBE, injected=injected)
-    assert made.listening is not None
-    return replace(made, listening=replace(made.listening, probe_every_s=EVERY_S))
-
-
-def session(*trials: Trial) -> WakeRows:
-    rows = WakeRows()
-    rows.plan(*trials)
-    return rows
+def segment(number: int, every_s: float = EVERY_S, injected: bool = False) -> Trial:
+    return probe(number, injected, TrialKind.AMBIENT, every_s)
 
 
 def ask(rows: WakeRows, trial: Trial, *heard: bool) -> None:
@@ -70,7 +62,7 @@ def ask(rows: WakeRows, trial: Trial, *heard: bool) -> None:
 
 
 def test_a_segment_between_two_probes_that_were_heard_is_exposure() -> None:
-    rows = session(first := probe(1), one := segment(2), two := segment(3), last := probe(4))
+    rows = rows_of(first := probe(1), one := segment(2), two := segment(3), last := probe(4))
     ask(rows, first, True)
     rows.play(one, proof=False)
     rows.play(two, [("kitchen", 30.0)], proof=False)
@@ -84,7 +76,7 @@ def test_a_segment_between_two_probes_that_were_heard_is_exposure() -> None:
 
 
 def test_a_probe_counts_as_nothing_else() -> None:
-    rows = session(first := probe(1), last := probe(2))
+    rows = rows_of(first := probe(1), last := probe(2))
     ask(rows, first, True)
     ask(rows, last, False, False)
     found = rows.device()
@@ -98,7 +90,7 @@ def test_a_probe_counts_as_nothing_else() -> None:
 
 
 def test_a_probe_heard_the_second_time_proves_as_well() -> None:
-    rows = session(first := probe(1), one := segment(2), last := probe(3))
+    rows = rows_of(first := probe(1), one := segment(2), last := probe(3))
     ask(rows, first, False, True)
     rows.play(one, proof=False)
     ask(rows, last, False, True)
@@ -106,7 +98,7 @@ def test_a_probe_heard_the_second_time_proves_as_well() -> None:
 
 
 def test_a_probe_that_is_not_heard_leaves_both_sides_unproven() -> None:
-    rows = session(probe(1), segment(2), probe(3), segment(4), probe(5), segment(6), probe(7))
+    rows = rows_of(probe(1), segment(2), probe(3), segment(4), probe(5), segment(6), probe(7))
     trials = list(rows.trials.values())
     for trial, heard in zip(trials, (True, None, False, None, True, None, True), strict=True):
         if heard is None:
@@ -117,7 +109,7 @@ def test_a_probe_that_is_not_heard_leaves_both_sides_unproven() -> None:
 
 
 def test_a_skipped_probe_proves_nothing_and_disproves_nothing() -> None:
-    rows = session(first := probe(1), one := segment(2), skipped := probe(3), two := segment(4), last := probe(5))
+    rows = rows_of(first := probe(1), one := segment(2), skipped := probe(3), two := segment(4), last := probe(5))
     ask(rows, first, True)
     rows.play(one, proof=False)
     rows.add(TrialFinished(skipped.id, 1, Outcome.SKIPPED, 0, None, "operator"))
@@ -128,7 +120,7 @@ def test_a_skipped_probe_proves_nothing_and_disproves_nothing() -> None:
 
 @pytest.mark.parametrize("what", ["link", "restart", "engine"])
 def test_what_breaks_the_watch_breaks_the_proof(what: str) -> None:
-    rows = session(first := probe(1), one := segment(2), two := segment(3), last := probe(4))
+    rows = rows_of(first := probe(1), one := segment(2), two := segment(3), last := probe(4))
     ask(rows, first, True)
     rows.play(one, proof=False)
     match what:
@@ -145,7 +137,7 @@ def test_what_breaks_the_watch_breaks_the_proof(what: str) -> None:
 
 
 def test_a_long_pause_between_two_probes_proves_nothing() -> None:
-    rows = session(first := probe(1), one := segment(2), last := probe(3))
+    rows = rows_of(first := probe(1), one := segment(2), last := probe(3))
     ask(rows, first, True)
     rows.play(one, proof=False)
     rows.at_s += PROBE_REACH * EVERY_S + PROBE_SLACK_S
@@ -154,7 +146,7 @@ def test_a_long_pause_between_two_probes_proves_nothing() -> None:
 
 
 def test_a_wake_trial_that_was_heard_proves_too_where_probes_are_declared() -> None:
-    rows = session(first := probe(1), one := segment(2), call := wake_trial(3, injected=False))
+    rows = rows_of(first := probe(1), one := segment(2), call := wake_trial(3, injected=False))
     ask(rows, first, True)
     rows.play(one, proof=False)
     rows.play(call, [("kitchen", 1.9)], proof=False)
@@ -163,7 +155,7 @@ def test_a_wake_trial_that_was_heard_proves_too_where_probes_are_declared() -> N
 
 
 def test_an_interrupted_segment_counts_nowhere_and_its_repetition_does() -> None:
-    rows = session(first := probe(1), one := segment(2), last := probe(3))
+    rows = rows_of(first := probe(1), one := segment(2), last := probe(3))
     ask(rows, first, True)
     rows.play(one, outcome=Outcome.INTERRUPTED, proof=False, duration_s=20.0, finish=False)
     rows.play(one, attempt=2, proof=False)
@@ -173,7 +165,7 @@ def test_an_interrupted_segment_counts_nowhere_and_its_repetition_does() -> None
 
 def test_more_segments_than_are_kept_for_late_events_are_proved_by_one_probe() -> None:
     segments = [segment(number, every_s=10_000.0) for number in range(2, 62)]
-    rows = session(first := probe(1), *segments, last := probe(99))
+    rows = rows_of(first := probe(1), *segments, last := probe(99))
     ask(rows, first, True)
     for one in segments:
         rows.play(one, [("kitchen", 10.0), ("kitchen", 10.5)], proof=False)
@@ -184,7 +176,7 @@ def test_more_segments_than_are_kept_for_late_events_are_proved_by_one_probe() -
 
 
 def test_acknowledged_audio_needs_no_probe() -> None:
-    rows = session(first := probe(1, True), one := segment(2, injected=True), last := probe(3, True))
+    rows = rows_of(first := probe(1, True), one := segment(2, injected=True), last := probe(3, True))
     ask(rows, first, False, False)
     rows.play(one)
     ask(rows, last, False, False)
@@ -192,7 +184,7 @@ def test_acknowledged_audio_needs_no_probe() -> None:
 
 
 def test_probes_and_heartbeats_together_prove_each_second_once() -> None:
-    rows = session(first := probe(1), one := segment(2), last := probe(3))
+    rows = rows_of(first := probe(1), one := segment(2), last := probe(3))
     ask(rows, first, True)
     begun_s = rows.at_s
     rows.play(one, proof=False)
@@ -212,7 +204,7 @@ Op = Literal["heard", "unheard", "segment", "lost", "engine"]
 @given(st.lists(st.sampled_from(["heard", "heard", "unheard", "segment", "segment", "lost", "engine"]), max_size=14))
 def test_exposure_is_what_lies_between_two_phrases_that_were_heard(ops: list[Op]) -> None:
     trials = [segment(n, every_s=5000.0) if op == "segment" else probe(n) for n, op in enumerate(ops)]
-    rows = session(*trials, segment(900, every_s=5000.0))
+    rows = rows_of(*trials, segment(900, every_s=5000.0))
     proven = waiting = total = 0
     listening = False
     for trial, op in zip(trials, ops, strict=True):
@@ -252,7 +244,7 @@ def test_a_state_that_proves_listening_proves_that_moment_and_others_do_not() ->
     (target,) = trial.listening.targets
     tells = replace(target, listening_states=(DeviceState.IDLE,))
     for one, expected_s in ((tells, 10.0), (target, 0.0)):
-        rows = session(replace(trial, listening=replace(trial.listening, targets=(one,))))
+        rows = rows_of(replace(trial, listening=replace(trial.listening, targets=(one,))))
         (made,) = rows.trials.values()
         rows.see(Status(LINK, Stamp(0.5), DeviceState.IDLE))
         rows.at_s = 1.0
@@ -271,7 +263,7 @@ def test_a_state_that_proves_listening_proves_that_moment_and_others_do_not() ->
 def test_through_the_air_a_phrase_lies_where_our_microphone_found_it() -> None:
     """The window moves with it, and the delay is measured from there, with the errors of both moments."""
     for heard_s, error_s in ((None, 0.02), (0.35, 0.004)):
-        rows = session(call := wake_trial(1, injected=False))
+        rows = rows_of(call := wake_trial(1, injected=False))
         rows.add(AttemptStarted(call.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
         rows.see(StimulusStarted("speaker", Stamp(0.0, 0.02), "p1"), call)
         if heard_s is not None:
@@ -293,7 +285,7 @@ def test_through_the_air_a_phrase_lies_where_our_microphone_found_it() -> None:
 
 
 def test_a_player_that_stood_still_has_played_no_longer() -> None:
-    rows = session(trial := wake_trial(1, TrialKind.AMBIENT, injected=False))
+    rows = rows_of(trial := wake_trial(1, TrialKind.AMBIENT, injected=False))
     rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 30.0, 30.0, None))
     rows.see(StimulusStarted("speaker", Stamp(0.0), "p1"), trial)
     for beat in range(9):
@@ -305,7 +297,7 @@ def test_a_player_that_stood_still_has_played_no_longer() -> None:
 
 
 def test_the_limit_on_exposure_counts_proved_hours_only() -> None:
-    rows = session(first := probe(1), one := segment(2), last := probe(3), two := segment(4))
+    rows = rows_of(first := probe(1), one := segment(2), last := probe(3), two := segment(4))
     ask(rows, first, True)
     rows.play(one, proof=False)
     ask(rows, last, True)

@@ -146,3 +146,10 @@ class WakeRows(Rows):
         found = self.progress.device(name)
         assert found is not None
         return found
+
+
+def rows_of(*trials: Trial, at_s: float = 0.0) -> WakeRows:
+    """Rows of a session with this plan, to be played."""
+    rows = WakeRows(at_s=at_s)
+    rows.plan(*trials)
+    return rows

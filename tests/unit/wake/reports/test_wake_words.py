@@ -20,7 +20,7 @@ from harness.session.figures.trials import heard_in, words_of
 from harness.session.log.writer import SqliteLog
 from harness.wake.reports.wake_log import Command, Missed, Words, computed, differences, summary, write
 from harness.wake.reports.wake_log_reading import read
-from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 COMMAND = TrialKind.COMMAND
 
@@ -43,8 +43,7 @@ def command(number: int, reference: str = "turn on the light", *, tells: bool = 
 def rows() -> WakeRows:
     """A wake trial; commands: right with a phrase in front, an alternative misheard, silence, and only an intent."""
     trials = [command(number, wer=0.25) for number in (2, 3, 4, 5)]
-    found = WakeRows()
-    found.plan(wake_trial(1), *trials)
+    found = rows_of(wake_trial(1), *trials)
     found.play(wake_trial(1), [("kitchen", 1.75)])
     found.play(trials[0], words=[("kitchen", 2.6, "Alexa, turn on the light!")])
     found.play(trials[1], words=[("kitchen", 2.6, "set it to 15 per cent")])
@@ -95,8 +94,7 @@ def test_without_words_the_counts_stand_beside(rows: WakeRows) -> None:
 
 def test_a_device_that_tells_no_words_has_none() -> None:
     trial = command(1, tells=False)
-    rows = WakeRows()
-    rows.plan(trial)
+    rows = rows_of(trial)
     rows.play(trial)
     log = wake_log(WholeSession.of(rows.entries), "kitchen", words=True)
     assert [one.key for one in log.happenings] == ["CMDFR"]
@@ -111,8 +109,7 @@ said = st.sampled_from(
 @given(st.lists(st.tuples(said, st.sampled_from(["turn on the light", "what is 7x8", "it's 5°"])), max_size=5))
 def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> None:
     trials = [command(number, reference) for number, (_, reference) in enumerate(plays)]
-    rows = WakeRows()
-    rows.plan(*trials, wake_trial(99))
+    rows = rows_of(*trials, wake_trial(99))
     for trial, (text, _) in zip(trials, plays, strict=True):
         rows.play(trial, words=[("kitchen", 2.8, text)] if text else [])
     session = WholeSession.of(rows.entries)

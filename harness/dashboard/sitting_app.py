@@ -1,18 +1,23 @@
-"""`harness rate` on a terminal."""
+"""The app of who labels at a desk: `harness rate` and `harness annotate review` on a terminal."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.project import AnnotationRoom
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
+from harness.dashboard.screens.annotating import AnnotatingScreen
 from harness.dashboard.screens.judging import JudgingScreen
+from harness.dashboard.screens.sitting import SittingScreen
 from harness.model.errors import InputError
 from harness.model.judgment import RaterKeys
 from harness.rating.desk import Desk
@@ -22,10 +27,11 @@ from harness.rating.rating_room import RatingRoom
 ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 
-class RatingApp(GuardedApp):
-    """A rater at a desk. Leaving loses nothing: each judgment is on the disk before the next response shows.
+class SittingApp(GuardedApp):
+    """Leaving loses nothing: what a key gives is on the disk before the next item shows.
 
-    ends_with: signals that leave as a key does, so that the terminal is put right; the status is the one of shells.
+    present: told of whatever says that the person is there. Signals that ask to end leave as a key does, so that the
+    terminal is put right; the status is the one of shells.
     """
 
     TITLE = "voice-harness"
@@ -34,24 +40,18 @@ class RatingApp(GuardedApp):
 
     def __init__(
         self,
-        room: RatingRoom,
-        desk: Desk,
-        keys: RaterKeys,
-        player: RaterPlayer | None,
+        sitting: SittingScreen,
         *,
-        adjudicating: bool = False,
-        names: bool = False,
+        present: Callable[[], object] = lambda: None,
         ends_with: tuple[signal.Signals, ...] = (),
     ) -> None:
         super().__init__()
-        self._ends_with = ends_with
-        self.desk = desk
-        self._judging = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)
+        self.sitting, self._present, self._ends_with = sitting, present, ends_with
 
     async def on_event(self, event: events.Event) -> None:
-        """Whatever panel is open, a key says that the rater is there."""
+        """Whatever panel is open, a key says that somebody is there."""
         if isinstance(event, (events.Key, events.Paste, events.MouseEvent, events.AppFocus)):
-            self.desk.present()
+            self._present()
         await super().on_event(event)
 
     def on_mount(self) -> None:
@@ -60,10 +60,10 @@ class RatingApp(GuardedApp):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         self.register_theme(palette.THEME)
         self.theme = palette.THEME.name
-        self.push_screen(self._judging)
+        self.push_screen(self.sitting)
 
     def on_unmount(self) -> None:
-        self._judging.close()
+        self.sitting.close()
 
     def action_leave(self) -> None:
         self.exit(0)
@@ -82,8 +82,18 @@ def run_rating_app(
 
     player: None leaves all sound out; who opened it closes it. names: an adjudicator sees who the raters are.
     """
+    demand_screen("harness rate --plain")
+    screen = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)
+    return SittingApp(screen, present=desk.present, ends_with=ASKED_TO_END).run() or 0
+
+
+def run_annotation_app(room: AnnotationRoom, desk: AnnotationDesk) -> int:
+    """Lets an annotator work until they leave; exit status 0. InputError when the terminal cannot show a screen."""
+    demand_screen("harness annotate review --plain")
+    return SittingApp(AnnotatingScreen(room, desk), ends_with=ASKED_TO_END).run() or 0
+
+
+def demand_screen(instead: str) -> None:
+    """InputError on a terminal that cannot show one."""
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
-        raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
-    app = RatingApp(room, desk, keys, player, adjudicating=adjudicating, names=names, ends_with=ASKED_TO_END)
-    status = app.run()
-    return 0 if status is None else status
+        raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy=f"{instead} works in it")
