@@ -18,7 +18,7 @@ from harness.rating.rater_player import open_player
 from tests.conformance.sound_path import RATE_HZ, recorder
 from tests.conformance.sound_path import until as wait_until
 from tests.dashboard.bench import screen_text, shows, until
-from tests.dashboard.seats import SMALL, ready, room_of, rows, seated
+from tests.dashboard.seats import SMALL, ready, rows, seated
 from tests.rating_sessions import rating_session
 
 pytestmark = pytest.mark.sound
@@ -42,7 +42,7 @@ async def test_each_response_plays_arrives_and_is_counted(lab_sound: LabSoundSer
                 await until(pilot, lambda: app.desk.view.draft.plays == 1, 20.0)
                 assert ". stop" not in screen_text(pilot)
                 ended_s = time.monotonic()
-                length_ms = round(room_of(app).response_sound(first).duration_s * 1000)
+                length_ms = round(app.room.response_sound(first).duration_s * 1000)
                 assert app.desk.view.draft.heard_ms == length_ms
                 await pilot.press("s")
                 await until(pilot, shows(pilot, " slower "))
@@ -65,12 +65,12 @@ async def test_each_response_plays_arrives_and_is_counted(lab_sound: LabSoundSer
                 app.post_message(events.Key("2", "2"))
                 await until(pilot, lambda: len(rows(session)) == 2)
                 cut = rows(session)[1]
-                second = next(one for one in room_of(app).items if one.subject.trial_id == cut.trial_id)
+                second = next(one for one in app.room.items if one.subject.trial_id == cut.trial_id)
                 assert cut.plays == 1
                 assert cut.heard_ms is not None
-                assert 200 <= cut.heard_ms < room_of(app).response_sound(second).duration_s * 1000
+                assert 200 <= cut.heard_ms < app.room.response_sound(second).duration_s * 1000
             heard, _ = ring.cut(begun_s, ended_s)
-        sound = room_of(app).response_sound(first)
+        sound = app.room.response_sound(first)
         sent = soxr.resample(sound.samples, sound.rate_hz, RATE_HZ)
         at = int(np.argmax(np.abs(np.correlate(heard.samples, sent, mode="valid"))))
         assert np.corrcoef(heard.samples[at : at + len(sent)], sent)[0, 1] > 0.98
