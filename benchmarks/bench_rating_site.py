@@ -27,7 +27,7 @@ from starlette.types import ASGIApp
 from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
-from harness.web.raters_site import Site
+from harness.web.raters_site import RatersSite
 from tests.rating_sessions import rating_session
 
 RATERS = 20
@@ -82,7 +82,7 @@ def main(items: int) -> None:
         invitations = Invitations(root / "i.json")
         tokens = invitations.invite(names, 1)
         room = RatingRoom(RatingRound(sessions=(str(session),)))
-        site, stop_site = served(Site(room, invitations, RaterKeys()).app)
+        site, stop_site = served(RatersSite(room, invitations, RaterKeys()).app)
         plain, stop_plain = served(bare())
 
         def judging(number: int) -> list[float]:

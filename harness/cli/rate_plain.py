@@ -16,7 +16,7 @@ from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState, aid_lines
-from harness.rating.desk import Desk, Explained, Phase, SittingView
+from harness.rating.desk import Desk, Explained, SittingPhase, SittingView
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_player import HeardAloud, RaterPlayer
@@ -84,7 +84,7 @@ def text_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
     if item is None:
         return
     if not view.draft.transcript_shown:
-        if view.phase is Phase.TRAINING or policy is TranscriptPolicy.ON_REQUEST:
+        if view.phase is SittingPhase.TRAINING or policy is TranscriptPolicy.ON_REQUEST:
             yield "transcript: hidden; `text` shows it"
         return
     words = "there is none" if item.transcript is None else plain_text(item.transcript, LONGEST)
@@ -158,7 +158,7 @@ def _response(item: Item) -> str:
 LONGEST_TOLD = 60
 
 
-class Word(Enum):
+class RateWord(Enum):
     """The commands of plain rating. help: what it does; action: a rater's key for it."""
 
     PLAY = "play", "play the response, from the start", RaterAction.PLAY
@@ -191,26 +191,26 @@ class Word(Enum):
         self.word, self.help, self.action = word, help_, action
 
 
-_BY_WORD = {one.word: one for one in Word}
-_BY_ACTION = {one.action: one for one in Word if one.action is not None}
+_BY_WORD = {one.word: one for one in RateWord}
+_BY_ACTION = {one.action: one for one in RateWord if one.action is not None}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TypedCommand:
     """A command, and what stands behind it."""
 
-    word: Word
+    word: RateWord
     rest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class NotACommand:
     """What is wrong with a line, and the nearest right one."""
 
     what: str
 
 
-def parse(line: str, keys: RaterKeys) -> Category | Said | Unknown:
+def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | NotACommand:
     """What a line means. A category may be written by its key, its name or its label; not in part."""
     line = line.strip()
     first, _, rest = line.partition(" ")
@@ -218,28 +218,28 @@ def parse(line: str, keys: RaterKeys) -> Category | Said | Unknown:
     if (by_key := keys.category(line)) is not None:
         return by_key
     if (action := keys.action(first)) is not None:
-        return Said(_BY_ACTION[action], rest)
+        return TypedCommand(_BY_ACTION[action], rest)
     named = _normal(line)
     for category in Category:
         if named in (category.value, _normal(LABELS[category])):
             return category
     if first.lower() in _BY_WORD:
-        return Said(_BY_WORD[first.lower()], rest)
-    return Unknown(f"'{plain_text(line, LONGEST_TOLD)}' is no command. {_nearest(line, first)}")
+        return TypedCommand(_BY_WORD[first.lower()], rest)
+    return NotACommand(f"'{plain_text(line, LONGEST_TOLD)}' is no command. {_nearest(line, first)}")
 
 
-def flag_of(rest: str) -> Flag | Unknown:
+def flag_of(rest: str) -> Flag | NotACommand:
     return next((one for one in Flag if one.value == _normal(rest)), _no_word(rest, [one.value for one in Flag]))
 
 
-def sub_flag_of(rest: str) -> SubFlag | Unknown:
+def sub_flag_of(rest: str) -> SubFlag | NotACommand:
     known = [one.value for one in SubFlag]
     return next((one for one in SubFlag if one.value == _normal(rest)), _no_word(rest, known))
 
 
-def _no_word(rest: str, known: list[str]) -> Unknown:
+def _no_word(rest: str, known: list[str]) -> NotACommand:
     near = difflib.get_close_matches(_normal(rest)[:LONGEST_TOLD], known, n=1, cutoff=0.4)
-    return Unknown((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(known)}")
+    return NotACommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(known)}")
 
 
 def _nearest(line: str, first: str) -> str:
@@ -279,10 +279,10 @@ def sit_plainly(
     the raters are.
     """
     lines = TypedLines(source)
-    return _Sitting(room, desk, keys, player, lines, adjudicating=adjudicating, names=names).run()
+    return _PlainSitting(room, desk, keys, player, lines, adjudicating=adjudicating, names=names).run()
 
 
-class _Sitting:
+class _PlainSitting:
     def __init__(
         self,
         room: RatingRoom,
@@ -341,12 +341,12 @@ class _Sitting:
 
     def _take(self, line: str) -> bool:
         """Does what a line says; False when the sitting is to end."""
-        meant: Category | Said | Unknown
+        meant: Category | TypedCommand | NotACommand
         self._desk.present()
         if self._aid is not None and self._in_aid(self._aid, line):
             return self._status == DONE or self._lines.person
         meant = parse(line, self._keys)
-        if isinstance(meant, Said) and meant.word is Word.QUIT:
+        if isinstance(meant, TypedCommand) and meant.word is RateWord.QUIT:
             return False
         try:
             wrong = self._label(meant) if isinstance(meant, Category) else self._do(meant)
@@ -387,72 +387,72 @@ class _Sitting:
         self._show()
         return ""
 
-    def _do(self, said: Said | Unknown) -> str:
+    def _do(self, said: TypedCommand | NotACommand) -> str:
         desk = self._desk
-        if isinstance(said, Unknown):
+        if isinstance(said, NotACommand):
             return said.what
         match said.word:
-            case Word.UNDO:
+            case RateWord.UNDO:
                 return self._saves(desk.undo, undone=True)
-            case Word.EARLIER:
+            case RateWord.EARLIER:
                 return self._opens(desk.earlier)
-            case Word.LATER:
+            case RateWord.LATER:
                 return self._opens(desk.later)
-            case Word.OPEN:
+            case RateWord.OPEN:
                 return self._opens(lambda: desk.open(said.rest))
-            case Word.FIND:
+            case RateWord.FIND:
                 self._lines.say(found_lines(desk.given(said.rest)))
-            case Word.SKIP:
+            case RateWord.SKIP:
                 return self._opens(desk.skip) if desk.view.again else self._saves(desk.skip)
-            case Word.HOLD:
+            case RateWord.HOLD:
                 return self._saves(desk.hold)
-            case Word.FLAG:
+            case RateWord.FLAG:
                 flag = flag_of(said.rest)
-                return flag.what if isinstance(flag, Unknown) else self._saves(lambda: desk.flag(flag))
-            case Word.HELD:
+                return flag.what if isinstance(flag, NotACommand) else self._saves(lambda: desk.flag(flag))
+            case RateWord.HELD:
                 desk.release_held()
                 self._show()
-            case Word.PLAY | Word.QUERY | Word.SLOW | Word.STOP | Word.WAIT:
+            case RateWord.PLAY | RateWord.QUERY | RateWord.SLOW | RateWord.STOP | RateWord.WAIT:
                 return self._sound(said.word)
-            case Word.COMMENT | Word.SURE | Word.SUB | Word.CLAIMS:
+            case RateWord.COMMENT | RateWord.SURE | RateWord.SUB | RateWord.CLAIMS:
                 return self._note(said)
-            case Word.TEXT:
+            case RateWord.TEXT:
                 if not desk.show_transcript():
                     return desk.view.said
                 self._lines.say(text_lines(desk.view, self._room.round.transcript))
-            case Word.AID:
+            case RateWord.AID:
                 return self._begin_aid()
-            case Word.GUIDE:
+            case RateWord.GUIDE:
                 self._lines.say(guide_lines(self._keys))
-            case Word.STATUS:
+            case RateWord.STATUS:
                 self._read_again()
                 self._lines.say(status_lines(desk.view))
-            case Word.ITEM:
+            case RateWord.ITEM:
                 self._lines.say(item_lines(desk.view, self._room.round.transcript))
             case _:
-                self._lines.say(f"{one.word}: {one.help}" for one in Word)
+                self._lines.say(f"{one.word}: {one.help}" for one in RateWord)
                 self._lines.say(["a category: its key or its name; `guide` lists them"])
         return ""
 
-    def _note(self, said: Said) -> str:
+    def _note(self, said: TypedCommand) -> str:
         """What is kept with the judgment that follows."""
         desk = self._desk
         if desk.view.item is None:
             return "there is no response to judge"
         match said.word, said.rest:
-            case Word.COMMENT, text:
+            case RateWord.COMMENT, text:
                 desk.comment(text)
                 self._lines.say(["comment kept for this response" if text else "comment taken away"])
-            case Word.SURE, ("1" | "2" | "3") as level:
+            case RateWord.SURE, ("1" | "2" | "3") as level:
                 if desk.view.draft.confidence != int(level):
                     desk.confidence(int(level))
                 self._lines.say([f"sure {level} kept for this response"])
-            case Word.CLAIMS, ("yes" | "no") as answer:
+            case RateWord.CLAIMS, ("yes" | "no") as answer:
                 desk.effect_claimed(answer == "yes")
                 self._lines.say([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
-            case Word.SUB, rest:
+            case RateWord.SUB, rest:
                 flag = sub_flag_of(rest)
-                if isinstance(flag, Unknown):
+                if isinstance(flag, NotACommand):
                     return flag.what
                 desk.toggle(flag)
                 kept = ", ".join(one.value for one in desk.view.draft.sub_flags)
@@ -461,7 +461,7 @@ class _Sitting:
                 return f"write it like this: {said.word.help}"
         return ""
 
-    def _sound(self, word: Word) -> str:
+    def _sound(self, word: RateWord) -> str:
         item, listening = self._desk.view.item, self._listening
         if listening is None:
             return "no sound device is open: you have chosen --silent"
@@ -469,16 +469,16 @@ class _Sitting:
             return "there is no response to hear"
         try:
             match word:
-                case Word.STOP:
+                case RateWord.STOP:
                     listening.stop()
                     self._lines.say(["stopped"])
-                case Word.WAIT:
+                case RateWord.WAIT:
                     listening.wait(LONGEST_WAIT_S)
                     self._lines.say(["the sound has ended"])
-                case Word.QUERY:
+                case RateWord.QUERY:
                     self._lines.say([f"playing the query, {listening.query(item):.1f} s"])
                 case _:
-                    slower = word is Word.SLOW
+                    slower = word is RateWord.SLOW
                     length_s = listening.response(item, slower=slower)
                     self._lines.say([f"playing the response{', slower' if slower else ''}, {length_s:.1f} s"])
         except LogError as error:

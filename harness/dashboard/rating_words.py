@@ -7,7 +7,7 @@ from textual import events
 from harness.base.foreign import plain_text
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment, JudgmentStatus, RaterAction, RaterKeys
-from harness.rating.desk import Phase, SittingView
+from harness.rating.desk import SittingPhase, SittingView
 from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
 from harness.rating.standing import Given
 
@@ -100,12 +100,12 @@ def offered(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) 
             key(RaterAction.COMMENT),
             key(RaterAction.CONFIDENCE),
         ]
-        if view.phase is Phase.JUDGING:
+        if view.phase is SittingPhase.JUDGING:
             found += [key(action) for action in _ASIDE]
     found += [key(RaterAction.UNDO)] * view.can_undo
     found += [key(RaterAction.EARLIER), key(RaterAction.FIND)] * view.can_go_back
     found += [key(RaterAction.LATER)] * view.again
-    found += [key(RaterAction.RELEASE_HELD)] * (bool(view.count.held) and view.phase is Phase.FINISHED)
+    found += [key(RaterAction.RELEASE_HELD)] * (bool(view.count.held) and view.phase is SittingPhase.FINISHED)
     found.append(key(RaterAction.GUIDE))
     free = keys.category(AUTO_PLAY) is None and keys.action(AUTO_PLAY) is None
     found += [(AUTO_PLAY, "auto-play")] * (sounds and free and view.item is not None)

@@ -20,7 +20,7 @@ from harness.rating.guide import FLAG_TEXTS, KEYS, LABELS, SUB_FLAG_TEXTS
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class AidEnding:
     """Where a path ends: in a category, or aside: for the reason in `flag`, or, without one, held for the effect."""
 
     category: Category | None = None
@@ -44,14 +44,14 @@ class Ending:
     def _allowed(self) -> tuple[SubFlag, ...]:
         return () if self.category is None else SUB_FLAGS_OF.get(self.category, ())
 
-    def noting(self, sub_flags: tuple[SubFlag, ...]) -> Ending:
+    def noting(self, sub_flags: tuple[SubFlag, ...]) -> AidEnding:
         """With what was noted on the way, as far as the category carries it."""
         noted = (*self.sub_flags, *(one for one in sub_flags if one in self._allowed))
-        return Ending(self.category, tuple(dict.fromkeys(noted)), self.flag)
+        return AidEnding(self.category, tuple(dict.fromkeys(noted)), self.flag)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AidAnswer:
     """key: one character. leads: id of the next question, or where the path ends. notes: sub-flags for the ending.
 
     leads_if_core: where it leads instead when the scenario marks the query as a core capability.
@@ -60,11 +60,11 @@ class Answer:
     id: str
     key: str
     text: str
-    leads: str | Ending
-    leads_if_core: str | Ending | None = None
+    leads: str | AidEnding
+    leads_if_core: str | AidEnding | None = None
     notes: tuple[SubFlag, ...] = ()
 
-    def to(self, *, core_capability: bool) -> str | Ending:
+    def to(self, *, core_capability: bool) -> str | AidEnding:
         """Where it leads for such a query."""
         if core_capability and self.leads_if_core is not None:
             return self.leads_if_core
@@ -72,73 +72,73 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AidQuestion:
     """topic: what it is about, in a word or three, for summaries."""
 
     id: str
     topic: str
     text: str
-    answers: tuple[Answer, ...]
+    answers: tuple[AidAnswer, ...]
 
-    def answer(self, answer_id: str) -> Answer | None:
+    def answer(self, answer_id: str) -> AidAnswer | None:
         return next((one for one in self.answers if one.id == answer_id), None)
 
-    def answer_of(self, key: str) -> Answer | None:
+    def answer_of(self, key: str) -> AidAnswer | None:
         """The answer that a key stands for; None for any other key."""
         return next((one for one in self.answers if one.key == key), None)
 
 
-def _ends(category: Category, *sub_flags: SubFlag) -> Ending:
-    return Ending(category, sub_flags)
+def _ends(category: Category, *sub_flags: SubFlag) -> AidEnding:
+    return AidEnding(category, sub_flags)
 
 
 # Keys are letters, so that a digit, which labels, is never pressed for an answer.
-QUESTIONS: tuple[Question, ...] = (
-    Question(
+QUESTIONS: tuple[AidQuestion, ...] = (
+    AidQuestion(
         "recognised",
         "query heard",
         "Did the device hear the query in the right words, as far as you can tell?",
         (
-            Answer("yes", "a", "Yes, or nothing speaks against it", "whole"),
-            Answer("no", "b", "No, it heard other words", Ending(flag=Flag.RECOGNITION_DOUBTED)),
+            AidAnswer("yes", "a", "Yes, or nothing speaks against it", "whole"),
+            AidAnswer("no", "b", "No, it heard other words", AidEnding(flag=Flag.RECOGNITION_DOUBTED)),
         ),
     ),
-    Question(
+    AidQuestion(
         "whole",
         "first response, whole",
         "Is this the first response to the query, whole and clear enough to judge?",
         (
-            Answer("yes", "a", "Yes", "asks_back"),
-            Answer("cut", "b", "No, a part is missing, or it is not the first", Ending(flag=Flag.CUT_RESPONSE)),
-            Answer("unclear", "c", "No, the sound is too bad", Ending(flag=Flag.AUDIO_BAD)),
+            AidAnswer("yes", "a", "Yes", "asks_back"),
+            AidAnswer("cut", "b", "No, a part is missing, or it is not the first", AidEnding(flag=Flag.CUT_RESPONSE)),
+            AidAnswer("unclear", "c", "No, the sound is too bad", AidEnding(flag=Flag.AUDIO_BAD)),
         ),
     ),
-    Question(
+    AidQuestion(
         "asks_back",
         "a question back",
         "Does it ask the user something first, before it answers or acts?",
         (
-            Answer("no", "a", "No; an offer of more, or “please say that again”, does not count", "cannot"),
-            Answer("detail", "b", "Yes, for a detail that the query left out", _ends(Category.SLOT_REQUEST)),
-            Answer(
+            AidAnswer("no", "a", "No; an offer of more, or “please say that again”, does not count", "cannot"),
+            AidAnswer("detail", "b", "Yes, for a detail that the query left out", _ends(Category.SLOT_REQUEST)),
+            AidAnswer(
                 "meaning",
                 "c",
                 "Yes, which meaning was intended, or whether it understood it right",
                 _ends(Category.CLARIFICATION),
             ),
-            Answer("needless", "d", "Yes, but for what was said already, or beside the point", "noticed", "lacking"),
+            AidAnswer("needless", "d", "Yes, but for what was said already, or beside the point", "noticed", "lacking"),
         ),
     ),
-    Question(
+    AidQuestion(
         "cannot",
         "cannot, does not know",
         "Does it only say that it cannot, does not know, or did not understand?",
         (
-            Answer("no", "a", "No, or it answers or acts all the same", "which"),
-            Answer(
+            AidAnswer("no", "a", "No, or it answers or acts all the same", "which"),
+            AidAnswer(
                 "nobody", "b", "Yes, and nobody in its place could know or do it", _ends(Category.CORRECT_REJECTION)
             ),
-            Answer(
+            AidAnswer(
                 "could",
                 "c",
                 "Yes, though such a device could be expected to know or do it",
@@ -147,19 +147,19 @@ QUESTIONS: tuple[Question, ...] = (
             ),
         ),
     ),
-    Question(
+    AidQuestion(
         "which",
         "should have asked",
         "Does the query fit several things, so that the device should have asked which?",
         (
-            Answer("clear", "a", "No, what was meant is clear enough, or it took none of them", "effect"),
-            Answer(
+            AidAnswer("clear", "a", "No, what was meant is clear enough, or it took none of them", "effect"),
+            AidAnswer(
                 "told",
                 "b",
                 "Yes, and the response lets the user hear which one it took",
                 _ends(Category.MISSED_DISAMBIGUATION_RECOVERABLE),
             ),
-            Answer(
+            AidAnswer(
                 "untold",
                 "c",
                 "Yes, and nothing in the response tells which one it took",
@@ -167,77 +167,77 @@ QUESTIONS: tuple[Question, ...] = (
             ),
         ),
     ),
-    Question(
+    AidQuestion(
         "effect",
         "what was done",
         "Was something to be done? If so, was it really done, whatever the device said?",
         (
-            Answer("none", "a", "No, the user only wanted to hear something", "answers"),
-            Answer("right", "b", "Yes, and just that was done", _ends(Category.CORRECT)),
-            Answer("part", "c", "Yes, but only a part of it was done, or more than was asked", "amount"),
-            Answer("wrong", "d", "Yes, but something else was done, or nothing", "noticed", "lacking"),
-            Answer("not_yet", "e", "Yes, but it is not known yet; one can still find out", Ending()),
-            Answer("unknown", "f", "Yes, but nobody can find out any more", "claim"),
+            AidAnswer("none", "a", "No, the user only wanted to hear something", "answers"),
+            AidAnswer("right", "b", "Yes, and just that was done", _ends(Category.CORRECT)),
+            AidAnswer("part", "c", "Yes, but only a part of it was done, or more than was asked", "amount"),
+            AidAnswer("wrong", "d", "Yes, but something else was done, or nothing", "noticed", "lacking"),
+            AidAnswer("not_yet", "e", "Yes, but it is not known yet; one can still find out", AidEnding()),
+            AidAnswer("unknown", "f", "Yes, but nobody can find out any more", "claim"),
         ),
     ),
-    Question(
+    AidQuestion(
         "answers",
         "answers what was asked",
         "Leave aside whether its facts are right. Does it answer what was asked?",
         (
-            Answer("yes", "a", "Yes", "form"),
-            Answer(
+            AidAnswer("yes", "a", "Yes", "form"),
+            AidAnswer(
                 "gap",
                 "b",
                 "Yes, but I know that a fact is wrong or missing",
                 "form",
                 notes=(SubFlag.WORLD_KNOWLEDGE_GAP,),
             ),
-            Answer("other", "c", "No, it speaks of another thing, place or time", "noticed", "lacking"),
-            Answer("amuses", "d", "No, it is a joke, a quote, a kind word or a dodge", "noticed", "lacking"),
+            AidAnswer("other", "c", "No, it speaks of another thing, place or time", "noticed", "lacking"),
+            AidAnswer("amuses", "d", "No, it is a joke, a quote, a kind word or a dodge", "noticed", "lacking"),
         ),
     ),
-    Question(
+    AidQuestion(
         "form",
         "form of the answer",
         "How does the response give the answer?",
         (
-            Answer("complete", "a", "In full, and nothing beyond it", _ends(Category.CORRECT)),
-            Answer("little", "b", "Only a part of it", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
-            Answer("much", "c", "With more than was asked for", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
-            Answer(
+            AidAnswer("complete", "a", "In full, and nothing beyond it", _ends(Category.CORRECT)),
+            AidAnswer("little", "b", "Only a part of it", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
+            AidAnswer("much", "c", "With more than was asked for", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
+            AidAnswer(
                 "inferred",
                 "d",
                 "Not outright, but the user can easily work it out from what it says",
                 _ends(Category.INFERRABLE),
             ),
-            Answer(
+            AidAnswer(
                 "several",
                 "e",
                 "Among several things, of which the user must find the right one",
                 _ends(Category.FINDABLE),
             ),
-            Answer("none", "f", "Not at all, when one looks closely", _ends(Category.WRONG)),
+            AidAnswer("none", "f", "Not at all, when one looks closely", _ends(Category.WRONG)),
         ),
     ),
-    Question(
+    AidQuestion(
         "claim",
         "what it says it did",
         "Only its words are left to go by. What does it say that it did?",
         (
-            Answer("all", "a", "Just what was asked, even if only by “OK”", _ends(Category.CORRECT)),
-            Answer("part", "b", "A part of it, or more than was asked", "amount"),
-            Answer("other", "c", "Something else, or nothing that one can make out", "noticed", "lacking"),
+            AidAnswer("all", "a", "Just what was asked, even if only by “OK”", _ends(Category.CORRECT)),
+            AidAnswer("part", "b", "A part of it, or more than was asked", "amount"),
+            AidAnswer("other", "c", "Something else, or nothing that one can make out", "noticed", "lacking"),
         ),
     ),
-    Question(
+    AidQuestion(
         "amount",
         "less or more",
         "Was it less than was asked, or more?",
         (
-            Answer("less", "a", "Less", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
-            Answer("more", "b", "More", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
-            Answer(
+            AidAnswer("less", "a", "Less", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
+            AidAnswer("more", "b", "More", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
+            AidAnswer(
                 "both",
                 "c",
                 "Both: one thing is missing, another was not asked for",
@@ -245,40 +245,40 @@ QUESTIONS: tuple[Question, ...] = (
             ),
         ),
     ),
-    Question(
+    AidQuestion(
         "noticed",
         "would one notice",
         "So it is wrong. Would the user notice?",
         (
-            Answer("shows", "a", "Yes, one can tell from the response", _ends(Category.WRONG, SubFlag.RECOVERABLE)),
-            Answer("hidden", "b", "No, it sounds right", _ends(Category.WRONG, SubFlag.UNRECOVERABLE)),
-            Answer("unsure", "c", "I cannot say", _ends(Category.WRONG)),
+            AidAnswer("shows", "a", "Yes, one can tell from the response", _ends(Category.WRONG, SubFlag.RECOVERABLE)),
+            AidAnswer("hidden", "b", "No, it sounds right", _ends(Category.WRONG, SubFlag.UNRECOVERABLE)),
+            AidAnswer("unsure", "c", "I cannot say", _ends(Category.WRONG)),
         ),
     ),
-    Question(
+    AidQuestion(
         "lacking",
         "lacks it, or would one notice",
         "So it is wrong, and this is a basic task for such a device. Which fits best?",
         (
-            Answer(
+            AidAnswer(
                 "lacks",
                 "a",
                 "It seems unable to do this at all, and does not say so",
                 _ends(Category.WRONG, SubFlag.CORE_CAPABILITY_MISSING),
             ),
-            Answer(
+            AidAnswer(
                 "shows",
                 "b",
                 "It can do this but failed here, and the user would notice",
                 _ends(Category.WRONG, SubFlag.RECOVERABLE),
             ),
-            Answer(
+            AidAnswer(
                 "hidden",
                 "c",
                 "It can do this but failed here, and the user would not notice",
                 _ends(Category.WRONG, SubFlag.UNRECOVERABLE),
             ),
-            Answer("unsure", "d", "I cannot say", _ends(Category.WRONG)),
+            AidAnswer("unsure", "d", "I cannot say", _ends(Category.WRONG)),
         ),
     ),
 )
@@ -354,11 +354,11 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AidStep:
     """A question that is answered. filled: by the harness."""
 
-    question: Question
-    answer: Answer
+    question: AidQuestion
+    answer: AidAnswer
     filled: bool = False
 
     @property
@@ -373,16 +373,16 @@ class AidState:
 
     aid: Aid
     known: Known
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AidStep, ...] = ()
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> AidQuestion | None:
         """To be asked now."""
         leads = self._leads
         return self.aid.question(leads) if isinstance(leads, str) else None
 
     @property
-    def ending(self) -> Ending | None:
+    def ending(self) -> AidEnding | None:
         """Where the path ended, with the sub-flags noted on the way."""
         leads = self._leads
         if isinstance(leads, str):
@@ -405,12 +405,12 @@ class AidState:
         return len(self.steps) + (self._longest(self.question, asked=True) if self.question else 0)
 
     @property
-    def filled(self) -> tuple[Step, ...]:
+    def filled(self) -> tuple[AidStep, ...]:
         """What the harness filled in so far."""
         return tuple(step for step in self.steps if step.filled)
 
     @property
-    def suggested(self) -> Answer | None:
+    def suggested(self) -> AidAnswer | None:
         """What the harness would answer to the present question: a rater went back to it and may overrule."""
         wanted = self.known.answer_to(self.question.id) if self.question else None
         return self.question.answer(wanted) if self.question and wanted else None
@@ -430,7 +430,7 @@ class AidState:
         if answer is None:
             known = ", ".join(one.id for one in self.question.answers)
             raise ValueError(f"“{self.question.id}” has no answer “{answer_id}” ({known})")
-        return self._with(Step(self.question, answer)).filled_in()
+        return self._with(AidStep(self.question, answer)).filled_in()
 
     def press(self, key: str) -> AidState | None:
         """After the answer that a key stands for; None when it stands for none."""
@@ -445,19 +445,19 @@ class AidState:
         """With all answers that the harness can give from here on."""
         state = self
         while state.question is not None and (answer := state.suggested) is not None:
-            state = state._with(Step(state.question, answer, filled=True))
+            state = state._with(AidStep(state.question, answer, filled=True))
         return state
 
-    def _with(self, step: Step) -> AidState:
+    def _with(self, step: AidStep) -> AidState:
         return AidState(self.aid, self.known, (*self.steps, step))
 
     @property
-    def _leads(self) -> str | Ending:
+    def _leads(self) -> str | AidEnding:
         if not self.steps:
             return self.aid.questions[0].id
         return self.steps[-1].answer.to(core_capability=self.known.core_capability)
 
-    def _longest(self, question: Question, asked: bool = False) -> int:
+    def _longest(self, question: AidQuestion, asked: bool = False) -> int:
         """Questions from this one to the farthest end; one that the harness will answer has one way on."""
         wanted = None if asked else self.known.answer_to(question.id)
         ways = [one for one in question.answers if wanted in (None, one.id)]
@@ -473,7 +473,7 @@ class Aid:
     leads to, or more than `MOST` questions on a path.
     """
 
-    questions: tuple[Question, ...] = QUESTIONS
+    questions: tuple[AidQuestion, ...] = QUESTIONS
 
     def __post_init__(self) -> None:
         ids = [one.id for one in self.questions]
@@ -500,7 +500,7 @@ class Aid:
                 if isinstance(leads, str):
                     self._check_ways(leads, way, met)
 
-    def question(self, question_id: str) -> Question:
+    def question(self, question_id: str) -> AidQuestion:
         """Raises ValueError when there is no such question."""
         found = next((one for one in self.questions if one.id == question_id), None)
         if found is None:
@@ -515,7 +515,7 @@ class Aid:
 AID = Aid()
 
 
-def ending_text(ending: Ending) -> str:
+def ending_text(ending: AidEnding) -> str:
     """An ending in words: the category and what is noted beside it, or why the item is put aside."""
     match ending.status:
         case JudgmentStatus.HELD:

@@ -25,11 +25,11 @@ from harness.model.judgment import (
 from harness.model.row_ids import RowIds
 from harness.rating.aid import AID, AidState, Known
 from harness.rating.guide import LABELS
-from harness.rating.items import Item, Proposal, Seen, new_row, seen_in, withdrawal
-from harness.rating.standing import Count, Given, OwnRows, Standing
+from harness.rating.items import CategoryProposal, Item, Seen, new_row, seen_in, withdrawal
+from harness.rating.standing import Count, Given, OwnRows, RaterStanding
 
 
-class Phase(StrEnum):
+class SittingPhase(StrEnum):
     """TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: nothing is left that can be judged."""
 
     TRAINING = "training"
@@ -75,7 +75,7 @@ class SittingView:
     known answers, and gets no more. proposal: of a classifier, where the rater may see it before they choose.
     """
 
-    phase: Phase
+    phase: SittingPhase
     rater: str
     item: Item | None = None
     own: Judgment | None = None
@@ -92,12 +92,12 @@ class SittingView:
     stopped: bool = False
     break_due: bool = False
     said: str = ""
-    proposal: Proposal | None = None
+    proposal: CategoryProposal | None = None
 
 
 Keep = Callable[[Item, Judgment], None]
 """Puts a row on the disk and returns then; raises LogError or LogFull when it cannot."""
-Propose = Callable[[Item], Proposal | None]
+Propose = Callable[[Item], CategoryProposal | None]
 """What a classifier says of an item; None when it has nothing to say."""
 END_SLACK_MS, END_SLACK_SHARE = 250, 0.3
 """A play that is shorter than the response by less than both is one to its end: sound devices tell it late."""
@@ -132,7 +132,7 @@ class Desk:
         self._propose = propose
         self._wall_s = wall_s
         self._exercises = tuple(exercises)
-        self._standing = Standing(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
+        self._standing = RaterStanding(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
         self._item: Item | None = None
         self._again = False
         self._draft = Draft()
@@ -340,7 +340,7 @@ class Desk:
 
     def show_transcript(self) -> bool:
         """Shows what was said in writing, where the policy lets a rater ask for it; it is stored that they did."""
-        if self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not Phase.TRAINING:
+        if self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING:
             self._said = "this round is judged by ear"
             return False
         self._change(transcript_shown=True)
@@ -372,7 +372,7 @@ class Desk:
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment]) -> None:
         """Takes in new responses, new evidence and rows that were given elsewhere; the item in sight may stay."""
         known = self._standing
-        self._standing = Standing(
+        self._standing = RaterStanding(
             self.rater, self._round, items, self._exercises, known.rows.with_rows(rows), with_held=known.with_held
         )
         if self._explained is not None:
@@ -434,7 +434,7 @@ class Desk:
 
     # What a classifier says: of no exercise, and nothing to who settles what raters disagree on
 
-    def _proposal(self, item: Item) -> Proposal | None:
+    def _proposal(self, item: Item) -> CategoryProposal | None:
         if self._propose is None or item.exercise is not None or item.inputs:
             return None
         return self._propose(item)
@@ -443,7 +443,7 @@ class Desk:
         """What the rater has seen already, with a choice that they took back since."""
         return None if item.exercise is not None or item.inputs else seen_in(self._standing.rows.all_of(item))
 
-    def _in_sight(self, item: Item | None) -> Proposal | None:
+    def _in_sight(self, item: Item | None) -> CategoryProposal | None:
         """What is shown before the choice: only what the round shows from the start, or the rater has seen."""
         rule = self._round.proposals
         if item is None or rule is None or rule.show is ProposalShown.NEVER:
@@ -515,10 +515,10 @@ class Desk:
         self._shown_wall_s = self._wall_s()
         self._presence.begin()
 
-    def _phase(self) -> Phase:
+    def _phase(self) -> SittingPhase:
         if self._explained is not None or (self._item is not None and self._item.exercise is not None):
-            return Phase.TRAINING
-        return Phase.JUDGING if self._item is not None else Phase.FINISHED
+            return SittingPhase.TRAINING
+        return SittingPhase.JUDGING if self._item is not None else SittingPhase.FINISHED
 
 
 _OPPOSITE = {

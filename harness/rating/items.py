@@ -152,7 +152,7 @@ def exercise_item(exercise: Exercise, seed: int) -> Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class CategoryProposal:
     """A category and the probability that the classifier gives it, 0–1."""
 
     category: Category
@@ -168,7 +168,7 @@ class Proposal:
 class Seen:
     """What a rater has seen of proposals on an item, and the category that they had given before the first."""
 
-    proposal: Proposal | None = None
+    proposal: CategoryProposal | None = None
     unaided: Category | None = None
 
 
@@ -180,5 +180,5 @@ def seen_in(rows: Iterable[Judgment]) -> Seen | None:
             continue
         after = row.proposal_shown is ProposalShown.AFTER and row.status is JudgmentStatus.SUBMITTED
         first = seen.unaided if seen is not None else row.category if after else row.unaided
-        seen = Seen(Proposal(row.proposed, row.proposed_probability or 0.0), first)
+        seen = Seen(CategoryProposal(row.proposed, row.proposed_probability or 0.0), first)
     return seen

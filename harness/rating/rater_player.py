@@ -24,7 +24,7 @@ LAB_OUTPUT = "harness_monitor"
 
 
 @dataclass(slots=True)
-class _Play:
+class _RaterPlay:
     id: str
     duration_s: float
     on_done: OnDone | None
@@ -42,7 +42,7 @@ class RaterPlayer:
         self._playback: Playback | None = None
         self._opening = threading.Lock()
         self._lock = threading.Lock()
-        self._plays: dict[str, _Play] = {}
+        self._plays: dict[str, _RaterPlay] = {}
         self._numbers = itertools.count(1)
         self._stopped_until = 0
         self.fault = ""
@@ -83,7 +83,7 @@ class RaterPlayer:
         """
         number = next(self._numbers) if order is None else order
         self.open()
-        play = _Play(f"rater-{number}", waveform.duration_s, on_done)
+        play = _RaterPlay(f"rater-{number}", waveform.duration_s, on_done)
         with self._lock:
             playback = self._playback
             wanted = playback is not None and number > self._stopped_until

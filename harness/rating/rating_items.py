@@ -17,7 +17,7 @@ from harness.model.observation import ResponseText
 from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed, SharesMoved, chronological
 from harness.model.trial import Recognition, Trial
 from harness.rating.figures.judged import JudgedResponse, judged_in
-from harness.rating.items import Hidden, Item, Proposal, Subject, blind_id
+from harness.rating.items import CategoryProposal, Hidden, Item, Subject, blind_id
 from harness.session.figures.effects import EffectRows, Key
 from harness.session.figures.trials import SessionTrials
 from harness.session.log.database import open_for_reading, rows
@@ -236,7 +236,7 @@ class Proposer:
 
         self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
         self._lock = threading.Lock()
-        self._known: dict[str, Proposal] = {}
+        self._known: dict[str, CategoryProposal] = {}
         learnt = [one for folder in rule.sessions for one in _learnt(Path(folder), own)]
         given = {category for _, category in learnt}
         self._labels = tuple(one for one in Category if one in given)
@@ -252,7 +252,7 @@ class Proposer:
         texts, categories = zip(*learnt, strict=True)
         self._classifier.fit(texts, [(one.value,) for one in categories], [one.value for one in self._labels])
 
-    def __call__(self, item: Item) -> Proposal | None:
+    def __call__(self, item: Item) -> CategoryProposal | None:
         """The likeliest category; None without a text of the response."""
         text = _text(item)
         if text is None:
@@ -261,7 +261,7 @@ class Proposer:
             if text not in self._known:
                 shares = self._classifier.probabilities([text])[0]
                 best = int(shares.argmax())
-                self._known[text] = Proposal(self._labels[best], round(float(shares[best]), 4))
+                self._known[text] = CategoryProposal(self._labels[best], round(float(shares[best]), 4))
             return self._known[text]
 
 

@@ -15,7 +15,7 @@ from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, 
 from harness.rating.desk import Desk
 from harness.rating.items import Item, exercise_item
 from harness.rating.rating_items import Proposer, RatingSource, SessionItems, to_adjudicate
-from harness.rating.standing import Count, OwnRows, Standing, drawn, hand_over, is_shared_out
+from harness.rating.standing import Count, OwnRows, RaterStanding, drawn, hand_over, is_shared_out
 from harness.session.log.clips import read_clip
 from harness.session.log.judgment_log import JudgmentLog
 from harness.sound.recordings import at_rate
@@ -59,12 +59,12 @@ def raters_of(round_: RatingRound, rows: Iterable[Judgment]) -> tuple[str, ...]:
 
 def standing_of(
     rater: str, round_: RatingRound, items: Sequence[Item], exercises: Sequence[Item], rows: Iterable[Judgment]
-) -> Standing:
+) -> RaterStanding:
     """Where a rater stands, by what is on the disk."""
-    return Standing(rater, round_, items, exercises, OwnRows(rater, round_, rows))
+    return RaterStanding(rater, round_, items, exercises, OwnRows(rater, round_, rows))
 
 
-def progress_of(rater: str, standing: Standing) -> RaterProgress:
+def progress_of(rater: str, standing: RaterStanding) -> RaterProgress:
     """The same in figures."""
     return RaterProgress(
         rater=rater,
@@ -244,7 +244,7 @@ class RatingRoom:
 
     # Inside
 
-    def _standing(self, rater: str, rows: Sequence[Judgment]) -> Standing:
+    def _standing(self, rater: str, rows: Sequence[Judgment]) -> RaterStanding:
         return standing_of(rater, self.round, self.items, self.exercises, rows)
 
     def _judged(self, rater: str | None) -> tuple[Item, ...]:

@@ -280,7 +280,7 @@ class Given:
         return all(word in text for word in words.casefold().split())
 
 
-class Standing:
+class RaterStanding:
     """The rater's share of the items, in their order, against the rows that they have given.
 
     What raters agree on is none of an adjudicator's, until they have given a row on it. with_held: held items are given

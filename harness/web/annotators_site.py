@@ -24,8 +24,8 @@ from harness.model.annotation import (
     label_keys,
 )
 from harness.web.entrance import SiteWords, Templates
-from harness.web.invitations import HERE, Invitations, Reached
-from harness.web.seated import Fate, SeatedSite, Turns, comment_of, content_mark, request_name
+from harness.web.invitations import HERE, Invitations, SiteReach
+from harness.web.seated import PostFate, SeatedSite, Turns, comment_of, content_mark, request_name
 
 
 @dataclass(slots=True)
@@ -246,22 +246,22 @@ def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence
     )
 
 
-def apply(seat: AnnotationSeat, post: AnnotationPost) -> Fate:
+def apply(seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
     """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
     fate = seat.standing(post.turn, post.sight, post.mark, outlasts=post.do != "undo")
-    if fate is not Fate.DONE:
+    if fate is not PostFate.DONE:
         return fate
     if post.draft and not seat.is_listing:
         _take_draft(seat.desk, post)
     if post.do.startswith("draft"):
-        return Fate.DONE
+        return PostFate.DONE
     seat.desk.ids.begin(request_name(post.turn, post.mark))
     done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post.do)
     if done is None:
-        return Fate.UNKNOWN
+        return PostFate.UNKNOWN
     if done:
         seat.next_turn((post.turn, post.mark))
-    return Fate.DONE
+    return PostFate.DONE
 
 
 def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
@@ -329,7 +329,7 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         room: AnnotationRoom,
         invitations: Invitations,
         *,
-        reached: Reached = HERE,
+        reached: SiteReach = HERE,
     ) -> None:
         self._room = room
         templates = pages(room.label_set, room.project)
@@ -352,5 +352,5 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         struck, labels = ([str(one) for one in form.getlist(name)] for name in ("struck", "label"))
         return read_post(fields, struck, labels)
 
-    def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> Fate:
+    def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
         return apply(seat, post)

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harness.base.foreign import plain_text
-from harness.web.invitations import Invitation, Invitations, Reached
+from harness.web.invitations import Invitation, Invitations, SiteReach
 
 SHARED = ("base.html", "press.html", "login.html", "notice.html")
 _KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "⌫", "left": "←", "right": "→"}
@@ -352,7 +352,7 @@ class Entrance(ABC):
         invitations: Invitations,
         templates: Templates,
         routes: Sequence[Route],
-        reached: Reached,
+        reached: SiteReach,
         most_fields: int = 40,
     ) -> None:
         self._logins = Logins(invitations)

@@ -28,7 +28,7 @@ DAY_S = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class SiteReach:
     """How visitors reach a site. names: hosts by which it is known. port: it listens there. secure: by TLS only."""
 
     names: Collection[str] = ("localhost",)
@@ -36,7 +36,7 @@ class Reached:
     secure: bool = False
 
 
-HERE = Reached()
+HERE = SiteReach()
 """From this host alone."""
 
 

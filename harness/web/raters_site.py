@@ -31,19 +31,19 @@ from harness.model.judgment import (
 )
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
-from harness.rating.desk import Desk, Phase, SittingView
+from harness.rating.desk import Desk, SittingPhase, SittingView
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
 from harness.rating.rating_room import RatingRoom
 from harness.rating.standing import is_shared_out
 from harness.web.entrance import SiteWords, Templates, Visit
-from harness.web.invitations import HERE, Invitations, Reached
+from harness.web.invitations import HERE, Invitations, SiteReach
 from harness.web.seated import (
     ADJUDICATE,
     NOT_YOURS,
     UNSAVED,
     WAITING_S,
-    Fate,
+    PostFate,
     SeatedSite,
     Turns,
     comment_of,
@@ -58,7 +58,7 @@ SLACK_MS = 2000
 
 
 @dataclass(slots=True)
-class Heard:
+class PagePlays:
     """What a page has told so far of playing the response. sent_s: when it was sent."""
 
     sent_s: float
@@ -72,7 +72,7 @@ class Seat(Turns):
 
     desk: Desk
     aid: AidState | None = None
-    pages: dict[str, Heard] = field(default_factory=dict)
+    pages: dict[str, PagePlays] = field(default_factory=dict)
 
     @property
     def sight(self) -> str:
@@ -100,7 +100,7 @@ class Seat(Turns):
         while len(self.pages) > 20:
             del self.pages[next(iter(self.pages))]
         name = secrets.token_hex(4)
-        self.pages[name] = Heard(now_s)
+        self.pages[name] = PagePlays(now_s)
         return name
 
     def heard(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
@@ -169,8 +169,8 @@ def desk_page(place: str, page: str, seat: Seat, round_: RatingRound, alert: str
         "view": view,
         "item": item,
         "alert": alert,
-        "training": view.phase is Phase.TRAINING,
-        "finished": view.phase is Phase.FINISHED,
+        "training": view.phase is SittingPhase.TRAINING,
+        "finished": view.phase is SittingPhase.FINISHED,
         "adjudicating": bool(item and item.inputs) or place == ADJUDICATE,
         "aid": seat.aid,
         "written": item.transcript or "" if item and view.draft.transcript_shown else None,
@@ -225,7 +225,7 @@ def _goes_with(flag: SubFlag) -> str:
 
 
 def _may_ask(view: SittingView, round_: RatingRound) -> bool:
-    allowed = round_.transcript is not TranscriptPolicy.NEVER or view.phase is Phase.TRAINING
+    allowed = round_.transcript is not TranscriptPolicy.NEVER or view.phase is SittingPhase.TRAINING
     return allowed and not view.draft.transcript_shown and view.item is not None
 
 
@@ -300,34 +300,34 @@ def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
     )
 
 
-def apply(seat: Seat, post: Post, now_s: float) -> Fate:
+def apply(seat: Seat, post: Post, now_s: float) -> PostFate:
     """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
     what, _, detail = post.do.partition(".")
     outlasts = what not in ("undo", "aid", "go_on", "earlier", "later", "leave")
     fate = seat.standing(post.turn, post.item, post.mark, outlasts=outlasts)
-    if fate is Fate.STALE and post.do == "go_on":
-        return Fate.REPEATED  # an explanation that is no longer in sight has been left already
-    if fate is Fate.STALE and what == "open":
-        fate = Fate.DONE  # from a list, which may be of any age: nothing is judged by it
-    if fate is not Fate.DONE:
+    if fate is PostFate.STALE and post.do == "go_on":
+        return PostFate.REPEATED  # an explanation that is no longer in sight has been left already
+    if fate is PostFate.STALE and what == "open":
+        fate = PostFate.DONE  # from a list, which may be of any age: nothing is judged by it
+    if fate is not PostFate.DONE:
         return fate
     seat.heard(post.page, post.plays, post.heard_ms, now_s, to_end=post.heard_end)
     if post.draft:
         _take_draft(seat, post)
     match what:
         case "draft":
-            return Fate.DONE
+            return PostFate.DONE
         case "aid":
             _aid(seat, detail)
-            return Fate.DONE
+            return PostFate.DONE
         case "transcript":
             seat.desk.show_transcript()
-            return Fate.DONE
+            return PostFate.DONE
     seat.desk.ids.begin(request_name(post.turn, post.mark))
     if not _writes(seat, what, detail):
-        return Fate.UNKNOWN
+        return PostFate.UNKNOWN
     seat.next_turn((post.turn, post.mark))
-    return Fate.DONE
+    return PostFate.DONE
 
 
 def _take_draft(seat: Seat, post: Post) -> None:
@@ -397,7 +397,7 @@ COORDINATE = "/coordinate"
 LONGEST_WORDS = 200
 
 
-class Site(SeatedSite[Seat, Post]):
+class RatersSite(SeatedSite[Seat, Post]):
     """Answers requests. rater_names: adjudicators see who the raters are; the others as in `Entrance`."""
 
     PLACE = "/judge"
@@ -413,7 +413,7 @@ class Site(SeatedSite[Seat, Post]):
         invitations: Invitations,
         keys: RaterKeys,
         *,
-        reached: Reached = HERE,
+        reached: SiteReach = HERE,
         rater_names: bool = False,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -446,7 +446,7 @@ class Site(SeatedSite[Seat, Post]):
     def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
         return read_post(fields, tuple(str(one) for one in form.getlist("sub_flag")))
 
-    def _apply(self, seat: Seat, post: Post) -> Fate:
+    def _apply(self, seat: Seat, post: Post) -> PostFate:
         return apply(seat, post, self._now_s())
 
     def _earlier(self, request: Request) -> Response:

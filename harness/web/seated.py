@@ -26,10 +26,10 @@ from starlette.routing import Route
 
 from harness.model.errors import HarnessError, InputError, LogFull
 from harness.web.entrance import Entrance, Templates, Visit
-from harness.web.invitations import Invitations, Reached
+from harness.web.invitations import Invitations, SiteReach
 
 
-class Fate(Enum):
+class PostFate(Enum):
     """DONE: as asked. REPEATED: it was done before, by the same post. STALE: the page was old, and nothing was done.
 
     UNKNOWN: its page has no such button.
@@ -82,17 +82,17 @@ class Turns(ABC):
         self.number += 1
         self.done = done
 
-    def standing(self, turn: str, sight: str, mark: str, *, outlasts: bool) -> Fate:
+    def standing(self, turn: str, sight: str, mark: str, *, outlasts: bool) -> PostFate:
         """Whether a post may be done: it comes from a page of this turn and sight, and is told from others by its mark.
 
         outlasts: it means the same on a page of before the site was started again, when the same is in sight.
         """
         if (turn, mark) == self.done or self.wrote(request_name(turn, mark)):
-            return Fate.REPEATED
+            return PostFate.REPEATED
         if (turn, sight) == (self.turn, self.sight):
-            return Fate.DONE
+            return PostFate.DONE
         start, _, _ = turn.partition(".")
-        return Fate.DONE if outlasts and start != self.start and sight == self.sight else Fate.STALE
+        return PostFate.DONE if outlasts and start != self.start and sight == self.sight else PostFate.STALE
 
 
 def request_name(turn: str, mark: str) -> str:
@@ -117,7 +117,7 @@ WAITING_S = 5.0
 AnySeat = TypeVar("AnySeat", bound=Turns)
 
 
-class Refreshes(Protocol):
+class RefreshedRoom(Protocol):
     """A room: it reads again what it is made of. HarnessError when that cannot be read."""
 
     def refresh(self) -> object: ...
@@ -126,7 +126,7 @@ class Refreshes(Protocol):
 class Readings:
     """Reads what came from elsewhere now and then, beside the requests, so that nobody waits for it."""
 
-    def __init__(self, room: Refreshes, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, room: RefreshedRoom, now_s: Callable[[], float] = time.monotonic) -> None:
         self._room = room
         self._now_s = now_s
         self._lock = threading.Lock()
@@ -226,19 +226,19 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         """What a form asks for. fields: those that stand once in it."""
 
     @abstractmethod
-    def _apply(self, seat: AnySeat, post: AnyPost) -> Fate:
+    def _apply(self, seat: AnySeat, post: AnyPost) -> PostFate:
         """Does it; LogFull, or another HarnessError, when it could not be saved."""
 
     # What all of them do
 
     def __init__(
         self,
-        room: Refreshes,
+        room: RefreshedRoom,
         invitations: Invitations,
         templates: Templates,
         routes: Sequence[Route] = (),
         *,
-        reached: Reached,
+        reached: SiteReach,
         most_fields: int = 40,
     ) -> None:
         self.readings = Readings(room)
@@ -292,9 +292,9 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
                 return self._shown(visit, seat, 503, FULL)
             except HarnessError:
                 return self._shown(visit, seat, 503, UNSAVED)
-            if fate is Fate.STALE:
+            if fate is PostFate.STALE:
                 return self._shown(visit, seat, 409, self.STALE)
-            if fate is Fate.UNKNOWN:
+            if fate is PostFate.UNKNOWN:
                 return self._shown(visit, seat, 400, NO_BUTTON)
         if post.do == "draft.quiet":
             return Response(status_code=204)

@@ -18,7 +18,7 @@ from harness.annotation.project import AnnotationRoom
 from harness.model.errors import HarnessError, InputError, Place, PluginError
 from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import RatingRoom
-from harness.web.invitations import Invitations, Reached
+from harness.web.invitations import Invitations, SiteReach
 
 if TYPE_CHECKING:
     from harness.web.seated import SeatedSite
@@ -45,17 +45,17 @@ class WebOptions:
     names: bool = False
 
 
-MakeSite = Callable[[Invitations, Reached], "SeatedSite[Any, Any]"]
+MakeSite = Callable[[Invitations, SiteReach], "SeatedSite[Any, Any]"]
 """May import the web framework."""
 
 
 def serve(room: RatingRoom, options: WebOptions) -> int:
     """Serves the raters' site as `serve_site` does."""
 
-    def make(invitations: Invitations, reached: Reached) -> SeatedSite[Any, Any]:
-        from harness.web.raters_site import Site
+    def make(invitations: Invitations, reached: SiteReach) -> SeatedSite[Any, Any]:
+        from harness.web.raters_site import RatersSite
 
-        return Site(room, invitations, options.keys, reached=reached, rater_names=options.names)
+        return RatersSite(room, invitations, options.keys, reached=reached, rater_names=options.names)
 
     return serve_site(make, options, "raters' site")
 
@@ -63,7 +63,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
 def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
     """Serves as `serve_site` does; `keys` and `names` of the options mean nothing here."""
 
-    def make(invitations: Invitations, reached: Reached) -> SeatedSite[Any, Any]:
+    def make(invitations: Invitations, reached: SiteReach) -> SeatedSite[Any, Any]:
         from harness.web.annotators_site import AnnotationSite
 
         return AnnotationSite(room, invitations, reached=reached)
@@ -104,7 +104,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     listening = _listen(options)
     port = listening.getsockname()[1]
     names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
-    site = make(invitations, Reached(names, port, secure=tls or (url is not None and url[0] == "https")))
+    site = make(invitations, SiteReach(names, port, secure=tls or (url is not None and url[0] == "https")))
     config = uvicorn.Config(
         site.app,
         ssl_certfile=options.tls_cert,

@@ -31,8 +31,8 @@ from harness.dashboard.widgets.sitting_lines import (
     Trouble,
 )
 from harness.model.judgment import NEWER, Flag, RaterAction, RaterKeys, SubFlag
-from harness.rating.aid import AidState, Step
-from harness.rating.desk import Desk, Phase, SittingView
+from harness.rating.aid import AidState, AidStep
+from harness.rating.desk import Desk, SittingPhase, SittingView
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer
@@ -134,7 +134,7 @@ class AidPanel(Panel):
         return text
 
 
-def _answered(step: Step) -> Text:
+def _answered(step: AidStep) -> Text:
     text = Text(f"{plain_text(step.question.topic)}: ", style=palette.QUIET)
     text.append(plain_text(step.answer.text), style=palette.TEXT)
     if step.filled:
@@ -234,7 +234,7 @@ class JudgingScreen(SittingScreen):
         new = (view.item and view.item.id) != (self._item and self._item.id)
         self._item = view.item
         guarded(self).in_sight(self, (view.item and view.item.id, view.explained is not None))
-        self.set_class(view.phase is Phase.FINISHED, "-finished")
+        self.set_class(view.phase is SittingPhase.FINISHED, "-finished")
         self.set_class(view.explained is not None, "-explaining")
         title = self._room.round.title or self._room.round.id
         self.query_one(SittingTitle).show(view, title, adjudicating=self._adjudicating)
@@ -242,7 +242,7 @@ class JudgingScreen(SittingScreen):
         self.query_one(JudgedItem).show(view)
         self.query_one(DraftLine).show(view)
         self.query_one(Explanation).show(view.explained)
-        if view.phase is Phase.FINISHED:
+        if view.phase is SittingPhase.FINISHED:
             self.query_one(SittingEnd).show((view, self._waiting() if view.count.held else ()))
         self._show_message(view.said, break_due=view.break_due)
         if new:

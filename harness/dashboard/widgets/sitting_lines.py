@@ -9,7 +9,7 @@ from harness.dashboard import palette
 from harness.dashboard.rating_words import SURE
 from harness.dashboard.widgets.bars import Line, Showing, key_words, progress_bar
 from harness.dashboard.wording import time_left
-from harness.rating.desk import Phase, SittingView
+from harness.rating.desk import SittingPhase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS
 
 
@@ -20,7 +20,7 @@ class SittingTitle(Line):
 
     def show(self, view: SittingView, title: str, *, adjudicating: bool) -> None:
         text = Text()
-        if view.phase is Phase.TRAINING:
+        if view.phase is SittingPhase.TRAINING:
             done, all_ = view.exercises
             number = max(1, min(done + (view.explained is None), all_))
             text.append("TRAINING", style=f"bold {palette.YELLOW}")

@@ -49,7 +49,7 @@ class Quartiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RaterPace:
     """times: judgments whose time to answer is known. per_hour: of pure answering, pauses between items left out."""
 
     times: int = 0
@@ -76,7 +76,7 @@ class RaterFigures:
     held: int = 0
     withdrawn: int = 0
     outdated: int = 0
-    pace: Pace = field(default_factory=Pace)
+    pace: RaterPace = field(default_factory=RaterPace)
     too_fast: Share = field(default_factory=Share)
     heard_whole: Share = field(default_factory=Share)
     transcript_shown: Share = field(default_factory=Share)
@@ -172,13 +172,13 @@ def _first_answers(rows: Sequence[Judgment], exercises: Mapping[str, Exercise]) 
     return _share(exercises[row.trial_id].is_right(row.category) for row in first.values())
 
 
-def _pace(judgments: Sequence[Judgment]) -> Pace:
+def _pace(judgments: Sequence[Judgment]) -> RaterPace:
     times = np.array([one.time_to_answer_s for one in judgments if one.time_to_answer_s is not None], np.float64)
     if not len(times):
-        return Pace()
+        return RaterPace()
     low, median, high = map(float, np.quantile(times, (0.25, 0.5, 0.75)))
     spent = float(times.sum())
-    return Pace(len(times), Quartiles(low, median, high), 3600 * len(times) / spent if spent > 0 else None)
+    return RaterPace(len(times), Quartiles(low, median, high), 3600 * len(times) / spent if spent > 0 else None)
 
 
 def _share(right: Iterable[bool]) -> Share:

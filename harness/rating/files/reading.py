@@ -19,7 +19,7 @@ from harness.model.choices import JudgmentFormat as Format
 from harness.model.effect import EffectWord
 from harness.model.errors import HarnessError, InputError, InputProblems, Place, did_you_mean
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, ProposalShown, SubFlag
-from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT, Content
+from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT, ColumnContent
 from harness.transcripts.files.encoding import read_bytes, read_text_and_faults
 from harness.transcripts.files.lists import filled_rows
 
@@ -27,7 +27,7 @@ MOST_COLUMNS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class WrittenRows:
     """header: names of columns, each once. line: of the header, 0 where there is none. rows: line and cells.
 
     bad_lines: what is wrong with lines that are no rows; filled while the rows are read.
@@ -40,7 +40,7 @@ class Table:
     bad_lines: list[InputError]
 
 
-def csv_table(path: Path, encoding: str | None) -> Table:
+def csv_table(path: Path, encoding: str | None) -> WrittenRows:
     """InputProblems where the text is none, or no CSV."""
     text, faults = read_text_and_faults(path, encoding)
     broken = Problems(str(path))
@@ -66,7 +66,7 @@ def csv_table(path: Path, encoding: str | None) -> Table:
     problems.refuse()
     found: list[InputError] = []
     rows = zip(written[1:], wrong[1:], strict=True)
-    return Table(str(path), names, line, _csv_rows(rows, len(names), str(path), found), found)
+    return WrittenRows(str(path), names, line, _csv_rows(rows, len(names), str(path), found), found)
 
 
 def _csv_rows(
@@ -84,7 +84,7 @@ def _csv_rows(
         yield line, list(row)
 
 
-def jsonl_table(path: Path, encoding: str | None) -> Table:
+def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
     """The header holds every key of every line, in the order in which they come."""
     found: list[InputError] = []
     objects: list[tuple[int, dict[str, object]]] = []
@@ -114,10 +114,12 @@ def jsonl_table(path: Path, encoding: str | None) -> Table:
     if not objects and found:
         raise InputProblems(found[:50])
     header = list(names)
-    return Table(str(path), header, 0, ((line, [row.get(name) for name in header]) for line, row in objects), found)
+    return WrittenRows(
+        str(path), header, 0, ((line, [row.get(name) for name in header]) for line, row in objects), found
+    )
 
 
-def parquet_table(path: Path) -> Table:
+def parquet_table(path: Path) -> WrittenRows:
     """Lines are rows, from 1. HarnessError when the library for it is not installed."""
     if find_spec("pyarrow") is None:
         raise HarnessError(
@@ -140,7 +142,7 @@ def parquet_table(path: Path) -> Table:
     if len(set(names)) < len(names):
         raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one")
     rows = ((number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), 1))
-    return Table(str(path), names, 0, rows, [])
+    return WrittenRows(str(path), names, 0, rows, [])
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -174,7 +176,7 @@ class WrongCell(Exception):
         self.remedy = remedy
 
 
-def value_of(written: object, content: Content) -> Value | None:
+def value_of(written: object, content: ColumnContent) -> Value | None:
     """The value of a cell; None when it is empty. WrongCell."""
     if written is None or written == "" or (isinstance(written, float) and math.isnan(written)):
         return None
@@ -183,15 +185,15 @@ def value_of(written: object, content: Content) -> Value | None:
             raise WrongCell(f"a cell of {len(written):,} characters", f"At most {LONGEST_CELL:,} are taken")
         _refuse_halves(written)
     match content:
-        case Content.TEXT:
+        case ColumnContent.TEXT:
             return _text(written)
-        case Content.WHOLE:
+        case ColumnContent.WHOLE:
             return _whole(written)
-        case Content.NUMBER:
+        case ColumnContent.NUMBER:
             return _number(written)
-        case Content.YES_NO:
+        case ColumnContent.YES_NO:
             return _yes_no(written)
-        case Content.LIST:
+        case ColumnContent.LIST:
             return _list(written)
 
 
@@ -469,7 +471,7 @@ def read_judgments(
     return ReadJudgments(tuple(rows), (*table.bad_lines, *_told(problems)), bad, left_out)
 
 
-def _values(cells: list[object], contents: list[tuple[int, str, Content]], *, marked: bool) -> dict[str, Value]:
+def _values(cells: list[object], contents: list[tuple[int, str, ColumnContent]], *, marked: bool) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for at, field, content in contents:
         cell = cells[at]
@@ -486,7 +488,7 @@ def _values(cells: list[object], contents: list[tuple[int, str, Content]], *, ma
     return values
 
 
-def _fields(table: Table, names: Mapping[str, str]) -> list[str]:
+def _fields(table: WrittenRows, names: Mapping[str, str]) -> list[str]:
     """The field of each column, "" for none; InputProblems."""
     problems = Problems(table.file)
     fields: list[str] = []

@@ -55,7 +55,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QueryGroup:
     """The queries of a label."""
 
     label: str
@@ -72,14 +72,14 @@ class CategoryReport:
     trials: tuple[RatedTrial, ...]
     figures: CategoryFigures
     reprompts: RepromptFigures
-    groups: tuple[tuple[By, tuple[Group, ...]], ...]
+    groups: tuple[tuple[By, tuple[QueryGroup, ...]], ...]
     crossed: tuple[CrossedFigures, ...]
     comparisons: tuple[CategoryComparison, ...] = ()
 
     def of(self, fate: Fate) -> tuple[RatedTrial, ...]:
         return tuple(one for one in self.trials if one.fate is fate)
 
-    def devices(self) -> tuple[Group, ...]:
+    def devices(self) -> tuple[QueryGroup, ...]:
         """By device, whether or not that is asked for."""
         return next(
             (groups for by, groups in self.groups if by is Parting.DEVICE), _groups(self.trials, Parting.DEVICE)
@@ -117,8 +117,8 @@ def label_in_words(label: str, by: By) -> str:
     return label or (NEVER_RECOGNISED if by is Parting.ATTEMPTS else NO_LABEL)
 
 
-def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[Group, ...]:
-    return tuple(Group(label, figures_of(of), reprompts_of(of)) for label, of in grouped(trials, by))
+def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[QueryGroup, ...]:
+    return tuple(QueryGroup(label, figures_of(of), reprompts_of(of)) for label, of in grouped(trials, by))
 
 
 def _is_shown(trials: Sequence[RatedTrial], by: By) -> bool:

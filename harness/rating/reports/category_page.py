@@ -42,7 +42,7 @@ WIDE_ENOUGH = 0.045
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StackPart:
     """Of a stacked bar. key: of the category, "" where there is no room; number: of its colour; width: per cent."""
 
     key: str
@@ -55,12 +55,12 @@ class Stack:
     """A stacked bar. words: what it shows, for those who do not see it."""
 
     reading: str
-    parts: tuple[Part, ...]
+    parts: tuple[StackPart, ...]
     words: str
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedResponse:
     """A response in a list, in harmless text. said: what each of its raters said; comments: theirs."""
 
     session: str
@@ -134,7 +134,7 @@ def _stack(figures: CategoryFigures, reading: Reading) -> Stack:
     shares = [(key, number, category, figures.share(category, reading)) for number, (key, category) in enumerate(KEYS)]
     held = [(key, number, category, share) for key, number, category, share in shares if share.count]
     parts = tuple(
-        Part(key if (share.value or 0.0) >= WIDE_ENOUGH else "", number, 100 * (share.value or 0.0))
+        StackPart(key if (share.value or 0.0) >= WIDE_ENOUGH else "", number, 100 * (share.value or 0.0))
         for key, number, _, share in held
     )
     words = ", ".join(f"{name_of(category)} {percent(share.value, 0)}" for _, _, category, share in held)
@@ -174,14 +174,14 @@ def _label(label: str) -> str:
     return plain_text(label, LONGEST_LABEL)
 
 
-def _listed(one: RatedTrial) -> Listed:
+def _listed(one: RatedTrial) -> ListedResponse:
     judged = one.judged
     rows = judged.judgments if judged else ()
     comments: Sequence[str] = [row.comment for row in rows if row.comment and row.status is not JudgmentStatus.SKIPPED]
     category = "" if one.category is None else name_of(one.category)
     lacks = " (core capability, wrong under B)" if one.category is Category.ADMITTED_DEFEAT else ""
     flags = "".join(f", {flag.value.replace('_', ' ')}" for flag in sorted(one.sub_flags))
-    return Listed(
+    return ListedResponse(
         _label(one.session_id),
         plain_text(one.trial.id, 120),
         _label(one.trial.device),

@@ -23,7 +23,7 @@ from harness.rating.figures.categories import (
 )
 from harness.rating.figures.judged import Basis, Fate, RatedTrial
 from harness.rating.guide import KEYS
-from harness.rating.reports.categories import CategoryReport, Group, label_in_words, name_of
+from harness.rating.reports.categories import CategoryReport, QueryGroup, label_in_words, name_of
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import DRAWS, Swapping
 from harness.statistics.text import NOTHING, p_is, points, points_interval
@@ -275,7 +275,7 @@ def mean_span(figures: RepromptFigures) -> str:
     return f"{found[0]:.2f}–{found[1]:.2f}"
 
 
-def _counts(by: By, groups: Sequence[Group], width: int) -> Iterator[str]:
+def _counts(by: By, groups: Sequence[QueryGroup], width: int) -> Iterator[str]:
     heads = (f"by {by.value}", "n", *(key for key, _ in KEYS), "9b", "?")
     yield from _table(heads, [(label_in_words(one.label, by), *_counts_of(one.figures)) for one in groups], width)
 
@@ -286,7 +286,7 @@ def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
     return tuple(map(str, (figures.total, *counts, wrong, figures.count(Fate.DISPUTED))))
 
 
-def _shares(by: By, groups: Sequence[Group], width: int) -> Iterator[str]:
+def _shares(by: By, groups: Sequence[QueryGroup], width: int) -> Iterator[str]:
     heads = (f"by {by.value}", "correct %", "95 %", "wrong A %", "95 %", "wrong B %", "95 %")
     rows = [(label_in_words(one.label, by), *_shares_of(one.figures)) for one in groups]
     yield from _table(heads, rows, width, [one.figures.share(Category.CORRECT).value for one in groups])

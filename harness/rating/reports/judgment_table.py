@@ -16,7 +16,7 @@ from harness.model.judgment import Judgment, in_force
 from harness.rating.figures.judged import RatedSession, RatedTrial, consensus_of, rated_in
 
 
-class Content(StrEnum):
+class ColumnContent(StrEnum):
     """What a column holds. LIST: texts; in CSV with ; between them, or as a JSON list where one holds a ;."""
 
     TEXT = "text"
@@ -26,56 +26,56 @@ class Content(StrEnum):
     LIST = "list"
 
 
-COLUMNS: dict[str, Content] = {
-    "session": Content.TEXT,
-    "trial": Content.TEXT,
-    "take": Content.WHOLE,
-    "attempt": Content.WHOLE,
-    "clip_sha256": Content.TEXT,
-    "item_id": Content.TEXT,
-    "id": Content.TEXT,
-    "replaces": Content.TEXT,
-    "rater": Content.TEXT,
-    "status": Content.TEXT,
-    "category": Content.TEXT,
-    "sub_flags": Content.LIST,
-    "flags": Content.LIST,
-    "confidence": Content.WHOLE,
-    "comment": Content.TEXT,
-    "effect_claimed": Content.YES_NO,
-    "effect": Content.TEXT,
-    "aid_path": Content.LIST,
-    "plays": Content.WHOLE,
-    "heard_ms": Content.WHOLE,
-    "time_to_answer_s": Content.NUMBER,
-    "transcript_shown": Content.YES_NO,
-    "round": Content.TEXT,
-    "position": Content.WHOLE,
-    "span_start_s": Content.NUMBER,
-    "span_end_s": Content.NUMBER,
-    "shown_wall_s": Content.NUMBER,
-    "given_wall_s": Content.NUMBER,
-    "adjudicates": Content.LIST,
-    "guideline_version": Content.TEXT,
-    "tool_version": Content.TEXT,
-    "imported_from": Content.TEXT,
-    "proposed": Content.TEXT,
-    "proposed_probability": Content.NUMBER,
-    "proposal_shown": Content.TEXT,
-    "unaided": Content.TEXT,
+COLUMNS: dict[str, ColumnContent] = {
+    "session": ColumnContent.TEXT,
+    "trial": ColumnContent.TEXT,
+    "take": ColumnContent.WHOLE,
+    "attempt": ColumnContent.WHOLE,
+    "clip_sha256": ColumnContent.TEXT,
+    "item_id": ColumnContent.TEXT,
+    "id": ColumnContent.TEXT,
+    "replaces": ColumnContent.TEXT,
+    "rater": ColumnContent.TEXT,
+    "status": ColumnContent.TEXT,
+    "category": ColumnContent.TEXT,
+    "sub_flags": ColumnContent.LIST,
+    "flags": ColumnContent.LIST,
+    "confidence": ColumnContent.WHOLE,
+    "comment": ColumnContent.TEXT,
+    "effect_claimed": ColumnContent.YES_NO,
+    "effect": ColumnContent.TEXT,
+    "aid_path": ColumnContent.LIST,
+    "plays": ColumnContent.WHOLE,
+    "heard_ms": ColumnContent.WHOLE,
+    "time_to_answer_s": ColumnContent.NUMBER,
+    "transcript_shown": ColumnContent.YES_NO,
+    "round": ColumnContent.TEXT,
+    "position": ColumnContent.WHOLE,
+    "span_start_s": ColumnContent.NUMBER,
+    "span_end_s": ColumnContent.NUMBER,
+    "shown_wall_s": ColumnContent.NUMBER,
+    "given_wall_s": ColumnContent.NUMBER,
+    "adjudicates": ColumnContent.LIST,
+    "guideline_version": ColumnContent.TEXT,
+    "tool_version": ColumnContent.TEXT,
+    "imported_from": ColumnContent.TEXT,
+    "proposed": ColumnContent.TEXT,
+    "proposed_probability": ColumnContent.NUMBER,
+    "proposal_shown": ColumnContent.TEXT,
+    "unaided": ColumnContent.TEXT,
 }
 """What a judgment is: read and written."""
 
-CONTEXT: dict[str, Content] = {
-    "in_force": Content.YES_NO,
-    "final": Content.TEXT,
-    "final_by": Content.TEXT,
-    "device": Content.TEXT,
-    "query": Content.TEXT,
-    "query_class": Content.TEXT,
-    "reference": Content.TEXT,
-    "outcome": Content.TEXT,
-    "response": Content.TEXT,
+CONTEXT: dict[str, ColumnContent] = {
+    "in_force": ColumnContent.YES_NO,
+    "final": ColumnContent.TEXT,
+    "final_by": ColumnContent.TEXT,
+    "device": ColumnContent.TEXT,
+    "query": ColumnContent.TEXT,
+    "query_class": ColumnContent.TEXT,
+    "reference": ColumnContent.TEXT,
+    "outcome": ColumnContent.TEXT,
+    "response": ColumnContent.TEXT,
 }
 """What is known of its response: written, and not read back."""
 
@@ -93,7 +93,7 @@ Value = str | int | float | bool | tuple[str, ...] | None
 class JudgmentTable:
     """rows: a value for each column. An absent value is None, and an absent list is empty."""
 
-    columns: tuple[tuple[str, Content], ...]
+    columns: tuple[tuple[str, ColumnContent], ...]
     rows: tuple[tuple[Value, ...], ...]
 
 
@@ -107,7 +107,7 @@ def judgment_table(
     """
     finals = consensus_of(one for session in sessions for one in session.responses)
     axes = sorted({axis for session in sessions for one in session.trials for axis, _ in one.trial.conditions})
-    columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), Content.TEXT)}
+    columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), ColumnContent.TEXT)}
     if blind:
         columns = {n: c for n, c in columns.items() if n not in TELLING and not n.startswith(CONDITION)}
     rows = []
@@ -215,11 +215,11 @@ def parquet_of(table: JudgmentTable) -> bytes:
     import pyarrow.parquet
 
     types = {
-        Content.TEXT: pyarrow.string(),
-        Content.WHOLE: pyarrow.int64(),
-        Content.NUMBER: pyarrow.float64(),
-        Content.YES_NO: pyarrow.bool_(),
-        Content.LIST: pyarrow.list_(pyarrow.string()),
+        ColumnContent.TEXT: pyarrow.string(),
+        ColumnContent.WHOLE: pyarrow.int64(),
+        ColumnContent.NUMBER: pyarrow.float64(),
+        ColumnContent.YES_NO: pyarrow.bool_(),
+        ColumnContent.LIST: pyarrow.list_(pyarrow.string()),
     }
     schema = pyarrow.schema([(name, types[content]) for name, content in table.columns])
     arrays: list[Any] = [

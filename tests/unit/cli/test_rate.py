@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.cli.rate_plain import Said, Unknown, Word, parse, sit_plainly
+from harness.cli.rate_plain import NotACommand, RateWord, TypedCommand, parse, sit_plainly
 from harness.model.judgment import Category, Judgment, JudgmentStatus, RaterAction, RaterKeys, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform
@@ -257,17 +257,17 @@ def test_what_cannot_be_saved_ends_a_script_with_the_item_in_sight(session: Path
 
 
 def test_every_command_is_explained_and_understood() -> None:
-    for word in Word:
-        assert parse(word.word, KEYS) == Said(word)
+    for word in RateWord:
+        assert parse(word.word, KEYS) == TypedCommand(word)
     for category in Category:
         for written in (category.value, LABELS[category], category.value.replace("_", " ").upper()):
             assert parse(written, KEYS) is category
         assert parse(KEYS.categories[category], KEYS) is category
     for action, key in KEYS.actions.items():
         meant = parse(key, KEYS)
-        assert action is RaterAction.PLAY or isinstance(meant, Said), "space is no line"
-    assert parse("comment  two words ", KEYS) == Said(Word.COMMENT, "two words")
-    assert isinstance(parse("1 2", KEYS), Unknown)
+        assert action is RaterAction.PLAY or isinstance(meant, TypedCommand), "space is no line"
+    assert parse("comment  two words ", KEYS) == TypedCommand(RateWord.COMMENT, "two words")
+    assert isinstance(parse("1 2", KEYS), NotACommand)
 
 
 class PlayerDouble(RaterPlayer):

@@ -9,7 +9,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, Effe
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, RatingRound
 from harness.rating.desk import Desk
-from harness.rating.items import Hidden, Item, Proposal, Subject, blind_id, exercise_item
+from harness.rating.items import CategoryProposal, Hidden, Item, Subject, blind_id, exercise_item
 
 CHECK = EffectCheck("the lamp is on", question="Is it on?")
 WAITS = EffectEvidence(CHECK)
@@ -84,7 +84,7 @@ class Bench:
     exercises: Sequence[Item] = ()
     disk: Disk = field(default_factory=Disk)
     clock: Clock = field(default_factory=Clock)
-    proposal: Proposal | None = None
+    proposal: CategoryProposal | None = None
 
     def desk(self, rater: str = "ann", **changes: object) -> Desk:
         round_ = replace(self.round, **changes) if changes else self.round  # type: ignore[arg-type]

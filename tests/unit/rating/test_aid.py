@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
-from harness.rating.aid import AID, FILLED, MOST, QUESTIONS, Aid, AidState, Answer, Ending, Known, Question
+from harness.rating.aid import AID, FILLED, MOST, QUESTIONS, Aid, AidAnswer, AidEnding, AidQuestion, AidState, Known
 
 HEARD = Known(Recognition.YES, truncated=False)
 ALL_KNOWN = [
@@ -70,7 +70,7 @@ def by_the_guide(said: dict[str, str]) -> Category | Flag | JudgmentStatus:
     return Category.WRONG
 
 
-def judged(ending: Ending) -> Judgment:
+def judged(ending: AidEnding) -> Judgment:
     """The row that comes of it; the model refuses sub-flags that a category does not carry."""
     flags = () if ending.flag is None else (ending.flag.value,)
     return Judgment(
@@ -155,7 +155,7 @@ def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
     known: Known, status: JudgmentStatus, flag: Flag
 ) -> None:
     state = AID.begin(known)
-    assert state.ending == Ending(flag=flag)
+    assert state.ending == AidEnding(flag=flag)
     assert state.ending.status is status
     again = state.back()
     assert again.question is not None
@@ -185,7 +185,7 @@ def test_the_effect_that_was_seen_decides(word: EffectWord, category: Category, 
         assert "cannot=no@harness" in state.path
         state = state.answer("clear")
         state = state.answer("more") if word is EffectWord.PARTIAL else state
-    assert state.ending == Ending(category, sub_flags)
+    assert state.ending == AidEnding(category, sub_flags)
     assert any(one.startswith("effect=") and one.endswith(FILLED) for one in state.path)
 
 
@@ -195,7 +195,7 @@ def test_an_effect_that_nobody_could_tell_leaves_the_words_and_never_holds() -> 
     state = walk(known, "no", "no", "clear")
     assert state.question is not None
     assert state.question.id == "claim"
-    assert state.answer("all").ending == Ending(Category.CORRECT)
+    assert state.answer("all").ending == AidEnding(Category.CORRECT)
 
 
 def test_an_awaited_effect_holds_only_where_the_effect_decides() -> None:
@@ -203,9 +203,9 @@ def test_an_awaited_effect_holds_only_where_the_effect_decides() -> None:
     held = walk(known, "no", "no", "clear")
     assert held.ending is not None
     assert held.ending.status is JudgmentStatus.HELD
-    assert walk(known, "detail").ending == Ending(Category.SLOT_REQUEST)
+    assert walk(known, "detail").ending == AidEnding(Category.SLOT_REQUEST)
     seen_myself = held.back().answer("right")
-    assert seen_myself.ending == Ending(Category.CORRECT)
+    assert seen_myself.ending == AidEnding(Category.CORRECT)
     assert seen_myself.path[-1] == "effect=right"
 
 
@@ -235,12 +235,12 @@ def test_evidence_becomes_what_is_known(
 def test_a_gap_in_its_knowledge_is_noted_with_the_category_that_carries_it() -> None:
     gap = walk(HEARD, "no", "no", "clear", "none", "gap")
     noted = (SubFlag.WORLD_KNOWLEDGE_GAP,)
-    assert gap.answer("complete").ending == Ending(Category.CORRECT, noted)
-    assert gap.answer("several").ending == Ending(Category.FINDABLE, noted)
-    assert gap.answer("much").ending == Ending(
+    assert gap.answer("complete").ending == AidEnding(Category.CORRECT, noted)
+    assert gap.answer("several").ending == AidEnding(Category.FINDABLE, noted)
+    assert gap.answer("much").ending == AidEnding(
         Category.PARTIALLY_CORRECT, (SubFlag.TOO_MUCH, SubFlag.WORLD_KNOWLEDGE_GAP)
     )
-    assert gap.answer("none").ending == Ending(Category.WRONG)
+    assert gap.answer("none").ending == AidEnding(Category.WRONG)
 
 
 def test_keys_answer_and_other_keys_do_nothing() -> None:
@@ -261,10 +261,14 @@ def test_wrong_answers_and_wrong_paths_are_refused() -> None:
         state.answer("detail").answer("detail")
 
 
-def _line(length: int) -> tuple[Question, ...]:
+def _asking(*answers: AidAnswer) -> tuple[AidQuestion, ...]:
+    return (AidQuestion("q", "", "", answers),)
+
+
+def _line(length: int) -> tuple[AidQuestion, ...]:
     """Questions one after the other."""
     return tuple(
-        Question(str(one), "", "", (Answer("on", "a", "", str(one + 1) if one < length else Ending()),))
+        AidQuestion(str(one), "", "", (AidAnswer("on", "a", "", str(one + 1) if one < length else AidEnding()),))
         for one in range(1, length + 1)
     )
 
@@ -274,18 +278,24 @@ def _line(length: int) -> tuple[Question, ...]:
     [
         ((), "id of its own"),
         ((*_line(1), *_line(1)), "id of its own"),
-        ((Question("q", "", "", ()),), "answers"),
-        ((Question("q", "", "", (Answer("x", "a", "", Ending()), Answer("y", "a", "", Ending()))),), "keys"),
-        ((Question("q", "", "", (Answer("x", "a", "", Ending()), Answer("x", "b", "", Ending()))),), "ids"),
-        ((Question("q", "", "", (Answer("x", "ab", "", Ending()),)),), "one-letter"),
-        ((Question("q", "", "", (Answer("x", "a", "", "nowhere"),)),), "no question “nowhere”"),
-        ((Question("q", "", "", (Answer("x", "a", "", "q"),)),), "circle"),
-        ((Question("q", "", "", (Answer("x", "a", "", Ending(), "q"),)),), "circle"),
+        (_asking(), "answers"),
+        (
+            (AidQuestion("q", "", "", (AidAnswer("x", "a", "", AidEnding()), AidAnswer("y", "a", "", AidEnding()))),),
+            "keys",
+        ),
+        (
+            (AidQuestion("q", "", "", (AidAnswer("x", "a", "", AidEnding()), AidAnswer("x", "b", "", AidEnding()))),),
+            "ids",
+        ),
+        (_asking(AidAnswer("x", "ab", "", AidEnding())), "one-letter"),
+        (_asking(AidAnswer("x", "a", "", "nowhere")), "no question “nowhere”"),
+        (_asking(AidAnswer("x", "a", "", "q")), "circle"),
+        (_asking(AidAnswer("x", "a", "", AidEnding(), "q")), "circle"),
         (_line(9), "more than 8"),
         ((*_line(2), replace(_line(1)[0], id="island")), "no way leads to"),
     ],
 )
-def test_a_graph_that_cannot_be_walked_is_refused(questions: tuple[Question, ...], says: str) -> None:
+def test_a_graph_that_cannot_be_walked_is_refused(questions: tuple[AidQuestion, ...], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         Aid(questions)
     assert Aid(_line(8)).begin(Known()).most == 8
@@ -293,11 +303,11 @@ def test_a_graph_that_cannot_be_walked_is_refused(questions: tuple[Question, ...
 
 def test_an_ending_is_one_thing() -> None:
     with pytest.raises(ValueError, match="not both"):
-        Ending(Category.WRONG, flag=Flag.AUDIO_BAD)
+        AidEnding(Category.WRONG, flag=Flag.AUDIO_BAD)
     with pytest.raises(ValueError, match="does not carry"):
-        Ending(Category.CORRECT, (SubFlag.TOO_MUCH,))
+        AidEnding(Category.CORRECT, (SubFlag.TOO_MUCH,))
     with pytest.raises(ValueError, match="does not carry"):
-        Ending(flag=Flag.AUDIO_BAD, sub_flags=(SubFlag.TOO_MUCH,))
+        AidEnding(flag=Flag.AUDIO_BAD, sub_flags=(SubFlag.TOO_MUCH,))
 
 
 @given(

@@ -13,7 +13,18 @@ import pytest
 from harness.model.effect import EffectWord
 from harness.model.judgment import Category
 from harness.model.trial import Recognition
-from harness.rating.aid import AID, QUESTIONS, Aid, AidState, Answer, Ending, Known, Question, aid_lines, ending_text
+from harness.rating.aid import (
+    AID,
+    QUESTIONS,
+    Aid,
+    AidAnswer,
+    AidEnding,
+    AidQuestion,
+    AidState,
+    Known,
+    aid_lines,
+    ending_text,
+)
 from harness.rating.guide import GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
 
 PAGE = Path(__file__).parents[3] / "docs" / "rating-guide.md"
@@ -92,7 +103,7 @@ def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
 def test_endings_in_words_are_all_different() -> None:
     found = {state.ending for state in states(AID.begin(Known(core_capability=True))) if state.ending}
     assert len({ending_text(one) for one in found}) == len(found) >= len(Category) + 4
-    assert ending_text(Ending(Category.WRONG)) == "Wrong"
+    assert ending_text(AidEnding(Category.WRONG)) == "Wrong"
 
 
 NAME_WIDTH = 12
@@ -110,7 +121,7 @@ def drawing(aid: Aid) -> str:
     )
 
 
-def _drawn(question: Question, below: Question | None) -> list[str]:
+def _drawn(question: AidQuestion, below: AidQuestion | None) -> list[str]:
     onward = next((one for one in question.answers if below is not None and one.leads == below.id), None)
     sideways = [one for one in question.answers if one is not onward]
     text = []
@@ -133,13 +144,13 @@ def listing(aid: Aid) -> str:
     return "\n".join(text).strip()
 
 
-def _target(answer: Answer) -> str:
+def _target(answer: AidAnswer) -> str:
     leads = answer.leads if isinstance(answer.leads, str) else ending_text(answer.leads)
     noted = "".join(f", noting: {SUB_FLAG_TEXTS[one]}" for one in answer.notes)
     match answer.leads_if_core:
         case None:
             return leads + noted
-        case Ending() as ending:
+        case AidEnding() as ending:
             more = ", ".join(SUB_FLAG_TEXTS[one] for one in ending.sub_flags)
             return f"{leads}{noted}; if basic: {more}"
         case question_id:

@@ -9,7 +9,7 @@ import pytest
 from harness.base.presence import REST_S
 from harness.model.judgment import Category, Flag, RatingRound, SubFlag, TranscriptPolicy, in_force
 from harness.rating.aid import AID, Known
-from harness.rating.desk import Phase
+from harness.rating.desk import SittingPhase
 from harness.rating.standing import Count
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items
 
@@ -47,7 +47,7 @@ def test_all_are_met_once_and_then_it_is_over() -> None:
         met.append(found.id)
         desk.judge(CORRECT)
     assert sorted(met) == sorted(one.id for one in bench.items)
-    assert desk.view.phase is Phase.FINISHED
+    assert desk.view.phase is SittingPhase.FINISHED
     assert not desk.judge(CORRECT)
     assert not desk.skip()
     assert len(bench.disk.rows) == 20
@@ -89,7 +89,7 @@ def test_what_nobody_has_looked_at_is_held_until_the_evidence_comes() -> None:
     assert in_sight(desk) == "question 2"
     assert desk.view.count == Count(total=2, left=1, held=1)
     desk.judge(CORRECT)
-    assert desk.view.phase is Phase.FINISHED
+    assert desk.view.phase is SittingPhase.FINISHED
     desk.refresh([replace(waiting, effect=SEEN), item(2)], bench.disk.rows)
     assert in_sight(desk) == "question 1"
     desk.judge(CORRECT)
@@ -130,7 +130,7 @@ def test_held_items_can_be_judged_all_the_same() -> None:
     bench = Bench([item(1, effect=WAITS), item(2)])
     desk = bench.desk()
     desk.hold()
-    assert desk.view.phase is Phase.FINISHED
+    assert desk.view.phase is SittingPhase.FINISHED
     assert desk.view.count.held == 2
     desk.release_held()
     assert desk.view.count == Count(total=2, left=2)
@@ -143,7 +143,7 @@ def test_held_items_can_be_judged_all_the_same() -> None:
 def test_exercises_come_first_are_explained_and_wrong_ones_come_once_more() -> None:
     bench = Bench(items(1), exercises=exercises(CORRECT, WRONG, PARTIAL))
     desk = bench.desk()
-    assert desk.view.phase is Phase.TRAINING
+    assert desk.view.phase is SittingPhase.TRAINING
     desk.judge(CORRECT)
     explained = desk.view.explained
     assert explained is not None
@@ -161,9 +161,9 @@ def test_exercises_come_first_are_explained_and_wrong_ones_come_once_more() -> N
     desk.go_on()
     desk.judge(Category.FINDABLE)
     desk.go_on()
-    assert desk.view.phase is Phase.JUDGING, "nobody does one three times"
+    assert desk.view.phase is SittingPhase.JUDGING, "nobody does one three times"
     assert {row.trial_id for row in bench.disk.rows} == {"exercise:e1", "exercise:e2", "exercise:e3"}
-    assert bench.desk().view.phase is Phase.JUDGING
+    assert bench.desk().view.phase is SittingPhase.JUDGING
 
 
 def test_enough_right_exercises_are_not_repeated() -> None:
@@ -172,7 +172,7 @@ def test_enough_right_exercises_are_not_repeated() -> None:
     for _ in range(2):
         desk.judge(PARTIAL)
         desk.go_on()
-    assert desk.view.phase is Phase.JUDGING
+    assert desk.view.phase is SittingPhase.JUDGING
 
 
 def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:

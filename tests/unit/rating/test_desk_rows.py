@@ -8,7 +8,7 @@ import pytest
 
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
-from harness.rating.desk import Phase
+from harness.rating.desk import SittingPhase
 from harness.rating.standing import Count
 from tests.unit.rating.sittings import Bench, exercises, in_sight, item, items
 
@@ -176,7 +176,7 @@ def test_an_item_that_is_withdrawn_goes_and_undo_reaches_past_it() -> None:
     third = desk.view.item
     assert first is not None
     desk.refresh([one for one in bench.items if one not in (second, third)], bench.disk.rows)
-    assert desk.view.phase is Phase.FINISHED
+    assert desk.view.phase is SittingPhase.FINISHED
     assert desk.undo()
     assert desk.view.item == first
 
@@ -273,11 +273,11 @@ def test_what_is_finished_can_be_opened_too() -> None:
     desk = bench.desk()
     only = in_sight(desk)
     desk.judge(CORRECT)
-    assert desk.view.phase is Phase.FINISHED
+    assert desk.view.phase is SittingPhase.FINISHED
     assert desk.earlier()
-    assert (in_sight(desk), desk.view.phase) == (only, Phase.JUDGING)
+    assert (in_sight(desk), desk.view.phase) == (only, SittingPhase.JUDGING)
     desk.judge(WRONG)
-    assert desk.view.phase is Phase.FINISHED
+    assert desk.view.phase is SittingPhase.FINISHED
 
 
 def test_an_adjudicator_opens_what_raters_agree_on_and_settles_it_otherwise() -> None:

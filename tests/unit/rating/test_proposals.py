@@ -16,16 +16,16 @@ from harness.model.judgment import (
     in_force,
 )
 from harness.rating.desk import Desk
-from harness.rating.items import Proposal
+from harness.rating.items import CategoryProposal
 from tests.unit.rating.sittings import Bench, exercises, items
 
 CORRECT, WRONG = Category.CORRECT, Category.WRONG
 AFTER, BEFORE, NEVER = ProposalShown.AFTER, ProposalShown.BEFORE, ProposalShown.NEVER
-SAYS = Proposal(WRONG, 0.714)
+SAYS = CategoryProposal(WRONG, 0.714)
 TOLD = "the classifier would have said Wrong (71 %)"
 
 
-def bench_of(show: ProposalShown, count: int = 3, proposal: Proposal | None = SAYS) -> Bench:
+def bench_of(show: ProposalShown, count: int = 3, proposal: CategoryProposal | None = SAYS) -> Bench:
     return Bench(items(count), RatingRound(proposals=ProposalRule(("/s0",), show=show)), proposal=proposal)
 
 
@@ -57,7 +57,7 @@ def test_who_was_told_and_takes_it_back_has_seen_it_and_agreement_keeps_the_firs
     desk.undo()
     if restarted:
         desk = bench.desk()
-    assert desk.view.proposal == Proposal(WRONG, 0.714)
+    assert desk.view.proposal == CategoryProposal(WRONG, 0.714)
     desk.judge(WRONG)
     assert "classifier" not in desk.view.said
     desk.undo()
@@ -81,7 +81,7 @@ def test_an_undo_of_what_nobody_was_told_about_leaves_the_choice_unaided() -> No
 def test_shown_from_the_start_it_is_stored_as_seen_with_every_row() -> None:
     bench = bench_of(BEFORE)
     desk = bench.desk()
-    assert desk.view.proposal == Proposal(WRONG, 0.714)
+    assert desk.view.proposal == CategoryProposal(WRONG, 0.714)
     desk.skip()
     desk.judge(CORRECT)
     assert "classifier" not in desk.view.said

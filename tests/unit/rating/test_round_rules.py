@@ -8,7 +8,7 @@ import pytest
 
 from harness.model.judgment import Category, Flag, RatingRound, StopRule
 from harness.model.record import Clip
-from harness.rating.desk import Phase
+from harness.rating.desk import SittingPhase
 from harness.rating.items import Item
 from tests.unit.rating.sittings import Bench, in_sight, item, items
 
@@ -74,7 +74,12 @@ def test_who_fails_known_answers_gets_no_more_and_changes_none() -> None:
     assert met == 3
     for seated in (desk, bench.desk()):
         view = seated.view
-        assert (view.stopped, view.phase, view.can_undo, view.can_go_back) == (True, Phase.FINISHED, False, False)
+        assert (view.stopped, view.phase, view.can_undo, view.can_go_back) == (
+            True,
+            SittingPhase.FINISHED,
+            False,
+            False,
+        )
         assert not seated.undo()
         assert not seated.earlier()
         assert seated.given() == ()

@@ -14,8 +14,8 @@ from harness.model.judgment import Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.judgment_log import rating_rows
-from harness.web.invitations import Invitations, Reached
-from harness.web.raters_site import Site
+from harness.web.invitations import Invitations, SiteReach
+from harness.web.raters_site import RatersSite
 
 BASE = "http://localhost:8765"
 
@@ -36,11 +36,11 @@ class Premises:
 
     def _open(self, secure: bool = False) -> None:
         self.room = RatingRoom(self.round)
-        self.site = Site(
+        self.site = RatersSite(
             self.room,
             Invitations(self.folder / "invitations.json"),
             RaterKeys(),
-            reached=Reached(("localhost",), self._port, secure),
+            reached=SiteReach(("localhost",), self._port, secure),
             now_s=lambda: self.now_s,
         )
 
