@@ -184,10 +184,9 @@ class EvaluationSitting:
         self._files: Sequence[ListedFile] = self._listing.files
         self._shard: Shard | None = None
         if asked.shard is not None:
-            from harness.offline.shards import PartOfFiles
+            from harness.offline.shards import part_of
 
-            part = PartOfFiles(self._listing.files, asked.shard)
-            self._files, self._shard = part, part.shard
+            self._files, self._shard = part_of(self._files, asked.shard)
         self._header: JournalHeader | None = None
 
     def evaluate(self) -> EvaluationEnding:

@@ -18,10 +18,11 @@ import stat
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple, overload
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from harness.base.told_later import ToldLater
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.offline import ListedFile, ListKind, RejectReason
 from harness.offline.journal_lines import ListFacts
@@ -87,34 +88,17 @@ class _FileColumns:
         return name, os.path.join(self.bases[base], name) if base else name
 
 
-class _ListedFiles(Sequence[ListedFile]):
+def _files(columns: Sequence[_FileColumns]) -> Sequence[ListedFile]:
     """All files of an evaluation, in-vocabulary or referenced ones first, each kind in the order of its lists."""
 
-    def __init__(self, columns: Sequence[_FileColumns]) -> None:
-        self._columns = tuple(columns)
+    def at(number: int) -> ListedFile:
+        for one in columns:
+            if number < len(one):
+                return one.file(number)
+            number -= len(one)
+        raise IndexError(number)
 
-    def __len__(self) -> int:
-        return sum(len(columns) for columns in self._columns)
-
-    @overload
-    def __getitem__(self, at: int) -> ListedFile: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[ListedFile, ...]: ...
-    def __getitem__(self, at: int | slice) -> ListedFile | tuple[ListedFile, ...]:
-        if isinstance(at, slice):
-            return tuple(self[number] for number in range(*at.indices(len(self))))
-        number = at + len(self) if at < 0 else at
-        if number >= 0:
-            for columns in self._columns:
-                if number < len(columns):
-                    return columns.file(number)
-                number -= len(columns)
-        raise IndexError(f"no file {at} among {len(self)}")
-
-    def __iter__(self) -> Iterator[ListedFile]:
-        for columns in self._columns:
-            for number in range(len(columns)):
-                yield columns.file(number)
+    return ToldLater(sum(map(len, columns)), at)
 
 
 def _seal(parts: Sequence[_FileColumns]) -> None:
@@ -258,7 +242,7 @@ def read_lists(inv: Sequence[str], oov: Sequence[str], referenced: Sequence[str]
             lists.append((reading := _ListReader(name, places, columns[-1])).read())
             bases |= dict.fromkeys(os.fsdecode(places.bases[base]) for base in reading.folders if base in reading.used)
     _seal(columns)
-    return Listing(_ListedFiles(tuple(columns)), tuple(lists), tuple(bases))
+    return Listing(_files(columns), tuple(lists), tuple(bases))
 
 
 class _ListReader:

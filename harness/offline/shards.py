@@ -12,11 +12,11 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
 from harness.model.offline import ListedFile
 from harness.offline.journal import JournalFile, ordered
@@ -34,26 +34,12 @@ from harness.offline.run import LEAST_S
 from harness.sound.sound_stores import rough_seconds
 
 
-class PartOfFiles(Sequence[ListedFile]):
-    """The files of one part, in list order. shard: which part, with its cut filled in."""
-
-    def __init__(self, files: Sequence[ListedFile], shard: Shard) -> None:
-        parts = _parts(files, shard.of)
-        self._files = files
-        self._places = np.flatnonzero(parts == shard.number - 1)
-        self.shard = replace(shard, cut=hashlib.sha256(parts.astype("<u4").tobytes()).hexdigest()[:16])
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, index: int) -> ListedFile: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ListedFile]: ...
-    def __getitem__(self, index: int | slice) -> ListedFile | Sequence[ListedFile]:
-        if isinstance(index, slice):
-            return [self._files[int(place)] for place in self._places[index]]
-        return self._files[int(self._places[index])]
+def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedFile], Shard]:
+    """The files of one part, in list order; and which part it is, with its cut filled in."""
+    parts = _parts(files, shard.of)
+    places = np.flatnonzero(parts == shard.number - 1)
+    cut = hashlib.sha256(parts.astype("<u4").tobytes()).hexdigest()[:16]
+    return ToldLater(len(places), lambda at: files[int(places[at])]), replace(shard, cut=cut)
 
 
 def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint32]:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import PurePath
-from typing import TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
 from harness.statistics.intervals import Interval, clopper_pearson, clustered_interval, garwood
 from harness.statistics.significance import Discordance, paired_difference, poisson_rates
@@ -24,7 +24,6 @@ _DIGEST_BYTES = 16
 Rows = npt.NDArray[np.int64]
 Digests = npt.NDArray[np.uint64]
 """Shape (n, 2)."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,28 +156,6 @@ class AmbientFiles(_NamedFiles):
     @property
     def hours(self) -> npt.NDArray[np.float64]:
         return np.frombuffer(self._hours, np.float64)
-
-
-class ToldLater(Sequence[T]):
-    """What is read only when it is asked for, since there may be a million of it."""
-
-    def __init__(self, length: int, at: Callable[[int], T]) -> None:
-        self._length, self._at = length, at
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        if isinstance(index, slice):
-            return [self._at(one) for one in range(self._length)[index]]
-        return self._at(range(self._length)[index])
-
-    def __iter__(self) -> Iterator[T]:
-        return map(self._at, range(self._length))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "
 def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> Evaluated:
     header = journal.header
     counting, tally = header.counting, Tally(header.counting)
-    spoken = SpokenFiles(_JournalAgain(journal.path, counting), clusters)
+    spoken = SpokenFiles(partial(_of_journal_again, journal.path, counting), clusters)
     ambient = AmbientFiles(clusters)
     for offset, one in zip(journal.index.offsets, journal.outcomes(), strict=True):
         verdict = tally.add(one.outcome)
@@ -113,37 +114,27 @@ def _spoken(verdict: FileVerdict) -> SpokenFile:
     )
 
 
-class _JournalAgain:
-    """Reads an outcome of a journal again, by the byte at which it begins."""
-
-    def __init__(self, path: Path, counting: Counting) -> None:
-        self._path, self._counting = path, counting
-
-    def __call__(self, begins: int) -> tuple[str, SpokenFile]:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(begins)
-                one = outcome_of(file.readline())
-        except (OSError, ValueError) as error:
-            raise _changed(self._path) from error
-        return one.listed, _spoken(judged(one.outcome, self._counting))
+def _of_journal_again(path: Path, counting: Counting, begins: int) -> tuple[str, SpokenFile]:
+    """An outcome of a journal once more, by the byte at which it begins."""
+    try:
+        with path.open("rb") as file:
+            file.seek(begins)
+            one = outcome_of(file.readline())
+    except (OSError, ValueError) as error:
+        raise _changed(path) from error
+    return one.listed, _spoken(judged(one.outcome, counting))
 
 
-class _LogAgain:
+def _of_log_again(path: Path, escaped: bool, begins: int) -> tuple[str, SpokenFile]:
     """The same of a log's line."""
-
-    def __init__(self, path: Path, escaped: bool) -> None:
-        self._path, self._escaped = path, escaped
-
-    def __call__(self, begins: int) -> tuple[str, SpokenFile]:
-        try:
-            one = entry_at(self._path, begins, escaped=self._escaped)
-        except OSError as error:
-            raise _changed(self._path) from error
-        found = None if one is None else _spoken_line(one)
-        if found is None:
-            raise _changed(self._path)
-        return found
+    try:
+        one = entry_at(path, begins, escaped=escaped)
+    except OSError as error:
+        raise _changed(path) from error
+    found = None if one is None else _spoken_line(one)
+    if found is None:
+        raise _changed(path)
+    return found
 
 
 def _changed(path: Path) -> InputError:
@@ -170,7 +161,7 @@ def _spoken_line(one: Entry) -> tuple[str, SpokenFile] | None:
 def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
     """OSError when it cannot be read."""
     escaped = names_escaped(path, called)
-    spoken = SpokenFiles(_LogAgain(path, escaped), clusters)
+    spoken = SpokenFiles(partial(_of_log_again, path, escaped), clusters)
     info: list[tuple[str, str]] = []
     sums = LineSums()
     for begins, one in entries(path, called, escaped=escaped):
@@ -191,7 +182,7 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
     hours = log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)
     settings = {words: told for key, words in _SETTINGS.items() if (told := log.about(key)) is not None}
     settings.setdefault(_SETTINGS["x-count-in-vocabulary"], "yes" if log.counts_in_vocabulary else "no")
-    notes = [f"it is partial, {partial}"] if (partial := log.about("x-partial")) else []
+    notes = [f"it is partial, {part}"] if (part := log.about("x-partial")) else []
     if rejected:
         notes.append(f"rejected: {counted(rejected, 'file')}")
     return Evaluated(

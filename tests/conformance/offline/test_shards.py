@@ -12,7 +12,7 @@ import pytest
 from harness.model.offline import EngineFacts, EngineKind, ListedFile, ListKind
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalMark, Shard
-from harness.offline.shards import PartOfFiles
+from harness.offline.shards import part_of
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import evaluation_of, harness, header_for, list_of, untimed
@@ -41,21 +41,21 @@ def sized(folder: Path, sizes: Sequence[int]) -> list[ListedFile]:
 
 def test_parts_have_each_file_once_and_about_as_many_hours(tmp_path: Path) -> None:
     files = sized(tmp_path, [32000 * (1 + 97 * number % 400) for number in range(100)])
-    parts = [PartOfFiles(files, Shard(number, 4)) for number in range(1, 5)]
+    parts, shards = zip(*(part_of(files, Shard(number, 4)) for number in range(1, 5)), strict=True)
     assert sorted(one.number for part in parts for one in part) == list(range(100))
     assert all([one.number for one in part] == sorted(one.number for one in part) for part in parts)
     hours = [sum(Path(one.path).stat().st_size for one in part) for part in parts]
     assert max(hours) / min(hours) < 1.02
-    assert len({part.shard.cut for part in parts}) == 1
+    assert len({shard.cut for shard in shards}) == 1
     assert parts[0][3:5] == [parts[0][3], parts[0][4]]
-    again = PartOfFiles(sized(tmp_path, [32000] * 100), Shard(1, 4))
-    assert again.shard.cut != parts[0].shard.cut
+    _, again = part_of(sized(tmp_path, [32000] * 100), Shard(1, 4))
+    assert again.cut != shards[0].cut
 
 
 def test_files_whose_sizes_are_not_known_are_spread_evenly() -> None:
     files = [ListedFile(ListKind.OOV, n, f"s3://bucket/{n}.wav", f"s3://bucket/{n}.wav") for n in range(10)]
-    assert [len(PartOfFiles(files, Shard(number, 4))) for number in range(1, 5)] == [3, 3, 2, 2]
-    assert len(PartOfFiles(files[:2], Shard(4, 4))) == 0
+    assert [len(part_of(files, Shard(number, 4))[0]) for number in range(1, 5)] == [3, 3, 2, 2]
+    assert len(part_of(files[:2], Shard(4, 4))[0]) == 0
 
 
 @pytest.mark.usefixtures("loudness_plugin")

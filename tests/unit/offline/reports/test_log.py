@@ -25,11 +25,13 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
+from harness.offline.figures.counts import judged
 from harness.offline.figures.figures import Figures
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, JournalMark, ListFacts, Shard
 from harness.offline.reports.log import (
     EvaluationRun,
+    happenings,
     head_of,
     point_lines,
     run_of,
@@ -39,7 +41,7 @@ from harness.offline.reports.log import (
     write_log,
     writing_line,
 )
-from harness.wake.reports.wake_log import WakeLog, computed, differences
+from harness.wake.reports.wake_log import WakeLog, computed, differences, line_of
 from harness.wake.reports.wake_log_reading import read
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
@@ -395,3 +397,10 @@ def _summary(log: WakeLog) -> list[str]:
     from harness.wake.reports.wake_log import summary
 
     return summary(log).split(", ")[:-1]
+
+
+def test_a_reference_of_punctuation_alone_names_no_command_and_the_line_says_so() -> None:
+    found = outcome(ListKind.REFERENCED, said=said("a b"), reference=".")
+    counting = Counting(normalise=True)
+    lines = [line_of(one) for one in happenings(found, judged(found, counting), "f")]
+    assert lines == ['REJECT "f" unreadable reference x-detail="it has no words"']

@@ -1,0 +1,269 @@
+"""What the command line of `harness evaluate` comes to: names of logs, engines that fit, the line of progress."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+import wave
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.cli.evaluate import EvaluationTerminal, on_terminal, progress_text
+from harness.cli.options import EngineAsked
+from harness.model.choices import LimitsOn
+from harness.model.errors import InputError
+from harness.model.offline import Counting, EngineFacts, EngineKind, FileOutcome, ListKind, Task
+from harness.offline.asked import DeclaredLimits, EvaluationAsked, log_name
+from harness.offline.evaluating import EvaluationFiles
+from harness.offline.figures.counts import Tally
+from harness.offline.figures.figures import Figures, figures, limit_failures
+from harness.offline.run import RunProgress
+from tests.unit.offline.figures.outcomes import outcome, said, spot
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "wanted"),
+    [
+        ("microwakeword:okay_nabu", Task("microwakeword", "okay_nabu"), "microwakeword-okay_nabu"),
+        ("openwakeword:alexa", Task("openwakeword", "alexa"), "openwakeword-alexa"),
+        ("alexa-fr.tflite", Task("microwakeword", "alexa-fr.tflite"), "alexa-fr"),
+        ("models/alexa-fr.v2.onnx", Task("openwakeword", "models/alexa-fr.v2.onnx"), "alexa-fr.v2"),
+        ("openwakeword:models/a.tflite", Task("openwakeword", "models/a.tflite"), "openwakeword-a"),
+        ('pocketsphinx:"hey jarvis"', Task("pocketsphinx", "hey jarvis"), "pocketsphinx-hey_jarvis"),
+        ("moonshine", Task("moonshine", ""), "moonshine"),
+        ("process:./engine --fast", Task("process", "./engine --fast"), "process-engine_--fast"),
+        ("pocketsphinx:..", Task("pocketsphinx", ".."), "pocketsphinx"),
+        ("pocketsphinx:" + "a" * 500, Task("pocketsphinx", "a" * 500), ("pocketsphinx-" + "a" * 500)[:120]),
+    ],
+)
+def test_a_log_has_the_tasks_name_without_its_extension(text: str, task: Task, wanted: str) -> None:
+    assert log_name(text, task) == wanted
+
+
+FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("a",), "0" * 64)
+WAKE = EvaluationAsked(inv=("i",), oov=("o",))
+TEXT = EvaluationAsked(referenced=("c",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "said"),
+    [
+        (EngineKind.WAKE, WAKE, None),
+        (EngineKind.WAKE, replace(WAKE, count_in_vocabulary=True), None),
+        (EngineKind.WAKE, TEXT, None),  # several phrases, each file with the one that is said
+        (EngineKind.WAKE, replace(TEXT, words=True), "tells no words for -w"),
+        (EngineKind.WAKE, replace(WAKE, vad=True), "-a is of recognisers"),
+        (EngineKind.COMMAND, WAKE, "-i is of wake engines"),
+        (EngineKind.COMMAND, replace(TEXT, oov=("o",)), "does not listen all the time"),
+        (EngineKind.COMMAND, replace(TEXT, count_in_vocabulary=True), None),
+        (EngineKind.COMMAND, replace(TEXT, words=True), None),
+        (EngineKind.TRANSCRIPT, replace(TEXT, words=True, vad=True), None),
+        (EngineKind.TRANSCRIPT, TEXT, None),
+        (EngineKind.TRANSCRIPT, WAKE, "-i is of wake engines"),
+        (EngineKind.TRANSCRIPT, replace(TEXT, oov=("o",)), "does not listen all the time"),
+        (EngineKind.TRANSCRIPT, replace(TEXT, count_in_vocabulary=True), "-u is of wake words and commands"),
+    ],
+)
+def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationAsked, said: str | None) -> None:
+    facts = replace(FACTS, kind=kind)
+    if said is None:
+        asked.demand_fit("engine:a", facts)
+        return
+    with pytest.raises(InputError, match=said):
+        asked.demand_fit("engine:a", facts)
+
+
+def test_the_line_of_progress() -> None:
+    begun = RunProgress(3298, 0, 0, 0, 0.0, 0.1, None, None, None, 6)
+    assert progress_text(begun) == "0 of 3,298 files, 0.000 hr"
+    going = RunProgress(3298, 1234, 3, 1, 220_330.8, 300.0, 734.4, 658.94, 71.7, 6)
+    assert progress_text(going) == (
+        "1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 1 with errors, 0:01:12 left"
+    )
+
+
+def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    with open(theirs, "w", encoding="utf-8") as terminal, open(ours, "rb"):
+        monkeypatch.setenv("TERM", "xterm")
+        assert on_terminal(terminal)
+        monkeypatch.setenv("TERM", "dumb")
+        assert not on_terminal(terminal)
+        monkeypatch.delenv("TERM")
+        assert not on_terminal(terminal)
+    assert not on_terminal(None)
+
+
+def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
+    asked = EngineAsked("microwakeword:alexa", ("operating-point=21", "operating-point=5"))
+    assert asked.checked().settings == (("operating-point", "5"),)
+    with pytest.raises(InputError, match="at most 20"):
+        replace(asked, settings=("operating-point=5", "operating-point=21")).checked()
+    with pytest.raises(InputError, match="no setting 'operatin-point'"):
+        replace(asked, settings=("operatin-point=1", "operating-point=5")).checked()
+
+
+def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
+    point, phrases, binary = tmp_path / "point.txt", tmp_path / "phrases.txt", tmp_path / "binary"
+    point.write_text("7\n", encoding="utf-8")
+    phrases.write_text("hey jarvis\n", encoding="utf-8")
+    binary.write_bytes(b"\xff\x00")
+    asked = EngineAsked("microwakeword:alexa", files=(("operating-point", str(point)),))
+    assert asked.checked().settings == (("operating-point", "7"),)
+    of_files = replace(asked, task="pocketsphinx:hey", files=(("keyphrases", str(phrases)),))
+    assert of_files.checked().settings == (("keyphrases", str(phrases)),)
+    with pytest.raises(InputError, match="set by -s and by -f"):
+        replace(asked, settings=("operating-point=5",)).checked()
+    with pytest.raises(InputError, match="cannot be read as the setting operating-point: it is not UTF-8"):
+        replace(asked, files=(("operating-point", str(binary)),)).checked()
+    with pytest.raises(InputError, match="No such file"):
+        replace(asked, files=(("operating-point", str(tmp_path / "none")),)).checked()
+
+
+LOG = 'INFO inv-files 2\nINVTA "a.wav" 1200 1900 "alexa" sv-score 0\nINVFR "b.wav"\n'
+
+
+@pytest.mark.parametrize("name", ["", ".", "x" * 252 + ".log", "folder.log", "missing/a.log"])
+def test_a_log_that_cannot_be_there_is_refused_before_anything_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder.log").mkdir()
+    log = tmp_path / name if name.strip(".") else Path(name)
+    with pytest.raises(InputError):
+        EvaluationFiles(log).demand_room(resume=False, force=True)
+
+
+@pytest.mark.parametrize("target", ["a.log", "b.log", "link.csv", "b.log.jsonl"])
+def test_the_table_of_a_comparison_replaces_none_of_its_inputs(tmp_path: Path, target: str) -> None:
+    for name in ("a.log", "b.log", "b.log.jsonl"):
+        (tmp_path / name).write_text(LOG)
+    (tmp_path / "link.csv").symlink_to("a.log")
+    arguments = ["compare", str(tmp_path / "a.log"), str(tmp_path / "b.log"), "--csv", str(tmp_path / target)]
+    result = CliRunner().invoke(group, arguments)
+    assert isinstance(result.exception, InputError)
+    assert "to be read and to be written" in str(result.exception)
+    assert {(tmp_path / name).read_text() for name in ("a.log", "b.log", "b.log.jsonl")} == {LOG}
+
+
+def test_lines_that_nobody_reads_end_no_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with monkeypatch.context() as streams, os.fdopen(write, "w", 1) as closed:
+        streams.setattr(sys, "stderr", closed)
+        line = EvaluationTerminal(quiet=True)
+        line.tell("one")
+        line.tell("two")
+        assert sys.stderr is not closed
+        sys.stderr.close()
+        with pytest.raises(BrokenPipeError):  # what it could not take is given up with it
+            closed.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), closed.fileno())
+
+
+INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED
+WORDS = Counting(words=True, lead_in_ms=0)
+
+
+def of(outcomes: list[FileOutcome], counting: Counting | None = None) -> Figures:
+    tally = Tally(counting or Counting())
+    for one in outcomes:
+        tally.add(one)
+    return figures(tally, counting or Counting())
+
+
+HOURS = of([outcome(OOV, *([spot(5, 6)] if at < 2 else ()), seconds=3600) for at in range(10)])  # 2 FA in 10 h
+TENTH = of([outcome(INV, *([spot(1.2, 2)] if at else ())) for at in range(10)])  # 1 of 10 missed
+SHORT = of([outcome(REF, said=said(text), reference="on") for text in ["on"] * 9 + ["off"]])
+SPOKEN = of([outcome(REF, said=said("a b c d" if at else "a x c d"), reference="a b c d") for at in range(10)], WORDS)
+
+
+@pytest.mark.parametrize(
+    ("limits", "found", "estimate", "bound"),
+    [
+        (DeclaredLimits(false_accepts_per_hour=0.2), HOURS, True, False),
+        (DeclaredLimits(false_accepts_per_hour=0.73), HOURS, True, True),
+        (DeclaredLimits(false_accepts_per_hour=0.19), HOURS, False, False),
+        (DeclaredLimits(false_accepts_per_hour=5), TENTH, False, False),  # n/a fails
+        (DeclaredLimits(false_rejects_percent=10), TENTH, True, False),
+        (DeclaredLimits(false_rejects_percent=44.6), TENTH, True, True),
+        (DeclaredLimits(false_rejects_percent=9.9), TENTH, False, False),
+        (DeclaredLimits(false_rejects_percent=100), HOURS, False, False),
+        (DeclaredLimits(false_rejects_percent=9.9), SHORT, False, False),  # substitutions count, too
+        (DeclaredLimits(false_rejects_percent=10), SHORT, True, False),
+        (DeclaredLimits(wer=0.025), SPOKEN, True, False),
+        (DeclaredLimits(wer=0.2), SPOKEN, True, True),
+        (DeclaredLimits(wer=0.024), SPOKEN, False, False),
+        (DeclaredLimits(wer=1.0), HOURS, False, False),
+        (DeclaredLimits(), of([]), True, True),
+    ],
+)
+def test_limits_hold_by_the_figure_or_by_its_bound(
+    limits: DeclaredLimits, found: Figures, estimate: bool, bound: bool
+) -> None:
+    on_estimate = DeclaredLimits(
+        limits.false_accepts_per_hour, limits.false_rejects_percent, limits.wer, LimitsOn.ESTIMATE
+    )
+    assert (not list(limit_failures(on_estimate, found))) == estimate
+    assert (not list(limit_failures(limits, found))) == bound
+
+
+def test_a_failure_says_what_was_found_and_how_to_ask_less() -> None:
+    (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), HOURS)
+    assert said == (
+        "--max-fa-per-hour: false accepts an hour is 0.2, and the upper end of its 95 % interval, 0.7225, is above 0.5 "
+        "(--limits-on estimate judges 0.2)"
+    )
+    (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), TENTH)
+    assert said == "--max-fa-per-hour: false accepts an hour is n/a, which no limit allows"
+
+
+def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> None:
+    burst = [spot(at, at + 0.5) for at in range(0, 400, 10)]
+    found = of([outcome(OOV, *(burst if at == 3 else ()), seconds=3600) for at in range(100)])
+    assert found.clustered
+    assert found.false_accepts is not None
+    assert found.clustering is not None
+    between = (found.false_accepts[1] + found.clustering.interval[1]) / 2
+    assert list(limit_failures(DeclaredLimits(false_accepts_per_hour=between), found))
+
+
+def test_a_limit_on_what_is_not_measured_is_refused_at_once() -> None:
+    spoken = EvaluationAsked(oov=("o",), referenced=("c",), words=True)
+    for limits, without in (
+        (DeclaredLimits(1.0), EvaluationAsked(inv=("i",))),
+        (DeclaredLimits(None, 1.0), EvaluationAsked(oov=("o",))),
+        (DeclaredLimits(None, None, 0.1), EvaluationAsked(inv=("i",), oov=("o",))),
+    ):
+        with pytest.raises(InputError):
+            limits.demand_figures(without)
+        limits.demand_figures(spoken)
+    DeclaredLimits(1.0).demand_figures(EvaluationAsked(inv=("i",), count_in_vocabulary=True))
+
+
+NOWHERE = "tcp://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("-t", "microwakeword:okay_nabu", "-j", "2"), "-j is of this machine's processes"),
+        (("-t", "microwakeword:okay_nabu", "--continuous"), "one worker has to hear all of them"),
+        (("-t", "device:bench.yaml#kitchen"), "device is at this machine"),
+        (("-t", "microwakeword:okay_nabu"), f"there is no Dask scheduler at {NOWHERE}"),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_refused_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with wave.open("a.wav", "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(bytes(32000))
+    Path("oov.txt").write_text("a.wav\n")
+    done = CliRunner().invoke(group, ["evaluate", *options, "-o", "oov.txt", "-l", "a.log", "--cluster", NOWHERE])
+    assert isinstance(done.exception, InputError), done.output
+    assert words in str(done.exception)
+    assert not list(tmp_path.glob("a.log*"))
