@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import Command, Option, Printed, RatedAsked, Word, printed_options, rated_options, share
+from harness.cli.options import Command, Option, Printed, RatedAsked, WordOf, printed_options, rated_options, share
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.model.choices import PARTINGS, Bound, Derived, Reading
 from harness.model.judgment import Category
@@ -60,14 +60,14 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     "bound",
     cls=Option,
     former=("--bound",),
-    type=Word(Bound),
+    type=WordOf(Bound),
     default=Bound.POINT.value,
     show_default=True,
     help="What a limit is on: the share, an end of its 95 % interval, or the end that is harder to keep (safe).",
 )
 @click.option(
     "--reading",
-    type=Word(Reading),
+    type=WordOf(Reading),
     default=Reading.WRONG.value,
     show_default=True,
     help="Under which reading --max-wrong counts.",

@@ -19,7 +19,7 @@ from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKi
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harness.engines.offline_loading import CataloguedEngine, LoadedModel
+    from harness.engines.offline_loading import CataloguedEngine, LoadedEngine
 
 _NO_TERMINAL = (120, 24)
 _LONGEST = 400
@@ -112,7 +112,7 @@ def _points_of(entry: CataloguedEngine) -> str:
     return "where it says scores" if entry.kind is None else "–"
 
 
-def _in_full(entry: CataloguedEngine, models: Sequence[LoadedModel]) -> None:
+def _in_full(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:
     _lines([("engine", entry.name), ("kind", _kind(entry)), ("version", entry.version),
             ("licence", "; ".join(entry.licences) or "–")])  # fmt: skip
     click.echo()
@@ -141,7 +141,7 @@ def _in_full(entry: CataloguedEngine, models: Sequence[LoadedModel]) -> None:
             _loaded_lines(found)
 
 
-def _loaded_lines(one: LoadedModel) -> None:
+def _loaded_lines(one: LoadedEngine) -> None:
     facts = one.facts
     if facts is None:
         return
@@ -201,7 +201,7 @@ def _engine_json(entry: CataloguedEngine) -> dict[str, Any]:
     return told | {"missing": entry.missing or None}
 
 
-def _loaded_json(one: LoadedModel) -> dict[str, Any]:
+def _loaded_json(one: LoadedEngine) -> dict[str, Any]:
     facts = one.facts
     if facts is None:
         return {"task": one.model, "missing": one.missing}

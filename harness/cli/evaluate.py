@@ -18,7 +18,7 @@ from harness.cli.options import (
     Declared,
     EngineAsked,
     Option,
-    Word,
+    WordOf,
     engine_options,
     options_as,
     share,
@@ -85,7 +85,7 @@ _ASKED = (
     _flag("--resample", help="Take files of another sample rate; without it they are rejected."),
     _flag("--continuous", help="Carry the engine's state over the out-of-vocabulary files."),
     click.option(
-        "--lead-in-ref", type=Word(LeadInRef), default=LeadInRef.END.value, show_default=True,
+        "--lead-in-ref", type=WordOf(LeadInRef), default=LeadInRef.END.value, show_default=True,
         help="What of a spot must lie after the lead-in.",
     ),
     click.option(
@@ -107,7 +107,7 @@ _LIMITS = (
              help="Status 1 with more false rejects."),
     click.option("--max-wer", "wer", callback=share, metavar="X", help="Status 1 with a higher WER (0.08 or 8%)."),
     click.option(
-        "--limits-on", "on", type=Word(LimitsOn), default=LimitsOn.BOUND.value, show_default=True,
+        "--limits-on", "on", type=WordOf(LimitsOn), default=LimitsOn.BOUND.value, show_default=True,
         help="What limits are on: the upper end of the 95 % interval, or the figure itself.",
     ),
 )  # fmt: skip
@@ -127,7 +127,7 @@ _SWEEP = (
         help="Recommend the point of least cost: of a false reject, of a false accept, and uses an hour.",
     ),
     click.option(
-        "--choose-by", type=Word(ChosenBy), default=ChosenBy.ESTIMATE.value, show_default=True,
+        "--choose-by", type=WordOf(ChosenBy), default=ChosenBy.ESTIMATE.value, show_default=True,
         help="What must keep a target: the figure, or the upper end of its 95 % interval.",
     ),
     _flag("--twv", help="Term-weighted values: MTWV, and ATWV at the run's own threshold."),

@@ -47,7 +47,7 @@ class ShippedFile(click.Path):
 SHIPPED_FILE = ShippedFile()
 
 
-class Word(click.Choice[str]):
+class WordOf(click.Choice[str]):
     """The words of an enumeration. The command gets the member, not its text."""
 
     def __init__(self, kind: type[StrEnum]) -> None:

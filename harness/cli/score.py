@@ -13,7 +13,7 @@ import click
 
 from harness.base.foreign import shown
 from harness.cli import streams
-from harness.cli.options import Command, Word, options_as, share, target_option
+from harness.cli.options import Command, WordOf, options_as, share, target_option
 from harness.cli.streams import STDIN, Readable, is_one_place, named, readable, refuse_overwriting
 from harness.model.choices import Aligned, Marks, TranscriptFormat
 from harness.model.errors import InputError
@@ -100,8 +100,8 @@ class ScoreRules:
 @options_as(
     "rules",
     ScoreRules,
-    click.option("--reference-format", type=Word(TranscriptFormat), help="Where the file's suffix does not say it."),
-    click.option("--hypothesis-format", type=Word(TranscriptFormat), help="Where the file's suffix does not say it."),
+    click.option("--reference-format", type=WordOf(TranscriptFormat), help="Where the file's suffix does not say it."),
+    click.option("--hypothesis-format", type=WordOf(TranscriptFormat), help="Where the file's suffix does not say it."),
     click.option("--encoding", help="Of the files; UTF-8 without it."),
     click.option(
         "--normalise",
@@ -118,7 +118,7 @@ class ScoreRules:
     ),
     click.option(
         "--marks",
-        type=Word(Marks),
+        type=WordOf(Marks),
         default=Marks.BOTH.value,
         show_default=True,
         help="In which files { a / b }, @, (w) and w;tag are marks: both, the reference, or none.",
@@ -150,7 +150,7 @@ class ScoreRules:
 )
 @click.option(
     "--alignments",
-    type=Word(Aligned),
+    type=WordOf(Aligned),
     is_flag=False,
     flag_value=Aligned.ERRORS.value,
     help="Print reference and hypothesis word below word: of utterances with errors, or of all.",

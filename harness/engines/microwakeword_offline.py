@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.microwakeword_kernel.native import Listener, Network, NotKnown, network_of, processor
+from harness.engines.microwakeword_kernel.native import KernelNetwork, Listener, NotKnown, network_of, processor
 from harness.engines.offline_loading import (
     LEAD_IN,
     OF_SCORES,
@@ -206,7 +206,7 @@ Features = Callable[[npt.NDArray[np.int16]], npt.NDArray[np.uint16]]
 
 
 def disagreement(
-    content: bytes, graph: Graph, network: Network, package_answers: Answers, package_features: Features
+    content: bytes, graph: Graph, network: KernelNetwork, package_answers: Answers, package_features: Features
 ) -> str:
     """What differs, in words, or "": features of loud, faint and no sound, and the last sums of a made-up input."""
     rng = np.random.default_rng(1)
@@ -296,7 +296,7 @@ class MicroWakeWordOffline:
             operating_points=operating_points(cutoff),
             settings=tuple(sorted(told.items())),
         )
-        self._stream: Scores | None = None
+        self._stream: MicroScores | None = None
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
@@ -310,12 +310,12 @@ class MicroWakeWordOffline:
     def facts(self) -> EngineFacts:
         return self._facts
 
-    def begin(self) -> Scores:
+    def begin(self) -> MicroScores:
         """A state that has heard nothing; ends the one before. Takes microseconds on the fast path."""
         if self._stream is not None:
             self._stream.end()
         self._hears.restart()
-        self._stream = Scores(self._hears, self._phrase, self._stride, self._window)
+        self._stream = MicroScores(self._hears, self._phrase, self._stride, self._window)
         return self._stream
 
     def close(self) -> None:
@@ -325,7 +325,7 @@ class MicroWakeWordOffline:
         self._stream = None
 
 
-class Scores:
+class MicroScores:
     """A state of `MicroWakeWordOffline`. The first score is known when the last frame of the first step is whole."""
 
     def __init__(self, hears: _Hears, phrase: str, stride: int, window: int) -> None:

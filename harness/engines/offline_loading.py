@@ -255,7 +255,7 @@ class CataloguedEngine:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedModel:
+class LoadedEngine:
     """What a model says of itself once it is loaded, or why it could not be."""
 
     model: str
@@ -287,21 +287,21 @@ def catalogued(name: str) -> CataloguedEngine:
     return CataloguedEngine(name, kind, _version(name), models, settings, points)
 
 
-def loaded_model(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedModel:
+def loaded_model(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedEngine:
     """A task's model, loaded and let go of again; the errors of loading it."""
     engine = load_engine(task_of(text, given))
     try:
-        return LoadedModel(text, engine.facts)
+        return LoadedEngine(text, engine.facts)
     finally:
         engine.close()
 
 
-def load_or_say(text: str) -> LoadedModel:
+def load_or_say(text: str) -> LoadedEngine:
     """A task's model, loaded and let go of again, or why it cannot be."""
     try:
         return loaded_model(text)
     except HarnessError as error:
-        return LoadedModel(text, missing=str(error))
+        return LoadedEngine(text, missing=str(error))
 
 
 def _kind(engine: type[OfflineEngine]) -> EngineKind | None:

@@ -27,7 +27,15 @@ from harness.engines.offline_loading import (
     spot_rule,
 )
 from harness.engines.process_pipe import START_REMEDY, EnginePipe, shown
-from harness.engines.process_protocol import DeclaredScores, Done, Event, Hello, ProtocolFault, Refused, Scores
+from harness.engines.process_protocol import (
+    DeclaredScores,
+    Done,
+    EngineEvent,
+    EngineHello,
+    EngineScores,
+    ProtocolFault,
+    Refused,
+)
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import (
     EngineFacts,
@@ -57,7 +65,7 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TalkLimits:
     """Seconds: to the hello, and without anything moving."""
 
     start_s: float
@@ -70,7 +78,7 @@ class Talk:
     hello: of the engine (SERVED) or what the settings say of it (ONCE).
     """
 
-    def __init__(self, command: tuple[str, ...], mode: Mode, limits: Limits, once: Hello) -> None:
+    def __init__(self, command: tuple[str, ...], mode: Mode, limits: TalkLimits, once: EngineHello) -> None:
         self.command = command
         self._mode = mode
         self._limits = limits
@@ -113,7 +121,7 @@ class Talk:
             raise pipe.fault("says another hello than when it was started first", "One task measures one engine")
         return pipe
 
-    def _start(self) -> tuple[EnginePipe, Hello]:
+    def _start(self) -> tuple[EnginePipe, EngineHello]:
         self._close()
         pipe = self._pipe = EnginePipe(self.command, self._limits.hang_s)
         text = pipe.line(self._limits.start_s, "has not said its hello", START_REMEDY)
@@ -136,7 +144,7 @@ class FileTalk:
     Sound is sent in blocks of 100 ms whatever it comes in, so that an engine sees the same blocks every time.
     """
 
-    def __init__(self, pipe: EnginePipe, mode: Mode, hang_s: float, number: int, hello: Hello) -> None:
+    def __init__(self, pipe: EnginePipe, mode: Mode, hang_s: float, number: int, hello: EngineHello) -> None:
         self._pipe = pipe
         self._mode = mode
         self._hang_s = hang_s
@@ -148,7 +156,7 @@ class FileTalk:
         self._lines = 0
         self._last_end = 0
         self._next_score: dict[str, int] = {}
-        self._said: list[Event | Scores] = []
+        self._said: list[EngineEvent | EngineScores] = []
         self._ended = False
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
@@ -160,7 +168,7 @@ class FileTalk:
         self._rest = rest[whole:].copy()
         self._look()
 
-    def take(self, *, flush: bool) -> list[Event | Scores]:
+    def take(self, *, flush: bool) -> list[EngineEvent | EngineScores]:
         """Events and scores since the last take; flush: ends the file, and waits for the last of them."""
         if flush and not self._ended:
             if len(self._rest):
@@ -222,13 +230,13 @@ class FileTalk:
                 return True
             case Refused(why):
                 raise self._refused(why)
-            case Scores():
+            case EngineScores():
                 self._keep_scores(line)
-            case Event():
+            case EngineEvent():
                 self._keep_event(line)
         return False
 
-    def _keep_event(self, event: Event) -> None:
+    def _keep_event(self, event: EngineEvent) -> None:
         if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
             raise self._fault(f"found {event.text!r}, and its phrases are: {', '.join(self._hello.phrases)}")
         if event.end is not None:
@@ -237,7 +245,7 @@ class FileTalk:
             self._last_end = event.end
         self._said.append(event)
 
-    def _keep_scores(self, scores: Scores) -> None:
+    def _keep_scores(self, scores: EngineScores) -> None:
         declared = self._hello.scores
         if declared is None or scores.phrase not in self._hello.phrases:
             raise self._fault(f"writes scores of {scores.phrase!r} that its hello does not declare")
@@ -248,7 +256,7 @@ class FileTalk:
             raise self._fault(f"writes scores beyond the {self._sent} samples that were sent")
         self._said.append(scores)
 
-    def _agrees(self, hello: Hello) -> None:
+    def _agrees(self, hello: EngineHello) -> None:
         if (hello.kind, hello.rate_hz) != (self._hello.kind, self._hello.rate_hz):
             raise self._fault(
                 f"is of kind {hello.kind.value} at {hello.rate_hz} Hz",
@@ -300,13 +308,13 @@ class ProcessEngine:
     def __new__(cls, model: str, settings: Mapping[str, str]) -> ProcessEngine:
         command = _command(model)
         mode = Mode(settings.get(MODE.name, MODE.default))
-        once = Hello(
+        once = EngineHello(
             Path(command[0]).name,
             "not stated",
             EngineKind(settings.get(KIND.name, KIND.default)),
             round(number(settings, RATE)),
         )
-        limits = Limits(number(settings, START_LIMIT), number(settings, HANG_LIMIT))
+        limits = TalkLimits(number(settings, START_LIMIT), number(settings, HANG_LIMIT))
         talk = Talk(command, mode, limits, once)
         if talk.hello.kind is not EngineKind.WAKE:
             chosen: type[ProcessEngine] = UnderstandingProcess
@@ -380,7 +388,7 @@ class UnderstandingProcess(ProcessEngine):
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         file = self._talk.file()
         file.feed(samples)
-        events = [one for one in file.take(flush=True) if isinstance(one, Event) and one.text.strip()]
+        events = [one for one in file.take(flush=True) if isinstance(one, EngineEvent) and one.text.strip()]
         if not events:
             return None
         start = next((one.start for one in events if one.start is not None), 0)
@@ -398,9 +406,9 @@ class _Spots:
         self._file.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        return tuple(self._spot(one) for one in self._file.take(flush=flush) if isinstance(one, Event))
+        return tuple(self._spot(one) for one in self._file.take(flush=flush) if isinstance(one, EngineEvent))
 
-    def _spot(self, event: Event) -> OfflineSpot:
+    def _spot(self, event: EngineEvent) -> OfflineSpot:
         end = event.end or 0
         start = max(0, end - self._spot_samples) if event.start is None else event.start
         return OfflineSpot(event.text, start, end, event.score)
@@ -415,9 +423,9 @@ class _Tracks:
         self._file.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
-        found: dict[str, list[Scores]] = {}
+        found: dict[str, list[EngineScores]] = {}
         for one in self._file.take(flush=flush):
-            if isinstance(one, Scores):
+            if isinstance(one, EngineScores):
                 found.setdefault(one.phrase, []).append(one)
         return tuple(
             ScoreTrack(phrase, np.concatenate([one.scores for one in parts]), parts[0].end, self._step)
@@ -444,7 +452,7 @@ def _command(model: str) -> tuple[str, ...]:
     return (os.path.abspath(program), *parts[1:])
 
 
-def _agree(settings: Mapping[str, str], hello: Hello) -> None:
+def _agree(settings: Mapping[str, str], hello: EngineHello) -> None:
     """Settings that are for mode once must not contradict a hello."""
     for setting, said in ((KIND, hello.kind.value), (RATE, str(hello.rate_hz))):
         if settings.get(setting.name, said) != said:

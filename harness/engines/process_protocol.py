@@ -36,7 +36,7 @@ class DeclaredScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class EngineHello:
     """What an engine says of itself. lead_in_ms: None where it says nothing of it."""
 
     name: str
@@ -50,7 +50,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class EngineEvent:
     """A phrase that was found, or a text that was understood; start and end in samples, start None where not said."""
 
     text: str
@@ -60,7 +60,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class EngineScores:
     """Scores of a phrase, shape (n,); the first was known at sample `end`."""
 
     phrase: str
@@ -82,7 +82,7 @@ class Refused:
     why: str
 
 
-Line = Event | Scores | Done | Refused
+Line = EngineEvent | EngineScores | Done | Refused
 
 
 def begin(file: int) -> bytes:
@@ -100,7 +100,7 @@ def end(file: int) -> bytes:
     return _line({"end": file})
 
 
-def hello_of(text: str) -> Hello:
+def hello_of(text: str) -> EngineHello:
     """The first line."""
     said = _object(text)
     if said.get("protocol") != PROTOCOL:
@@ -120,7 +120,7 @@ def hello_of(text: str) -> Hello:
         raise ProtocolFault("says phrases in its hello that are no list of texts")
     kind = EngineKind(said["kind"])
     lead_in_ms = None if "lead_in_ms" not in said else _number(said, "lead_in_ms", 0, 60_000)
-    return Hello(
+    return EngineHello(
         _named(said, "name"), _named(said, "version"), kind, rate_hz, tuple(phrases),
         _named(said, "licence", "not stated"), lead_in_ms, _declared(said, kind, phrases),
     )  # fmt: skip
@@ -148,7 +148,7 @@ def is_hello(text: str) -> bool:
     return "protocol" in _object(text)
 
 
-def _event(said: dict[str, Any], key: str, rate_hz: int, sent: int) -> Event:
+def _event(said: dict[str, Any], key: str, rate_hz: int, sent: int) -> EngineEvent:
     text = said[key]
     if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
         raise ProtocolFault(f"says a {key} that is no text")
@@ -160,7 +160,7 @@ def _event(said: dict[str, Any], key: str, rate_hz: int, sent: int) -> Event:
     if start is not None and end_ is not None and start > end_:
         raise ProtocolFault(f"found {_short(text)} from sample {start} to {end_}")
     score = None if said.get("score") is None else _number(said, "score", -_GREATEST, _GREATEST)
-    return Event(text, start, end_, score)
+    return EngineEvent(text, start, end_, score)
 
 
 def _position(said: dict[str, Any], name: str, rate_hz: int, sent: int) -> int | None:
@@ -181,7 +181,7 @@ def _position(said: dict[str, Any], name: str, rate_hz: int, sent: int) -> int |
     return min(round(found), sent)
 
 
-def _scores(said: dict[str, Any], sent: int) -> Scores:
+def _scores(said: dict[str, Any], sent: int) -> EngineScores:
     phrase, values = said.get("phrase"), said["scores"]
     if not isinstance(phrase, str):
         raise ProtocolFault("says scores without their phrase")
@@ -191,7 +191,7 @@ def _scores(said: dict[str, Any], sent: int) -> Scores:
         scores = np.zeros((0, 0), np.float32)
     if scores.ndim != 1 or not len(scores) or not np.all((scores >= 0) & (scores <= 1)):
         raise ProtocolFault(f"says scores of {_short(phrase)} that are no list of numbers from 0 to 1")
-    return Scores(phrase, round(_number(said, "end", 0, sent)), scores)
+    return EngineScores(phrase, round(_number(said, "end", 0, sent)), scores)
 
 
 def _declared(said: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:

@@ -17,7 +17,7 @@ class Broken(ValueError):
     """The bytes are not what they should be."""
 
 
-class Table:
+class FlatTable:
     """A table at a place in the bytes; fields by their number in the schema. Broken when it points outside."""
 
     def __init__(self, content: bytes, place: int) -> None:
@@ -27,7 +27,7 @@ class Table:
         self._count = (self._read("<H", self._fields) - 4) // 2
 
     @classmethod
-    def root(cls, content: bytes, identifier: bytes) -> Table:
+    def root(cls, content: bytes, identifier: bytes) -> FlatTable:
         """The root table of a file that begins with that identifier."""
         if content[4:8] != identifier:
             raise Broken(f"it does not begin as a file of the kind {identifier.decode()}")
@@ -43,15 +43,15 @@ class Table:
         place = self._field(field)
         return float(self._read("<f", place)) if place else default
 
-    def table(self, field: int) -> Table | None:
+    def table(self, field: int) -> FlatTable | None:
         """A table, or None where there is none."""
         place = self._field(field)
-        return Table(self._content, place + self._read("<I", place)) if place else None
+        return FlatTable(self._content, place + self._read("<I", place)) if place else None
 
-    def tables(self, field: int) -> list[Table]:
+    def tables(self, field: int) -> list[FlatTable]:
         """A vector of tables."""
         start, count = self._vector(field)
-        return [Table(self._content, at + self._read("<I", at)) for at in range(start, start + 4 * count, 4)]
+        return [FlatTable(self._content, at + self._read("<I", at)) for at in range(start, start + 4 * count, 4)]
 
     def array(self, field: int, kind: type[_Number]) -> npt.NDArray[_Number] | None:
         """A vector of numbers, shape (n,), or None where there is none."""
@@ -157,7 +157,7 @@ class Operator:
     code: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    options: Table | None
+    options: FlatTable | None
 
     def byte(self, field: int, default: int = 0) -> int:
         """An option of one byte: an enumeration or a truth value."""
@@ -184,7 +184,7 @@ class Graph:
 
 def read_model(content: bytes) -> tuple[Graph, ...]:
     """The graphs of a model file; Broken when it is none."""
-    model = Table.root(content, b"TFL3")
+    model = FlatTable.root(content, b"TFL3")
     codes = [max(code.number(0, "b", 0), code.number(3, "i", 0)) for code in model.tables(1)]
     buffers = model.tables(4)
     try:
@@ -199,12 +199,12 @@ def read_model(content: bytes) -> tuple[Graph, ...]:
 def with_output(content: bytes, tensor: int) -> bytes:
     """The model with another tensor as the output of its first graph."""
     changed = bytearray(content)
-    place = Table.root(content, b"TFL3").tables(2)[0].element(2, 0)
+    place = FlatTable.root(content, b"TFL3").tables(2)[0].element(2, 0)
     struct.pack_into("<i", changed, place, tensor)
     return bytes(changed)
 
 
-def _graph(graph: Table, codes: list[int], buffers: list[Table]) -> Graph:
+def _graph(graph: FlatTable, codes: list[int], buffers: list[FlatTable]) -> Graph:
     operators = [
         Operator(codes[one.number(0, "I", 0)], _whole(one, 1), _whole(one, 2), one.table(4)) for one in graph.tables(3)
     ]
@@ -212,7 +212,7 @@ def _graph(graph: Table, codes: list[int], buffers: list[Table]) -> Graph:
     return Graph(tensors, tuple(operators), _whole(graph, 1), _whole(graph, 2))
 
 
-def _tensor(tensor: Table, buffers: list[Table]) -> Tensor:
+def _tensor(tensor: FlatTable, buffers: list[FlatTable]) -> Tensor:
     shape, kind = _whole(tensor, 0), tensor.number(1, "b", 0)
     content = buffers[tensor.number(2, "I", 0)].array(0, np.uint8)
     values: Values | None = None
@@ -228,6 +228,6 @@ def _tensor(tensor: Table, buffers: list[Table]) -> Tensor:
     return Tensor(shape, kind, values, np.zeros(0, np.float32) if scales is None else scales, zero)
 
 
-def _whole(table: Table, field: int) -> tuple[int, ...]:
+def _whole(table: FlatTable, field: int) -> tuple[int, ...]:
     found = table.array(field, np.int32)
     return () if found is None else tuple(int(value) for value in found)

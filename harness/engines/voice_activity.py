@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.sound.detectors.webrtc import WebrtcDetector
-from harness.sound.endpoints import Began, Endpoints, Finished
-from harness.sound.frames import FRAME_SAMPLES, Frame, Frames
+from harness.sound.endpoints import Began, Endpoints, EndReached
+from harness.sound.frames import FRAME_SAMPLES, Frames, SoundFrame
 
 RATE_HZ = 16000
 Span = tuple[int, int]
@@ -43,7 +43,7 @@ def speech_spans(samples: Pcm) -> tuple[Span, ...]:
             match told:
                 case Began(start=at):
                     start = _sample(at, len(prime), len(samples))
-                case Finished(end=at) if start is not None:
+                case EndReached(end=at) if start is not None:
                     found.append((start, _sample(at, len(prime), len(samples))))
                     start = None
                 case _:
@@ -90,7 +90,7 @@ def pieces(samples: Pcm, longest_s: float) -> Iterator[Span]:
         yield start, len(samples)
 
 
-def _framed(frames: Frames, sound: npt.NDArray[np.float32]) -> Iterator[Frame]:
+def _framed(frames: Frames, sound: npt.NDArray[np.float32]) -> Iterator[SoundFrame]:
     for start in range(0, len(sound), _FEED_SAMPLES):
         block = sound[start : start + _FEED_SAMPLES]
         yield from frames.feed(block, np.zeros(len(block), np.bool_))

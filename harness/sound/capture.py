@@ -14,7 +14,7 @@ import numpy as np
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.sound.child import Packet, Word
+from harness.sound.child import Packet, Verb
 from harness.sound.stream_clock import FILLED_S, RATE_HZ, Latency, StreamClock
 from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
 
@@ -100,9 +100,9 @@ class Capture:
 
     def received(self, packet: Packet) -> None:
         match packet.word:
-            case Word.BLOCK:
+            case Verb.BLOCK:
                 self._take(packet)
-            case Word.LOST:
+            case Verb.LOST:
                 self._on_overrun(1)
                 self._epoch += 1
             case _:

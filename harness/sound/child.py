@@ -30,7 +30,7 @@ HEAD: Final = struct.Struct("<BIIQddI")
 """kind, number, frames, first sample, moment, reported, length."""
 
 
-class Word(IntEnum):
+class Verb(IntEnum):
     """What a packet is about. The first two go to the child, the others come from it."""
 
     PLAY = 1
@@ -60,7 +60,7 @@ class Packet:
     the moment, as PortAudio says.
     """
 
-    word: Word
+    word: Verb
     number: int = 0
     frames: int = 0
     first_sample: int = 0
@@ -93,7 +93,7 @@ class PacketReader:
         packets = []
         while len(self._held) >= HEAD.size:
             word, number, frames, first_sample, moment_s, reported_s, length = HEAD.unpack_from(self._held)
-            known = Word(word)
+            known = Verb(word)
             end = HEAD.size + length
             if len(self._held) < end:
                 break
@@ -149,7 +149,7 @@ def hurry() -> None:
         return
 
 
-class Outlet:
+class PacketOutlet:
     """Packets on their way to the engine: put by callbacks, which must never wait, written by the main thread."""
 
     def __init__(self, backlog: int) -> None:
@@ -158,11 +158,11 @@ class Outlet:
         self._lost = 0
 
     def put(self, packet: Packet) -> None:
-        if packet.word is Word.BLOCK and self._queue.qsize() > self._backlog:
+        if packet.word is Verb.BLOCK and self._queue.qsize() > self._backlog:
             self._lost += packet.frames
             return
         if self._lost:
-            self._queue.put(Packet(Word.LOST, frames=self._lost))
+            self._queue.put(Packet(Verb.LOST, frames=self._lost))
             self._lost = 0
         self._queue.put(packet)
 
@@ -176,7 +176,7 @@ class Outlet:
 class Player:
     """The playback callback: silence, and plays one after the other."""
 
-    def __init__(self, outlet: Outlet, carry_on: int) -> None:
+    def __init__(self, outlet: PacketOutlet, carry_on: int) -> None:
         self._outlet = outlet
         self._carry_on = carry_on
         self._sample = 0
@@ -201,19 +201,19 @@ class Player:
             number, samples = self._plays[0]
             position = self._sample + frames - wanted // SAMPLE_BYTES
             if self._at == 0:
-                self._outlet.put(Packet(Word.STARTED, number, first_sample=position))
+                self._outlet.put(Packet(Verb.STARTED, number, first_sample=position))
             part = samples[self._at : self._at + wanted]
             parts.append(part)
             wanted -= len(part)
             self._at += len(part)
             if self._at >= len(samples):
                 end = position + len(part) // SAMPLE_BYTES
-                self._outlet.put(Packet(Word.ENDED, number, frames=1, first_sample=end))
+                self._outlet.put(Packet(Verb.ENDED, number, frames=1, first_sample=end))
                 self._plays.popleft()
                 self._at = 0
         parts.append(bytes(wanted))
         reported_s = time_info["output_buffer_dac_time"] - time_info["current_time"]
-        self._outlet.put(Packet(Word.TICK, status, frames, self._sample, moment_s, reported_s))
+        self._outlet.put(Packet(Verb.TICK, status, frames, self._sample, moment_s, reported_s))
         self._sample += frames
         return b"".join(parts), self._carry_on
 
@@ -221,14 +221,14 @@ class Player:
         """Ends what is to be stopped, before the block that is asked for now."""
         while self._plays and self._plays[0][0] <= self._stop_until:
             number, _ = self._plays.popleft()
-            self._outlet.put(Packet(Word.ENDED, number, frames=0, first_sample=self._sample))
+            self._outlet.put(Packet(Verb.ENDED, number, frames=0, first_sample=self._sample))
             self._at = 0
 
 
 class Recorder:
     """The capture callback."""
 
-    def __init__(self, outlet: Outlet, carry_on: int) -> None:
+    def __init__(self, outlet: PacketOutlet, carry_on: int) -> None:
         self._outlet = outlet
         self._carry_on = carry_on
         self._sample = 0
@@ -236,7 +236,7 @@ class Recorder:
     def callback(self, samples: bytes, frames: int, time_info: Mapping[str, float], status: int) -> tuple[None, int]:
         moment_s = time.monotonic()
         reported_s = time_info["input_buffer_adc_time"] - time_info["current_time"]
-        self._outlet.put(Packet(Word.BLOCK, status, frames, self._sample, moment_s, reported_s, samples))
+        self._outlet.put(Packet(Verb.BLOCK, status, frames, self._sample, moment_s, reported_s, samples))
         self._sample += frames
         return None, self._carry_on
 
@@ -247,9 +247,9 @@ def obey(player: Player | None) -> None:
     while chunk := os.read(0, 1 << 16):
         for packet in packets.feed(chunk):
             match packet.word:
-                case Word.PLAY if player is not None:
+                case Verb.PLAY if player is not None:
                     player.play(packet.number, packet.payload)
-                case Word.STOP if player is not None:
+                case Verb.STOP if player is not None:
                     player.stop()
                 case _:
                     break
@@ -281,7 +281,7 @@ def _of_server(kind: str) -> list[str]:
     return [row[1] for row in rows if len(row) > 1] if done.returncode == 0 else []
 
 
-def stream(arguments: argparse.Namespace, outlet: Outlet) -> None:
+def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
     """Opens the stream and leaves it running; SoundError or OSError otherwise."""
     import pyaudio  # loads PortAudio, which reads the environment: not before
 
@@ -310,7 +310,7 @@ def stream(arguments: argparse.Namespace, outlet: Outlet) -> None:
         stream_callback=player.callback if player else Recorder(outlet, pyaudio.paContinue).callback,
     )
     latency_s = opened.get_output_latency() if plays else opened.get_input_latency()
-    outlet.put(Packet(Word.OPENED, reported_s=latency_s))
+    outlet.put(Packet(Verb.OPENED, reported_s=latency_s))
 
 
 def list_devices() -> None:
@@ -335,16 +335,16 @@ def main() -> None:
     if arguments.what == "devices":
         list_devices()
         return
-    outlet = Outlet(int(BACKLOG_LIMIT_S * arguments.rate_hz / arguments.frames_per_buffer))
+    outlet = PacketOutlet(int(BACKLOG_LIMIT_S * arguments.rate_hz / arguments.frames_per_buffer))
     try:
         stream(arguments, outlet)
     except SoundError as error:
         told = {"what": error.what, "remedy": error.remedy}
-        outlet.put(Packet(Word.FAILED, payload=json.dumps(told).encode()))
+        outlet.put(Packet(Verb.FAILED, payload=json.dumps(told).encode()))
     except OSError as error:
         named = repr(arguments.device) if arguments.device else "the host's own output"
         told = {"what": f"{named} cannot be opened: {error.args[0]}", "remedy": ""}
-        outlet.put(Packet(Word.FAILED, payload=json.dumps(told).encode()))
+        outlet.put(Packet(Verb.FAILED, payload=json.dumps(told).encode()))
     try:
         outlet.write_for_ever()
     except BrokenPipeError:

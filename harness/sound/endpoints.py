@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.sound.frames import FRAME_S, Frame, is_tonal
+from harness.sound.frames import FRAME_S, SoundFrame, is_tonal
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class EndReached:
     """… and ended at frame position `end` (its first moment without speech)."""
 
     end: float
@@ -26,7 +26,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Tone:
+class ToneHeard:
     """A short, tonal sound from `start` to `end`."""
 
     start: float
@@ -35,7 +35,7 @@ class Tone:
     snr_db: float
 
 
-Found = Began | Finished | Tone
+Found = Began | EndReached | ToneHeard
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Endpoints:
         self.reset()
 
     def reset(self) -> None:
-        self._stretch: list[Frame] = []
+        self._stretch: list[SoundFrame] = []
         self._began: Began | None = None
         self._peak_dbfs = -200.0
         self._last_loud = 0
@@ -96,7 +96,7 @@ class Endpoints:
                 self._peak_dbfs = self._loudest(kept)
                 self._last_loud = self._last_speech = kept[-1].index
 
-    def feed(self, frame: Frame) -> Iterator[Found]:
+    def feed(self, frame: SoundFrame) -> Iterator[Found]:
         """What this frame decides; nothing most of the time."""
         loud = self._is_loud(frame)
         if not self._stretch:
@@ -120,13 +120,13 @@ class Endpoints:
         elif len(self._stretch) > 400:
             del self._stretch[:200]
 
-    def _is_loud(self, frame: Frame) -> bool:
+    def _is_loud(self, frame: SoundFrame) -> bool:
         floor = frame.floor_dbfs + self.rules.rise_db
         if self._stretch:
             floor = max(floor, self._peak_dbfs - self.rules.depth_db)
         return not frame.masked and frame.level_dbfs > floor
 
-    def _undecided(self, frame: Frame, quiet: bool, mute: bool) -> Iterator[Found]:
+    def _undecided(self, frame: SoundFrame, quiet: bool, mute: bool) -> Iterator[Found]:
         """The stretch is speech, tones or nothing; told as soon as it is sure."""
         length = frame.index - self._stretch[0].index + 1
         if not quiet and length < self._hold:
@@ -154,16 +154,16 @@ class Endpoints:
             # Noise that is no speech may go on for long: only its last part can lead up to speech.
             del self._stretch[: -2 * self._bridge]
 
-    def _only_tones(self, tones: list[list[Frame]], length: int, quiet: bool) -> bool:
+    def _only_tones(self, tones: list[list[SoundFrame]], length: int, quiet: bool) -> bool:
         """Undecided still: almost all of the stretch is tones, the rest may be their decay."""
         tonal = sum(map(len, tones))
         loud = sum(map(len, self._pieces()))
         return tonal > 0.8 * loud and (quiet or length <= self._earcon_max)
 
-    def _pieces(self) -> list[list[Frame]]:
+    def _pieces(self) -> list[list[SoundFrame]]:
         """Runs of loud frames, split where the sound drops out for 40 ms and more."""
         threshold = self._threshold()
-        pieces: list[list[Frame]] = []
+        pieces: list[list[SoundFrame]] = []
         for frame in self._stretch:
             if frame.masked or frame.level_dbfs <= threshold:
                 continue
@@ -173,7 +173,7 @@ class Endpoints:
                 pieces.append([frame])
         return pieces
 
-    def _tonal(self, piece: list[Frame]) -> bool:
+    def _tonal(self, piece: list[SoundFrame]) -> bool:
         # The first windows still hold the silence before, the last the decay: both look broader than they are.
         inner = piece[3:-1] if len(piece) >= 8 else piece[2:]
         return is_tonal([frame.filled for frame in inner])
@@ -181,7 +181,7 @@ class Endpoints:
     def _threshold(self) -> float:
         return max(self._stretch[-1].floor_dbfs + self.rules.rise_db, self._peak_dbfs - self.rules.depth_db)
 
-    def _enough(self, voiced: list[list[Frame]]) -> bool:
+    def _enough(self, voiced: list[list[SoundFrame]]) -> bool:
         """Whether there is speech enough besides tones and our own voice: the decay of a tone is none."""
         return sum(frame.speech for piece in voiced for frame in piece) >= self._min_speech
 
@@ -216,22 +216,22 @@ class Endpoints:
         level = sum(loud) / len(loud) if loud else self._peak_dbfs
         return Began(float(start), level, self._snr_db())
 
-    def _finish(self) -> Finished:
+    def _finish(self) -> EndReached:
         threshold = self._threshold()
         last = self._last_loud
         for frame in reversed(self._stretch):
             if not frame.masked and frame.level_dbfs > threshold and frame.index <= self._last_speech + 30:
                 last = frame.index
                 break
-        return Finished(float(last + 1), self._snr_db())
+        return EndReached(float(last + 1), self._snr_db())
 
-    def _tone(self, piece: list[Frame]) -> Tone:
+    def _tone(self, piece: list[SoundFrame]) -> ToneHeard:
         level = sum(frame.level_dbfs for frame in piece) / len(piece)
-        return Tone(float(piece[0].index), float(piece[-1].index + 1), level, self._snr_db())
+        return ToneHeard(float(piece[0].index), float(piece[-1].index + 1), level, self._snr_db())
 
     def _snr_db(self) -> float:
         return self._peak_dbfs - self._stretch[-1].floor_dbfs if self._stretch else 0.0
 
     @staticmethod
-    def _loudest(frames: list[Frame]) -> float:
+    def _loudest(frames: list[SoundFrame]) -> float:
         return max(frame.level_dbfs for frame in frames)

@@ -212,7 +212,7 @@ _QUIETEST = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SoundFrame:
     """10 ms of sound; `index` counts from 0, sample index·160 is its first at 16 kHz.
 
     level_dbfs: above 120 Hz. filled: share of the spectrum in the 32 ms that end with this frame (see earcons); 1.0 for
@@ -251,12 +251,12 @@ class Frames:
         self._masks: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._window: Mono = np.zeros(WINDOW_SAMPLES, np.float32)
         self._index = 0
-        self._waiting: deque[Frame] = deque()
+        self._waiting: deque[SoundFrame] = deque()
         self._normalised: Mono = np.zeros(0, np.float32)
         self._judged = 0
         self._speech = False
 
-    def feed(self, samples: Mono, masks: npt.NDArray[np.bool_]) -> Iterator[Frame]:
+    def feed(self, samples: Mono, masks: npt.NDArray[np.bool_]) -> Iterator[SoundFrame]:
         """The frames that are complete now; `masks` marks samples in which our own voice may be."""
         if len(samples):
             passed, self._state = self._filtered(self._high_pass, samples, zi=self._state)
@@ -280,10 +280,10 @@ class Frames:
         filled = filled_share(self._window) if worth_it else 1.0
         gain = 10 ** (self._normaliser.gain_db(min(level, floor) if masked else level, floor) / 20)
         self._normalised = np.concatenate((self._normalised, heard * np.float32(gain)))
-        self._waiting.append(Frame(self._index, level, floor, filled, False, masked))
+        self._waiting.append(SoundFrame(self._index, level, floor, filled, False, masked))
         self._index += 1
 
-    def _judge(self) -> Iterator[Frame]:
+    def _judge(self) -> Iterator[SoundFrame]:
         size = self._detector.frame_samples
         while len(self._normalised) >= size:
             scaled = np.clip(self._normalised[:size] * 32767, -32768, 32767).astype(np.int16)

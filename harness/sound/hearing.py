@@ -14,7 +14,7 @@ from harness.base.ports import SpeechDetector
 from harness.model.observation import Earcon, Observation, SpeechEnded, SpeechStarted, StimulusHeard
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.sound.endpoints import Began, EndpointRules, Endpoints, Finished, Found, Tone
+from harness.sound.endpoints import Began, EndpointRules, Endpoints, EndReached, Found, ToneHeard
 from harness.sound.frames import ANALYSIS_HZ, FRAME_SAMPLES, Decimator, Frames, Mono, Timeline
 
 EARLIEST_S, LATEST_S = -0.1, 0.3
@@ -181,7 +181,7 @@ _SOON = int(0.08 * ANALYSIS_HZ)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class OverOwnVoice:
     """The stimulus' first sample lies at `start` (fractional, 16 kHz) of the recording."""
 
     play_id: str
@@ -234,7 +234,7 @@ class OwnVoiceGate:
         self._passed = 0
         self._ours_until = 0
         self._stimuli: list[_Stimulus] = []
-        self.heard: list[Heard] = []
+        self.heard: list[OverOwnVoice] = []
 
     @property
     def _end(self) -> int:
@@ -310,7 +310,7 @@ class OwnVoiceGate:
             start = found.start + first - stimulus.skipped
             stimulus.located = Located(start, found.correlation)
             if not stimulus.told:
-                self.heard.append(Heard(stimulus.play_id, start, found.correlation))
+                self.heard.append(OverOwnVoice(stimulus.play_id, start, found.correlation))
             return True
         stimulus.failed = is_last
         return is_last
@@ -390,7 +390,7 @@ class HeardBlock(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Own:
+class _OwnPlay:
     """A stimulus of ours at 16 kHz, by the host clock: it plays on while a recording is interrupted."""
 
     play_id: str
@@ -419,7 +419,7 @@ class Hearing:
         self._frames = Frames(detector)
         self._endpoints = Endpoints(rules)
         self._gate = OwnVoiceGate()
-        self._own: list[_Own] = []
+        self._own: list[_OwnPlay] = []
         self._epoch: int | None = None
         self._first = 0
         self._next = 0
@@ -433,13 +433,13 @@ class Hearing:
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
         """A stimulus of ours leaves at `starts_at_s`; may be told some 0.15 s late."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, ANALYSIS_HZ).astype(np.float32)
-        own = _Own(play_id, samples, starts_at_s)
+        own = _OwnPlay(play_id, samples, starts_at_s)
         self._own = [one for one in self._own if one.over_s > starts_at_s] + [own]
         if self._epoch is not None:
             start = self._expect(own)
             self._endpoints.forget_from(start / FRAME_SAMPLES - 5)
 
-    def _expect(self, own: _Own) -> int:
+    def _expect(self, own: _OwnPlay) -> int:
         factor = self._decimator.factor
         start = round((self._timeline.sample(own.starts_at_s) - self._first + self._decimator.delay) / factor)
         self._gate.expect(own.play_id, own.samples, start, told=own.heard)
@@ -493,7 +493,7 @@ class Hearing:
         at = self._timeline.at(sample)
         return Stamp(at.at_s, at.error_s + error_s)
 
-    def _told(self, heard: Heard) -> Observation:
+    def _told(self, heard: OverOwnVoice) -> Observation:
         for own in self._own:
             own.heard = own.heard or own.play_id == heard.play_id
         error_s = _HEARD_ERROR_S if heard.correlation >= _STRONG else _WEAK_HEARD_ERROR_S
@@ -505,9 +505,9 @@ class Hearing:
         match found:
             case Began(start, level_dbfs, _):
                 return SpeechStarted(self._source, self._stamp(start * FRAME_SAMPLES, onset_s), level_dbfs)
-            case Finished(end, _):
+            case EndReached(end, _):
                 return SpeechEnded(self._source, self._stamp(end * FRAME_SAMPLES, end_s))
-            case Tone(start, end, level_dbfs, _):
+            case ToneHeard(start, end, level_dbfs, _):
                 return Earcon(
                     self._source,
                     self._stamp(start * FRAME_SAMPLES, onset_s),

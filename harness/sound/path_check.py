@@ -22,7 +22,7 @@ _FLOAT64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundChirp:
     """Where a known sound lies in a recording: `sample` may be fractional; correlation 0–1; gain as a factor."""
 
     sample: float
@@ -39,7 +39,7 @@ def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.
     return Waveform((0.5 * sweep * window).astype(np.float32), rate_hz)
 
 
-def find(recording: Samples, known: Samples) -> Found:
+def find(recording: Samples, known: Samples) -> FoundChirp:
     """The best match of `known` in `recording` by normalised correlation, refined by a parabola through the peak.
 
     ValueError when the recording is shorter than what is looked for.
@@ -60,7 +60,7 @@ def find(recording: Samples, known: Samples) -> Found:
         left, middle, right = (abs(float(match[peak + step])) for step in (-1, 0, 1))
         bend = left - 2 * middle + right
         shift = 0.5 * (left - right) / bend if bend else 0.0
-    return Found(peak + shift, abs(float(score[peak])), float(match[peak]) / own)
+    return FoundChirp(peak + shift, abs(float(score[peak])), float(match[peak]) / own)
 
 
 HEARD_FROM = 0.5

@@ -13,7 +13,7 @@ import soxr
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.sound.child import Packet, Word
+from harness.sound.child import Packet, Verb
 from harness.sound.level import rms_dbfs
 from harness.sound.stream_clock import RATE_HZ, Latency, StreamClock
 from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
@@ -33,7 +33,7 @@ OnEnded = Callable[[str, Stamp, bool], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Play:
+class _Playing:
     play_id: str
     samples: Samples
     start: int | None = None
@@ -72,7 +72,7 @@ class Playback:
         self._in_lab = sound_server == "virtual_lab"
         self._clock = self._new_clock(2 * frames_per_buffer / RATE_HZ)
         self._lock = threading.Lock()
-        self._plays: dict[int, _Play] = {}
+        self._plays: dict[int, _Playing] = {}
         self._number = 0
         self._due: deque[int] = deque()
         self._flowing = threading.Event()
@@ -116,13 +116,13 @@ class Playback:
         with self._lock:
             self._number += 1
             number = self._number
-            self._plays[number] = _Play(play_id, samples)
-        if not self._stream.send(Packet(Word.PLAY, number, payload=words.tobytes())):
+            self._plays[number] = _Playing(play_id, samples)
+        if not self._stream.send(Packet(Verb.PLAY, number, payload=words.tobytes())):
             self._cut(Stamp(self._now_s), only=number)
 
     def stop(self) -> None:
         """Ends what plays and what was to follow; on_ended(complete=False) follows. Nothing playing: does nothing."""
-        self._stream.send(Packet(Word.STOP))
+        self._stream.send(Packet(Verb.STOP))
 
     def played_s(self, play_id: str) -> float | None:
         """Seconds of a play that had left at the latest callback; None: it has not begun to, or is over."""
@@ -155,13 +155,13 @@ class Playback:
 
     def received(self, packet: Packet) -> None:
         match packet.word:
-            case Word.TICK:
+            case Verb.TICK:
                 self._tick(packet)
-            case Word.STARTED:
+            case Verb.STARTED:
                 with self._lock:
                     if packet.number in self._plays:
                         self._plays[packet.number].start = packet.first_sample
-            case Word.ENDED:
+            case Verb.ENDED:
                 with self._lock:
                     if packet.number in self._plays:
                         play = self._plays[packet.number]

@@ -20,7 +20,7 @@ from harness.base import places
 from harness.base.child_process import ChildProcess, ended_words, python
 from harness.model.errors import DeviceError, LabError, SoundError
 from harness.model.time import Stamp
-from harness.sound.child import Packet, PacketReader, Word
+from harness.sound.child import Packet, PacketReader, Verb
 
 SILENT_S = 0.6
 """No callback for so long: the sound server is dead or frozen."""
@@ -198,10 +198,10 @@ class SupervisedStream:
                         child.wait(CLOSE_LIMIT_S)
                         why = f"the sound process {ended_words(child.status or 0)}"
                     for packet in packets.feed(chunk):
-                        if packet.word is Word.FAILED:
+                        if packet.word is Verb.FAILED:
                             why = self._failed(packet)
                             break
-                        if packet.word is Word.OPENED:
+                        if packet.word is Verb.OPENED:
                             ran, limit_s = True, SILENT_S
                             self._start_running(packet, lost)
                         else:

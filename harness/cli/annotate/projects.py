@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import counted, plain_text
-from harness.cli.options import Command, Option, Word, choose_one
+from harness.cli.options import Command, Option, WordOf, choose_one
 from harness.model.annotation import MOST_ON_A_PAGE, ProposalShown, SecondWork
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
@@ -74,13 +74,13 @@ def open_project(folder: Path) -> AnnotationRoom:
 )
 @click.option(
     "--second",
-    type=Word(SecondWork),
+    type=WordOf(SecondWork),
     default=SecondWork.HAND.value,
     help="The second of two labels by hand, or reviews by groups too. Default hand.",
 )
 @click.option(
     "--proposal",
-    type=Word(ProposalShown),
+    type=WordOf(ProposalShown),
     default=ProposalShown.AFTER.value,
     help="Who labels by hand sees what is proposed after their choice is saved, or before. Default after.",
 )

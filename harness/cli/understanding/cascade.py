@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command, Word, options_as, share
+from harness.cli.options import Command, WordOf, options_as, share
 from harness.cli.streams import readable
 from harness.cli.understanding.options import (
     NOT_HELD,
@@ -91,17 +91,17 @@ class Sources:
     ),
     click.option("--pred-heard", metavar="FILE|FOLDER", help="and what it found in the transcripts."),
     click.option(
-        "--attempt", type=Word(Which), default=Which.FIRST.value, show_default=True,
+        "--attempt", type=WordOf(Which), default=Which.FIRST.value, show_default=True,
         help="Whose transcript, of a session's trials.",
     ),
     click.option(
-        "--reads", type=Word(Reads), default=Reads.AS_GOLD.value, show_default=True,
+        "--reads", type=WordOf(Reads), default=Reads.AS_GOLD.value, show_default=True,
         help="What the model is given: transcripts as heard, or without capitals and marks where gold has none.",
     ),
     click.option("--missing-is-silence", is_flag=True, help="Without a transcript nothing was heard; else left out."),
 )  # fmt: skip
 @click.option(
-    "--normalise", type=Word(Normalisation), default=Normalisation.PLAIN.value, show_default=True,
+    "--normalise", type=WordOf(Normalisation), default=Normalisation.PLAIN.value, show_default=True,
     help="What makes words comparable for the WER.",
 )  # fmt: skip
 @frames_options(ValueRule.PLAIN, of_files=False)

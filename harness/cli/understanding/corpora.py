@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import shown
-from harness.cli.options import Command, Word, output_option, seed_option, target_option
+from harness.cli.options import Command, WordOf, output_option, seed_option, target_option
 from harness.cli.streams import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.options import (
     NOT_HELD,
@@ -39,7 +39,7 @@ JSONL, BIO = "jsonl", "bio"
 @click.command("distribution", cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="[SPLIT=]FILE|FOLDER…")
 @click.option(
-    "--format", "form", type=Word(CorpusFormat),
+    "--format", "form", type=WordOf(CorpusFormat),
     help="Where the suffix, or what lies in the folder, does not say it.",
 )  # fmt: skip
 @click.option("--by", default=SPLIT, show_default=True, metavar="COLUMN", help="The group that parts a single file.")

@@ -16,7 +16,7 @@ from harness.base.foreign import plain_text
 from harness.base.ports import Understander
 from harness.base.text_table import Column, text_table
 from harness.base.whole_file import WholeFile
-from harness.cli.options import Command, Option, Word, output_option, seed_option, setting_option, target_option
+from harness.cli.options import Command, Option, WordOf, output_option, seed_option, setting_option, target_option
 from harness.cli.streams import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.options import put_text
 from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
@@ -82,7 +82,7 @@ def train(
 @click.argument("file", default=STDIN, metavar="[FILE|FOLDER|-]")
 @click.option("--model", required=True, metavar="MODEL", type=FOLDER, help="Folder of a model.")
 @click.option(
-    "--format", "form", type=Word(CorpusFormat),
+    "--format", "form", type=WordOf(CorpusFormat),
     help="Where the suffix does not say it; standard input is txt, one text a line.",
 )  # fmt: skip
 @click.option("--split", metavar="NAME", help="Only this split of a folder.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text, shown
-from harness.cli.options import Word, options_as, share, target_option
+from harness.cli.options import WordOf, options_as, share, target_option
 from harness.cli.streams import STDIN, refuse_overwriting
 from harness.model.annotation import Label, LabelSet
 from harness.model.choices import LimitsOn
@@ -33,7 +33,7 @@ _ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 def chunking_option() -> Declared:
     """`--chunking`."""
     return click.option(
-        "--chunking", type=Word(Chunking), default=Chunking.CONLLEVAL.value, show_default=True,
+        "--chunking", type=WordOf(Chunking), default=Chunking.CONLLEVAL.value, show_default=True,
         help="How BIO tags are read as slots: conlleval lets an I- begin one, iob2 does not.",
     )  # fmt: skip
 
@@ -115,7 +115,7 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Declared:
             callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
         ),
         click.option(
-            "--values", type=Word(ValueRule), default=values.value, show_default=True,
+            "--values", type=WordOf(ValueRule), default=values.value, show_default=True,
             help="How values of slots are compared, beside the figures without them, where both sides give them.",
         ),
         *(more if of_files else ()),
@@ -257,7 +257,7 @@ def limit_options() -> Declared:
         click.option("--min-slot-f1", callback=share, metavar="X", help="Status 1 with a lower slot F1."),
         click.option("--max-cer", callback=share, metavar="X", help="Status 1 with a higher concept error rate."),
         click.option(
-            "--limits-on", type=Word(LimitsOn), default=LimitsOn.ESTIMATE.value, show_default=True,
+            "--limits-on", type=WordOf(LimitsOn), default=LimitsOn.ESTIMATE.value, show_default=True,
             help="What limits are on: the figure, or the worse end of its 95 % interval.",
         ),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text, shown, width_of
-from harness.cli.options import Command, Word, options_as
+from harness.cli.options import Command, WordOf, options_as
 from harness.cli.streams import Readable, named, readable
 from harness.cli.understanding.options import (
     FrameLimits,
@@ -73,14 +73,14 @@ _FORM = "Where the suffix, or what lies in the folder, does not say it."
         "--pred", "predicted", multiple=True, metavar="FILE|FOLDER",
         help="What was predicted; - is standard input. Give several to compare systems.",
     ),
-    click.option("--gold-format", type=Word(CorpusFormat), help=_FORM),
-    click.option("--pred-format", type=Word(CorpusFormat), help=_FORM),
+    click.option("--gold-format", type=WordOf(CorpusFormat), help=_FORM),
+    click.option("--pred-format", type=WordOf(CorpusFormat), help=_FORM),
     click.option("--split", metavar="NAME", help="The split of folders that is scored: train, dev, test."),
     click.option(
         "--groups", metavar="FILE.csv", help="A list with a header, id,voice,level_dbfs and so on: more groups."
     ),
     click.option(
-        "--attempt", type=Word(Which), default=Which.DECIDING.value, show_default=True,
+        "--attempt", type=WordOf(Which), default=Which.DECIDING.value, show_default=True,
         help="Of a session's trials: the first attempt, or the one that decided.",
     ),
 )  # fmt: skip

@@ -26,7 +26,7 @@ class NotKnown(ValueError):
     """The model has something that the fast path does not know; the package's interpreter does."""
 
 
-class Kind(IntEnum):
+class LayerKind(IntEnum):
     DENSE = 0
     DEPTHWISE = 1
     ANSWER = 2
@@ -41,7 +41,7 @@ class Layer:
     out, low and high from zero.
     """
 
-    kind: Kind
+    kind: LayerKind
     stride: int
     weights: npt.NDArray[np.int64]
     bias: npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class KernelNetwork:
     """stride: frames of features a step. answer: (256,), from the last layer's int8 + 128 to the model's output."""
 
     stride: int
@@ -82,7 +82,7 @@ class _Flow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _KernelPart:
     """A depthwise convolution over some of a layer's channels."""
 
     flow: _Flow
@@ -91,19 +91,19 @@ class _Part:
     multiplier: npt.NDArray[np.float64]
 
 
-def network_of(graphs: tuple[Graph, ...]) -> Network:
+def network_of(graphs: tuple[Graph, ...]) -> KernelNetwork:
     """The chain that a model's graphs make; NotKnown with what stands against it."""
     # A scale that is no number is found when its layer is made.
     with np.errstate(all="ignore"):
-        return _Reader(graphs).read()
+        return _GraphReader(graphs).read()
 
 
-class _Reader:
+class _GraphReader:
     def __init__(self, graphs: tuple[Graph, ...]) -> None:
         self._graph = graphs[0]
         self._starts = _starts(graphs[1:], self._graph)
         self._flows: dict[int, _Flow] = {}
-        self._parts: dict[int, _Part] = {}
+        self._parts: dict[int, _KernelPart] = {}
         self._variables: dict[int, int] = {}
         self._states: dict[int, npt.NDArray[np.int64]] = {}
         self._layers: list[Layer] = []
@@ -111,7 +111,7 @@ class _Reader:
         self._answers: dict[int, npt.NDArray[np.uint8]] = {}
         self._handles = [op.outputs[0] for op in self._graph.operators if op.code == Op.VAR_HANDLE]
 
-    def read(self) -> Network:
+    def read(self) -> KernelNetwork:
         graph = self._graph
         ends = (*graph.inputs, *graph.outputs)
         if len(graph.inputs) != 1 or len(graph.outputs) != 1 or not all(0 <= one < len(graph.tensors) for one in ends):
@@ -137,9 +137,9 @@ class _Reader:
                 raise
             except (KeyError, IndexError, ValueError) as error:
                 raise NotKnown(f"operator {operator.code} takes what the chain has not: {error}") from None
-        if graph.outputs[0] not in self._answers or self._layers[-1].kind is not Kind.ANSWER:
+        if graph.outputs[0] not in self._answers or self._layers[-1].kind is not LayerKind.ANSWER:
             raise NotKnown("the chain does not end in the model's output")
-        return Network(
+        return KernelNetwork(
             entry.shape[1], entry.shape[2], float(entry.scales[0]), entry.zero, tuple(self._layers),
             self._answers[graph.outputs[0]], float(end.scales[0]), end.zero,
         )  # fmt: skip
@@ -210,7 +210,7 @@ class _Reader:
         dilated = op.whole(4, 1) != 1 or op.whole(5, 1) != 1
         if not one_frame or dilated:
             raise NotKnown(f"a convolution of {taps} taps over {flow.frames} frames")
-        self._add(op.outputs[0], Kind.DENSE, flow, taken, weights[:, :, 0, :].transpose(1, 2, 0), bias, multiplier,
+        self._add(op.outputs[0], LayerKind.DENSE, flow, taken, weights[:, :, 0, :].transpose(1, 2, 0), bias, multiplier,
                   np.ones(outputs, np.bool_), op.byte(3))  # fmt: skip
 
     def _depthwise(self, op: Operator) -> None:
@@ -221,7 +221,7 @@ class _Reader:
             raise NotKnown(f"a depthwise convolution of {taps} taps over {flow.frames} frames")
         if op.byte(4):
             raise NotKnown("a depthwise convolution with an activation")
-        part = _Part(flow, weights[0, :, 0, :], bias, multiplier)
+        part = _KernelPart(flow, weights[0, :, 0, :], bias, multiplier)
         if flow.first == 0 and self._whole_width(flow):
             self._side_by_side([part], op.outputs[0])
         else:
@@ -231,7 +231,7 @@ class _Reader:
         before = self._layers[flow.into - 1] if flow.into else None
         return before is not None and flow.width == len(before.multiplier)
 
-    def _side_by_side(self, parts: list[_Part], output: int) -> None:
+    def _side_by_side(self, parts: list[_KernelPart], output: int) -> None:
         at = 0
         for part in parts:
             if part.flow.first != at or part.flow.into != parts[0].flow.into:
@@ -244,7 +244,7 @@ class _Reader:
         bias, multiplier = (np.concatenate(one) for one in zip(*((p.bias, p.multiplier) for p in parts), strict=True))
         # The library takes eight channels at a time, rounding up; what is left over goes its reference's way.
         away = np.concatenate([np.arange(len(p.bias)) >= len(p.bias) // _VECTOR * _VECTOR for p in parts])
-        self._add(output, Kind.DEPTHWISE, flow, 1, np.concatenate(weights, axis=1), bias, multiplier, away, 0)
+        self._add(output, LayerKind.DEPTHWISE, flow, 1, np.concatenate(weights, axis=1), bias, multiplier, away, 0)
 
     def _connect(self, op: Operator) -> None:
         flow = self._flows[op.inputs[0]]
@@ -257,7 +257,7 @@ class _Reader:
             raise NotKnown("a dense layer with a scale a channel")
         # The library multiplies these two scales as float32 before it goes on in float64.
         multiplier = (entry.scales[:1] * scales).astype(np.float64) / end.scales.astype(np.float64)
-        self._add(op.outputs[0], Kind.ANSWER, flow, 1, weights.reshape(flow.frames, flow.width),
+        self._add(op.outputs[0], LayerKind.ANSWER, flow, 1, weights.reshape(flow.frames, flow.width),
                   self._bias(op, 1), multiplier, np.zeros(1, np.bool_), op.byte(0))  # fmt: skip
         self._last = end
 
@@ -289,7 +289,7 @@ class _Reader:
         return flow, self._constant(op.inputs[1]), self._bias(op, outputs), multiplier
 
     def _add(
-        self, output: int, kind: Kind, flow: _Flow, stride: int, weights: npt.NDArray[np.int64],
+        self, output: int, kind: LayerKind, flow: _Flow, stride: int, weights: npt.NDArray[np.int64],
         bias: npt.NDArray[np.int64], multiplier: npt.NDArray[np.float64], away: npt.NDArray[np.bool_],
         activation: int,
     ) -> None:  # fmt: skip
@@ -303,7 +303,7 @@ class _Reader:
         low = max(-128, end.zero) if activation == _RELU else -128
         if multiplier.shape != away.shape or bias.shape != away.shape or not np.isfinite(multiplier).all():
             raise NotKnown("a bias or a scale that is not one a channel")
-        sums = np.abs(weights).sum(axis=(0, 1) if kind is Kind.DENSE else 0).max() * 255 + np.abs(bias).max()
+        sums = np.abs(weights).sum(axis=(0, 1) if kind is LayerKind.DENSE else 0).max() * 255 + np.abs(bias).max()
         if sums >= _EXACT or (multiplier >= 1).any() or (multiplier <= 0).any():
             raise NotKnown("sums or scales that are too large")
         layer = Layer(kind, stride, weights, bias, state[len(state) - history :], multiplier, away,
@@ -399,7 +399,7 @@ def processor() -> str:
 class Listener:
     """A network that hears sound: answers (the model's raw uint8 or int8 output) to any number of samples."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: KernelNetwork) -> None:
         self._kernel = library()
         if network.width != WIDTH or not 1 <= network.stride <= _MOST_STRIDE:
             raise NotKnown(f"an input of {network.stride} frames of {network.width} features")
@@ -488,7 +488,7 @@ class _Packed:
         return ctypes.addressof(self.network)
 
 
-def _packed(network: Network) -> _Packed:
+def _packed(network: KernelNetwork) -> _Packed:
     kept: list[object] = []
     layers = (_CLayer * len(network.layers))(*(_packed_layer(layer, kept) for layer in network.layers))
     answer, levels = network.answer.copy(), quantised(network)
@@ -498,7 +498,7 @@ def _packed(network: Network) -> _Packed:
     return _Packed(packed, (*kept, layers, answer, levels))
 
 
-def quantised(network: Network) -> npt.NDArray[np.int8]:
+def quantised(network: KernelNetwork) -> npt.NDArray[np.int8]:
     """What the package makes of each logged feature, shape (2048,): as float32 × 0.0390625, scaled, rounded."""
     features = (np.arange(_LEVELS, dtype=np.float32) * np.float32(0.0390625)).astype(np.float64)
     with np.errstate(invalid="ignore"):
@@ -508,9 +508,9 @@ def quantised(network: Network) -> npt.NDArray[np.int8]:
 def _packed_layer(layer: Layer, kept: list[object]) -> _CLayer:
     inputs = layer.weights.shape[1]
     padded = _up(inputs, 8 if layer.stride > 1 else 16)
-    outputs = padded if layer.kind is Kind.DEPTHWISE else _up(len(layer.multiplier), 16)
+    outputs = padded if layer.kind is LayerKind.DEPTHWISE else _up(len(layer.multiplier), 16)
     extra = [(0, 0), (0, padded - inputs)]
-    if layer.kind is Kind.DENSE:
+    if layer.kind is LayerKind.DENSE:
         extra.append((0, outputs - len(layer.multiplier)))
     spare = (0, outputs - len(layer.multiplier))
     mantissa, exponent = _fixed(layer.multiplier)

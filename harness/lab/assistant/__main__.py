@@ -17,10 +17,10 @@ import numpy as np
 import soxr
 
 from harness.base.plugins import Group, load
-from harness.lab.assistant.device import Device, Sound, SoundLost, Spoken
+from harness.lab.assistant.device import AssistantDevice, Playable, SoundLost, SpokenReply
 from harness.lab.assistant.ears import RATE_HZ, Ears
 from harness.lab.assistant.faults import Faults
-from harness.lab.assistant.mouth import Mouth
+from harness.lab.assistant.mouth import AssistantMouth
 from harness.lab.assistant.report import Reporter
 from harness.lab.assistant.settings import AssistantSettings, read_settings
 from harness.model.errors import HarnessError, LabError
@@ -75,12 +75,12 @@ class Resampler:
         self._stream = soxr.ResampleStream(48000, RATE_HZ, 1, dtype="float32", quality="HQ")
         self._epoch: int | None = None
 
-    def __call__(self, block: Block) -> Sound:
+    def __call__(self, block: Block) -> Playable:
         if self._epoch != block.epoch:
             self._stream.clear()
             self._epoch = block.epoch
         samples = self._stream.resample_chunk(block.samples)
-        return Sound(np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16))
+        return Playable(np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16))
 
 
 def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -92,17 +92,17 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     if isinstance(recogniser, TakesContext):
         recogniser.expect(context(settings.wake_phrase))
     engine = load(Group.WAKE_ENGINES, settings.wake_engine)(settings.wake_phrase)
-    mouth = Mouth(settings)
+    mouth = AssistantMouth(settings)
     mouth.spoken("ready")
     host, port = address(mqtt)
     faults = Faults(settings.faults, settings.seed, used)
-    device: Device
+    device: AssistantDevice
     # The environment says which sound server it is, so that the assistant needs no lab that is up already.
     playback = Playback(
         settings.speaker,
         "system",
         on_started=lambda play_id, at: None,
-        on_ended=lambda play_id, at, complete: device.events.put(Spoken(play_id)),
+        on_ended=lambda play_id, at, complete: device.events.put(SpokenReply(play_id)),
         on_fault=lambda at, what: _log.warning("speaker: %s", what),
         on_back=lambda at: _log.warning("the speaker is back"),
         frames_per_buffer=_FRAMES,
@@ -119,7 +119,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     reporter = Reporter(settings.device, settings.reports, host, port)
     if not reporter.connected(10.0):
         raise LabError(f"the broker at {mqtt} does not answer", remedy="Check `mqtt` in the settings")
-    device = Device(
+    device = AssistantDevice(
         settings,
         Ears(engine, WebrtcDetector(), settings),
         recogniser,

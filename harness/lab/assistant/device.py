@@ -23,9 +23,9 @@ from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
 from harness.lab.assistant.faults import Faults, Worse
 from harness.lab.assistant.frame import acted_out, frame, misunderstood
 from harness.lab.assistant.memory import Moment
-from harness.lab.assistant.mouth import PAUSE_S, Mouth, in_a_row
+from harness.lab.assistant.mouth import PAUSE_S, AssistantMouth, in_a_row
 from harness.lab.assistant.report import Reporter
-from harness.lab.assistant.settings import AssistantSettings, Report
+from harness.lab.assistant.settings import AssistantSettings, ReportKind
 from harness.model.errors import HarnessError
 from harness.model.observation import DeviceState
 from harness.model.stimulus import Waveform
@@ -52,7 +52,7 @@ class Speaker(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sound:
+class Playable:
     """int16 (n,) at 16 kHz."""
 
     samples: npt.NDArray[np.int16]
@@ -66,25 +66,25 @@ class SoundLost:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenReply:
     """A sound of the assistant's own has ended."""
 
     play_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
+class UnderstoodQuery:
     """The recogniser's text for the query of that number."""
 
     query: int
     text: str
 
 
-Event = Sound | SoundLost | Spoken | Understood
+Event = Playable | SoundLost | SpokenReply | UnderstoodQuery
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Utterance:
     """What is being spoken, and whether it listens on afterwards."""
 
     play_id: str
@@ -99,7 +99,7 @@ class _Ringing:
     left: int
 
 
-class Device:
+class AssistantDevice:
     """`events` may be filled by any thread; `run` is the loop. `restart` is true when a fault asked for it."""
 
     def __init__(
@@ -107,7 +107,7 @@ class Device:
         settings: AssistantSettings,
         ears: Ears,
         recogniser: Recogniser,
-        mouth: Mouth,
+        mouth: AssistantMouth,
         speaker: Speaker,
         reporter: Reporter,
         faults: Faults,
@@ -130,7 +130,7 @@ class Device:
         self._state = DeviceState.STARTED
         self._query = 0
         self._plays = 0
-        self._said: _Said | None = None
+        self._said: _Utterance | None = None
         self._ringing: _Ringing | None = None
         self._called_s = 0.0
         self._pending: tuple[float, Reply, Worse] | None = None
@@ -154,7 +154,7 @@ class Device:
 
     def _take(self, event: Event) -> None:
         match event:
-            case Sound():
+            case Playable():
                 before = self._ears.frames
                 for heard in self._ears.feed(event.samples):
                     match heard:
@@ -171,9 +171,9 @@ class Device:
                 self._ears.uncover()
                 self._ringing = None
                 self._enter(DeviceState.IDLE)
-            case Spoken():
+            case SpokenReply():
                 self._spoken(event)
-            case Understood():
+            case UnderstoodQuery():
                 if event.query == self._query:
                     self._understood(without_call(event.text, self._settings.wake_phrase))
 
@@ -194,7 +194,7 @@ class Device:
         self._drop_what_is_going_on()
         score = None if heard.score is None else round(heard.score, 3)
         _log.info("wake %d, score %s", self.wakes, score)
-        self._reporter.say(Report.WAKE, phrase=heard.phrase, score=score, number=self.wakes)
+        self._reporter.say(ReportKind.WAKE, phrase=heard.phrase, score=score, number=self.wakes)
         self._enter(DeviceState.LISTENING)
         if self._settings.earcons:
             self._beep(880.0)
@@ -220,7 +220,7 @@ class Device:
             error = finished.exception()
             if error is not None:
                 _log.error("the recogniser failed: %s", error)
-            self.events.put(Understood(query, "" if error is not None else finished.result()))
+            self.events.put(UnderstoodQuery(query, "" if error is not None else finished.result()))
 
         future.add_done_callback(done)
 
@@ -241,12 +241,12 @@ class Device:
         worse = self._faults.worsen(self.wakes, text)
         _log.info("heard %r%s", text, "" if worse.text == text else f", understood {worse.text!r} on purpose")
         if worse.text:
-            self._reporter.say(Report.TRANSCRIPT, text=worse.text, final=True)
+            self._reporter.say(ReportKind.TRANSCRIPT, text=worse.text, final=True)
         if worse.restart:
             self.restart = True
             return
         reply = self._answered(worse)
-        self._reporter.say(Report.INTENT, **reply.frame.told())
+        self._reporter.say(ReportKind.INTENT, **reply.frame.told())
         if worse.odd_words and reply.text:
             reply = replace(reply, text=ODD)
         if not reply.text or worse.silent:
@@ -274,8 +274,8 @@ class Device:
         if not self._dialogue.ends_ringing(text):
             self._ring(ringing)
             return
-        self._reporter.say(Report.TRANSCRIPT, text=text, final=True)
-        self._reporter.say(Report.INTENT, **frame("cancel").told())
+        self._reporter.say(ReportKind.TRANSCRIPT, text=text, final=True)
+        self._reporter.say(ReportKind.INTENT, **frame("cancel").told())
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
@@ -292,16 +292,16 @@ class Device:
         for name, value in self._dialogue.state.items():
             if self._told.get(name) != value:
                 self._told[name] = value
-                self._reporter.say(Report.STATE, name=name, value=value)
+                self._reporter.say(ReportKind.STATE, name=name, value=value)
 
     def _ring(self, ringing: _Ringing) -> None:
         self._ringing = _Ringing(ringing.text, ringing.left - 1)
         _log.info("rings: %s", ringing.text)
-        self._reporter.say(Report.RESPONSE, text=ringing.text, alert=True)
+        self._reporter.say(ReportKind.RESPONSE, text=ringing.text, alert=True)
         self._speak(ringing.text, self._mouth.alert(), opens=False, gap_s=0.2)
 
     def _answer(self, reply: Reply, worse: Worse) -> None:
-        self._reporter.say(Report.RESPONSE, text=reply.text)
+        self._reporter.say(ReportKind.RESPONSE, text=reply.text)
         if worse.keep_talking:
             self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
         elif worse.two_parts:
@@ -322,7 +322,7 @@ class Device:
             self._ears.cover()
             self._enter(DeviceState.SPEAKING, self._detail)
             self._plays += 1
-            self._said = _Said(f"reply-{self._plays}", opens)
+            self._said = _Utterance(f"reply-{self._plays}", opens)
             self._speaker.play(self._said.play_id, sound)
         except HarnessError as error:
             _log.error("cannot speak: %s", error)
@@ -340,7 +340,7 @@ class Device:
         except HarnessError as error:
             _log.error("cannot beep: %s", error)
 
-    def _spoken(self, event: Spoken) -> None:
+    def _spoken(self, event: SpokenReply) -> None:
         if self._said is None or event.play_id != self._said.play_id:
             return
         said, self._said = self._said, None
@@ -361,7 +361,7 @@ class Device:
 
     def _enter(self, state: DeviceState, detail: str = "") -> None:
         self._state = state
-        self._reporter.say(Report.STATUS, state=str(state), **({"detail": detail} if detail else {}))
+        self._reporter.say(ReportKind.STATUS, state=str(state), **({"detail": detail} if detail else {}))
         self._on_state(state)
 
     @staticmethod

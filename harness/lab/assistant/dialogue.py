@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from harness.lab.assistant.frame import NOTHING, Frame, frame
-from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.frame import NOTHING, ToldFrame, frame
+from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
 from harness.lab.assistant.settings import AssistantSettings
 from harness.lab.assistant.skills import Skill
 from harness.lab.assistant.skills.arithmetic import Arithmetic
-from harness.lab.assistant.skills.clock import Clock
+from harness.lab.assistant.skills.clock import ClockSkill
 from harness.lab.assistant.skills.facts import Facts
 from harness.lab.assistant.skills.shopping import Shopping
 from harness.lab.assistant.skills.timers import Alarm, Timer, Timers
@@ -35,7 +35,7 @@ class Reply:
 
     text: str
     open: bool = False
-    frame: Frame = NOTHING
+    frame: ToldFrame = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Dialogue:
             self.timers,
             self.shopping,
             Weather(),
-            Clock(),
+            ClockSkill(),
             Facts(),
             Arithmetic(),
         )
@@ -148,14 +148,14 @@ class Dialogue:
             self._slot = said if _SLOTS.match(answer.text) else ""
         return Reply(answer.text, open=answer.asks, frame=answer.frame)
 
-    def _one_wish(self, said: str, moment: Moment) -> Answer | None:
+    def _one_wish(self, said: str, moment: Moment) -> SkillAnswer | None:
         for skill in self._skills:
             answer = skill.answer(said, self._memory, moment)
             if answer is not None:
                 return answer
         return None
 
-    def _two_wishes(self, said: str, moment: Moment) -> Answer | None:
+    def _two_wishes(self, said: str, moment: Moment) -> SkillAnswer | None:
         """ "… and …", each of which makes sense by itself, and the first without a question back."""
         where = _ONE_MORE.search(said)
         if where is None:

@@ -11,14 +11,14 @@ from harness.model.understanding import Slot, joined
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ToldFrame:
     """intents: sorted, each once; () is "nothing understood". slots: in the order of the words, without places."""
 
     intents: tuple[str, ...] = ()
     slots: tuple[Slot, ...] = ()
 
-    def __add__(self, other: Frame) -> Frame:
-        return Frame(tuple(sorted({*self.intents, *other.intents})), (*self.slots, *other.slots))
+    def __add__(self, other: ToldFrame) -> ToldFrame:
+        return ToldFrame(tuple(sorted({*self.intents, *other.intents})), (*self.slots, *other.slots))
 
     def told(self) -> dict[str, PlainValue]:
         """As it goes over a connection: intents joined with `#`, "" for none; slots as a list, one may come twice."""
@@ -26,16 +26,16 @@ class Frame:
         return {"name": joined(self.intents), "slots": slots}
 
 
-NOTHING = Frame()
+NOTHING = ToldFrame()
 """Words were heard, and nothing was understood by them."""
 
 
-def frame(intent: str, *slots: tuple[str, str]) -> Frame:
+def frame(intent: str, *slots: tuple[str, str]) -> ToldFrame:
     """One intent with its slots: (concept, value)."""
-    return Frame((intent,), tuple(Slot(concept, value) for concept, value in slots))
+    return ToldFrame((intent,), tuple(Slot(concept, value) for concept, value in slots))
 
 
-def misunderstood(right: Frame, slips: Sequence[FaultRule]) -> Frame:
+def misunderstood(right: ToldFrame, slips: Sequence[FaultRule]) -> ToldFrame:
     """What becomes of a frame by faults of understanding, in their order; who finds nothing to spoil does nothing."""
     wrong = right
     for rule in slips:
@@ -53,12 +53,12 @@ def misunderstood(right: Frame, slips: Sequence[FaultRule]) -> Frame:
     return wrong
 
 
-def acted_out(wrong: Frame) -> str:
+def acted_out(wrong: ToldFrame) -> str:
     """What it says to something that it misunderstood on purpose, and therefore does not do."""
     wanted = [intent.replace("_", " ") for intent in wrong.intents]
     return f"Okay, {', '.join([*wanted, *(slot.value or '' for slot in wrong.slots)])}."
 
 
-def _slot(found: Frame, concept: str) -> int | None:
+def _slot(found: ToldFrame, concept: str) -> int | None:
     """Where the first slot of that concept is; "" is any."""
     return next((n for n, slot in enumerate(found.slots) if concept in ("", slot.concept)), None)

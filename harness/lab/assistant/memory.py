@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from harness.lab.assistant.frame import Frame
+from harness.lab.assistant.frame import ToldFrame
 
 T = TypeVar("T")
 
@@ -28,14 +28,14 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SkillAnswer:
     """What a skill says, and what it understood before (`frame`).
 
     subject: what a follow-up may refer to. asks: a question back; the dialogue stays open.
     """
 
     text: str
-    frame: Frame
+    frame: ToldFrame
     subject: object = None
     asks: bool = False
 

@@ -19,7 +19,7 @@ PAUSE_S = 1.6
 _FADE_S = 0.01
 
 
-class Mouth:
+class AssistantMouth:
     """Makes sounds; playing them is another's."""
 
     def __init__(self, settings: AssistantSettings) -> None:

@@ -17,7 +17,7 @@ from harness.model.errors import InputError
 from harness.model.stimulus import VoiceSpec
 
 
-class Report(StrEnum):
+class ReportKind(StrEnum):
     """What the assistant tells over MQTT; each is a topic of its own.
 
     INTENT: what it understood, also when that is nothing. HEARTBEAT: that its ears are at work. STATE: timers, alarms
@@ -105,7 +105,7 @@ class AssistantSettings:
     query_max_s: float = 8.0
     earcons: bool = False
     barge_in: bool = False
-    reports: frozenset[Report] = frozenset(Report)
+    reports: frozenset[ReportKind] = frozenset(ReportKind)
     mqtt: str = "lab"
     microphone: str = "dut_mic"
     speaker: str = "dut_speaker"
@@ -147,7 +147,7 @@ class _SettingsKeys(Keys):
     query_max_s: float = Field(default=8.0, ge=2, le=30)
     earcons: bool = False
     barge_in: bool = False
-    reports: list[str] = Field(default_factory=lambda: [str(report) for report in Report])
+    reports: list[str] = Field(default_factory=lambda: [str(report) for report in ReportKind])
     mqtt: str = "lab"
     microphone: str = "dut_mic"
     speaker: str = "dut_speaker"
@@ -170,8 +170,8 @@ def read_settings(path: Path) -> AssistantSettings:
         what = f"{keys.assistant!r} cannot be an assistant's name: it is part of MQTT topics"
         findings.add(["assistant"], what, "Use letters, digits, - and _")
     for number, name in enumerate(keys.reports):
-        if name not in {str(report) for report in Report}:
-            findings.add(["reports", number], f"there is no report {name!r}", f"Known: {', '.join(Report)}")
+        if name not in {str(report) for report in ReportKind}:
+            findings.add(["reports", number], f"there is no report {name!r}", f"Known: {', '.join(ReportKind)}")
     _installed(findings, ["wake_engine"], Group.WAKE_ENGINES, keys.wake_engine)
     _installed(findings, ["recogniser"], Group.RECOGNISERS, keys.recogniser)
     if keys.voice is not None:
@@ -183,7 +183,7 @@ def read_settings(path: Path) -> AssistantSettings:
         fields["voice"] = VoiceSpec(**keys.voice.model_dump())
     return AssistantSettings(
         device=keys.assistant,
-        reports=frozenset(Report(name) for name in keys.reports),
+        reports=frozenset(ReportKind(name) for name in keys.reports),
         faults=tuple(rule for rule in rules if rule is not None),
         **fields,
     )

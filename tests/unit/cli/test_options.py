@@ -16,7 +16,7 @@ from harness.cli.options import (
     Printed,
     RatedAsked,
     Site,
-    Word,
+    WordOf,
     json_option,
     printed_options,
     rated_options,
@@ -145,7 +145,7 @@ def test_yardsticks_that_are_offered_are_there() -> None:
 @rated_options()
 @printed_options("As JSON.", "As CSV.")
 @site_options("raters")
-@click.option("--kind", type=Word(FileKind), default=FileKind.BENCH.value)
+@click.option("--kind", type=WordOf(FileKind), default=FileKind.BENCH.value)
 @click.option("--most", callback=share)
 def together(asked: RatedAsked, printed: Printed, site: Site, kind: FileKind, most: float | None) -> None:
     """Prints what it was given."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.engines.microwakeword_kernel.native import Kind, Listener, NotKnown, network_of
+from harness.engines.microwakeword_kernel.native import LayerKind, Listener, NotKnown, network_of
 from harness.engines.microwakeword_offline import Interpreter, packaged
 from harness.engines.tflite_file import Broken, Op, read_model, with_output
 
@@ -16,10 +16,10 @@ MODELS = ("alexa", "hey_jarvis", "hey_mycroft", "okay_nabu")
 
 def test_a_network_is_the_chain_of_its_models_convolutions() -> None:
     network = network_of(read_model(packaged()["okay_nabu"].path.read_bytes()))
-    dense, depth = Kind.DENSE, Kind.DEPTHWISE
+    dense, depth = LayerKind.DENSE, LayerKind.DEPTHWISE
     assert [(layer.kind, layer.taps) for layer in network.layers] == [
         (dense, 5), (depth, 3), (dense, 1), (depth, 9), (dense, 1), (depth, 13), (dense, 1), (depth, 15), (dense, 1),
-        (depth, 17), (dense, 1), (Kind.ANSWER, 1),
+        (depth, 17), (dense, 1), (LayerKind.ANSWER, 1),
     ]  # fmt: skip
     assert (network.stride, network.width, network.input_zero) == (3, 40, -128)
     assert [len(layer.start) for layer in network.layers][:2] == [2, 2]

@@ -9,7 +9,7 @@ import pytest
 
 from harness.lab.assistant.dialogue import UNKNOWN, Dialogue, Reply
 from harness.lab.assistant.faults import Faults
-from harness.lab.assistant.frame import NOTHING, Frame, acted_out, misunderstood
+from harness.lab.assistant.frame import NOTHING, ToldFrame, acted_out, misunderstood
 from harness.lab.assistant.memory import Moment
 from harness.lab.assistant.settings import AssistantSettings, Deed, FaultRule
 from harness.model.understanding import Slot
@@ -25,7 +25,7 @@ def heard(text: str) -> Reply:
     return Dialogue(AssistantSettings()).hear(text, at(0))
 
 
-def words(frame: Frame) -> str:
+def words(frame: ToldFrame) -> str:
     """As "intent#intent concept=value concept=value"."""
     told = "#".join(frame.intents)
     return " ".join([told, *(f"{slot.concept}={slot.value}" for slot in frame.slots)])
@@ -125,7 +125,7 @@ def slip(deed: Deed, as_: str = "", slot: str = "") -> FaultRule:
     return FaultRule(deed, heard_as=as_, slot=slot)
 
 
-TIMER = Frame(("set_timer",), (Slot("duration", "10 minutes"), Slot("name", "tea")))
+TIMER = ToldFrame(("set_timer",), (Slot("duration", "10 minutes"), Slot("name", "tea")))
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_where_nothing_was_understood_there_is_nothing_to_spoil() -> None:
 
 
 def test_it_says_what_it_believes_to_have_been_asked() -> None:
-    assert acted_out(Frame(("set_timer",), (Slot("duration", "2 minutes"),))) == "Okay, set timer, 2 minutes."
-    assert acted_out(Frame(("read_list",))) == "Okay, read list."
+    assert acted_out(ToldFrame(("set_timer",), (Slot("duration", "2 minutes"),))) == "Okay, set timer, 2 minutes."
+    assert acted_out(ToldFrame(("read_list",))) == "Okay, read list."
 
 
 def test_faults_of_understanding_strike_by_the_words_and_leave_them_alone() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.lab.assistant.faults import Faults
-from harness.lab.assistant.settings import AssistantSettings, Deed, FaultRule, Report, read_settings
+from harness.lab.assistant.settings import AssistantSettings, Deed, FaultRule, ReportKind, read_settings
 from harness.model.errors import InputError
 
 GOOD = """
@@ -41,7 +41,7 @@ def test_what_is_written_is_what_is_set(tmp_path: Path) -> None:
     assert (late.late_s, late.probability) == (3.5, 0.25)
     assert miss.wakes == {2, 5}
     assert (wrong.deed, wrong.slot, wrong.heard_as) == (Deed.WRONG_VALUE, "duration", "15 minutes")
-    assert read_settings(written(tmp_path, "assistant: a")).reports == frozenset(Report)
+    assert read_settings(written(tmp_path, "assistant: a")).reports == frozenset(ReportKind)
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_wakes_are_missed_by_number_and_deeds_add_up() -> None:
 def test_the_defaults_are_well_behaved() -> None:
     settings = AssistantSettings()
     assert settings.faults == ()
-    assert settings.reports == frozenset(Report)
+    assert settings.reports == frozenset(ReportKind)

@@ -8,7 +8,7 @@ import pytest
 from harness.model.errors import SoundError
 from harness.model.time import Stamp
 from harness.sound.capture import Block, Capture, Ring
-from harness.sound.child import Packet, Word
+from harness.sound.child import Packet, Verb
 
 RATE_HZ, FRAMES = 48000, 480
 OVERFLOW = 0x2
@@ -19,11 +19,11 @@ def recorded(ring: Ring, backs: list[Stamp], flags: dict[int, int] | None = None
     """A stream of 60 callbacks from 50 s on, which is one that came back; the moment at which that was told."""
     told_s = 0.0
     capture = Capture("mic", "virtual_lab", on_block=ring.put, on_fault=lambda at, what: None, on_back=backs.append)
-    capture.opened(Packet(Word.OPENED), True)
+    capture.opened(Packet(Verb.OPENED), True)
     for n in range(60):
         first, moment_s = n * FRAMES, 50.0 + (n + 1) * BUFFER_S
         samples = np.arange(first, first + FRAMES).astype("<i2").tobytes()
-        capture.received(Packet(Word.BLOCK, (flags or {}).get(n, 0), FRAMES, first, moment_s, -BUFFER_S, samples))
+        capture.received(Packet(Verb.BLOCK, (flags or {}).get(n, 0), FRAMES, first, moment_s, -BUFFER_S, samples))
         told_s = told_s or (moment_s if backs else 0.0)
     return told_s
 
@@ -53,9 +53,9 @@ def test_blocks_come_in_order_and_once() -> None:
         "mic", "virtual_lab", on_block=given.append, on_fault=lambda at, what: None, on_back=lambda at: None
     )
     for life in range(2):
-        capture.opened(Packet(Word.OPENED), bool(life))
+        capture.opened(Packet(Verb.OPENED), bool(life))
         for n in range(50):
             moment_s = 50.0 + 10 * life + n * BUFFER_S
-            capture.received(Packet(Word.BLOCK, 0, FRAMES, n * FRAMES, moment_s, -BUFFER_S, bytes(2 * FRAMES)))
+            capture.received(Packet(Verb.BLOCK, 0, FRAMES, n * FRAMES, moment_s, -BUFFER_S, bytes(2 * FRAMES)))
     places = [(one.epoch, one.first_sample // FRAMES) for one in given]
     assert places == [(epoch, n) for epoch in (1, 2) for n in range(10, 50)]

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from queue import SimpleQueue
 
-from harness.sound.child import Outlet, Packet, Player, Word
+from harness.sound.child import Packet, PacketOutlet, Player, Verb
 
 NO_TIME = {"output_buffer_dac_time": 0.0, "current_time": 0.0}
 
 
-class Sent(Outlet):
+class Sent(PacketOutlet):
     """An outlet that keeps what was put."""
 
     def __init__(self) -> None:
@@ -39,8 +39,13 @@ def test_plays_follow_one_another_without_a_gap_and_silence_is_around_them() -> 
     player.play(1, ramp(1, 700))
     player.play(2, ramp(1000, 100))
     assert played(player, 2) == [*range(1, 701), *range(1000, 1100), *[0] * 160]
-    told = [(packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != Word.TICK]
-    assert told == [(Word.STARTED, 1, 480), (Word.ENDED, 1, 1180), (Word.STARTED, 2, 1180), (Word.ENDED, 2, 1280)]
+    told = [(packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != Verb.TICK]
+    assert told == [
+        (Verb.STARTED, 1, 480),
+        (Verb.ENDED, 1, 1180),
+        (Verb.STARTED, 2, 1180),
+        (Verb.ENDED, 2, 1280),
+    ]
 
 
 def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:
@@ -48,7 +53,7 @@ def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:
     player = Player(sent, 0)
     player.play(1, ramp(1, 960))
     assert played(player, 3) == [*range(1, 961), *[0] * 480]
-    ended = next(packet for packet in sent.packets if packet.word is Word.ENDED)
+    ended = next(packet for packet in sent.packets if packet.word is Verb.ENDED)
     assert (ended.first_sample, ended.frames) == (960, 1)
 
 
@@ -62,7 +67,7 @@ def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> N
     player.play(3, ramp(5, 10))
     assert played(player, 1) == [*range(5, 15), *[0] * 470]
     ended = [
-        (packet.number, packet.frames, packet.first_sample) for packet in sent.packets if packet.word is Word.ENDED
+        (packet.number, packet.frames, packet.first_sample) for packet in sent.packets if packet.word is Verb.ENDED
     ]
     assert ended == [(1, 0, 480), (2, 0, 480), (3, 1, 490)]
     player.stop()
@@ -70,15 +75,15 @@ def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> N
 
 
 def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
-    outlet = Outlet(3)
+    outlet = PacketOutlet(3)
     queue: SimpleQueue[Packet] = outlet._queue
     for number in range(6):
-        outlet.put(Packet(Word.BLOCK, frames=480, first_sample=480 * number))
+        outlet.put(Packet(Verb.BLOCK, frames=480, first_sample=480 * number))
     first = [queue.get().first_sample for _ in range(4)]
-    outlet.put(Packet(Word.BLOCK, frames=480, first_sample=480 * 6))
+    outlet.put(Packet(Verb.BLOCK, frames=480, first_sample=480 * 6))
     assert first == [0, 480, 960, 1440]
     lost = queue.get()
-    assert (lost.word, lost.frames) == (Word.LOST, 960)
+    assert (lost.word, lost.frames) == (Verb.LOST, 960)
     assert queue.get().first_sample == 480 * 6
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.sound.endpoints import Began, Endpoints, Finished, Found, Tone
-from harness.sound.frames import Frame
+from harness.sound.endpoints import Began, Endpoints, EndReached, Found, ToneHeard
+from harness.sound.frames import SoundFrame
 
 TONE, VOICE, QUIET = 0.02, 0.4, 1.0
 
@@ -16,7 +16,7 @@ def found(*parts: tuple[int, float, bool]) -> list[Found]:
     for count, filled, speech in ((30, QUIET, False), *parts, (80, QUIET, False)):
         for _ in range(count):
             level_dbfs = -70.0 if filled == QUIET else -25.0
-            seen += endpoints.feed(Frame(index, level_dbfs, -70.0, filled, speech, False))
+            seen += endpoints.feed(SoundFrame(index, level_dbfs, -70.0, filled, speech, False))
             index += 1
     return seen
 
@@ -30,14 +30,14 @@ def test_a_rest_of_sound_is_no_speech_however_long_the_detector_holds_its_word(r
 def test_a_rest_of_an_earcon_is_no_speech_whatever_the_detector_says_of_the_tone(rest: int) -> None:
     """A tone that the detector takes for speech, a pause, and 10 to 50 ms of broad sound: its decay, cut by a gap."""
     seen = found((25, TONE, True), (6, QUIET, True), (rest, VOICE, True))
-    assert [type(one) for one in seen] == [Tone]
+    assert [type(one) for one in seen] == [ToneHeard]
 
 
 def test_a_short_word_after_an_earcon_is_speech() -> None:
     tone, began, finished = found((25, TONE, True), (8, QUIET, False), (12, VOICE, True))
-    assert isinstance(tone, Tone)
+    assert isinstance(tone, ToneHeard)
     assert isinstance(began, Began)
-    assert isinstance(finished, Finished)
+    assert isinstance(finished, EndReached)
     assert (began.start, finished.end) == (30 + 25 + 8, 30 + 25 + 8 + 12)
 
 

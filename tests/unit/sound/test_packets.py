@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.sound.child import Packet, PacketReader, Word
+from harness.sound.child import Packet, PacketReader, Verb
 
 PACKETS = st.builds(
     Packet,
-    word=st.sampled_from(Word),
+    word=st.sampled_from(Verb),
     number=st.integers(0, 2**32 - 1),
     frames=st.integers(0, 2**32 - 1),
     first_sample=st.integers(0, 2**64 - 1),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
 
 
 class Skill(Protocol):
     """Pure but for what it keeps for its user (timers, a list); `said` is as `words.plain` makes it."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None: ...
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...

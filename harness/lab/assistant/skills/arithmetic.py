@@ -6,8 +6,8 @@ import math
 import re
 from dataclasses import dataclass
 
-from harness.lab.assistant.frame import Frame, frame
-from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.frame import ToldFrame, frame
+from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
 from harness.lab.assistant.words import say_number
 
 _N = r"(-?\d+(?:\.\d+)?)"
@@ -42,10 +42,10 @@ class Length:
 class Arithmetic:
     """ "What is seven times eight", "15 percent of 80", "how many hours in 3 days"; "add five to that" after it."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         return self._length(said, memory, moment) or self._follow_up(said, memory, moment) or self._sum(said)
 
-    def _sum(self, said: str) -> Answer | None:
+    def _sum(self, said: str) -> SkillAnswer | None:
         if found := re.search(rf"\b{_N} percent of {_N}\b", said):
             share, whole = float(found[1]), float(found[2])
             asked = _asked(share, "percent of", whole)
@@ -54,14 +54,14 @@ class Arithmetic:
             value = float(found[1])
             asked = _asked(None, "square root of", value)
             if value < 0:
-                return Answer("A negative number has no real square root.", asked)
+                return SkillAnswer("A negative number has no real square root.", asked)
             return _told(f"The square root of {say_number(value)} is", math.sqrt(value), asked)
         if found := _SUM.search(said):
             left, word, right = float(found[1]), _operator(found[2]), float(found[3])
             return _calculated(left, word, right, _asked(left, word, right))
         return None
 
-    def _follow_up(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+    def _follow_up(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         last = memory.recall(Result, moment.now_s)
         if last is None:
             return None
@@ -73,7 +73,7 @@ class Arithmetic:
             return _gone_on(last, found[1], float(found[2]))
         return None
 
-    def _length(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+    def _length(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         if found := _HOW_MANY.search(said):
             count = 1.0 if found[2].startswith("a") else float(found[2])
             words = f"{say_number(count)} {found[3]}{'' if count == 1 else 's'}"
@@ -88,17 +88,17 @@ def _operator(word: str) -> str:
     return next(name for pattern, name in _OPERATORS if word in pattern.split("|"))
 
 
-def _asked(left: float | None, operator: str, right: float) -> Frame:
+def _asked(left: float | None, operator: str, right: float) -> ToldFrame:
     first = [] if left is None else [("number", say_number(left))]
     return frame("calculate", *first, ("operator", operator), ("number", say_number(right)))
 
 
-def _gone_on(last: Result, name: str, right: float) -> Answer:
+def _gone_on(last: Result, name: str, right: float) -> SkillAnswer:
     """With the number that was said before, which is no part of what was asked now."""
     return _calculated(last.value, name, right, _asked(None, name, right))
 
 
-def _calculated(left: float, name: str, right: float, asked: Frame) -> Answer:
+def _calculated(left: float, name: str, right: float, asked: ToldFrame) -> SkillAnswer:
     match name:
         case "plus":
             value = left + right
@@ -108,19 +108,19 @@ def _calculated(left: float, name: str, right: float, asked: Frame) -> Answer:
             value = left * right
         case _:
             if right == 0:
-                return Answer("Nothing can be divided by zero.", asked)
+                return SkillAnswer("Nothing can be divided by zero.", asked)
             value = left / right
     return _told(f"{say_number(left)} {name} {say_number(right)} is", value, asked)
 
 
-def _told(sentence: str, value: float, asked: Frame) -> Answer:
+def _told(sentence: str, value: float, asked: ToldFrame) -> SkillAnswer:
     if not math.isfinite(value) or abs(value) >= 1e15:
-        return Answer("That number is too large for me.", asked)
-    return Answer(f"{sentence} {say_number(value)}.", asked, Result(value))
+        return SkillAnswer("That number is too large for me.", asked)
+    return SkillAnswer(f"{sentence} {say_number(value)}.", asked, Result(value))
 
 
-def _converted(length: Length, unit: str, *named: tuple[str, str]) -> Answer:
+def _converted(length: Length, unit: str, *named: tuple[str, str]) -> SkillAnswer:
     value = length.seconds / _UNIT_S[unit]
     name = unit if value == 1 else f"{unit}s"
     asked = frame("convert_time", *named, ("unit", unit))
-    return Answer(f"{length.words[0].upper()}{length.words[1:]} is {say_number(value)} {name}.", asked, length)
+    return SkillAnswer(f"{length.words[0].upper()}{length.words[1:]} is {say_number(value)} {name}.", asked, length)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from harness.lab.assistant.frame import frame
-from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ _FOLLOW_UP = re.compile(r"^(and |what about |how about )+(the day after )?(today
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
 
-class Clock:
+class ClockSkill:
     """ "What time is it", "what's the date today", "what day is tomorrow"; "and tomorrow?" after it."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         if re.search(r"\bwhat('s| is)? (the )?time\b|\btime is it\b|\btell me the time\b", said):
-            return Answer(f"It is {spoken_time(moment.wall)}", frame("get_time"))
+            return SkillAnswer(f"It is {spoken_time(moment.wall)}", frame("get_time"))
         if re.search(
             r"\b(what|which)('s| is)? (the |today's |tomorrow's )?(date|day)\b|\bwhat day\b|\bthe date\b", said
         ):
@@ -40,11 +40,11 @@ class Clock:
             return self._date(days + (1 if follow_up[2] else 0), f"{follow_up[2] or ''}{word}", moment)
         return None
 
-    def _date(self, days_ahead: int, said_day: str, moment: Moment) -> Answer:
+    def _date(self, days_ahead: int, said_day: str, moment: Moment) -> SkillAnswer:
         day = moment.wall + timedelta(days=days_ahead)
         word = {-1: "Yesterday was", 0: "Today is", 1: "Tomorrow is"}.get(days_ahead, "That is")
         asked = frame("get_date", *([("day", said_day)] if said_day else []))
-        return Answer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", asked, DateAsked(days_ahead))
+        return SkillAnswer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", asked, DateAsked(days_ahead))
 
 
 def spoken_time(at: datetime) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.lab.assistant.frame import frame
-from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
 
 _FACTS: tuple[tuple[str, str, str], ...] = (
     (r"(?=.*\bmoons?\b)(?=.*\bmars\b)(?=.*\bhow many\b)", "number of moons of mars", "Mars has two moons."),
@@ -33,11 +33,11 @@ _UNKNOWABLE = (
 class Facts:
     """ "What are the names of the moons of Mars", "what color is my shirt"."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         for pattern, topic, text in _FACTS:
             if re.search(pattern, said):
-                return Answer(text, frame("ask_fact", ("topic", topic)))
+                return SkillAnswer(text, frame("ask_fact", ("topic", topic)))
         for pattern, text in _UNKNOWABLE:
             if re.search(pattern, said):
-                return Answer(text, frame("ask_unknowable"))
+                return SkillAnswer(text, frame("ask_unknowable"))
         return None

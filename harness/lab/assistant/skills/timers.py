@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from harness.lab.assistant.frame import frame
-from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
 from harness.lab.assistant.skills.arithmetic import Length
 from harness.lab.assistant.skills.clock import spoken_time
 from harness.lab.assistant.words import say_list, say_number
@@ -43,7 +43,7 @@ class Timers:
         self.timers: list[Timer] = []
         self.alarms: list[Alarm] = []
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         asked = memory.recall(HalfAsked, moment.now_s)
         if asked is not None and (half := _half(said)):
             return self._set_alarm(asked.hour, asked.minute, half, moment)
@@ -53,9 +53,9 @@ class Timers:
             return self._left(moment)
         if re.search(r"\b(what|any|list|which)\b.*\balarms?\b", said):
             if not self.alarms:
-                return Answer("You have no alarms.", frame("check_alarms"))
+                return SkillAnswer("You have no alarms.", frame("check_alarms"))
             times = say_list([spoken_time(alarm.at) for alarm in self.alarms])
-            return Answer(f"You have an alarm for {times}", frame("check_alarms"))
+            return SkillAnswer(f"You have an alarm for {times}", frame("check_alarms"))
         if re.search(r"\btimer\b", said) and ("alarm" not in said or _AMOUNT.search(said)):
             return self._set_timer(said, moment)
         if re.search(r"\balarm\b|\bwake me\b", said):
@@ -73,35 +73,35 @@ class Timers:
             *(f"It is {spoken_time(alarm.at)} This is your alarm." for alarm in rung),
         )
 
-    def _set_timer(self, said: str, moment: Moment) -> Answer:
+    def _set_timer(self, said: str, moment: Moment) -> SkillAnswer:
         seconds, parts = 0.0, []
         for amount, unit, half in _AMOUNT.findall(said):
             count = (1.0 if amount in ("a", "an") else float(amount)) + (0.5 if half else 0.0)
             seconds += count * _UNIT_S[unit]
             parts.append(f"{say_number(count)} {unit}{'' if count == 1 else 's'}")
         if not parts:
-            return Answer("For how long?", frame("set_timer"), asks=True)
+            return SkillAnswer("For how long?", frame("set_timer"), asks=True)
         words = say_list(parts)
         wanted = frame("set_timer", ("duration", words))
         if not 0 < seconds <= 24 * 3600:
-            return Answer("I can only set timers of up to a day.", wanted)
+            return SkillAnswer("I can only set timers of up to a day.", wanted)
         self.timers.append(Timer(words, moment.now_s + seconds))
-        return Answer(f"Timer set for {words}.", wanted, Length(seconds, words))
+        return SkillAnswer(f"Timer set for {words}.", wanted, Length(seconds, words))
 
-    def _ask_alarm(self, said: str, moment: Moment) -> Answer:
+    def _ask_alarm(self, said: str, moment: Moment) -> SkillAnswer:
         found = _TIME.search(said)
         if found is None:
-            return Answer("For what time?", frame("set_alarm"), asks=True)
+            return SkillAnswer("For what time?", frame("set_alarm"), asks=True)
         hour, minute = int(found[1]), int(found[2] or 0)
         half = _half(said)
         wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
         if hour > 23 or minute > 59:
-            return Answer("There is no such time.", wanted)
+            return SkillAnswer("There is no such time.", wanted)
         if half is None and 1 <= hour <= 12:
-            return Answer("Is that a.m. or p.m.?", wanted, HalfAsked(hour, minute), asks=True)
+            return SkillAnswer("Is that a.m. or p.m.?", wanted, HalfAsked(hour, minute), asks=True)
         return self._set_alarm(hour, minute, half, moment)
 
-    def _set_alarm(self, hour: int, minute: int, half: str | None, moment: Moment) -> Answer:
+    def _set_alarm(self, hour: int, minute: int, half: str | None, moment: Moment) -> SkillAnswer:
         wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
         if half is not None and hour <= 12:
             hour = hour % 12 + (12 if half == "pm" else 0)
@@ -109,25 +109,25 @@ class Timers:
         if at <= moment.wall:
             at += timedelta(days=1)
         self.alarms.append(Alarm(at))
-        return Answer(f"Alarm set for {spoken_time(at)}", wanted)
+        return SkillAnswer(f"Alarm set for {spoken_time(at)}", wanted)
 
-    def _left(self, moment: Moment) -> Answer:
+    def _left(self, moment: Moment) -> SkillAnswer:
         if not self.timers:
-            return Answer("No timer is running.", frame("check_timer"))
+            return SkillAnswer("No timer is running.", frame("check_timer"))
         first = min(self.timers, key=lambda timer: timer.ends_s)
         seconds = max(0, round(first.ends_s - moment.now_s))
         minutes, rest = divmod(seconds, 60)
         parts = [f"{n} {unit}{'' if n == 1 else 's'}" for n, unit in ((minutes, "minute"), (rest, "second")) if n]
         words = say_list(parts or ["0 seconds"])
-        return Answer(f"There are {words} left.", frame("check_timer"), Length(float(seconds), words))
+        return SkillAnswer(f"There are {words} left.", frame("check_timer"), Length(float(seconds), words))
 
-    def _cancel(self, alarms: bool) -> Answer:
+    def _cancel(self, alarms: bool) -> SkillAnswer:
         name, count = ("alarm", len(self.alarms)) if alarms else ("timer", len(self.timers))
         (self.alarms if alarms else self.timers).clear()
         if not count:
-            return Answer(f"There is no {name} to cancel.", frame(f"cancel_{name}"))
+            return SkillAnswer(f"There is no {name} to cancel.", frame(f"cancel_{name}"))
         text = f"{name.capitalize()} cancelled." if count == 1 else f"{count} {name}s cancelled."
-        return Answer(text, frame(f"cancel_{name}"))
+        return SkillAnswer(text, frame(f"cancel_{name}"))
 
 
 def _said_time(hour: int, minute: int, half: str | None) -> str:

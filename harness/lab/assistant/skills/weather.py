@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from harness.lab.assistant.frame import Frame, frame
-from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.frame import ToldFrame, frame
+from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
 
 _NAMESAKES = {
     "lincoln": ("Lincoln, Nebraska", "Lincoln, England"),
@@ -35,7 +35,7 @@ class PlaceSpokenOf:
 class Weather:
     """ "What's the weather in Lincoln?" — "Do you mean …?" — "I have no weather for …"."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         asked = memory.recall(PlaceAsked, moment.now_s)
         if asked is not None:
             for number, place in enumerate(asked.places):
@@ -55,21 +55,21 @@ class Weather:
             return self._about(found[1], said)
         return None
 
-    def _about(self, place: str, said: str) -> Answer:
+    def _about(self, place: str, said: str) -> SkillAnswer:
         name = re.sub(r"^st ", "saint ", place)
         places = _NAMESAKES.get(name)
         if places is None:
             return _none(name.title(), _asked_for(name, said))
         question = f"Do you mean {places[0]}, or {places[1]}?"
-        return Answer(question, _asked_for(name, said), PlaceAsked(places), asks=True)
+        return SkillAnswer(question, _asked_for(name, said), PlaceAsked(places), asks=True)
 
 
-def _none(place: str, asked: Frame) -> Answer:
+def _none(place: str, asked: ToldFrame) -> SkillAnswer:
     where = "here" if place == "here" else f"for {place}"
-    return Answer(f"Sorry, I have no weather {where}.", asked, PlaceSpokenOf(place))
+    return SkillAnswer(f"Sorry, I have no weather {where}.", asked, PlaceSpokenOf(place))
 
 
-def _asked_for(place: str, said: str) -> Frame:
+def _asked_for(place: str, said: str) -> ToldFrame:
     """The place in lower case, without commas; the day that was named."""
     day = re.search(rf"\b({'|'.join(_DAYS)})\b", said)
     named = [("place", place.lower().replace(",", ""))] if place else []
