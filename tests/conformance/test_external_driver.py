@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +22,7 @@ from tests.conformance.offline.said import say
 HARNESS = Path(sys.executable).with_name("harness")
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tests" / "external_driver"
+PAGE = ROOT / "docs" / "add-a-transport.md"
 LAMP = """\
 device: lamp
 wake_phrases: [hey marvin]
@@ -44,10 +48,16 @@ Typed = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package, installed as its users install it."""
+    """The package, and that of the page, installed as users install them; with the page's other files."""
     folder = tmp_path_factory.mktemp("site")
+    (page := folder / "page").mkdir()
+    names = ("tcp_log.py", "pyproject.toml", "lamp.py", "lamp.yaml", "bench.yaml", "soak.yaml", "commands")
+    blocks = re.findall(r"^```\w+\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for name, text in zip(names, blocks, strict=True):
+        (page / name).write_text(text, encoding="utf-8")
+    shutil.copytree(PACKAGE, folder / "package")  # a build leaves its traces there
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", folder]
-    subprocess.run([*command, PACKAGE], check=True, capture_output=True, cwd=folder)
+    subprocess.run([*command, folder / "package", page], check=True, capture_output=True, cwd=folder)
     return folder
 
 
@@ -136,3 +146,24 @@ def test_files_are_given_to_it(typed: Typed, address: str, tmp_path: Path) -> No
     done = typed("evaluate", "-v", "-v", "-v", "-t", "device:bench.yaml#lamp", "-i", "inv.txt")
     assert "INVTA" in done.stdout + done.stderr
     assert "1.2" in (tmp_path / "device-bench.yaml_lamp.log").read_text(encoding="utf-8")
+
+
+def test_the_page_does_what_it_says(typed: Typed, site: Path, tmp_path: Path) -> None:
+    page = site / "page"
+    for name in ("lamp.yaml", "bench.yaml", "soak.yaml"):
+        shutil.copy(page / name, tmp_path)
+    lamp = subprocess.Popen([sys.executable, page / "lamp.py"], stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: _answers(7313), what="the lamp")
+        commands = (page / "commands").read_text(encoding="utf-8").splitlines()
+        said = [typed(*shlex.split(one)[1:]).stdout for one in commands]
+    finally:
+        lamp.kill()
+        lamp.wait()
+    assert "× kind: wake, score: 0.9" in said[0]
+    assert re.search(r"false accepts +\d+ in", said[-1])
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
