@@ -280,7 +280,7 @@ def test_files_are_a_sequence(here: Path) -> None:
     files = read_lists([listed(b"a.wav\nb.wav\n", "1")], [listed(b"c.wav\n", "2")], []).files
     assert len(files) == 3
     assert files[-1] == files[2]
-    assert files[1:] == tuple(files)[1:]
+    assert files[1:] == list(files)[1:]
     assert list(reversed(files)) == [files[2], files[1], files[0]]
     for at in (3, -4):
         with pytest.raises(IndexError):
