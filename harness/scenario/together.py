@@ -43,7 +43,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
             raise UnmetNeed(what, place=found.place(asked), remedy=ADD[need])
     for number, trial in enumerate(scenario.trials):
         if trial.kind.asks:
-            device = _device(trial.device, bench)
+            device = asked_device(trial, bench)
             wanted = trial.evidence or scenario.defaults.evidence
             if trial.expects is not None:
                 _demand_intents(trial, scenario, device, bench, found.place(("trials", number)))
@@ -63,7 +63,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
 
 def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> None:
     """UnmetNeed when a device that is to listen reports no wake events, or cannot be reached as it should be."""
-    listening = _listening(trial, bench)
+    listening = listening_devices(trial, bench)
     if not listening:
         what = f"the trial {trial.id!r} counts wake events, and no device of the bench {bench.id!r} reports any"
         raise UnmetNeed(what, place=place, remedy=ADD[Need.WAKE_EVENTS])
@@ -137,15 +137,16 @@ def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, b
         raise UnmetNeed(what, place=place, remedy=remedy)
 
 
-def _listening(trial: TrialTemplate, bench: Bench) -> list[Device]:
+def listening_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
+    """The devices that listen in a template's trials: those it names, else all that report wake events."""
     named = trial.devices or ((trial.device,) if trial.device else ())
     if named:
-        return [device for device in bench.devices if device.id in named]
+        return [device for name in named for device in bench.devices if device.id == name]
     return [device for device in bench.devices if _reports(device, ObservationKind.WAKE)]
 
 
 def _hearing(trial: TrialTemplate, bench: Bench) -> list[Device]:
-    return [_device(trial.device, bench)] if trial.kind.asks else _listening(trial, bench)
+    return [asked_device(trial, bench)] if trial.kind.asks else listening_devices(trial, bench)
 
 
 def _all_injected(scenario: Scenario, bench: Bench) -> bool:
@@ -167,7 +168,7 @@ def _check_listening(scenario: Scenario, bench: Bench, found: Findings) -> None:
     for number, trial in enumerate(scenario.trials):
         if trial.kind.asks:
             continue
-        devices = _listening(trial, bench)
+        devices = listening_devices(trial, bench)
         own = {next(iter(device.profile.wake_phrases), "") for device in devices}
         probe = trial.ambient.probe if trial.ambient else None
         phrase = probe.phrase if probe else trial.phrase
@@ -218,8 +219,9 @@ def _check_positions(scenario: Scenario, bench: Bench, found: Findings) -> None:
                 found.add(("matrix", "axes", "position", number), what, remedy)
 
 
-def _device(name: str | None, bench: Bench) -> Device:
-    return bench.devices[0] if name is None else bench.device(name)
+def asked_device(trial: TrialTemplate, bench: Bench) -> Device:
+    """The device that a template's queries are asked of."""
+    return bench.devices[0] if trial.device is None else bench.device(trial.device)
 
 
 def _reports(device: Device, kind: ObservationKind) -> bool:

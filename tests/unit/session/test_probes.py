@@ -22,8 +22,7 @@ from harness.model.scenario import (
 from harness.model.stimulus import Ambience, NoiseKind, Recording, SpokenText, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Trial
-from harness.session.plan import plan
-from harness.session.soak import OTHER_TRIAL_S
+from harness.session.plan import OTHER_TRIAL_S, plan
 from harness.session.take import Phase
 from tests.unit.session.listening_material import BY_AIR, WIRED, Play
 from tests.unit.session.material import bench, scenario
