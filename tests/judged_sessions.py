@@ -14,9 +14,9 @@ from harness.model.record import Clip, JudgmentGiven, SessionStarted
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.rating.figures.judged import JudgedResponse, judged_in
+from harness.rating.judgment_log import JudgmentLog
 from harness.session.figures.progress import SessionFigures
-from harness.session.log.judgment_log import JudgmentLog, rating_rows
-from harness.session.log.reader import LogReader
+from harness.session.log.reader import LogReader, rating_rows
 from harness.session.log.writer import SqliteLog
 from tests.unit.session.figures.rows import Rows, planned
 

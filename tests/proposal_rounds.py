@@ -7,8 +7,8 @@ from pathlib import Path
 from harness.model.judgment import Category, JudgmentStatus, ProposalRule, ProposalShown, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.items import new_row
+from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import open_room
-from harness.session.log.judgment_log import JudgmentLog
 from tests.rating_sessions import rating_session
 
 ADMITTED = ("shirt", "moon")

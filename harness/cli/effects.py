@@ -240,7 +240,7 @@ def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
 
 def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
     """Writes the answer, and says what it overrules."""
-    from harness.session.log.judgment_log import JudgmentLog
+    from harness.rating.judgment_log import JudgmentLog
 
     before = item.answers[-1] if item.answers else None
     if before is not None:

@@ -38,8 +38,7 @@ class RatedSessions:
 def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
     """Where a session stands, from its log and what raters have added; works while it is running."""
     from harness.session.figures.progress import SessionFigures
-    from harness.session.log.judgment_log import later_rows
-    from harness.session.log.reader import LogReader
+    from harness.session.log.reader import LogReader, later_rows
     from harness.wake.wake import WakeFigures
 
     figures, wake = SessionFigures(), WakeFigures()

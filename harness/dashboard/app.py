@@ -29,7 +29,7 @@ from harness.model.errors import EngineError, LogError
 from harness.model.feed import Answered, Command, Hello, Message, StateWord
 from harness.model.record import Question
 from harness.session.engine.feed import EngineClient
-from harness.session.log.judgment_log import later_rows
+from harness.session.log.reader import later_rows
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 LAYOUT = """

@@ -13,8 +13,7 @@ from harness.model.trial import Trial
 from harness.rating.figures.judged import judged_in
 from harness.session.figures.effects import Key
 from harness.session.figures.progress import SessionFigures
-from harness.session.log.judgment_log import later_rows
-from harness.session.log.reader import LogReader
+from harness.session.log.reader import LogReader, later_rows
 
 HELD_QUESTION = "What did it do?"
 """Asked of a response that a rater holds, where the scenario says nothing of an effect."""

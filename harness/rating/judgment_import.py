@@ -20,8 +20,8 @@ from harness.model.record import JudgmentGiven
 from harness.rating.figures.judged import RatedSession
 from harness.rating.files.reading import ReadJudgments, WrittenJudgment
 from harness.rating.guide import KEYS, LABELS
+from harness.rating.judgment_log import JudgmentLog
 from harness.session.figures.trials import TrialProgress
-from harness.session.log.judgment_log import JudgmentLog
 
 NAMESPACE = uuid.UUID("6f6dd9b1-5a53-4c53-8e0e-2f1b7f0f4f5a")
 """Of the ids that rows without one are given: the same row, the same id."""

@@ -14,10 +14,10 @@ from harness.model.record import EffectAnswered, JudgmentGiven, SharesMoved
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.rating.desk import Desk
 from harness.rating.items import Item, exercise_item
+from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_items import Proposer, RatingSource, SessionItems, to_adjudicate
 from harness.rating.standing import Count, OwnRows, RaterStanding, drawn, hand_over, is_shared_out
 from harness.session.log.clips import read_clip
-from harness.session.log.judgment_log import JudgmentLog
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.level import at_level_unclipped
 from harness.sound.stimuli.renderer import renderer

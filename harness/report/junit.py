@@ -33,8 +33,7 @@ from harness.session.figures.trials import (
     understood_of,
     words_of,
 )
-from harness.session.log.judgment_log import later_rows
-from harness.session.log.reader import LogReader
+from harness.session.log.reader import LogReader, later_rows
 from harness.statistics.intervals import Share
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.wake_plays import CommandWord, Play
@@ -70,7 +69,7 @@ def write(path: Path, report: bytes) -> None:
 def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entry] = ()) -> Report:
     """From a session's rows, and the scenario for what it limits; InputError when the rows do not begin with a plan.
 
-    later: what people have said of effects since, which a limit may be on (`log.judgment_log.later_rows`).
+    later: what people have said of effects since, which a limit may be on (`log.reader.later_rows`).
     """
     return _Reporting(WholeSession.of(entries, later)).report(scenario.limits, scenario.stopping)
 

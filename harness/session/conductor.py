@@ -35,9 +35,9 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import Trial
+from harness.session.event_clips import Clipped
 from harness.session.resumption import Resumption, row_for
-from harness.session.run import Run
-from harness.session.stage import Clipped, Nudge, Stage, Stop, Told, Transcribed
+from harness.session.run import Nudge, Run, Stage, Stop, Told, Transcribed
 from harness.session.takes import Takes
 
 AHEAD = 2

@@ -15,9 +15,17 @@ from harness.model.record import Clip, Entry, Observed
 from harness.model.scenario import WakeSettings
 from harness.model.stimulus import Waveform
 from harness.model.trial import Listening, Target, Trial
-from harness.session.stage import Clipped, Told
 
 ARRIVAL_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """The sound around a wake event is stored, or cannot be had (clip None, and why). event_seq: of its row."""
+
+    event_seq: int
+    clip: Clip | None
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -54,7 +62,7 @@ class EventClips:
         log: SessionLog,
         microphone: Hears | None,
         clock: Clock,
-        told: Callable[[Told], None],
+        told: Callable[[Clipped], None],
         explained: Callable[[int], bool | None],
     ) -> None:
         self._log = log

@@ -31,9 +31,9 @@ from harness.model.record import AttemptFinished, FaultMet, Observed
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
-from harness.session.stage import BenchState
 from harness.session.take import (
     Action,
+    BenchState,
     Phase,
     StimulusTiming,
     StopStimulus,

@@ -3,21 +3,120 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
+from harness.base.ports import Clock, Hears, Renders, SessionLog, Stimulates
 from harness.model.errors import DeviceError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord
-from harness.model.record import Clip, EndReason, Entry, Paused, Record, Resumed
-from harness.model.stimulus import Waveform
+from harness.model.observation import Observation
+from harness.model.record import Clip, DecisionReached, EndReason, Entry, Paused, Record, Resumed
+from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Trial
-from harness.session.event_clips import EventClips
+from harness.session.event_clips import Clipped, EventClips
 from harness.session.listening_trial import ListeningMachine
 from harness.session.liveness import Liveness
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Resumption
-from harness.session.stage import Arrived, BenchState, Inbox, Stage, Stop
+from harness.session.take import BenchState
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything that the conductor works with, made and closed by whoever calls it.
+
+    loudspeakers: id → driver, of every id that the plan names, connections that inject sound among them.
+    transcribe(waveform, told): our own recogniser, in the background: calls told(text) once from any thread, "" when it
+    fails; None without one. attended: somebody is there to answer questions. on_state, answer(command_id, ok, why): to
+    the clients; called from the conductor's thread.
+    on_rendered: told of each trial's sound before it is played, from the rendering thread. linger: while true after the
+    plan's end, notes, judgments and re-runs are still taken. needless(trial): why a listening trial need not be played
+    any more, else "". life_check_after: trials in a row without a sign of life that make a device doubtful (0: never).
+    decisions: rows about sequential tests that the log lacks; asked after each listening trial.
+    explained(seq): whether the wake event of that row is a stimulus's or part of an earlier one; None if still open.
+    """
+
+    loudspeakers: Mapping[str, Stimulates]
+    microphone: Hears | None
+    log: SessionLog
+    renders: Renders
+    clock: Clock
+    on_state: Callable[[StateChanged], None]
+    answer: Callable[[str, bool, str], None]
+    attended: Callable[[], bool] = lambda: False
+    transcribe: Callable[[Waveform, Callable[[str], None]], None] | None = None
+    recogniser_name: str = ""
+    on_rendered: Callable[[Trial, RenderedStimulus], None] | None = None
+    linger: Callable[[], bool] = lambda: False
+    between_trials_s: float = 1.0
+    needless: Callable[[Trial], str] = lambda trial: ""
+    decisions: Callable[[], tuple[DecisionReached, ...]] = lambda: ()
+    life_check_after: int = 0
+    explained: Callable[[int], bool | None] = lambda seq: False
+
+
+@dataclass(frozen=True, slots=True)
+class Transcribed:
+    """Our recogniser is done with the response of that attempt."""
+
+    trial_id: str
+    take: int
+    attempt: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The engine is asked to end; the session stays open for a resume."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Something changed that has no message of its own (somebody came or went): look again."""
+
+
+Told = Observation | Command | Transcribed | Clipped | Stop | Nudge
+
+
+Arrived = tuple[Told, float]
+"""What came, and when (session seconds)."""
+
+
+class Inbox:
+    """Things in the order of their arrival, each with its time: they may wait while a row is being stored."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._queue: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
+        self._first: deque[Arrived] = deque()
+
+    def put(self, told: Told) -> None:
+        """From any thread; never blocks."""
+        self._queue.put((told, self._clock.now_s()))
+
+    def get(self, wait_s: float) -> Arrived | None:
+        """The next thing, waited for at most so many real seconds; None when nothing came."""
+        if self._first:
+            return self._first.popleft()
+        return self.get_new(wait_s)
+
+    def get_new(self, wait_s: float) -> Arrived | None:
+        """As `get`, past what was put back."""
+        try:
+            return self._queue.get(timeout=wait_s) if wait_s > 0 else self._queue.get_nowait()
+        except queue.Empty:
+            return None
+
+    def put_back(self, arrived: Iterable[Arrived]) -> None:
+        """What was taken too early comes first again, in its order."""
+        self._first.extendleft(reversed(list(arrived)))
+
 
 T = TypeVar("T")
 

@@ -30,8 +30,7 @@ from harness.model.trial import Listening, Outcome, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
-from harness.session.run import Machine, Run
-from harness.session.stage import Nudge, Transcribed
+from harness.session.run import Machine, Nudge, Run, Transcribed
 from harness.session.take import Action, FreezeResponse, SayClosing, StimulusTiming, StopStimulus, trial_verdict
 
 PROBE = "the memory probe"

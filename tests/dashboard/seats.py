@@ -17,7 +17,7 @@ from harness.model.record import JudgmentGiven
 from harness.rating.desk import Desk
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rating_room import RatingRoom, open_room
-from harness.session.log.judgment_log import rating_rows
+from harness.session.log.reader import rating_rows
 from tests.dashboard.bench import screen_text, shows, until
 from tests.judged_sessions import clips_of, give, judged
 

@@ -9,7 +9,7 @@ from harness.model.effect import EffectWord
 from harness.model.judgment import Category
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.items import withdrawal
-from harness.session.log.judgment_log import JudgmentLog
+from harness.rating.judgment_log import JudgmentLog
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SMALL, adjudication, press, rows, seated, sitting
 from tests.rating_sessions import rating_session

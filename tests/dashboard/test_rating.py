@@ -13,7 +13,7 @@ from harness.model.feed import Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Clip, JudgmentGiven
 from harness.rating.guide import KEYS
-from harness.session.log.judgment_log import JudgmentLog
+from harness.rating.judgment_log import JudgmentLog
 from harness.session.log.writer import SqliteLog
 from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, until
 from tests.dashboard.engine_double import EngineDouble

@@ -16,8 +16,7 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag, 
 from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.figures.trials import FirstResponse, SessionTrials, TrialProgress, label_of
-from harness.session.log.judgment_log import rating_rows
-from harness.session.log.reader import LogReader
+from harness.session.log.reader import LogReader, rating_rows
 from harness.statistics.agreement import MISSING, consensus
 
 
@@ -67,7 +66,7 @@ class RatedSession:
 def judged_in(session_id: str, trials: Iterable[TrialProgress], rows: Iterable[Judgment]) -> tuple[JudgedResponse, ...]:
     """A session's first responses in the order of playing, judged or not.
 
-    rows: every judgment row of the session, oldest first (`log.judgment_log.rating_rows`), those in the log included.
+    rows: every judgment row of the session, oldest first (`log.reader.rating_rows`), those in the log included.
     A judgment belongs to the clip that it was given on, so that a trial that was run again is to be judged anew.
     """
     by_clip: dict[tuple[str, str], list[Judgment]] = defaultdict(list)

@@ -46,13 +46,13 @@ from harness.session.conductor import Conductor
 from harness.session.engine.assemble import assemble, clock_of, script_words
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.launch import publish, this_process, withdraw
-from harness.session.engine.resolved import Resolved, equipment_of, read_resolved
+from harness.session.engine.resolved import Resolved, equipment_of, for_drivers, read_resolved
 from harness.session.figures.progress import SessionFigures, check_limits
 from harness.session.log.clips import read_clip
-from harness.session.log.judgment_log import later_rows
+from harness.session.log.reader import later_rows
 from harness.session.log.writer import SqliteLog
 from harness.session.resumption import Resumption
-from harness.session.stage import Nudge, Stage
+from harness.session.run import Nudge, Stage
 from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures, due_decisions, needless
 from harness.wake.wake_progress import WakeProgress
@@ -102,7 +102,7 @@ class Transcriber:
         self._process = RecogniserProcess(name)
         self._on_trouble = on_trouble
         self._lock = threading.Lock()
-        self._said = False
+        self._quiet = False
 
     def transcribe(self, waveform: Waveform, told: Callable[[str], None]) -> None:
         """Returns at once; told gets the words later, on another thread, or "" when there is no transcription."""
@@ -110,25 +110,22 @@ class Transcriber:
         def done(answer: str | HarnessError) -> None:
             self.name = self._process.name
             if isinstance(answer, HarnessError):
-                self._complain(answer)
+                if not self._was_quiet():
+                    self._on_trouble(f"responses are not transcribed for people: {answer}")
                 answer = ""
             told(answer)
 
         self._process.transcribe_later(waveform, done)
 
     def close(self) -> None:
-        self._quiet()
+        self._was_quiet()
         self._process.close()
 
-    def _quiet(self) -> bool:
-        """Marks that no complaint is wanted any more; whether that was so already."""
+    def _was_quiet(self) -> bool:
+        """From now on no complaint is wanted; whether that was so already."""
         with self._lock:
-            before, self._said = self._said, True
+            before, self._quiet = self._quiet, True
         return before
-
-    def _complain(self, error: HarnessError) -> None:
-        if not self._quiet():
-            self._on_trouble(f"responses are not transcribed for people: {error}")
 
 
 METERS_EVERY_S = 0.1
@@ -230,7 +227,8 @@ class Engine:
                 )
             )
             stack.enter_context(self._opened(drivers))
-            self._monitor = Monitor(self._monitor_of(drivers), self._folder.clips, self._clips)
+            monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None
+            self._monitor = Monitor(monitor, self._folder.clips, self._clips)
             stack.enter_context(self._metering(drivers, microphone))
             if self._stopped is not None:
                 conductor.stop(self._why_stopped())
@@ -267,22 +265,19 @@ class Engine:
                     raise
             yield
 
-    def _sink_for(self, driver: Driver) -> _Sink:
+    def _sink_for(self, driver: Driver) -> Callable[[Observation], None]:
+        """Where the driver puts what it saw, from any thread."""
         # What the monitor plays is no stimulus: only its loss and return concern the session.
         bench = self._resolved.bench
         heard = {one.id for one in _players(bench)}
         only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in heard
-        return _Sink(self, only_links)
 
-    def observed(self, observation: Observation) -> None:
-        """Takes what a driver saw; any thread."""
-        conductor = self._conductor
-        if conductor is not None:
-            conductor.inbox(observation)
+        def observed(observation: Observation) -> None:
+            conductor = self._conductor
+            if conductor is not None and (not only_links or isinstance(observation, LinkLost | LinkBack)):
+                conductor.inbox(observation)
 
-    def _monitor_of(self, drivers: Mapping[str, Driver]) -> Stimulates | None:
-        monitor = self._resolved.bench.monitor
-        return None if monitor is None else cast(Stimulates, drivers[monitor.id])
+        return observed
 
     @contextlib.contextmanager
     def _metering(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
@@ -399,18 +394,6 @@ class Engine:
         return f"stopped: the engine was asked to end ({self._stopped.name if self._stopped else 'unknown'})"
 
 
-class _Sink:
-    """Where one driver puts what it saw."""
-
-    def __init__(self, engine: Engine, only_links: bool) -> None:
-        self._engine = engine
-        self._only_links = only_links
-
-    def __call__(self, observation: Observation) -> None:
-        if not self._only_links or isinstance(observation, LinkLost | LinkBack):
-            self._engine.observed(observation)
-
-
 def _players(bench: Bench) -> tuple[Equipment, ...]:
     """What can bring a stimulus to a device: loudspeakers, and connections that carry audio."""
     connections = (device.connection for device in bench.devices)
@@ -433,8 +416,8 @@ def main(arguments: list[str]) -> int:
     try:
         folder = SessionFolder(Path(arguments[0])).demand().path
         resolved = read_resolved(folder)
-        if arguments[1:]:
-            resolved = replace(resolved, bench=replace(resolved.bench, operator=OperatorPresence.ABSENT))
+        bench = for_drivers(resolved.bench)
+        resolved = replace(resolved, bench=replace(bench, operator=OperatorPresence.ABSENT) if arguments[1:] else bench)
         return Engine(folder, resolved, clock_of(resolved.bench)).run()
     except HarnessError as error:
         sys.stderr.write(f"{error}\n")

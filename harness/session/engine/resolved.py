@@ -33,11 +33,10 @@ def write_resolved(folder: Path, resolved: Resolved) -> None:
 
 
 def read_resolved(folder: Path) -> Resolved:
-    """LogError when the file is missing or damaged; PluginError when a driver is no longer installed."""
+    """With the options of drivers as they are stored; `for_drivers` types them. LogError when the file is damaged."""
     path = SessionFolder(folder).resolved
     try:
-        found = _ADAPTER.validate_json(path.read_bytes())
-        return Resolved(found.scenario, _typed_options(found.bench))
+        return _ADAPTER.validate_json(path.read_bytes())
     except OSError as error:
         raise LogError(f"{path} cannot be read: {error.strerror}", remedy="Begin a new session") from error
     except ValidationError as error:
@@ -46,8 +45,8 @@ def read_resolved(folder: Path) -> Resolved:
         raise LogError(f"{path} is damaged: {where}: {first['msg']}", remedy="Begin a new session") from error
 
 
-def _typed_options(bench: Bench) -> Bench:
-    """The bench with each driver's options as that driver's own type again."""
+def for_drivers(bench: Bench) -> Bench:
+    """The bench with each driver's options as that driver's own type; PluginError when one is no longer installed."""
 
     def typed(equipment: Equipment | None) -> Any:
         if equipment is None:

@@ -17,9 +17,18 @@ from harness.base.codec import RECORDS, CodecError, decode
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError
-from harness.model.record import Entry, RatingRecord, Record, SessionStarted
+from harness.model.record import Entry, RatingRecord, Record, SessionStarted, chronological
 from harness.session.log.clips import ClipFinding, clip_damage, named_clips
-from harness.session.log.database import SESSION, Content, explained, missing_guards, open_for_reading, rows
+from harness.session.log.database import (
+    BATCH,
+    SESSION,
+    Content,
+    entry_of,
+    explained,
+    missing_guards,
+    open_for_reading,
+    rows,
+)
 
 
 class LogReader:
@@ -210,3 +219,32 @@ def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:
             yield f"clip {path.name} is named by no row: the engine ended before it could"
     for path in sorted(clips.glob(".*.part")):
         yield f"{path.name} is half of a clip: the engine ended while it was written; the next run removes it"
+
+
+def rating_rows(folder: Path) -> tuple[Entry, ...]:
+    """Judgments and effect answers of a session, those given at the bench and those given later, oldest first.
+
+    LogError. seq is of the file that a row stands in, so that only a row of the same file may be compared by it.
+    """
+    return tuple(chronological(_of_kinds(SessionFolder(folder).demand().database), later_rows(folder)))
+
+
+def later_rows(folder: Path) -> tuple[Entry, ...]:
+    """Those of its own file alone, in their order; LogError."""
+    judgments = SessionFolder(folder).demand().judgments
+    return tuple(_of_kinds(judgments, may_be_blank=True)) if judgments.is_file() else ()
+
+
+def _of_kinds(path: Path, *, may_be_blank: bool = False) -> Iterator[Entry]:
+    connection = open_for_reading(path, may_be_blank=may_be_blank)
+    try:
+        with explained(path):
+            found = connection.execute(
+                "SELECT seq, run, at_s, wall_s, body FROM entries WHERE kind IN ('judgment_given', 'effect_answered')"
+                " ORDER BY seq"
+            )
+            while batch := found.fetchmany(BATCH):
+                for row in batch:
+                    yield entry_of(row, path)
+    finally:
+        connection.close()

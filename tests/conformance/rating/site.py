@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.model.judgment import Judgment, in_force
 from harness.model.record import JudgmentGiven
-from harness.session.log.judgment_log import rating_rows
+from harness.session.log.reader import rating_rows
 from harness.web.invitations import Invitations
 from tests.conformance.engine_runs import wait_for
 

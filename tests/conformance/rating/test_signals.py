@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.session.log.judgment_log import rating_rows
+from harness.session.log.reader import rating_rows
 from tests.conformance.rating.terminal import Hand, RatingTerminal
 from tests.rating_sessions import rating_session
 

@@ -16,7 +16,7 @@ import pytest
 from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
 from harness.model.record import JudgmentGiven
 from harness.rating.guide import KEYS
-from harness.session.log.judgment_log import rating_rows
+from harness.session.log.reader import rating_rows
 from tests.conformance.rating.terminal import Hand, RatingTerminal
 from tests.rating_sessions import rating_session
 

@@ -16,8 +16,8 @@ from harness.base.chain import linked, read_seal
 from harness.model.annotation import Labelled
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import EngineStarted, JudgmentGiven, NoteWritten, SessionStarted
-from harness.session.log.judgment_log import JudgmentLog, rating_rows
-from harness.session.log.reader import LogReader, check
+from harness.rating.judgment_log import JudgmentLog
+from harness.session.log.reader import LogReader, check, rating_rows
 from harness.session.log.writer import SqliteLog
 
 UNSEALED = Path(__file__).parents[2] / "data" / "unsealed"

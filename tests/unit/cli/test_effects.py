@@ -21,7 +21,8 @@ from harness.model.errors import InputError
 from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.effects import HELD_QUESTION, effects_of
-from harness.session.log.judgment_log import JudgmentLog, rating_rows
+from harness.rating.judgment_log import JudgmentLog
+from harness.session.log.reader import rating_rows
 from harness.session.log.writer import SqliteLog
 from tests.unit.session.figures.effect_rows import ASKED, TIMER, Session, trial
 

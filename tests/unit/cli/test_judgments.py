@@ -22,7 +22,7 @@ from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
-from harness.session.log.judgment_log import rating_rows
+from harness.session.log.reader import rating_rows
 from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
 
 FORMATS = ("csv", "jsonl", "parquet")

@@ -22,7 +22,7 @@ from harness.model.stimulus import Waveform
 from harness.rating.guide import LABELS
 from harness.rating.rater_player import OnDone, RaterPlayer
 from harness.rating.rating_room import open_room
-from harness.session.log.judgment_log import rating_rows
+from harness.session.log.reader import rating_rows
 from harness.sound.tempo import SLOWER
 from tests.rating_sessions import rating_session
 

@@ -16,9 +16,9 @@ from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN_EXERCISES
+from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import RatingRoom, open_room
-from harness.session.log.judgment_log import JudgmentLog, rating_rows
-from harness.session.log.reader import check
+from harness.session.log.reader import check, rating_rows
 from tests.rating_sessions import TALKS, rating_sessions
 
 SESSIONS = [14, 24]

@@ -18,7 +18,7 @@ from harness.model.trial import Trial
 from harness.session.conductor import Conductor
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
-from harness.session.stage import Stage
+from harness.session.run import Stage
 from tests.unit.session.material import PROFILE, Bursts, Here, MemoryLog, bench, scenario
 
 SPEED = 40.0

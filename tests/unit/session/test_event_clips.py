@@ -16,7 +16,7 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Target
 from harness.session.event_clips import EventClips
-from harness.session.stage import Clipped, Told
+from harness.session.run import Clipped, Told
 from tests.unit.session.listening_material import BY_AIR, WIRED, listening_trial
 from tests.unit.session.material import MemoryLog
 

@@ -27,8 +27,7 @@ from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.listening_trial import INJECTION_GUARD_S, RETRY_S, SOUND_GUARD_S
-from harness.session.stage import BenchState
-from harness.session.take import Phase
+from harness.session.take import BenchState, Phase
 from tests.unit.session.listening_material import BY_AIR, RULE, TIMING, WIRED, Play
 
 

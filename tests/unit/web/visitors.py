@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from harness.model.judgment import Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.rating_room import RatingRoom
-from harness.session.log.judgment_log import rating_rows
+from harness.session.log.reader import rating_rows
 from harness.web.invitations import Invitations, SiteReach
 from harness.web.raters_site import RatersSite
 

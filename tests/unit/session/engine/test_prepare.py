@@ -14,7 +14,7 @@ from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.session.engine.assemble import assemble, clock_of, sound_path
 from harness.session.engine.prepare import prepare
-from harness.session.engine.resolved import equipment_of, read_resolved
+from harness.session.engine.resolved import equipment_of, for_drivers, read_resolved
 from harness.session.log.reader import LogReader, check
 
 INPUTS = Path(__file__).parents[3] / "conformance" / "in_process"
@@ -46,7 +46,7 @@ def test_scenario_and_bench_come_back_as_they_were_read(tmp_path: Path) -> None:
     folder = prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path)
     resolved = read_resolved(folder)
     assert resolved.scenario == load_scenario(INPUTS / "three.yaml")
-    assert resolved.bench == load_bench(INPUTS / "bench.yaml")
+    assert for_drivers(resolved.bench) == load_bench(INPUTS / "bench.yaml")
 
 
 def test_who_is_there_and_the_seed_can_be_said_for_one_run(tmp_path: Path) -> None:

@@ -13,15 +13,16 @@ from harness.model.effect import EffectWord
 from harness.model.errors import LogError, LogFull
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven, NoteWritten
-from harness.session.log.judgment_log import JudgmentLog, rating_rows
-from harness.session.log.reader import check
+from harness.rating.judgment_log import JudgmentLog
+from harness.session.log.reader import check, rating_rows
 from harness.session.log.writer import SqliteLog
+from tests.judged_sessions import answers, judged, store_session
 from tests.unit.session.log.nursery import KILLS, killed, together
 
 WRITERS = 8
 ROWS = 25
 SAVES = """
-from harness.session.log.judgment_log import JudgmentLog as opened
+from harness.rating.judgment_log import JudgmentLog as opened
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import JudgmentGiven
 
@@ -221,3 +222,26 @@ def test_a_file_whose_maker_was_killed_reads_as_empty_and_is_made_by_the_next(fo
     assert check(folder).damage == ()
     JudgmentLog(folder).append(given("a"))
     assert ids(folder) == ["a"]
+
+
+def test_a_batch_is_written_once(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s", answers(3))
+    records = [JudgmentGiven(judged(f"q{number}-kitchen", "sha", "ann")) for number in (1, 2, 2, 3)]
+    first, second = JudgmentLog(folder), JudgmentLog(folder)
+    assert [entry.seq for entry in first.append_all(records)] == [1, 2, 2, 3]
+    assert [entry.seq for entry in second.append_all([*records, JudgmentGiven(judged("q4", "sha", "ann"))])][-1] == 4
+    assert len(rating_rows(folder)) == 4
+    assert first.append_all([]) == []
+    for log in (first, second):
+        log.close()
+
+
+def test_a_batch_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s", answers(1))
+    log = JudgmentLog(folder)
+    right, wrong = judged("q1-kitchen", "sha", "ann"), judged("q1-kitchen", "sha", "bob", comment="\ud800")
+    with pytest.raises((LogError, ValueError)):
+        log.append_all([JudgmentGiven(right), JudgmentGiven(wrong)])
+    assert rating_rows(folder) == ()
+    assert log.append(JudgmentGiven(right)).seq == 1
+    log.close()

@@ -6,7 +6,6 @@ several processes may add rows to at the same time.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from pydantic import TypeAdapter
 
 from harness.base.codec import RECORDS
 from harness.base.places import SessionFolder
-from harness.model.record import Entry, JudgmentGiven, RatingRecord, Record, chronological
-from harness.session.log.database import BATCH, SESSION, Row, SharedRows, entry_of, explained, open_for_reading
+from harness.model.record import Entry, JudgmentGiven, RatingRecord, Record
+from harness.session.log.database import SESSION, Row, SharedRows, entry_of
 
 
 class JudgmentLog(SharedRows[Record]):
@@ -53,32 +52,3 @@ class JudgmentLog(SharedRows[Record]):
     @property
     def _adapter(self) -> TypeAdapter[Record]:
         return RECORDS
-
-
-def rating_rows(folder: Path) -> tuple[Entry, ...]:
-    """Judgments and effect answers of a session, those given at the bench and those given later, oldest first.
-
-    LogError. seq is of the file that a row stands in, so that only a row of the same file may be compared by it.
-    """
-    return tuple(chronological(_of_kinds(SessionFolder(folder).demand().database), later_rows(folder)))
-
-
-def later_rows(folder: Path) -> tuple[Entry, ...]:
-    """Those of its own file alone, in their order; LogError."""
-    judgments = SessionFolder(folder).demand().judgments
-    return tuple(_of_kinds(judgments, may_be_blank=True)) if judgments.is_file() else ()
-
-
-def _of_kinds(path: Path, *, may_be_blank: bool = False) -> Iterator[Entry]:
-    connection: sqlite3.Connection = open_for_reading(path, may_be_blank=may_be_blank)
-    try:
-        with explained(path):
-            found = connection.execute(
-                "SELECT seq, run, at_s, wall_s, body FROM entries WHERE kind IN ('judgment_given', 'effect_answered')"
-                " ORDER BY seq"
-            )
-            while batch := found.fetchmany(BATCH):
-                for row in batch:
-                    yield entry_of(row, path)
-    finally:
-        connection.close()
