@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
-from harness.model.annotation import AnnotationProject, AnnotationRow, Intents, Proposal, Proposed
+from harness.model.annotation import AnnotationProject, AnnotationRow, Intents, LabelProposal, Proposed
 
 LABELS = """\
 label_set: travel
@@ -65,7 +65,7 @@ def annotation_project(
         for number, (text, _) in enumerate(talk):
             file.write(json.dumps({"id": f"u{number}", "text": text}) + "\n")
     files.project.write_bytes(project_text(AnnotationProject(project.pop("id", "talk"), len(talk), **project)))
-    proposals = tuple(Proposal(f"u{number}", intents) for number, (_, intents) in enumerate(talk))
+    proposals = tuple(LabelProposal(f"u{number}", intents) for number, (_, intents) in enumerate(talk))
     log = AnnotationLog(folder)
     log.append_all([Proposed("b1", "tri-training", proposals)])
     log.close()

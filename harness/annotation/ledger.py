@@ -17,8 +17,8 @@ from harness.model.annotation import (
     AnnotationRow,
     Intents,
     Labelled,
+    LabelProposal,
     LabelSet,
-    Proposal,
     Proposed,
     Skipped,
     Struck,
@@ -59,7 +59,7 @@ class Batched:
     """A proposal, and the batch that it is of."""
 
     batch: str
-    proposal: Proposal
+    proposal: LabelProposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class Ledger:
             return LabelStanding(State.WAITING, chosen[0])
         return LabelStanding(State.AGREED if len(chosen) > 1 else State.SINGLE, chosen[0])
 
-    def _allowed(self, proposal: Proposal) -> Proposal:
+    def _allowed(self, proposal: LabelProposal) -> LabelProposal:
         if proposal.intents is None or not self._label_set.refusal(proposal.intents):
             return proposal
         return replace(proposal, intents=None)

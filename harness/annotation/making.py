@@ -13,7 +13,15 @@ from harness import __version__
 from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
 from harness.base.findings import nearest
 from harness.base.whole_file import disk_errors, whole_folder, write_whole
-from harness.model.annotation import IMPORTED, AnnotationProject, Intents, Labelled, LabelSet, ProposalShown, SecondWork
+from harness.model.annotation import (
+    IMPORTED,
+    AnnotationProject,
+    Intents,
+    Labelled,
+    LabelProposalShown,
+    LabelSet,
+    SecondWork,
+)
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.understanding import Corpus, Utterance, joined
 from harness.understanding.files.corpus_file import read_corpus
@@ -137,7 +145,7 @@ class NewProject:
     take_labels: bool = False
     intents: Path | None = None
     mapping: Mapping[str, str] | None = None
-    proposal: ProposalShown = ProposalShown.AFTER
+    proposal: LabelProposalShown = LabelProposalShown.AFTER
     second: SecondWork = SecondWork.HAND
     page_size: int = 10
     annotators: tuple[str, ...] = ()

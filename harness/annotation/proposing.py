@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from harness.annotation.ledger import drawn
 from harness.base.foreign import counted, shown
-from harness.model.annotation import Intents, LabelSet, Proposal, Proposed
-from harness.model.choices import Ending
+from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
+from harness.model.choices import EpisodesEnding
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
 from harness.statistics.text import percent
@@ -116,16 +116,16 @@ def batch(found: TriTraining, used: Material, *, id_: str, classifier: str, wall
     return Proposed(
         id_,
         f"{BY}:{classifier}",
-        tuple(Proposal(one.utterance, one.intents, one.votes) for one in ordered),
+        tuple(LabelProposal(one.utterance, one.intents, one.votes) for one in ordered),
         wall_s,
         tuple(facts.items()),
     )
 
 
 ENDINGS = {
-    Ending.SETTLED: "as good as nothing changed any more",
-    Ending.CIRCLING: "what they teach each other came round to that of an earlier episode",
-    Ending.MOST: "the most episodes",
+    EpisodesEnding.SETTLED: "as good as nothing changed any more",
+    EpisodesEnding.CIRCLING: "what they teach each other came round to that of an earlier episode",
+    EpisodesEnding.MOST: "the most episodes",
 }
 
 

@@ -21,7 +21,7 @@ from harness.model.annotation import (
     AnnotationRow,
     Intents,
     Labelled,
-    Proposal,
+    LabelProposal,
     Proposed,
     Skipped,
     Struck,
@@ -139,7 +139,7 @@ def annotation_report(
     )
 
 
-def _fate(proposal: Proposal, acts: Sequence[Act]) -> str:
+def _fate(proposal: LabelProposal, acts: Sequence[Act]) -> str:
     on_it = [row for row in acts if isinstance(row, Accepted | Struck) and row.intents == proposal.intents]
     if any(isinstance(row, Struck) for row in on_it):
         return "struck"

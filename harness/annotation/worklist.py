@@ -17,8 +17,8 @@ from harness.model.annotation import (
     AnnotationRow,
     Intents,
     Labelled,
+    LabelProposalShown,
     LabelSet,
-    ProposalShown,
     Struck,
 )
 from harness.model.understanding import Utterance
@@ -234,7 +234,7 @@ class Worklist:
         """An utterance to label, with what is in sight of it from the beginning."""
         ledger = self.ledger
         seen = (
-            self._project.proposal is ProposalShown.BEFORE
+            self._project.proposal is LabelProposalShown.BEFORE
             or ledger.has_struck(utterance, self._annotator)
             or ledger.is_taken_back(utterance, self._annotator)
         )

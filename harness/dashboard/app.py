@@ -18,7 +18,7 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
-from harness.dashboard.messages import CommandWanted, Told
+from harness.dashboard.messages import CommandWanted, NoticeWanted
 from harness.dashboard.screens.asking import Asked, AskingPanel, EffectPanel
 from harness.dashboard.screens.panels import HelpPanel, Panel, Sheet
 from harness.dashboard.screens.rating import RatingScreen
@@ -39,13 +39,13 @@ LAYOUT = """
 #trials { height: 3fr; }
 #events { height: 2fr; }
 #response { height: 6; }
-#response Waveform { height: 2; }
+#response ClipShape { height: 2; }
 #frame { display: none; height: 5; }
 #totals { height: 1fr; }
 /* Where frames are expected, what was understood stands where the shape of the sound did. */
 .-frames #frame { display: block; }
 .-frames #response { height: 4; }
-.-frames #response Waveform { display: none; }
+.-frames #response ClipShape { display: none; }
 #devices { height: 8; }
 #unmatched { height: 1fr; min-height: 6; }
 #trials, #events, #response, #frame, #totals, #devices, #unmatched {
@@ -69,9 +69,9 @@ LAYOUT = """
 
 .-wide #right { width: 46; }
 .-tall #response { height: 10; }
-.-tall #response Waveform { height: 4; }
+.-tall #response ClipShape { height: 4; }
 .-tall.-frames #response { height: 8; }
-.-tall.-frames #response Waveform { display: block; height: 3; }
+.-tall.-frames #response ClipShape { display: block; height: 3; }
 .-tall.-frames #frame { height: 7; }
 .-tall StateWordBanner { height: 5; }
 .-tall ItemText { height: 6; padding: 1 1; }
@@ -221,7 +221,7 @@ class Dashboard(GuardedApp):
         except EngineError as error:
             self.watch_.lost(str(error))
 
-    def on_told(self, message: Told) -> None:
+    def on_notice_wanted(self, message: NoticeWanted) -> None:
         self.watch_.tell(message.text, message.ok)
 
     def action_judge(self) -> None:

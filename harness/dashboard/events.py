@@ -17,7 +17,7 @@ from harness.statistics.text import measured, seconds
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
-class Tone(StrEnum):
+class LineTone(StrEnum):
     """How loud a line is."""
 
     QUIET = "quiet"
@@ -34,7 +34,7 @@ class EventLine:
     seq: int
     clock: str
     text: str
-    tone: Tone
+    tone: LineTone
     late_blocks: int = 0
     renews: str = ""
 
@@ -68,117 +68,117 @@ def _late(count: int) -> str:
     return f"sound: {count} {'block' if count == 1 else 'blocks'} late or lost"
 
 
-def _record(record: row.Record) -> tuple[str, Tone]:
+def _record(record: row.Record) -> tuple[str, LineTone]:
     match record:
         case row.SessionStarted():
             what = f"session {record.session_id}: {len(record.trials)} trials of {record.scenario_id}"
-            return f"{what}; sound: {record.sound_path}", Tone.PLAIN
+            return f"{what}; sound: {record.sound_path}", LineTone.PLAIN
         case row.EngineStarted():
-            return f"engine started, run {record.run}", Tone.QUIET
+            return f"engine started, run {record.run}", LineTone.QUIET
         case row.TrialStarted():
-            return f"trial {record.trial_id}{_take(record.take)}", Tone.PLAIN
+            return f"trial {record.trial_id}{_take(record.take)}", LineTone.PLAIN
         case row.AttemptStarted(waited_s=None):
-            return f"attempt {record.attempt}", Tone.PLAIN
+            return f"attempt {record.attempt}", LineTone.PLAIN
         case row.AttemptStarted():
-            return f"attempt {record.attempt}, after {seconds(record.waited_s)} of silence", Tone.PLAIN
+            return f"attempt {record.attempt}, after {seconds(record.waited_s)} of silence", LineTone.PLAIN
         case row.Observed():
             return _observation(record.observation)
         case row.ResponseFrozen():
             cut = ", cut at its longest" if record.truncated else ""
-            return f"first response kept: {seconds(record.clip.duration_s)}{cut}", Tone.PLAIN
+            return f"first response kept: {seconds(record.clip.duration_s)}{cut}", LineTone.PLAIN
         case row.ResponseTranscribed():
-            return f"our transcription: “{record.text}”", Tone.PLAIN
+            return f"our transcription: “{record.text}”", LineTone.PLAIN
         case row.OperatorAsked():
-            return f"operator asked: {record.question}", Tone.PERSON
+            return f"operator asked: {record.question}", LineTone.PERSON
         case row.AttemptFinished():
             delay = f", latency {measured(record.latency)}" if record.latency else ""
             why = f" ({in_words(record.cause)})" if record.cause else ""
-            return f"attempt {record.attempt}: {OUTCOME_WORDS[record.outcome]}{delay}{why}", Tone.PLAIN
+            return f"attempt {record.attempt}: {OUTCOME_WORDS[record.outcome]}{delay}{why}", LineTone.PLAIN
         case row.TrialFinished():
             why = f" ({in_words(record.cause)})" if record.cause else ""
-            tone = Tone.GOOD if record.outcome.answered else Tone.PLAIN
+            tone = LineTone.GOOD if record.outcome.answered else LineTone.PLAIN
             return f"{record.trial_id}{_take(record.take)}: {OUTCOME_WORDS[record.outcome]}{why}", tone
         case row.StimulusStored():
-            return f"stimulus kept: {seconds(record.clip.duration_s)}", Tone.QUIET
+            return f"stimulus kept: {seconds(record.clip.duration_s)}", LineTone.QUIET
         case row.EventClipped():
-            return f"sound around event {record.event_seq} kept: {seconds(record.clip.duration_s)}", Tone.QUIET
+            return f"sound around event {record.event_seq} kept: {seconds(record.clip.duration_s)}", LineTone.QUIET
         case row.EventReviewed(word=was):
             said = "took back what it was" if was is None else f"it was: {REVIEW_WORDS[was]}"
-            return f"{record.by} on event {record.event_seq}: {said}", Tone.PERSON
+            return f"{record.by} on event {record.event_seq}: {said}", LineTone.PERSON
         case row.DecisionReached():
-            does, tone = ("passes", Tone.GOOD) if record.passed else ("FAILS", Tone.FAULT)
+            does, tone = ("passes", LineTone.GOOD) if record.passed else ("FAILS", LineTone.FAULT)
             return f"{record.device} {does} the test of its {FIGURE_WORDS[record.figure]}", tone
         case row.RerunAsked():
-            return f"{record.by} asked for {record.trial_id} again", Tone.PERSON
+            return f"{record.by} asked for {record.trial_id} again", LineTone.PERSON
         case row.JudgmentGiven(judgment=given):
             word = LABELS[given.category] if given.category else given.status.value
             about = "took a judgment back on" if given.status is JudgmentStatus.WITHDRAWN else f"judged “{word}”:"
-            return f"{given.rater} {about} {given.trial_id}", Tone.PERSON
+            return f"{given.rater} {about} {given.trial_id}", LineTone.PERSON
         case row.EffectAnswered(word=became):
-            return f"{record.by} on the effect of {record.trial_id}: {became.value}", Tone.PERSON
+            return f"{record.by} on the effect of {record.trial_id}: {became.value}", LineTone.PERSON
         case row.SharesMoved():
-            return f"{record.by} gave {len(record.items)} responses of {record.rater} to others", Tone.PERSON
+            return f"{record.by} gave {len(record.items)} responses of {record.rater} to others", LineTone.PERSON
         case row.NoteWritten():
-            return f"note by {record.by}: {record.text}", Tone.PERSON
+            return f"note by {record.by}: {record.text}", LineTone.PERSON
         case row.MarkSet():
-            return f"mark by {record.by}: {record.label}", Tone.PERSON
+            return f"mark by {record.by}: {record.label}", LineTone.PERSON
         case row.Paused():
-            return f"paused by {record.by}{': ' if record.reason else ''}{record.reason}", Tone.PERSON
+            return f"paused by {record.by}{': ' if record.reason else ''}{record.reason}", LineTone.PERSON
         case row.Resumed():
-            return f"resumed by {record.by}", Tone.PERSON
+            return f"resumed by {record.by}", LineTone.PERSON
         case row.FaultMet():
-            return f"FAULT {record.source}: {record.what}", Tone.FAULT
+            return f"FAULT {record.source}: {record.what}", LineTone.FAULT
         case row.SessionFinished():
-            return f"session {record.reason.value}", Tone.GOOD
+            return f"session {record.reason.value}", LineTone.GOOD
 
 
-def _observation(seen: seen_by.Observation) -> tuple[str, Tone]:
+def _observation(seen: seen_by.Observation) -> tuple[str, LineTone]:
     match seen:
         case seen_by.StimulusStarted() | seen_by.StimulusEnded(complete=True):
             word = "starts" if isinstance(seen, seen_by.StimulusStarted) else "ends"
-            return f"{seen.source}: stimulus {word}", Tone.QUIET
+            return f"{seen.source}: stimulus {word}", LineTone.QUIET
         case seen_by.StimulusEnded():
-            return f"{seen.source}: stimulus stopped early{': ' if seen.why else ''}{seen.why}", Tone.PLAIN
+            return f"{seen.source}: stimulus stopped early{': ' if seen.why else ''}{seen.why}", LineTone.PLAIN
         case seen_by.StimulusHeard():
-            return f"{seen.source}: heard the stimulus (correlation {seen.correlation:.2f})", Tone.QUIET
+            return f"{seen.source}: heard the stimulus (correlation {seen.correlation:.2f})", LineTone.QUIET
         case seen_by.SpeechStarted():
-            return f"{seen.source}: speech starts, {seen.level_dbfs:.0f} dBFS", Tone.QUIET
+            return f"{seen.source}: speech starts, {seen.level_dbfs:.0f} dBFS", LineTone.QUIET
         case seen_by.SpeechEnded():
-            return f"{seen.source}: speech ends", Tone.QUIET
+            return f"{seen.source}: speech ends", LineTone.QUIET
         case seen_by.Earcon():
-            return f"{seen.source}: a signal tone", Tone.QUIET
+            return f"{seen.source}: a signal tone", LineTone.QUIET
         case seen_by.Wake():
-            return f"{seen.source}: woke{f' to “{seen.phrase}”' if seen.phrase else ''}", Tone.PLAIN
+            return f"{seen.source}: woke{f' to “{seen.phrase}”' if seen.phrase else ''}", LineTone.PLAIN
         case seen_by.Intent():
             slots = "".join(f", {name} “{value}”" for name, value in seen.slots)
-            return f"{seen.source} understood {seen.name or 'nothing'}{slots}", Tone.PLAIN
+            return f"{seen.source} understood {seen.name or 'nothing'}{slots}", LineTone.PLAIN
         case seen_by.ListeningProved():
-            return f"{seen.source}: listens ({seen.proof.value})", Tone.QUIET
+            return f"{seen.source}: listens ({seen.proof.value})", LineTone.QUIET
         case seen_by.ClockFitted():
-            return f"{seen.source}: clock known to ±{seconds(seen.error_s)}, {seen.skew_ppm:+.1f} ppm", Tone.QUIET
+            return f"{seen.source}: clock known to ±{seconds(seen.error_s)}, {seen.skew_ppm:+.1f} ppm", LineTone.QUIET
         case seen_by.Transcript():
-            return f"{seen.source} {'heard' if seen.final else 'hears'}: “{seen.text}”", Tone.PLAIN
+            return f"{seen.source} {'heard' if seen.final else 'hears'}: “{seen.text}”", LineTone.PLAIN
         case seen_by.ResponseText():
-            return f"{seen.source} says: “{seen.text}”", Tone.PLAIN
+            return f"{seen.source} says: “{seen.text}”", LineTone.PLAIN
         case seen_by.Status():
-            return f"{seen.source}: {seen.state.value}{' ' if seen.detail else ''}{seen.detail}", Tone.QUIET
+            return f"{seen.source}: {seen.state.value}{' ' if seen.detail else ''}{seen.detail}", LineTone.QUIET
         case seen_by.StateTold():
-            return f"{seen.source}: {seen.name} {f'is “{seen.value}”' if seen.value else 'is no more'}", Tone.PLAIN
+            return f"{seen.source}: {seen.name} {f'is “{seen.value}”' if seen.value else 'is no more'}", LineTone.PLAIN
         case seen_by.DeviceDescribed():
-            return f"{seen.source}: firmware {seen.firmware or '?'}, serial number {seen.serial or '?'}", Tone.QUIET
+            return f"{seen.source}: firmware {seen.firmware or '?'}, serial number {seen.serial or '?'}", LineTone.QUIET
         case seen_by.LogLine():
-            return f"{seen.source}: {seen.text}", Tone.QUIET
+            return f"{seen.source}: {seen.text}", LineTone.QUIET
         case seen_by.Unread():
-            return f"NOT READ {seen.source}: {unread_in_words(seen)}", Tone.FAULT
+            return f"NOT READ {seen.source}: {unread_in_words(seen)}", LineTone.FAULT
         case seen_by.OperatorAnswer():
             word = {True: "recognised", False: "not recognised", None: "cannot tell"}[seen.recognised]
-            return f"operator: {word}{f', heard “{seen.heard}”' if seen.heard else ''}", Tone.PERSON
+            return f"operator: {word}{f', heard “{seen.heard}”' if seen.heard else ''}", LineTone.PERSON
         case seen_by.LinkLost():
-            return f"LOST {seen.source}: {seen.what}", Tone.FAULT
+            return f"LOST {seen.source}: {seen.what}", LineTone.FAULT
         case seen_by.LinkBack():
-            return f"{seen.source} is back", Tone.GOOD
+            return f"{seen.source} is back", LineTone.GOOD
         case seen_by.Overrun():
-            return _late(seen.count), Tone.FAULT
+            return _late(seen.count), LineTone.FAULT
 
 
 def _take(take: int) -> str:

@@ -20,7 +20,7 @@ MOST_KEYS = 4096
 TOO_FAST = "too fast: that was not in sight yet; press again"
 
 
-class Verdict(Enum):
+class KeyVerdict(Enum):
     """UNSURE: it may be the first repeat of a key that is held down; REPEAT_S later it is known."""
 
     COUNTS = auto()
@@ -63,13 +63,13 @@ class KeyGuard:
         """True for all but the first of a key that is held down."""
         return self._pressed(event)[0] < event.time
 
-    def verdict(self, event: events.Key) -> Verdict:
+    def verdict(self, event: events.Key) -> KeyVerdict:
         pressed_s, may_be_held_since_s = self._pressed(event)
         if self._drawn_s is None or pressed_s <= self._drawn_s:
-            return Verdict.TOO_EARLY
+            return KeyVerdict.TOO_EARLY
         if may_be_held_since_s <= self._drawn_s and Message().time < event.time + REPEAT_S:
-            return Verdict.UNSURE
-        return Verdict.COUNTS
+            return KeyVerdict.UNSURE
+        return KeyVerdict.COUNTS
 
     def _pressed(self, event: events.Key) -> tuple[float, float]:
         """When the key went down, and when it did if it should turn out to be held."""
@@ -124,11 +124,11 @@ class GuardedApp(App[int]):
         """Whether the screen is to act on a key. Where that is not known yet, `handle` gets the key again in a moment;
         `tell` gets the reason of a refusal."""
         match self.guard.verdict(event):
-            case Verdict.COUNTS:
+            case KeyVerdict.COUNTS:
                 return True
-            case Verdict.UNSURE:
+            case KeyVerdict.UNSURE:
                 self.screen.set_timer(REPEAT_S, partial(handle, event))
-            case Verdict.TOO_EARLY:
+            case KeyVerdict.TOO_EARLY:
                 self.bell()
                 tell(TOO_FAST)
         return False

@@ -25,7 +25,7 @@ from harness.sound.tempo import SLOWER, at_tempo
 EVERY_S = 10.0
 
 
-class Refreshes(Protocol):
+class Rereadable(Protocol):
     """A room: it reads again what it is made of. HarnessError when that cannot be read."""
 
     def refresh(self) -> object: ...
@@ -34,7 +34,7 @@ class Refreshes(Protocol):
 class Refreshing:
     """A thread that reads the room again; tell: posts a message to the screen, never after `close`."""
 
-    def __init__(self, room: Refreshes, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
+    def __init__(self, room: Rereadable, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
         self._room, self._tell, self._every_s = room, tell, every_s
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Refreshing:
                     self._tell(RoomRead(fault))
 
 
-class Sound(Enum):
+class ItemSound(Enum):
     """What of an item is listened to, and how fast."""
 
     RESPONSE = "plays"
@@ -66,18 +66,18 @@ class Sound(Enum):
 
     @property
     def tempo(self) -> float:
-        return SLOWER if self is Sound.SLOWER else 1.0
+        return SLOWER if self is ItemSound.SLOWER else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
     number: int
     item: Item
-    sound: Sound | None
+    sound: ItemSound | None
     order: int
 
 
-class Listening:
+class ItemSounds:
     """What plays, how far it is, and how much of the response was heard.
 
     tell: posts a message to the screen; called from threads, never after `close`. All else is for the screen alone.
@@ -89,7 +89,7 @@ class Listening:
         self._open = True
         self._lock = threading.Lock()
         self._number = 0
-        self._now: Sound | None = None
+        self._now: ItemSound | None = None
         self._ended: tuple[int, float] | None = None
         self._read: tuple[str, Waveform] | None = None
         threading.Thread(target=self._work, name="listening", daemon=True).start()
@@ -99,13 +99,13 @@ class Listening:
         return self._player is not None
 
     @property
-    def playing(self) -> Sound | None:
+    def playing(self) -> ItemSound | None:
         return self._now
 
     @property
     def at_s(self) -> float | None:
         """How far into the response; None when it is not the response that plays, or it has not begun."""
-        if self._player is None or self._now in (None, Sound.QUERY):
+        if self._player is None or self._now in (None, ItemSound.QUERY):
             return None
         at_s = self._player.position_s
         return None if at_s is None or self._now is None else at_s * self._now.tempo
@@ -114,7 +114,7 @@ class Listening:
         """Has the response drawn; nothing is played."""
         self._wish(item, None)
 
-    def play(self, item: Item, sound: Sound) -> None:
+    def play(self, item: Item, sound: ItemSound) -> None:
         """Begins it from the start, in place of what plays. `stop` first, to be told how much was heard."""
         self._now = sound if self._player is not None else None
         self._wish(item, self._now)
@@ -131,7 +131,7 @@ class Listening:
         self._now = None
         if self._player is not None:
             self._player.stop()
-        return None if now is Sound.QUERY or not at_s else round(at_s * 1000)
+        return None if now is ItemSound.QUERY or not at_s else round(at_s * 1000)
 
     def ended(self, message: SoundEnded) -> int | None:
         """Takes in that a play has ended by itself; as `stop`, and None of one that was stopped before."""
@@ -145,7 +145,7 @@ class Listening:
         if self._player is not None:
             self._player.stop()
 
-    def _wish(self, item: Item, sound: Sound | None) -> None:
+    def _wish(self, item: Item, sound: ItemSound | None) -> None:
         self._number += 1
         order = self._player.order() if self._player is not None else 0
         self._wishes.put(_Wish(self._number, item, sound, order))
@@ -167,9 +167,9 @@ class Listening:
         sound = self._read[1]
         if wish.sound is None or self._player is None:
             return
-        if wish.sound is Sound.QUERY:
+        if wish.sound is ItemSound.QUERY:
             sound = self._room.query_sound(wish.item)
-        elif wish.sound is Sound.SLOWER:
+        elif wish.sound is ItemSound.SLOWER:
             sound = at_tempo(sound, SLOWER)
         self._player.play(sound, partial(self._done, wish.number), wish.order)
 

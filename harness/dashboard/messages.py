@@ -37,7 +37,7 @@ class CommandWanted(Message):
 
 
 @dataclass
-class Told(Message):
+class NoticeWanted(Message):
     """Something to show above the keys."""
 
     text: str

@@ -81,7 +81,7 @@ IMPORTED = "imported"
 Intents = tuple[str, ...]
 
 
-class ProposalShown(StrEnum):
+class LabelProposalShown(StrEnum):
     """When who labels by hand sees what is proposed: AFTER their own choice is on the disk, or BEFORE it."""
 
     AFTER = "after"
@@ -110,7 +110,7 @@ class AnnotationProject:
 
     id: str
     utterances: int
-    proposal: ProposalShown = ProposalShown.AFTER
+    proposal: LabelProposalShown = LabelProposalShown.AFTER
     page_size: int = 10
     annotators: tuple[str, ...] = ()
     per_utterance: int = 1
@@ -137,7 +137,7 @@ MOST_ON_A_PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class LabelProposal:
     """What is proposed for an utterance. intents: None where the classifiers came to no consensus."""
 
     utterance: str
@@ -154,7 +154,7 @@ class Proposed:
 
     id: str
     by: str
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[LabelProposal, ...]
     given_wall_s: float = 0.0
     facts: tuple[tuple[str, str], ...] = ()
     kind: Literal["proposed"] = "proposed"

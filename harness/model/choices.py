@@ -120,7 +120,7 @@ class Which(StrEnum):
     DECIDING = "deciding"
 
 
-class Ending(StrEnum):
+class EpisodesEnding(StrEnum):
     """Why a triad's episodes ended. SETTLED: as good as nothing changed. CIRCLING: what the three teach each other is
     what it was in an earlier episode, and would come round for ever. MOST: the most episodes.
     """

@@ -181,7 +181,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class ColumnGrouping:
     """One way to part utterances. labels: one for each id, "" for none.
 
     order: labels that come first, in this order; the others are sorted.
@@ -198,7 +198,7 @@ class Groupings:
 
     file: str
     ids: tuple[str, ...]
-    groupings: tuple[Grouping, ...]
+    groupings: tuple[ColumnGrouping, ...]
 
     def __post_init__(self) -> None:
         if any(len(one.labels) != len(self.ids) for one in self.groupings):

@@ -18,7 +18,7 @@ from harness.model.record import EndReason, Entry
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Trial
-from harness.report.junit_xml import Case, Properties, Reason, Report, Suite, Verdict, as_xml
+from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Properties, Reason, Suite, as_xml
 from harness.report.session import WholeSession
 from harness.session.engine.resolved import read_resolved
 from harness.session.figures.progress import LimitVerdict, check_limits, normalisation_of
@@ -36,9 +36,8 @@ from harness.session.figures.trials import (
 from harness.session.log.reader import LogReader, later_rows
 from harness.statistics.intervals import Share
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
-from harness.wake.wake_plays import CommandWord, Play
-from harness.wake.wake_plays import Heard as WakeHeard
-from harness.wake.wake_progress import DeviceWake, Interval, WakeEvent
+from harness.wake.wake_plays import CommandWord, HeardWake, Play
+from harness.wake.wake_progress import DeviceWake, Interval, UnmatchedWake
 
 EVENTS_SHOWN = 50
 _FAILED = {
@@ -66,7 +65,7 @@ def write(path: Path, report: bytes) -> None:
     write_whole(path, report)
 
 
-def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entry] = ()) -> Report:
+def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entry] = ()) -> JUnitReport:
     """From a session's rows, and the scenario for what it limits; InputError when the rows do not begin with a plan.
 
     later: what people have said of effects since, which a limit may be on (`log.reader.later_rows`).
@@ -77,11 +76,11 @@ def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entr
 def not_begun(name: str, why: HarnessError | str) -> bytes:
     """The report of a run that came to no session: an error, or what the bench lacks (then it is skipped)."""
     skipped = isinstance(why, HarnessError) and why.exit_code == 0
-    verdict, word = (Verdict.SKIPPED, "unmet_need") if skipped else (Verdict.ERROR, "not_begun")
+    verdict, word = (CaseVerdict.SKIPPED, "unmet_need") if skipped else (CaseVerdict.ERROR, "not_begun")
     lines = str(why).splitlines() or [""]
     reason = Reason(verdict, word, lines[0], "\n".join(lines))
     case = Case("run", f"{name}.session", reason=reason)
-    return as_xml(Report(name, (Suite("session", (case,)),), time.time(), host=socket.gethostname()))
+    return as_xml(JUnitReport(name, (Suite("session", (case,)),), time.time(), host=socket.gethostname()))
 
 
 class _Reporting:
@@ -92,13 +91,13 @@ class _Reporting:
         self.name = session.started.scenario_id
         self.took_s = session.last_s - session.first_s
 
-    def report(self, limits: Limits, stopping: Stopping) -> Report:
+    def report(self, limits: Limits, stopping: Stopping) -> JUnitReport:
         wake = self.wake.snapshot()
         verdicts = check_limits(limits, self.progress.totals, wake, stopping)
         suites = [self._session(), *self._limits(verdicts, stopping), *self._trials(verdicts)]
         shared = self._properties()
         suites = [Suite(one.name, one.cases, (*shared, *one.properties)) for one in suites]
-        return Report(self.name, tuple(suites), self.session.first_s, self.took_s, socket.gethostname())
+        return JUnitReport(self.name, tuple(suites), self.session.first_s, self.took_s, socket.gethostname())
 
     def _properties(self) -> Properties:
         one = self.session.started
@@ -121,7 +120,7 @@ class _Reporting:
         said = (f"{progress.totals.finished} of {progress.totals.planned} trials finished", *faults)
         if progress.finished is not EndReason.COMPLETED:
             word = "not_finished" if progress.finished is None else progress.finished.value
-            reason = Reason(Verdict.ERROR, word, f"the run did not come to its end: {word}", "\n".join(said))
+            reason = Reason(CaseVerdict.ERROR, word, f"the run did not come to its end: {word}", "\n".join(said))
         case = Case("run", f"{self.name}.session", self.took_s, reason, said)
         versions = ((f"version {name}", version) for name, version in self.session.started.versions)
         return Suite("session", (case,), tuple(versions))
@@ -193,7 +192,7 @@ class _Reporting:
         return self._case(one, one.trial.device, kind, reason, said)
 
     def _listening(
-        self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, WakeEvent],
+        self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, UnmatchedWake],
         limits: list[LimitVerdict],
     ) -> Case:  # fmt: skip
         if play is None:
@@ -213,7 +212,7 @@ class _Reporting:
         broken = [verdict.name for verdict in limits if not verdict.ok and "false_accepts" in verdict.name]
         if reason is None and false and broken:
             message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
-            reason = Reason(Verdict.FAILURE, "false_accept", message, "\n".join(said))
+            reason = Reason(CaseVerdict.FAILURE, "false_accept", message, "\n".join(said))
         return self._case(one, device, kind, reason, said)
 
 
@@ -265,26 +264,30 @@ def _sequential(one: LimitVerdict, stopping: Stopping, class_name: str) -> Case:
     declared = "" if test is None else f"good {test.good:g}, bad {test.bad:g}"
     reason = None
     if one.found is None:
-        verdict = Verdict.SKIPPED if one.ok else Verdict.FAILURE
+        verdict = CaseVerdict.SKIPPED if one.ok else CaseVerdict.FAILURE
         reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
     elif not one.ok:
-        reason = Reason(Verdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
+        reason = Reason(CaseVerdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
     return Case(one.name, class_name, 0.0, reason, (declared,) if declared else ())
 
 
 def _limit(one: LimitVerdict, class_name: str) -> Case:
     found = "n/a" if one.found is None else f"{one.found:.4g}"
     told = f"wanted {'at least' if one.name.startswith('min_') else 'at most'} {one.wanted:g}, found {found}"
-    reason = None if one.ok else Reason(Verdict.FAILURE, "limit", f"{one.name}: {told}")
+    reason = None if one.ok else Reason(CaseVerdict.FAILURE, "limit", f"{one.name}: {told}")
     return Case(one.name, class_name, 0.0, reason, (told,))
 
 
 def _of_outcome(outcome: Outcome | None, cause: str, said: Iterable[str]) -> Reason | None:
     """Why a trial did not pass; None when it did."""
     if outcome is None:
-        return Reason(Verdict.SKIPPED, "not_played", "the run ended before it")
+        return Reason(CaseVerdict.SKIPPED, "not_played", "the run ended before it")
     because = f" ({plain_text(cause)})" if cause else ""
-    for verdict, words in ((Verdict.FAILURE, _FAILED), (Verdict.ERROR, _ERRORS), (Verdict.SKIPPED, _NO_VERDICT)):
+    for verdict, words in (
+        (CaseVerdict.FAILURE, _FAILED),
+        (CaseVerdict.ERROR, _ERRORS),
+        (CaseVerdict.SKIPPED, _NO_VERDICT),
+    ):
         if outcome in words:
             return Reason(verdict, outcome.value, words[outcome] + because, "\n".join(said))
     return None
@@ -294,19 +297,19 @@ def _of_play(play: Play, said: list[str]) -> Reason | None:
     reading, text = play.reading, "\n".join(said)
     match play.kind, reading.command:
         case TrialKind.WAKE, _ if reading.hit is None:
-            return Reason(Verdict.FAILURE, "false_reject", "it did not wake", text)
+            return Reason(CaseVerdict.FAILURE, "false_reject", "it did not wake", text)
         case TrialKind.COMMAND, CommandWord.SUBSTITUTION:
             message = f"it understood something else: {plain_text(reading.heard, 200)}"
-            return Reason(Verdict.FAILURE, "substitution", message, text)
+            return Reason(CaseVerdict.FAILURE, "substitution", message, text)
         case TrialKind.COMMAND, CommandWord.MISSING:
-            return Reason(Verdict.FAILURE, "missing", "it understood nothing", text)
+            return Reason(CaseVerdict.FAILURE, "missing", "it understood nothing", text)
         case TrialKind.AMBIENT, _ if reading.exposure_s <= 0 and not reading.unmatched:
-            return Reason(Verdict.SKIPPED, "unproven", "nothing shows that it was listening", text)
+            return Reason(CaseVerdict.SKIPPED, "unproven", "nothing shows that it was listening", text)
         case _:
             return None
 
 
-def _heard(play: Play, events: dict[int, WakeEvent]) -> Iterator[str]:
+def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
     """What a device made of one stimulus."""
     reading = play.reading
     if play.kind is not TrialKind.AMBIENT:
@@ -323,7 +326,7 @@ def _heard(play: Play, events: dict[int, WakeEvent]) -> Iterator[str]:
         yield f"… and {len(reading.unmatched) - EVENTS_SHOWN} more unmatched events"
 
 
-def _event(play: Play, event: WakeHeard, dressed: WakeEvent | None) -> str:
+def _event(play: Play, event: HeardWake, dressed: UnmatchedWake | None) -> str:
     score = "" if event.score is None else f", score {event.score:g}"
     clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
     word = "unreviewed" if dressed is None or dressed.word is None else dressed.word.value
@@ -360,7 +363,7 @@ def _of_frame(one: TrialProgress, lines: Iterable[str]) -> Reason | None:
         message = f"expected {expected}; the operator says that it was not understood"
     else:
         message = f"expected {expected}; understood {written(told.intents, told.slots)}"
-    return Reason(Verdict.FAILURE, word, message, "\n".join(lines))
+    return Reason(CaseVerdict.FAILURE, word, message, "\n".join(lines))
 
 
 def _frame_figures(trials: Iterable[TrialProgress]) -> Properties:

@@ -17,7 +17,7 @@ Properties = tuple[tuple[str, str], ...]
 _INVALID = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Verdict(StrEnum):
+class CaseVerdict(StrEnum):
     """The element that says why a case did not pass."""
 
     FAILURE = "failure"
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 class Reason:
     """type: one word for tables. message: one line. text: whatever else is known."""
 
-    verdict: Verdict
+    verdict: CaseVerdict
     type: str
     message: str
     text: str = ""
@@ -52,12 +52,12 @@ class Suite:
     cases: tuple[Case, ...]
     properties: Properties = ()
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: CaseVerdict) -> int:
         return sum(case.reason is not None and case.reason.verdict is verdict for case in self.cases)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class JUnitReport:
     """started_s: Unix time. time_s: of the whole; suites overlap where devices share a stimulus."""
 
     name: str
@@ -66,7 +66,7 @@ class Report:
     time_s: float = 0.0
     host: str = "localhost"
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: CaseVerdict) -> int:
         return sum(suite.count(verdict) for suite in self.suites)
 
 
@@ -79,14 +79,14 @@ def _escape(point: int) -> str:
     return f"\\x{point:02x}" if point <= 0xFF else f"\\u{point:04x}"
 
 
-def as_xml(report: Report) -> bytes:
+def as_xml(report: JUnitReport) -> bytes:
     """The whole document, UTF-8."""
     root = ElementTree.Element("testsuites", _attributes(name=report.name, **_counts(report)))
     root.set("time", _seconds(report.time_s))
     stamp = datetime.fromtimestamp(report.started_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     for number, suite in enumerate(report.suites):
         element = ElementTree.SubElement(root, "testsuite", _attributes(name=suite.name, **_counts(suite)))
-        element.set("skipped", str(suite.count(Verdict.SKIPPED)))
+        element.set("skipped", str(suite.count(CaseVerdict.SKIPPED)))
         element.set("time", _seconds(sum(case.time_s for case in suite.cases)))
         for key, value in _attributes(
             timestamp=stamp, hostname=report.host, id=str(number), package=report.name
@@ -112,10 +112,10 @@ def _write(parent: ElementTree.Element, case: Case) -> None:
         ElementTree.SubElement(element, "system-out").text = xml_text("\n".join(case.said))
 
 
-def _counts(one: Report | Suite) -> dict[str, str]:
+def _counts(one: JUnitReport | Suite) -> dict[str, str]:
 
     cases = len(one.cases) if isinstance(one, Suite) else sum(len(suite.cases) for suite in one.suites)
-    failures, errors = one.count(Verdict.FAILURE), one.count(Verdict.ERROR)
+    failures, errors = one.count(CaseVerdict.FAILURE), one.count(CaseVerdict.ERROR)
     return {"tests": str(cases), "failures": str(failures), "errors": str(errors)}
 
 

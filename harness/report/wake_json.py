@@ -19,7 +19,7 @@ from harness.transcripts.reports.scoring_json import counts_of
 from harness.understanding.understood import parts_of
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import Play
-from harness.wake.wake_progress import DeviceWake, Rate, Ratio, WakeEvent
+from harness.wake.wake_progress import DeviceWake, Rate, Ratio, UnmatchedWake
 
 Json = dict[str, Any]
 
@@ -116,7 +116,7 @@ def _play(play: Play) -> Json:
     }
 
 
-def _event(event: WakeEvent) -> Json:
+def _event(event: UnmatchedWake) -> Json:
     told = {name: plain(getattr(event, name)) for name in _OF_AN_EVENT}
     return {"row": event.seq, "trial": event.trial_id, **told, "clip": None if event.clip is None else event.clip.name}
 

@@ -18,7 +18,7 @@ from harness.wake.reports.wake_log import (
     FORMULA,
     FORMULA_WITH_U,
     TOTALS,
-    Command,
+    CommandHeard,
     Extras,
     Happening,
     ManySpots,
@@ -31,8 +31,8 @@ from harness.wake.reports.wake_log import (
     moment,
     quoted,
 )
-from harness.wake.wake_plays import CommandWord, Heard, Play
-from harness.wake.wake_progress import Interval, WakeEvent
+from harness.wake.wake_plays import CommandWord, HeardWake, Play
+from harness.wake.wake_progress import Interval, UnmatchedWake
 
 
 def wake_log(
@@ -113,12 +113,12 @@ class _Writer:
             return
         match = reading.command is CommandWord.MATCH
         extras = (*trial, *_counts(reading.counts))
-        yield Command("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
+        yield CommandHeard("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
 
-    def _ms(self, play: Play, event: Heard) -> float:
+    def _ms(self, play: Play, event: HeardWake) -> float:
         return round((play.place(event) - play.start_s) * 1000, 3)
 
-    def _false(self, event: WakeEvent) -> bool:
+    def _false(self, event: UnmatchedWake) -> bool:
         """Is it a false accept; in-vocabulary lines are always written, whether they count or not."""
         return event.exposed and event.false_accept(self._reviewed)
 
@@ -227,5 +227,5 @@ def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> 
         yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
 
 
-def _extras(event: Heard, more: Extras) -> Extras:
+def _extras(event: HeardWake, more: Extras) -> Extras:
     return (*([("x-score", f"{event.score:g}")] if event.score is not None else []), *more)

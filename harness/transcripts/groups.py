@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from harness.base.text_table import sorted_labels
 from harness.model.errors import InputError
-from harness.model.transcript import Grouping, Groupings, WordCounts
+from harness.model.transcript import ColumnGrouping, Groupings, WordCounts
 from harness.statistics.intervals import Interval
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.scoring import Scoring
@@ -326,7 +326,7 @@ def _rows_of(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
     return np.array(rows, np.intp), list(place)
 
 
-def _parting(grouping: Grouping, rows: Rows) -> Parting:
+def _parting(grouping: ColumnGrouping, rows: Rows) -> Parting:
     names = {label: number for number, label in enumerate(dict.fromkeys(grouping.labels))}
     # Row −1 is the last one, which has no label.
     none = names.setdefault("", len(names))

@@ -17,8 +17,8 @@ from harness.model.stimulus import Ambience
 from harness.model.trial import Outcome, Trial
 from harness.statistics.significance import Discordance, poisson_rates
 from harness.wake.wake_device import DeviceFigures, UnmatchedEvents
-from harness.wake.wake_plays import Heard, Play, PlayState, Utterances
-from harness.wake.wake_progress import Rate, WakeEvent, WakeProgress, due_decisions, needless
+from harness.wake.wake_plays import HeardWake, Play, PlayState, Utterances
+from harness.wake.wake_progress import Rate, UnmatchedWake, WakeProgress, due_decisions, needless
 
 __all__ = ["WakeFigures", "due_decisions", "needless"]
 
@@ -113,11 +113,11 @@ class WakeFigures:
         found = [device.explained(seq) for device in self._devices.values()]
         return next((one for one in found if one is not False), False)
 
-    def unmatched(self, device: str) -> tuple[WakeEvent, ...]:
+    def unmatched(self, device: str) -> tuple[UnmatchedWake, ...]:
         """All events of a device that matched no stimulus, in their order."""
         return self._events.every(device)
 
-    def false_accept(self, event: WakeEvent, reviewed: bool) -> bool:
+    def false_accept(self, event: UnmatchedWake, reviewed: bool) -> bool:
         """Does an event count as a false accept: by the rules alone, or by the reviews too?"""
         return self._events.counted(event, reviewed)
 
@@ -202,7 +202,7 @@ class WakeFigures:
             case _ if name is None or device is None:
                 pass
             case seen_by.Wake():
-                event = Heard(entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s)
+                event = HeardWake(entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s)
                 self._speech.woke(name, seen.at.at_s)
                 if row.trial_id is None or row.trial_id in self._trials:
                     device.heard(event, plays.get(name))

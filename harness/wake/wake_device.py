@@ -18,17 +18,17 @@ from harness.transcripts.recognition import WordsHeard
 from harness.wake.counting import match_events
 from harness.wake.wake_plays import (
     CommandWord,
-    Heard,
+    HeardWake,
     Listened,
     Play,
+    PlayReading,
     PlayState,
     Proofs,
-    Reading,
     Utterances,
     proven_s,
     read,
 )
-from harness.wake.wake_progress import DeviceWake, Looks, MarkKind, TimelineMark, WakeEvent, rate, ratio
+from harness.wake.wake_progress import DeviceWake, Looks, MarkKind, TimelineMark, UnmatchedWake, rate, ratio
 
 SHOWN = 200
 
@@ -55,14 +55,14 @@ class UnmatchedEvents:
 
     def __init__(self, count_in_vocabulary: bool = False) -> None:
         self.count_in_vocabulary = count_in_vocabulary
-        self._events: dict[int, WakeEvent] = {}
+        self._events: dict[int, UnmatchedWake] = {}
         self._pending: set[int] = set()
         self._order: list[int] = []
         self._counts: dict[str, EventCounts] = {}
         self._clips: dict[int, Clip] = {}
         self._reviews: dict[int, tuple[ReviewWord | None, str]] = {}
 
-    def put(self, event: WakeEvent, pending: bool = False) -> None:
+    def put(self, event: UnmatchedWake, pending: bool = False) -> None:
         """Takes an event, in place of what was said of it before. pending: shown, and not counted yet."""
         self.drop(event.seq)
         self._events[event.seq] = self._dressed(event)
@@ -89,21 +89,21 @@ class UnmatchedEvents:
         self._clips[seq] = clip
         return self._changed(seq)
 
-    def of(self, seq: int) -> WakeEvent | None:
+    def of(self, seq: int) -> UnmatchedWake | None:
         return self._events.get(seq)
 
-    def latest(self) -> tuple[WakeEvent, ...]:
+    def latest(self) -> tuple[UnmatchedWake, ...]:
         """The last ones, latest first."""
         return tuple(self._events[seq] for seq in reversed(self._order[-SHOWN:]))
 
-    def every(self, device: str) -> tuple[WakeEvent, ...]:
+    def every(self, device: str) -> tuple[UnmatchedWake, ...]:
         """All of a device, in their order."""
         return tuple(event for seq in self._order if (event := self._events[seq]).device == device)
 
     def counts(self, device: str) -> EventCounts:
         return self._counts.setdefault(device, EventCounts())
 
-    def counted(self, event: WakeEvent, reviewed: bool) -> bool:
+    def counted(self, event: UnmatchedWake, reviewed: bool) -> bool:
         """Is it a false accept: before any review, or after?"""
         if not event.exposed or (event.in_vocabulary and not self.count_in_vocabulary):
             return False
@@ -117,7 +117,7 @@ class UnmatchedEvents:
         self._add(seq, 1)
         return found.device
 
-    def _dressed(self, event: WakeEvent) -> WakeEvent:
+    def _dressed(self, event: UnmatchedWake) -> UnmatchedWake:
         word, by = self._reviews.get(event.seq, (None, ""))
         return replace(event, word=word or event.rule, reviewed_by=by if word else "", clip=self._clips.get(event.seq))
 
@@ -220,7 +220,7 @@ class DeviceFigures:
         self._shown.append(play)
         self.changed = True
 
-    def heard(self, event: Heard, credited: Play | None) -> None:
+    def heard(self, event: HeardWake, credited: Play | None) -> None:
         """Takes a wake event; credited: the attempt that was going on when it came, if it is this device's."""
         self.changed = True
         play = self._owner(event, credited)
@@ -267,7 +267,7 @@ class DeviceFigures:
         self._withdraw(play)
         if play.state is PlayState.COUNTED:
             self._sums.add(play, -1)
-        play.state, play.reading = PlayState.OUTSIDE, Reading()
+        play.state, play.reading = PlayState.OUTSIDE, PlayReading()
         for event in play.events:
             self._put(event, play, exposed=False)
         self.changed = True
@@ -334,7 +334,7 @@ class DeviceFigures:
         )
         return self._found
 
-    def _owner(self, event: Heard, credited: Play | None) -> Play | None:
+    def _owner(self, event: HeardWake, credited: Play | None) -> Play | None:
         """The play that an event belongs to: by its place, since it may come while the next is played already."""
         if credited is not None and credited.started is not None and credited.place(event) >= credited.start_s:
             return credited
@@ -391,11 +391,11 @@ class DeviceFigures:
         if self._delays.pop(id(play), None) is not None:
             self._latency = None
 
-    def _put(self, event: Heard, play: Play | None, exposed: bool, pending: bool = False) -> None:
+    def _put(self, event: HeardWake, play: Play | None, exposed: bool, pending: bool = False) -> None:
         # What is fed over a wire never heard what was spoken in the room.
         rule, why = (None, "") if play and play.target.injected else self._speech.rule(self.device, event.at.at_s)
         self._events.put(
-            WakeEvent(
+            UnmatchedWake(
                 seq=event.seq,
                 device=self.device,
                 at=event.at,

@@ -40,7 +40,7 @@ class CommandWord(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardWake:
     """A wake event as it came. seq: of its `Observed` row."""
 
     seq: int
@@ -52,7 +52,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PlayReading:
     """What one play amounts to for one device.
 
     hit: the event that is the phrase's; None: a false reject (wake) or no wake event (command, ambient). unmatched,
@@ -61,9 +61,9 @@ class Reading:
     heard_s: what was understood of a command, and where in the stimulus. counts: of its words, None of an intent.
     """
 
-    hit: Heard | None = None
+    hit: HeardWake | None = None
     delay: Measured | None = None
-    unmatched: tuple[Heard, ...] = ()
+    unmatched: tuple[HeardWake, ...] = ()
     exposed: tuple[bool, ...] = ()
     suppressed: int = 0
     exposure_s: float = 0.0
@@ -94,9 +94,9 @@ class Play:
     audio_end_s: float | None = None
     heard: Stamp | None = None
     state: PlayState = PlayState.RUNNING
-    events: list[Heard] = field(default_factory=list)
+    events: list[HeardWake] = field(default_factory=list)
     words: list[Transcript | Intent] = field(default_factory=list)
-    reading: Reading = field(default_factory=Reading)
+    reading: PlayReading = field(default_factory=PlayReading)
     previous: Play | None = field(default=None, repr=False)
     stood_s: float | None = None
 
@@ -157,7 +157,7 @@ class Play:
             return audio_s
         return self.start_s + (at.at_s - (self.started.at_s if self.started else 0.0)) * self._audio_per_host()
 
-    def place(self, event: Heard) -> float:
+    def place(self, event: HeardWake) -> float:
         return self.position_s(event.at, event.audio_s)
 
     def host_s(self, offset_s: float) -> float:
@@ -172,7 +172,7 @@ class Play:
         took_s = self.ended.at_s - self.started.at_s
         return (self.end_s - self.start_s) / took_s if took_s > 0 and self.end_s > self.start_s else 1.0
 
-    def add(self, event: Heard) -> None:
+    def add(self, event: HeardWake) -> None:
         """Takes an event, in the order of places."""
         at = len(self.events)
         place = self.place(event)
@@ -184,7 +184,7 @@ class Play:
         """Whether the event of that row is one of the play's."""
         return any(event.seq == seq for event in reversed(self.events))
 
-    def stands(self, event: Heard) -> bool:
+    def stands(self, event: HeardWake) -> bool:
         """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
         place_s = self.place(event)
         if self.stood_s is not None and is_same(place_s, self.stood_s, self.settings.refractory_s):
@@ -193,7 +193,7 @@ class Play:
         return True
 
 
-def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> Reading:
+def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> PlayReading:
     """What a play amounts to; proven: where on its line the device was known to listen.
 
     before_s: place of the last event of the play before, which the first ones of this may be part of.
@@ -220,7 +220,7 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> R
     understood = _command(play)
     command = understood.word
     ambient = play.kind is TrialKind.AMBIENT
-    return Reading(
+    return PlayReading(
         hit=hit,
         # Where in a command its phrase ends the log does not say.
         delay=None if found is None or command is not None else _delay(play, play.events[found], offsets[found]),
@@ -246,7 +246,7 @@ def _without_spot(play: Play, duration_s: float, spot_s: float) -> float:
     return max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary else 0.0
 
 
-def _delay(play: Play, event: Heard, offset_s: float) -> Measured | None:
+def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
     """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add.
 
     None for a recording whose phrase ends nobody knows where: its energy is misled by breath, noise and further speech.

@@ -79,7 +79,7 @@ class TimelineMark:
 
 
 @dataclass(frozen=True, slots=True)
-class WakeEvent:
+class UnmatchedWake:
     """A wake event that matched no stimulus. seq: of its `Observed` row.
 
     in_vocabulary: it fell into a wake or command trial (a lead-in, a second spot), not into ambient sound.
@@ -169,7 +169,7 @@ class WakeProgress:
     """
 
     devices: tuple[DeviceWake, ...] = ()
-    unmatched: tuple[WakeEvent, ...] = ()
+    unmatched: tuple[UnmatchedWake, ...] = ()
     planned: int = 0
     counted: int = 0
     ambient_planned_s: float = 0.0

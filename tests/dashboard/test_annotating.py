@@ -19,7 +19,7 @@ from harness.model.annotation import (
     Adjudicated,
     AnnotationRow,
     Labelled,
-    ProposalShown,
+    LabelProposalShown,
     Proposed,
     Skipped,
     Struck,
@@ -89,8 +89,8 @@ async def test_nothing_chosen_is_refused_with_the_reason(project: Path) -> None:
         assert "an utterance has at least one label" in shown(pilot)
 
 
-@pytest.mark.parametrize("policy", ProposalShown)
-async def test_when_the_proposal_shows(tmp_path: Path, policy: ProposalShown) -> None:
+@pytest.mark.parametrize("policy", LabelProposalShown)
+async def test_when_the_proposal_shows(tmp_path: Path, policy: LabelProposalShown) -> None:
     project = annotation_project(
         tmp_path / "talk", [("hm", ("greeting",))], proposal=policy, per_utterance=2, double_share=1.0
     )
@@ -99,9 +99,9 @@ async def test_when_the_proposal_shows(tmp_path: Path, policy: ProposalShown) ->
     room.close()
     async with sitting(seated(project)) as (_app, pilot):
         assert "Labelling u0" in shown(pilot), "the second annotator works by hand"
-        assert ("proposed  greeting" in shown(pilot)) is (policy is ProposalShown.BEFORE)
+        assert ("proposed  greeting" in shown(pilot)) is (policy is LabelProposalShown.BEFORE)
         await press(pilot, "5", "enter")
-        if policy is ProposalShown.AFTER:
+        if policy is LabelProposalShown.AFTER:
             for words in ("proposed  greeting", "it differs from yours", "chosen    filler  saved", "enter go on"):
                 assert words in shown(pilot)
             await press(pilot, "5", "1")
@@ -111,7 +111,7 @@ async def test_when_the_proposal_shows(tmp_path: Path, policy: ProposalShown) ->
         assert "All is done" in shown(pilot)
         own = [row for row in rows(project) if isinstance(row, Labelled)]
         assert [row.intents for row in own] == (
-            [("filler",), ("greeting",)] if policy is ProposalShown.AFTER else [("filler",)]
+            [("filler",), ("greeting",)] if policy is LabelProposalShown.AFTER else [("filler",)]
         )
 
 

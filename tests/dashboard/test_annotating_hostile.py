@@ -9,7 +9,7 @@ import pytest
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
-from harness.model.annotation import Example, Label, Labelled, LabelSet, Proposal, Proposed
+from harness.model.annotation import Example, Label, Labelled, LabelProposal, LabelSet, Proposed
 from harness.model.understanding import Utterance
 from tests.annotation_projects import annotation_project
 from tests.dashboard.annotating import SIZES, AnnotatorApp, press, ready, shown
@@ -33,7 +33,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     room.label_set = LABELS
     room.project = replace(room.project, id=HOSTILE)
     utterances = [Utterance(f"{HOSTILE}{n}", (HOSTILE,)) for n in range(3)]
-    batch = Proposed("b", HOSTILE, tuple(Proposal(one.id, (HOSTILE,)) for one in utterances[:2]))
+    batch = Proposed("b", HOSTILE, tuple(LabelProposal(one.id, (HOSTILE,)) for one in utterances[:2]))
     desk = AnnotationDesk(HOSTILE, room.project, LABELS, utterances, [batch], lambda rows: None)
     app = AnnotatorApp(room, desk)
     async with app.run_test(size=size) as pilot:

@@ -14,7 +14,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from harness.dashboard.key_guard import FIRST_REPEAT_S, REPEAT_S, TOO_FAST, GuardedApp, KeyGuard, Verdict
+from harness.dashboard.key_guard import FIRST_REPEAT_S, REPEAT_S, TOO_FAST, GuardedApp, KeyGuard, KeyVerdict
 from harness.dashboard.screens.asking import AskingPanel
 from harness.model.feed import AnswerOperator, Judge, Review, StateWord
 from tests import annotation_projects
@@ -159,7 +159,7 @@ async def test_a_key_from_before_the_question_does_not_answer_it(tmp_path: Path)
         await until(pilot, lambda: engine.commands(AnswerOperator))
 
 
-def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[Verdict]:
+def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[KeyVerdict]:
     """Of keys, each when the next one has been heard; the last one when time has passed."""
     guard = KeyGuard()
     guard._drawn_s = drawn_s
@@ -169,7 +169,7 @@ def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[Verdict]
     return [guard.verdict(event) for event in heard]
 
 
-EARLY, COUNTS = Verdict.TOO_EARLY, Verdict.COUNTS
+EARLY, COUNTS = KeyVerdict.TOO_EARLY, KeyVerdict.COUNTS
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ EARLY, COUNTS = Verdict.TOO_EARLY, Verdict.COUNTS
         ([("1", 0.1), ("1", 1.4), ("1", 1.44)], [EARLY, COUNTS, COUNTS]),
     ],
 )
-def test_when_a_key_was_pressed(keys: list[tuple[str, float]], expected: list[Verdict]) -> None:
+def test_when_a_key_was_pressed(keys: list[tuple[str, float]], expected: list[KeyVerdict]) -> None:
     """What is in sight was drawn at 1.0 s."""
     assert verdicts(1.0, keys) == expected
 

@@ -7,8 +7,8 @@ import pytest
 from textual.pilot import Pilot
 
 from harness.dashboard.screens.wake import UnmatchedList
-from harness.dashboard.widgets.bars import Lines
-from harness.dashboard.widgets.response import Waveform
+from harness.dashboard.widgets.bars import RowList
+from harness.dashboard.widgets.response import ClipShape
 from harness.dashboard.widgets.run import EventLog, TrialList
 from harness.model.feed import StateWord
 from harness.model.record import Paused
@@ -22,11 +22,11 @@ SCREENS = ("run", "asking", "rating", "paused", "gone")
 
 async def drawn(pilot: Pilot[int], running: str = "kitchen-08") -> None:
     """Waits for what comes after the figures: clips are read in a thread, lists are scrolled when they are laid out."""
-    await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(Waveform)))
+    await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(ClipShape)))
     run = pilot.app.screen_stack[1]
     # A screen behind a panel is not laid out again: a list without its scroll bar by then would stay without it.
     await until(
-        pilot, lambda: all(one.vertical_scrollbar.size.height or not one.max_scroll_y for one in run.query(Lines))
+        pilot, lambda: all(one.vertical_scrollbar.size.height or not one.max_scroll_y for one in run.query(RowList))
     )
     await until(pilot, lambda: all(log.scroll_offset.y == log.max_scroll_y for log in run.query(EventLog)))
     trials = run.query_one(TrialList)

@@ -10,7 +10,7 @@ import click
 
 from harness.base.foreign import counted, plain_text
 from harness.cli.options import Command, Option, WordOf, choose_one
-from harness.model.annotation import MOST_ON_A_PAGE, ProposalShown, SecondWork
+from harness.model.annotation import MOST_ON_A_PAGE, LabelProposalShown, SecondWork
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
 
@@ -80,8 +80,8 @@ def open_project(folder: Path) -> AnnotationRoom:
 )
 @click.option(
     "--proposal",
-    type=WordOf(ProposalShown),
-    default=ProposalShown.AFTER.value,
+    type=WordOf(LabelProposalShown),
+    default=LabelProposalShown.AFTER.value,
     help="Who labels by hand sees what is proposed after their choice is saved, or before. Default after.",
 )
 @click.option(

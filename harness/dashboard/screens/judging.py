@@ -15,10 +15,10 @@ from textual.widgets import Static
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.listening import Listening, Sound
+from harness.dashboard.listening import ItemSound, ItemSounds
 from harness.dashboard.messages import SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.rating_words import found_words, key_name, offered
-from harness.dashboard.screens.panels import Choice, LinePrompt, Panel, ReadingPanel
+from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
 from harness.dashboard.screens.sitting import SittingScreen
 from harness.dashboard.widgets.bars import key_words
 from harness.dashboard.widgets.judging import Explanation, GuideKeys, JudgedItem, MovingWave, SittingEnd, guide_text
@@ -212,7 +212,7 @@ class JudgingScreen(SittingScreen):
         yield OfferedKeys()
 
     def on_mount(self) -> None:
-        self._listening = Listening(self._room, self._player, self.post_message)
+        self._listening = ItemSounds(self._room, self._player, self.post_message)
         self._cursor = self.set_interval(CURSOR_S, self._move_cursor, pause=True)
 
     def close(self) -> None:
@@ -255,7 +255,7 @@ class JudgingScreen(SittingScreen):
             return
         self.query_one(MovingWave).clear("reading the sound …")
         if self._auto_play:
-            self._play(Sound.RESPONSE)
+            self._play(ItemSound.RESPONSE)
         else:
             self._listening.read(item)
 
@@ -300,9 +300,9 @@ class JudgingScreen(SittingScreen):
             return
         desk, level = self._desk, self._desk.view.draft.confidence or 0
         does: dict[RaterAction, Callable[[], object]] = {
-            RaterAction.PLAY: lambda: self._play(Sound.RESPONSE),
-            RaterAction.PLAY_SLOWER: lambda: self._play(Sound.SLOWER),
-            RaterAction.PLAY_QUERY: lambda: self._play(Sound.QUERY),
+            RaterAction.PLAY: lambda: self._play(ItemSound.RESPONSE),
+            RaterAction.PLAY_SLOWER: lambda: self._play(ItemSound.SLOWER),
+            RaterAction.PLAY_QUERY: lambda: self._play(ItemSound.QUERY),
             RaterAction.STOP: self._hush,
             RaterAction.TRANSCRIPT: self._transcript,
             RaterAction.UNDO: lambda: self._write(desk.undo),
@@ -332,7 +332,7 @@ class JudgingScreen(SittingScreen):
     def _flag(self) -> None:
         flags = tuple(Flag)
         self._ask(
-            Choice("Put this response aside. Why?", tuple(FLAG_TEXTS[one] for one in flags)),
+            ChoicePanel("Put this response aside. Why?", tuple(FLAG_TEXTS[one] for one in flags)),
             lambda index: self._write(lambda: self._desk.flag(flags[index])),
         )
 
@@ -340,7 +340,8 @@ class JudgingScreen(SittingScreen):
         flags, chosen = tuple(SubFlag), self._desk.view.draft.sub_flags
         words = tuple(f"{'✓' if one in chosen else ' '} {SUB_FLAG_TEXTS[one]}" for one in flags)
         self._ask(
-            Choice("What goes with the category? Again takes it back.", words), lambda i: self._desk.toggle(flags[i])
+            ChoicePanel("What goes with the category? Again takes it back.", words),
+            lambda i: self._desk.toggle(flags[i]),
         )
 
     def _comment(self) -> None:
@@ -365,7 +366,7 @@ class JudgingScreen(SittingScreen):
             offered = found[:MOST_FOUND]
             more = f" ({len(found) - len(offered)} more: give more words)" if len(found) > len(offered) else ""
             lines = tuple(found_words(one) for one in offered)
-            self.app.push_screen(Choice(f"Which one is to be opened again?{more}", lines), chosen(offered))
+            self.app.push_screen(ChoicePanel(f"Which one is to be opened again?{more}", lines), chosen(offered))
 
         def chosen(offered: Sequence[Given]) -> Callable[[int | None], None]:
             def take(index: int | None) -> None:
@@ -396,7 +397,7 @@ class JudgingScreen(SittingScreen):
 
     # Sound
 
-    def _play(self, sound: Sound) -> None:
+    def _play(self, sound: ItemSound) -> None:
         self._hush()
         if self._item is None:
             return

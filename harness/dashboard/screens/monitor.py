@@ -16,7 +16,7 @@ from textual.widgets import Footer, Static
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.panels import HelpPanel
-from harness.dashboard.widgets.bars import Lines, move_keys
+from harness.dashboard.widgets.bars import RowList, move_keys
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
 from harness.devices.device_sources import DeviceSource, heard_from
 
@@ -39,7 +39,7 @@ q      leaves
 """
 
 
-class MonitorRows(Lines):
+class MonitorRows(RowList):
     """The last rows in two columns; follows the newest, until somebody chooses a line."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys("Line before", "Next line", "First line", ("follow", "Newest"))

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.messages import CommandWanted, Told, new_id
+from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.watch import Then, View
 from harness.dashboard.widgets.bars import NoticeLine, Painted, ViewWidget
 from harness.model.feed import Pause, Replay, Resume, StateWord
@@ -34,9 +34,9 @@ class Sheet(Screen[None]):
     def replay(self, view: View | None, clip: Clip | None, by: str, then: Then | None = None) -> None:
         """Plays a stored clip on the bench's monitor, where there is one."""
         if view is not None and view.welcome is not None and not view.welcome.has_monitor:
-            self.post_message(Told("this bench has no monitor to replay on (`monitor:` in the bench)"))
+            self.post_message(NoticeWanted("this bench has no monitor to replay on (`monitor:` in the bench)"))
         elif view is not None and clip is None:
-            self.post_message(Told("the sound around this event is not kept yet, or there was no microphone"))
+            self.post_message(NoticeWanted("the sound around this event is not kept yet, or there was no microphone"))
         elif view is not None and clip is not None:
             self.post_message(CommandWanted(Replay(new_id(), by, clip.name), "replay", then))
 
@@ -181,7 +181,7 @@ class Confirm(Panel):
         self.dismiss(False)
 
 
-class Choice(Panel):
+class ChoicePanel(Panel):
     """Asks for one of up to nine things by its number; answers with its index, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]

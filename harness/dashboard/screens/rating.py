@@ -14,12 +14,12 @@ from textual.binding import Binding, BindingType
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.messages import CommandWanted, Told, new_id
+from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import key_name
-from harness.dashboard.screens.panels import Choice, LinePrompt, Sheet
+from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Sheet
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import GoneBanner, KeyBar, Line, NoticeLine, Painted, Showing, StateStrip
-from harness.dashboard.widgets.response import Waveform, transcription
+from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, Painted, Showing, StateStrip, TextLine
+from harness.dashboard.widgets.response import ClipShape, transcription
 from harness.dashboard.wording import query_text
 from harness.model.feed import Answered, Judge
 from harness.model.judgment import Category, Judgment, JudgmentStatus
@@ -165,9 +165,9 @@ class RatingScreen(Sheet):
     def compose(self) -> ComposeResult:
         yield StateStrip(id="strip")
         yield GoneBanner()
-        yield Line(id="rated")
+        yield TextLine(id="rated")
         yield ItemText()
-        yield Waveform(id="wave")
+        yield ClipShape(id="wave")
         yield CategoryKeys()
         yield NoticeLine()
         yield KeyBar(KEY_BAR)
@@ -194,7 +194,7 @@ class RatingScreen(Sheet):
         if item != self._item:
             self._item, self._item_key = item, _key(item)
             folder = Path(view.welcome.session_folder) if view.welcome else Path()
-            self.query_one(Waveform).show(item.clip if item else None, folder)
+            self.query_one(ClipShape).show(item.clip if item else None, folder)
         self.query_one(ItemText).show((self._item, view.progress.totals.to_judge, self._comment))
 
     def _write_progress(self, view: View) -> None:
@@ -205,7 +205,7 @@ class RatingScreen(Sheet):
         text.append(f"   rater {self._rater}", style=palette.QUIET)
         if self._saving is not None:
             text.append("   saving …", style=palette.YELLOW)
-        self.query_one("#rated", Line).write(text)
+        self.query_one("#rated", TextLine).write(text)
 
     def _give(self, said: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
         """Saves a row; none when there is nothing to judge, or the last key is not saved yet."""
@@ -247,7 +247,7 @@ class RatingScreen(Sheet):
             self.action_undo()
 
     def _tell(self, said: str) -> None:
-        self.post_message(Told(said))
+        self.post_message(NoticeWanted(said))
 
     def _judge(self, category: Category) -> None:
         if self._saving is not None:
@@ -270,7 +270,7 @@ class RatingScreen(Sheet):
                 self._tell("that response is no longer in sight; nothing was done")
 
         if asked is not None:
-            self.app.push_screen(Choice("Put this response aside. Why?", tuple(text for _, text in FLAGS)), chosen)
+            self.app.push_screen(ChoicePanel("Put this response aside. Why?", tuple(text for _, text in FLAGS)), chosen)
 
     def action_comment(self) -> None:
         asked = _key(self._item)
@@ -290,7 +290,7 @@ class RatingScreen(Sheet):
             return
         if not self._given:
             self.app.bell()
-            self.post_message(Told("nothing of this sitting is left to undo"))
+            self.post_message(NoticeWanted("nothing of this sitting is left to undo"))
             return
         self._save(withdrawal(self._given[-1]), "undone")
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from textual.screen import Screen
 
 from harness.dashboard import palette
-from harness.dashboard.listening import Refreshes, Refreshing
+from harness.dashboard.listening import Refreshing, Rereadable
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.screens.panels import Panel
 from harness.dashboard.widgets.sitting_lines import MessageLine, Trouble
@@ -23,7 +23,7 @@ class SittingScreen(Screen[None]):
     GONE: ClassVar[str]
     """What was asked about is no longer in sight."""
 
-    def __init__(self, room: Refreshes) -> None:
+    def __init__(self, room: Rereadable) -> None:
         super().__init__()
         self._sitting_room = room
         self._said, self._colour = "", palette.GREEN

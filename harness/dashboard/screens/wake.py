@@ -16,16 +16,16 @@ from textual.content import Content
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.messages import CommandWanted, Told, new_id
+from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import key_name
 from harness.dashboard.screens.panels import Sheet, pause_or_go_on
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import (
     GoneBanner,
     KeyBar,
-    Lines,
     NoticeLine,
     ProgressLine,
+    RowList,
     StateLine,
     StateWordBanner,
     TitleLine,
@@ -37,7 +37,7 @@ from harness.model.feed import Answered, Review
 from harness.model.record import ReviewWord
 from harness.session.wording import cut
 from harness.wake.reports.figures_text import REVIEW_WORDS
-from harness.wake.wake_progress import WakeEvent, WakeProgress
+from harness.wake.wake_progress import UnmatchedWake, WakeProgress
 
 COLOURS = {
     ReviewWord.FALSE_ACCEPT: palette.RED,
@@ -47,7 +47,7 @@ COLOURS = {
 }
 
 
-def word_of(event: WakeEvent) -> tuple[str, str]:
+def word_of(event: UnmatchedWake) -> tuple[str, str]:
     """What it was, and the colour of that."""
     if event.word is None:
         return "unreviewed", palette.YELLOW
@@ -55,7 +55,7 @@ def word_of(event: WakeEvent) -> tuple[str, str]:
     return f"{REVIEW_WORDS[event.word]}{by}", COLOURS[event.word]
 
 
-class UnmatchedList(Lines):
+class UnmatchedList(RowList):
     """The selection stays with its event while others come in above it: a key is never meant for a newcomer."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys(
@@ -67,7 +67,7 @@ class UnmatchedList(Lines):
         super().__init__(id=id)
         self._tell_selected = selected
         self.border_title = "Unmatched wake events"
-        self._events: tuple[WakeEvent, ...] = ()
+        self._events: tuple[UnmatchedWake, ...] = ()
         self._seq: int | None = None
 
     @property
@@ -75,10 +75,10 @@ class UnmatchedList(Lines):
         return max(1, len(self._events))
 
     @property
-    def selected(self) -> WakeEvent | None:
+    def selected(self) -> UnmatchedWake | None:
         return next((one for one in self._events if one.seq == self._seq), None)
 
-    def event(self, seq: int) -> WakeEvent | None:
+    def event(self, seq: int) -> UnmatchedWake | None:
         return next((one for one in self._events if one.seq == seq), None)
 
     def show(self, wake: WakeProgress, caught_up: bool = True) -> None:
@@ -270,7 +270,7 @@ class WakeScreen(Sheet):
             return
         event.stop()
         event.prevent_default()
-        if guarded(self).counts(event, self.on_key, lambda said: self.post_message(Told(said))):
+        if guarded(self).counts(event, self.on_key, lambda said: self.post_message(NoticeWanted(said))):
             if word is not None:
                 self.action_review(word.value)
             else:
@@ -297,12 +297,12 @@ class WakeScreen(Sheet):
             self._save(self._given[-1], None, "taken back")
         else:
             self.app.bell()
-            self.post_message(Told("this event has no review to take back"))
+            self.post_message(NoticeWanted("this event has no review to take back"))
 
-    def _event(self) -> WakeEvent | None:
+    def _event(self) -> UnmatchedWake | None:
         event = self.query_one(UnmatchedList).selected
         if event is None:
-            self.post_message(Told("there is no event to review"))
+            self.post_message(NoticeWanted("there is no event to review"))
         return event
 
     def _save(self, seq: int, word: ReviewWord | None, label: str) -> None:

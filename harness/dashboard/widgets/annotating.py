@@ -10,7 +10,7 @@ from rich.text import Text
 from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingItem, PageLine
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.widgets.bars import Line, Painted, Showing, highlighted, progress_bar
+from harness.dashboard.widgets.bars import Painted, Showing, TextLine, highlighted, progress_bar
 from harness.dashboard.wording import time_left
 from harness.model.annotation import LINE_KEYS, Label, LabelSet, label_keys
 
@@ -217,7 +217,7 @@ def labels_words(intents: Iterable[str]) -> str:
     return " + ".join(plain_text(one, 60) for one in intents) or "(no label)"
 
 
-class AnnotationTitle(Line):
+class AnnotationTitle(TextLine):
     """What is done here, of which project, and by whom."""
 
     DEFAULT_CSS = "AnnotationTitle { background: $panel; }"

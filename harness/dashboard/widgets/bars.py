@@ -90,11 +90,11 @@ def move_keys(before: str, after: str, first: str, end: tuple[str, str]) -> list
     return [*found, Binding("end", *end, show=False)]
 
 
-class Lines(ScrollView, can_focus=True):
+class RowList(ScrollView, can_focus=True):
     """Subclasses give `count` and `line`; ten thousand rows cost as much as a screenful."""
 
     DEFAULT_CSS = """
-    Lines {
+    RowList {
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         background: $background;
@@ -266,10 +266,10 @@ class StateWordBanner(Showing[tuple[str, str]]):
         return Text("\n".join(rows), style=colour)
 
 
-class Line(Painted):
+class TextLine(Painted):
     """One line of text."""
 
-    DEFAULT_CSS = "Line { height: 1; padding: 0 1; }"
+    DEFAULT_CSS = "TextLine { height: 1; padding: 0 1; }"
 
     def __init__(self, text: Text | None = None, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -284,7 +284,7 @@ class Line(Painted):
         return self._text.copy()
 
 
-class TitleLine(Line):
+class TitleLine(TextLine):
     DEFAULT_CSS = "TitleLine { background: $panel; }"
 
     def show_view(self, view: View) -> None:
@@ -299,7 +299,7 @@ class TitleLine(Line):
         self.write(text)
 
 
-class StateLine(Line):
+class StateLine(TextLine):
     def show_view(self, view: View) -> None:
         self.write(Text(state_line(view), style=palette.TEXT))
 
@@ -323,7 +323,7 @@ class ProgressLine(Showing[tuple[int, int, str]]):
         return progress_bar(share, max(4, width - max(46, len(words)))).append(words, style=palette.TEXT)
 
 
-class NoticeLine(Line):
+class NoticeLine(TextLine):
     """What became of the last command."""
 
     def show(self, notice: Notice | None) -> None:
@@ -334,7 +334,7 @@ class NoticeLine(Line):
         self.write(Text(plain_text(notice.text, 160), style=colour))
 
 
-class KeyBar(Line):
+class KeyBar(TextLine):
     """The keys that work here; always in sight."""
 
     DEFAULT_CSS = "KeyBar { background: $panel; }"
@@ -349,7 +349,7 @@ class KeyBar(Line):
         self.write(text)
 
 
-class StateStrip(Line):
+class StateStrip(TextLine):
     """The state in one line, for screens that hide the large word."""
 
     def show_view(self, view: View) -> None:

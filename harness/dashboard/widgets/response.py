@@ -48,10 +48,10 @@ def slices(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float3
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-class Waveform(Painted):
+class ClipShape(Painted):
     """Reads the clip in a thread of its own, once; loudest moment at full height."""
 
-    DEFAULT_CSS = "Waveform { height: 3; }"
+    DEFAULT_CSS = "ClipShape { height: 3; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -137,7 +137,7 @@ class LastResponse(Vertical):
         self.border_title = TITLE
 
     def compose(self) -> ComposeResult:
-        yield Waveform()
+        yield ClipShape()
         yield ResponseTimes()
 
     def show(self, progress: Progress, folder: Path) -> None:
@@ -146,7 +146,7 @@ class LastResponse(Vertical):
             trial = progress.trial(progress.last_response[0])
             response = trial.latest_response if trial else None
         self.border_title = Content(_title(response))
-        self.query_one(Waveform).show(response.clip if response else None, folder)
+        self.query_one(ClipShape).show(response.clip if response else None, folder)
         self.query_one(ResponseTimes).show(response)
 
 

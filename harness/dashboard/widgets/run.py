@@ -13,8 +13,8 @@ from textual.content import Content
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.events import EventLine, Tone
-from harness.dashboard.widgets.bars import Lines, Painted, Showing, highlighted, move_keys
+from harness.dashboard.events import EventLine, LineTone
+from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlighted, move_keys
 from harness.dashboard.wording import OUTCOME_WORDS, level, quantile, query_text, share, wer
 from harness.model.feed import Meters
 from harness.model.record import Understood
@@ -30,15 +30,15 @@ from harness.wake.wake_progress import WakeProgress
 KEPT = 2000
 
 _COLOURS = {
-    Tone.QUIET: palette.QUIET,
-    Tone.PLAIN: palette.TEXT,
-    Tone.GOOD: palette.GREEN,
-    Tone.PERSON: palette.YELLOW,
-    Tone.FAULT: palette.RED,
+    LineTone.QUIET: palette.QUIET,
+    LineTone.PLAIN: palette.TEXT,
+    LineTone.GOOD: palette.GREEN,
+    LineTone.PERSON: palette.YELLOW,
+    LineTone.FAULT: palette.RED,
 }
 
 
-class EventLog(Lines):
+class EventLog(RowList):
     """Keeps the last `KEPT` lines, and stays at the end unless somebody has scrolled up."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -317,7 +317,7 @@ def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
 LONGEST_NAME = 24
 
 
-class TrialList(Lines):
+class TrialList(RowList):
     """Follows the trial that is going on, until somebody moves the selection; `end` follows again."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys(

@@ -7,13 +7,13 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.rating_words import SURE
-from harness.dashboard.widgets.bars import Line, Showing, key_words, progress_bar
+from harness.dashboard.widgets.bars import Showing, TextLine, key_words, progress_bar
 from harness.dashboard.wording import time_left
 from harness.rating.desk import SittingPhase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS
 
 
-class SittingTitle(Line):
+class SittingTitle(TextLine):
     """Round, item and rater."""
 
     DEFAULT_CSS = "SittingTitle { background: $panel; }"
@@ -53,7 +53,7 @@ class SittingProgress(Showing[SittingView]):
         return progress_bar(share, max(4, width - max(50, len(words) + 2))).append(f"  {words}", style=palette.TEXT)
 
 
-class DraftLine(Line):
+class DraftLine(TextLine):
     """What goes with the key that labels."""
 
     def show(self, view: SittingView) -> None:
@@ -70,7 +70,7 @@ class DraftLine(Line):
         self.write(text)
 
 
-class MessageLine(Line):
+class MessageLine(TextLine):
     """What the last key did; and a break, when one is due."""
 
     def show(self, said: str, colour: str, *, break_due: bool) -> None:

@@ -16,7 +16,7 @@ from textual.content import Content
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Declared, View
-from harness.dashboard.widgets.bars import Lines
+from harness.dashboard.widgets.bars import RowList
 from harness.model.scenario import SequentialTest, WakeSettings
 from harness.session.figures.progress import Totals, check_limits
 from harness.statistics.text import NOTHING, hours, number, number_interval, percent, percent_interval
@@ -24,7 +24,7 @@ from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, TimelineMark, WakeProgress
 
 
-class Standing(StrEnum):
+class LimitStanding(StrEnum):
     """In the order of urgency. OPEN: more sound may still bring it about."""
 
     FAILED = "FAILED"
@@ -32,7 +32,7 @@ class Standing(StrEnum):
     HOLDS = "holds"
 
 
-COLOURS = {Standing.HOLDS: palette.GREEN, Standing.OPEN: palette.YELLOW, Standing.FAILED: palette.RED}
+COLOURS = {LimitStanding.HOLDS: palette.GREEN, LimitStanding.OPEN: palette.YELLOW, LimitStanding.FAILED: palette.RED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Wanted:
     """`≤5 %`, and how it stands."""
 
     text: str
-    standing: Standing
+    standing: LimitStanding
 
 
 def of_false_rejects(device: DeviceWake, declared: Declared) -> list[Wanted]:
@@ -77,8 +77,8 @@ def _limit(name: str, text: str, device: DeviceWake, declared: Declared) -> list
     if verdict is None:
         return []
     if verdict.ok:
-        return [Wanted(text, Standing.HOLDS)]
-    return [Wanted(text, Standing.OPEN if verdict.found is None or name in _GROWS_INTO else Standing.FAILED)]
+        return [Wanted(text, LimitStanding.HOLDS)]
+    return [Wanted(text, LimitStanding.OPEN if verdict.found is None or name in _GROWS_INTO else LimitStanding.FAILED)]
 
 
 def _percent(value: float | None) -> str:
@@ -88,8 +88,8 @@ def _percent(value: float | None) -> str:
 def _test(figure: str, test: SequentialTest | None, device: DeviceWake) -> list[Wanted]:
     passed = dict(device.decisions).get(figure)
     if passed is None:
-        return [] if test is None else [Wanted("test", Standing.OPEN)]
-    return [Wanted("test", Standing.HOLDS if passed else Standing.FAILED)]
+        return [] if test is None else [Wanted("test", LimitStanding.OPEN)]
+    return [Wanted("test", LimitStanding.HOLDS if passed else LimitStanding.FAILED)]
 
 
 _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -261,7 +261,7 @@ def lines_of(figure_lines: int) -> int:
     return 2 * figure_lines + (2 if figure_lines == COMPACT else 3)
 
 
-class DeviceBlocks(Lines):
+class DeviceBlocks(RowList):
     """As much of each device as fits, all devices alike; scrolls where not even the least fits."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -451,7 +451,7 @@ def _figure(
         mark = scale if index == 0 else "0" if index == lines - 1 else ""
         text.append(set_cell_size(f" {mark}", SCALE + 1), style=palette.QUIET)
         # Most urgent first, for what does not fit is cut off.
-        ordered = sorted(wanted, key=lambda one: list(Standing).index(one.standing))
+        ordered = sorted(wanted, key=lambda one: list(LimitStanding).index(one.standing))
         for place, one in enumerate(ordered[index::lines]):
             text.append("  " if place else "", style=palette.QUIET)
             text.append(f"{one.text} ", style=palette.TEXT)

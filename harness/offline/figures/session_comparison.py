@@ -16,7 +16,7 @@ from harness.statistics.latency import LatencyFigures, latency_figures
 from harness.statistics.significance import Discordance, PairedDifference, paired_difference
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures, discordance
-from harness.wake.wake_plays import Heard, Play, PlayState, Reading, read
+from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, read
 
 TOGETHER_S = 1.0
 """A live and an offline event of ambient sound that lie no further apart are the same."""
@@ -127,7 +127,7 @@ def compare_device(
 ) -> DeviceComparison:
     """Trial by trial. heard, why_not: by play_id; clips: file name by the stimulus's hash; notes: by trial."""
     trials: list[ComparedTrial] = []
-    segments: list[tuple[Play, Reading]] = []
+    segments: list[tuple[Play, PlayReading]] = []
     left_out: list[tuple[str, str]] = []
     differences: list[Measured] = []
     live_delays: list[Measured] = []
@@ -162,7 +162,7 @@ def compare_device(
     )
 
 
-def read_offline(play: Play, found: HeardOffline) -> Reading:
+def read_offline(play: Play, found: HeardOffline) -> PlayReading:
     """What spots in a stimulus amount to, by the counting of a play that was injected."""
     duration_s = play.row.duration_s
     shadow = Play(
@@ -179,13 +179,13 @@ def read_offline(play: Play, found: HeardOffline) -> Reading:
     )
     for number, spot in enumerate(found.spots):
         at_s = spot.end / found.rate_hz
-        shadow.add(Heard(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
+        shadow.add(HeardWake(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
     return read(shadow, [(0.0, duration_s)], found.before_s)
 
 
 def _trial(
     play: Play,
-    offline: Reading,
+    offline: PlayReading,
     found: HeardOffline,
     clips: Mapping[str, str],
     told: Sequence[str],
@@ -210,13 +210,13 @@ def _trial(
     return replace(made, notes=tuple(notes))
 
 
-def _side(reading: Reading, peak: float | None = None) -> Side:
+def _side(reading: PlayReading, peak: float | None = None) -> Side:
     hit = reading.hit
     score = hit.score if hit is not None else peak
     return Side(hit is not None, reading.delay, score, len(reading.unmatched))
 
 
-def _outside(side: str, play: Play, reading: Reading, *, of_line: bool = True) -> list[str]:
+def _outside(side: str, play: Play, reading: PlayReading, *, of_line: bool = True) -> list[str]:
     """Events of a side that missed the window, as notes."""
     if reading.hit is not None:
         return []
@@ -230,7 +230,7 @@ def _outside(side: str, play: Play, reading: Reading, *, of_line: bool = True) -
     return notes
 
 
-def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, Reading]]) -> AmbientCounts:
+def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, PlayReading]]) -> AmbientCounts:
     of_trial: dict[str, list[tuple[float, float | None]]] = {}
     faults: dict[str, list[float]] = {}
     for event in figures.unmatched(device):

@@ -27,7 +27,7 @@ from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.statistics.intervals import Interval
 from harness.statistics.word_intervals import WerDifference
-from harness.wake.reports.wake_log import Command, LineSums, Missed, Spot, WakeLog, Words, computed
+from harness.wake.reports.wake_log import CommandHeard, LineSums, Missed, Spot, WakeLog, Words, computed
 from harness.wake.reports.wake_log_reading import Entry, Info, Total, demand_numbers, entries, entry_at, names_escaped
 
 JOURNAL = ".jsonl"
@@ -146,7 +146,7 @@ def _spoken_line(one: Entry) -> tuple[str, SpokenFile] | None:
     match one:
         case Spot(key="INVTA"):
             return one.file, SpokenFile(True, said=one.phrase)
-        case Command():
+        case CommandHeard():
             return one.file, SpokenFile(one.key == "CMDTA", said=one.phrase)
         case Words():
             errors = one.substitutions + one.additions + one.deletions

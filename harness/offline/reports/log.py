@@ -26,7 +26,7 @@ from harness.wake.reports.wake_log import (
     FORMULA_WITH_U,
     NAMES,
     TOTALS,
-    Command,
+    CommandHeard,
     Extras,
     Failure,
     Happening,
@@ -60,7 +60,7 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str
         case "INVTA" | "INVFA" | "OOVFA" as key:
             return Spot(key, file, *span, spot.phrase, extras=extras)
         case "CMDTA" | "CMDSB" as key:
-            return Command(key, file, *span, spot.phrase, fact.reference, extras=extras)
+            return CommandHeard(key, file, *span, spot.phrase, fact.reference, extras=extras)
         case "STTTA" | "STTSB":
             return _words(fact, file, span, spot.phrase, extras)
         case "INVFR" | "CMDFR" | "STTFR" as key:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.base.problems import Problems, shown
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.transcript import Grouping, Groupings, Transcripts
+from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.encoding import encoding_name, read_text
 from harness.transcripts.files.timed import Segments, read_stm
 
@@ -170,7 +170,7 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
         problems.add(0, 0, "the list has no rows below its header", _GROUPS_EXAMPLE)
     problems.refuse()
     columns = [column for column in zip(header, zip(*kept, strict=True), strict=True) if column[0] != ID]
-    return Groupings(str(path), tuple(ids), tuple(Grouping(name, _labels(fields)) for name, fields in columns))
+    return Groupings(str(path), tuple(ids), tuple(ColumnGrouping(name, _labels(fields)) for name, fields in columns))
 
 
 def read_labels(
@@ -193,13 +193,15 @@ def read_labels(
     declared_order = tuple(titles.values())
     categories = [found[2] or found[1] for line in text.split("\n") if (found := _CATEGORY.fullmatch(line))]
     places = max(map(len, labels.values()))
-    groupings: list[Grouping] = []
+    groupings: list[ColumnGrouping] = []
     for place in range(places):
         written = [of[place] if len(of := labels.get(line, ())) > place else "" for line in references.lines]
         labelled = tuple(titles.setdefault(label.lower(), label) for label in written)
         order = tuple(title for title in declared_order if title and title in set(labelled))
         name = categories[place] if place < len(categories) else ""
-        groupings.append(Grouping(_name(name, place, {*taken, *(one.name for one in groupings)}), labelled, order))
+        groupings.append(
+            ColumnGrouping(_name(name, place, {*taken, *(one.name for one in groupings)}), labelled, order)
+        )
     return Groupings(references.file, references.ids, tuple(groupings))
 
 

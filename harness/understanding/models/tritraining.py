@@ -19,7 +19,7 @@ from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import IntentClassifier
 from harness.model.choices import MOST_EPISODES as MOST_EPISODES
 from harness.model.choices import SEED_SHARE as SEED_SHARE
-from harness.model.choices import Ending
+from harness.model.choices import EpisodesEnding
 from harness.model.understanding import Utterance
 from harness.statistics.intervals import Share
 from harness.understanding.counts import IntentCounts, count_intents
@@ -109,7 +109,7 @@ class Triad:
     number: int
     samples: tuple[int, int, int]
     episodes: tuple[Episode, ...]
-    ending: Ending
+    ending: EpisodesEnding
 
     @property
     def exact(self) -> Share:
@@ -237,7 +237,7 @@ class _Work:
         episodes = [Episode(number, 0, self._exact(held_out), cpu_s=time.process_time() - begun_s)]
         self._tell(episodes[0])
         earlier: list[list[dict[str, Intents]]] = [[{}, {}, {}]]
-        ending = Ending.MOST if self._texts else Ending.SETTLED
+        ending = EpisodesEnding.MOST if self._texts else EpisodesEnding.SETTLED
         while self._texts and len(episodes) <= self._rule.episodes:
             begun_s = time.process_time()
             taught = self._taught(unlabelled, [{text for text, _ in sample} for sample in samples])
@@ -251,10 +251,10 @@ class _Work:
             episodes.append(Episode(number, len(episodes), exact, counts, changed, time.process_time() - begun_s))
             self._tell(episodes[-1])
             if exact == episodes[-2].exact and changed <= self._rule.calm * sum(counts):
-                ending = Ending.SETTLED
+                ending = EpisodesEnding.SETTLED
                 break
             if taught in earlier:
-                ending = Ending.CIRCLING
+                ending = EpisodesEnding.CIRCLING
                 break
             earlier.append(taught)
         sizes = (len(samples[0]), len(samples[1]), len(samples[2]))

@@ -12,7 +12,7 @@ from harness.model.trial import Outcome, Trial
 from harness.statistics import text
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
-from harness.wake.wake_progress import DeviceWake, Rate, Ratio, WakeEvent
+from harness.wake.wake_progress import DeviceWake, Rate, Ratio, UnmatchedWake
 
 OF_NONE = f"{text.NOTHING} (of none)"
 MOST_TRIALS = 20
@@ -170,7 +170,7 @@ class WakeLines:
                 yield unmatched_line(event)
 
 
-def unmatched_line(event: WakeEvent) -> str:
+def unmatched_line(event: UnmatchedWake) -> str:
     """`    UNMATCHED kitchen woke on "alexa" (0.83), 12.34 s into ambient-003; event 912`."""
     phrase = f' on "{plain_text(event.phrase, 60)}"' if event.phrase else ""
     score = "" if event.score is None else f" ({event.score:.2f})"

@@ -108,7 +108,7 @@ class ManySpots:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandHeard:
     """A command that was understood (CMDTA), or taken for another (CMDSB)."""
 
     key: Literal["CMDTA", "CMDSB"]
@@ -158,7 +158,7 @@ class Failure:
     key: Literal["ERROR"] = "ERROR"
 
 
-Happening = Spot | Missed | ManySpots | Command | Words | Rejected | Failure
+Happening = Spot | Missed | ManySpots | CommandHeard | Words | Rejected | Failure
 TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO", "TACOUNT", "WER", "WER_WORDS",
           "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
 _WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
@@ -353,7 +353,7 @@ def line_of(one: Happening) -> str:
     match one:
         case Spot():
             text = f"{_span(one)} sv-score {one.sv_score:g}"
-        case Command():
+        case CommandHeard():
             text = f"{_span(one)} {quoted(one.reference)} sv-score {one.sv_score:g}"
         case Words():
             wer = NOTHING if one.wer is None else f"{one.wer:.3f}"
@@ -372,7 +372,7 @@ def line_of(one: Happening) -> str:
     return f"{one.key} {text}" + "".join(f" {name}={_value(value)}" for name, value in one.extras)
 
 
-def _span(one: Spot | Command | Words) -> str:
+def _span(one: Spot | CommandHeard | Words) -> str:
     return f"{quoted(one.file)} {_ms(one.start_ms)} {_ms(one.end_ms)} {quoted(one.phrase)}"
 
 

@@ -21,7 +21,7 @@ from harness.wake.reports.wake_log import (
     NOTHING,
     SHORT,
     TOTALS,
-    Command,
+    CommandHeard,
     Extras,
     Failure,
     Happening,
@@ -281,7 +281,7 @@ def _happening(key: str, found: re.Match[str], clean: Callable[[str], str]) -> H
             return Spot(key, file, number("start"), number("end"), text("phrase"), number("score"), extras)
         case "CMDTA" | "CMDSB":
             span = number("start"), number("end")
-            return Command(key, file, *span, text("phrase"), text("reference"), number("score"), extras)
+            return CommandHeard(key, file, *span, text("phrase"), text("reference"), number("score"), extras)
         case "STTTA" | "STTSB":
             return Words(
                 key,

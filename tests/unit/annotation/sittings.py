@@ -13,8 +13,8 @@ from harness.model.annotation import (
     AnnotationRow,
     Label,
     Labelled,
+    LabelProposal,
     LabelSet,
-    Proposal,
     Proposed,
 )
 from harness.model.errors import LogFull
@@ -35,7 +35,8 @@ def utterances(count: int) -> tuple[Utterance, ...]:
 def proposed(given: Mapping[str, str | None], id_: str = "batch") -> Proposed:
     """u1: "play#thank", or None where there was no consensus."""
     each = tuple(
-        Proposal(one, None if labels is None else tuple(sorted(labels.split("#")))) for one, labels in given.items()
+        LabelProposal(one, None if labels is None else tuple(sorted(labels.split("#"))))
+        for one, labels in given.items()
     )
     return Proposed(id_, "test", each)
 

@@ -14,7 +14,7 @@ from harness.model.annotation import (
     AnnotationProject,
     AnnotationRow,
     Labelled,
-    Proposal,
+    LabelProposal,
     Proposed,
     Skipped,
     Struck,
@@ -83,7 +83,11 @@ def test_kills_lose_no_acknowledged_page_and_leave_no_half_one(folder: Path) -> 
 def test_every_row_comes_back_as_it_was_given(folder: Path) -> None:
     given: list[AnnotationRow] = [
         Proposed(
-            "1", "tri", (Proposal("u1", ("a", "b"), (("a",), ("a", "b"))), Proposal("u2", None)), 1.5, (("k", "v"),)
+            "1",
+            "tri",
+            (LabelProposal("u1", ("a", "b"), (("a",), ("a", "b"))), LabelProposal("u2", None)),
+            1.5,
+            (("k", "v"),),
         ),
         Accepted("2", "ann", "1", "p", ("a",), ("u1",), 1.0, 2.0, 0.5),
         Struck("3", "ann", "1", "p", ("a",), ("u2",)),

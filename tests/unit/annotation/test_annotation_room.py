@@ -10,7 +10,7 @@ import pytest
 from harness.annotation.ledger import State
 from harness.annotation.making import NewProject, make_project
 from harness.annotation.project import AnnotationRoom, open_annotation
-from harness.model.annotation import Labelled, Proposal, Proposed
+from harness.model.annotation import Labelled, LabelProposal, Proposed
 from harness.model.errors import InputError
 
 
@@ -48,7 +48,7 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
 def test_a_batch_is_proposed_to_whoever_sits_there(folder: Path) -> None:
     one, other = AnnotationRoom(folder), AnnotationRoom(folder)
     desk = one.desk("ann")
-    other.keep([Proposed("b", "t", tuple(Proposal(f"u{number}", ("a",)) for number in range(5)))])
+    other.keep([Proposed("b", "t", tuple(LabelProposal(f"u{number}", ("a",)) for number in range(5)))])
     other.keep([Proposed("b", "t", ())])
     assert len(one.refresh()) == 1, "sent twice, there once"
     desk.refresh(one.rows)

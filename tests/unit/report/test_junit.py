@@ -37,7 +37,7 @@ from harness.model.scenario import (
 )
 from harness.model.trial import Outcome, Recognition
 from harness.report import junit
-from harness.report.junit_xml import Case, Reason, Report, Suite, Verdict, as_xml
+from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
 from harness.session.engine.resolved import Resolved, write_resolved
 from harness.session.log.writer import SqliteLog
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
@@ -56,13 +56,13 @@ def scenario(limits: Limits | None = None, stopping: Stopping | None = None) -> 
     )
 
 
-def report(rows: Rows, limits: Limits | None = None, stopping: Stopping | None = None) -> Report:
+def report(rows: Rows, limits: Limits | None = None, stopping: Stopping | None = None) -> JUnitReport:
     found = junit.report_of(rows.entries, scenario(limits, stopping))
     assert problems(as_xml(found)) == []
     return found
 
 
-def cases(found: Report, suite: str) -> dict[str, Case]:
+def cases(found: JUnitReport, suite: str) -> dict[str, Case]:
     (one,) = [one for one in found.suites if one.name == suite]
     return {case.name: case for case in one.cases}
 
@@ -242,7 +242,7 @@ def test_every_suite_says_which_session_it_is_of(rows: WakeRows) -> None:
 
 
 texts = st.text() | st.text(st.characters(codec=None, categories=("Cc", "Cs", "Cn", "Co", "Zl"))) | st.just("]]>\r\n&<")
-reasons = st.none() | st.builds(Reason, st.sampled_from(Verdict), texts.map("t".__add__), texts, texts)
+reasons = st.none() | st.builds(Reason, st.sampled_from(CaseVerdict), texts.map("t".__add__), texts, texts)
 a_case = st.builds(
     Case,
     texts.map("n".__add__),
@@ -262,19 +262,19 @@ suites = st.builds(
 @settings(deadline=None)
 @given(st.lists(suites, max_size=3).map(tuple), texts)
 def test_whatever_a_text_holds_the_report_is_valid(found: tuple[Suite, ...], name: str) -> None:
-    assert problems(as_xml(Report(name, found, 1.7e9, 3.5))) == []
+    assert problems(as_xml(JUnitReport(name, found, 1.7e9, 3.5))) == []
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=0xFFFD, categories=("L", "N", "P", "Zs"))))
 def test_a_text_that_xml_can_hold_is_read_back_as_it_was(text: str) -> None:
-    written = as_xml(Report("r", (Suite("s", (Case(f"n{text}", "c", said=(f"x{text}",)),)),), 0.0))
+    written = as_xml(JUnitReport("r", (Suite("s", (Case(f"n{text}", "c", said=(f"x{text}",)),)),), 0.0))
     case = next(ElementTree.fromstring(written).iter("testcase"))
     assert case.get("name") == f"n{text}"
     assert case.findtext("system-out") == f"x{text}"
 
 
 def test_the_checker_finds_what_is_wrong() -> None:
-    good = as_xml(Report("r", (Suite("s", (Case("n", "c"),)),), 0.0)).decode()
+    good = as_xml(JUnitReport("r", (Suite("s", (Case("n", "c"),)),), 0.0)).decode()
     assert problems(good.encode()) == []
     for old, new in (
         ('tests="1"', 'tests="2"'),
@@ -377,7 +377,7 @@ def test_what_was_expected_and_what_was_understood(tmp_path: Path) -> None:
     )
     wrong = of["timer_and_eggs"].reason
     assert wrong is not None
-    assert (wrong.verdict, wrong.type) == (Verdict.FAILURE, "intents_differ")
+    assert (wrong.verdict, wrong.type) == (CaseVerdict.FAILURE, "intents_differ")
     assert wrong.message == (
         "expected add_to_list#set_timer (duration: 5 minutes, item: eggs); "
         "understood read_list#set_timer (duration: 9 minutes, day: today)"

@@ -21,7 +21,7 @@ from harness.report.wake_json import as_json
 from harness.report.wake_log_session import wake_log
 from harness.session.log.writer import SqliteLog
 from harness.wake.reports.figures_text import pairs_with_trials
-from harness.wake.reports.wake_log import Command, Missed, Spot, computed, differences, summary, write
+from harness.wake.reports.wake_log import CommandHeard, Missed, Spot, computed, differences, summary, write
 from harness.wake.reports.wake_log_reading import read
 from harness.wake.wake import comparisons
 from tests.dashboard.frame_bench import TIMER, some_frames, wanting
@@ -63,7 +63,7 @@ def test_the_log_of_a_live_run(rows: WakeRows) -> None:
     assert accept.extras == (("x-score", "0.9"), ("x-trial", "wake-1"))
     assert log.happenings[4] == Missed("INVFR", "wake-3", extras=(("x-trial", "wake-3"),))
     mistaken = log.happenings[6]
-    assert isinstance(mistaken, Command)
+    assert isinstance(mistaken, CommandHeard)
     assert (mistaken.phrase, mistaken.reference) == ('turn "off" the light', "turn on the light")
     false = log.happenings[7]
     assert isinstance(false, Spot)

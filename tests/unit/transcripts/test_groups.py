@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from harness.base.text_table import sorted_labels
+from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.transcript import Normalisation, Transcripts, WordCounts
 from harness.transcripts.groups import (
     MOST_LABELS,
     GroupFigures,
-    Grouping,
     Groupings,
     Unit,
     compare,

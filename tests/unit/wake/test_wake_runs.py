@@ -14,7 +14,7 @@ from harness.statistics.intervals import Share
 from harness.statistics.significance import Discordance
 from harness.wake.wake import comparisons, discordance
 from harness.wake.wake_device import UnmatchedEvents
-from harness.wake.wake_progress import WakeEvent
+from harness.wake.wake_progress import UnmatchedWake
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 
@@ -76,7 +76,7 @@ def test_the_groups_add_up_to_all_events() -> None:
     for seq, (in_vocabulary, exposed, rule, pending) in enumerate(cases):
         at = Stamp(float(seq))
         events.put(
-            WakeEvent(seq, "d", at, 0.0, "a", None, None, in_vocabulary=in_vocabulary, exposed=exposed, rule=rule),
+            UnmatchedWake(seq, "d", at, 0.0, "a", None, None, in_vocabulary=in_vocabulary, exposed=exposed, rule=rule),
             pending,
         )
     found = events.counts("d")

@@ -16,7 +16,16 @@ from click.testing import CliRunner, Result
 
 from harness.annotation.project import AnnotationRoom
 from harness.cli.annotate import command as annotate
-from harness.model.annotation import Accepted, AnnotationRow, Labelled, Proposal, Proposed, Skipped, Struck, Withdrawn
+from harness.model.annotation import (
+    Accepted,
+    AnnotationRow,
+    Labelled,
+    LabelProposal,
+    Proposed,
+    Skipped,
+    Struck,
+    Withdrawn,
+)
 from harness.model.errors import HarnessError, InputError, InputProblems
 from harness.understanding.files.corpus_file import read_corpus
 
@@ -67,7 +76,7 @@ def rows(project: Path) -> list[AnnotationRow]:
 
 def propose(project: Path, given: dict[str, tuple[str, ...] | None]) -> None:
     room = AnnotationRoom(project)
-    room.keep([Proposed("batch", "test", tuple(Proposal(id_, intents) for id_, intents in given.items()))])
+    room.keep([Proposed("batch", "test", tuple(LabelProposal(id_, intents) for id_, intents in given.items()))])
     room.close()
 
 

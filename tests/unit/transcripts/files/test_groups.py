@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError, InputProblems
-from harness.model.transcript import Grouping, Groupings, Transcripts
+from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.lists import read_groups, read_labels, refuse_other_list
 from harness.transcripts.files.transcripts import read_pair
 from tests.unit.transcripts.files.told import written
@@ -26,9 +26,9 @@ def test_each_column_but_the_id_is_a_grouping(tmp_path: Path, text: bytes) -> No
     found = read(tmp_path, text)
     assert found.ids == ("a_1", "b_1")
     assert found.groupings == (
-        Grouping("voice", ("ann", "bob")),
-        Grouping("level_dbfs", ("-26", "-38")),
-        Grouping("note", ("", 'said "hm", then left')),
+        ColumnGrouping("voice", ("ann", "bob")),
+        ColumnGrouping("level_dbfs", ("-26", "-38")),
+        ColumnGrouping("note", ("", 'said "hm", then left')),
     )
 
 
@@ -104,10 +104,10 @@ def test_each_place_of_the_labels_is_a_grouping(tmp_path: Path) -> None:
     assert found is not None
     assert found.ids == ("ann-000", "bob-000", "bob-001", "ann-001", "cy-000")
     assert found.groupings == (
-        Grouping("label 1", ("Overall", "Overall", "", "Overall", "Overall"), ("Overall",)),
-        Grouping("Focus", ("Read", "Spontaneous speech", "", "", "Read (F2)"),
+        ColumnGrouping("label 1", ("Overall", "Overall", "", "Overall", "Overall"), ("Overall",)),
+        ColumnGrouping("Focus", ("Read", "Spontaneous speech", "", "", "Read (F2)"),
                  ("Spontaneous speech", "Read", "Read (F2)")),
-        Grouping("label 3", ("x", "x", "", "y", "")),
+        ColumnGrouping("label 3", ("x", "x", "", "y", "")),
     )  # fmt: skip
 
 

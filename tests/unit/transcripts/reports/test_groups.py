@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from harness.model.choices import Grouping
 from harness.transcripts.groups import (
     GroupedComparison,
     GroupFigures,
-    Grouping,
     Groupings,
     compare,
     compared_by_group,

@@ -21,12 +21,12 @@ from harness.model.annotation import (
     AnnotationRow,
     Label,
     Labelled,
+    LabelProposal,
     LabelSet,
-    Proposal,
     Proposed,
     Struck,
 )
-from harness.model.choices import Ending
+from harness.model.choices import EpisodesEnding
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import TriRule, TriTraining, classifier_maker, drawn, tri_train
@@ -101,7 +101,7 @@ def test_what_is_undone_is_not_counted() -> None:
         LABEL_SET.refusal,
     )
     rows: list[AnnotationRow] = [
-        Proposed("b", "t", tuple(Proposal(one.utterance, one.intents, one.votes) for one in voted))
+        Proposed("b", "t", tuple(LabelProposal(one.utterance, one.intents, one.votes) for one in voted))
     ]
     desk = AnnotationDesk("ann", AnnotationProject("p", 12, page_size=50), LABEL_SET, utterances, rows, rows.extend)
     desk.strike_number(1)
@@ -201,7 +201,7 @@ def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_ut
         for seen in classifier.seen:
             assert not {text for text, _ in seen} & {one.text for one in held_out}
     assert all(one.intents == texts[" ".join(u.words)] for one, u in zip(found.voted, rest, strict=True))
-    assert found.kept.ending is Ending.SETTLED
+    assert found.kept.ending is EpisodesEnding.SETTLED
 
 
 def test_three_that_go_round_in_a_circle_are_stopped() -> None:
@@ -213,7 +213,7 @@ def test_three_that_go_round_in_a_circle_are_stopped() -> None:
 
     utterances = spoken(60)
     found = tri_train(utterances[:30], utterances[30:40], utterances[40:], lambda seed: Turning({}, seed=seed), LABELS)
-    assert found.kept.ending is Ending.CIRCLING
+    assert found.kept.ending is EpisodesEnding.CIRCLING
     assert len(found.kept.episodes) == 4
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError
 from harness.wake.reports.wake_log import (
-    Command,
+    CommandHeard,
     Failure,
     Happening,
     ManySpots,
@@ -227,7 +227,9 @@ happenings = st.one_of(
     st.builds(Missed, st.just("INVFR"), names, st.just(""), extras),
     st.builds(Missed, st.sampled_from(["CMDFR", "STTFR"]), names, names, extras),
     st.builds(ManySpots, names, counts, extras),
-    st.builds(Command, st.sampled_from(["CMDTA", "CMDSB"]), names, ms, ms, names, names, counts.map(float), extras),
+    st.builds(
+        CommandHeard, st.sampled_from(["CMDTA", "CMDSB"]), names, ms, ms, names, names, counts.map(float), extras
+    ),
     st.builds(
         Words,
         st.sampled_from(["STTTA", "STTSB"]),

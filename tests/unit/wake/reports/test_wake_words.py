@@ -18,7 +18,7 @@ from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
 from harness.session.figures.trials import heard_in, words_of
 from harness.session.log.writer import SqliteLog
-from harness.wake.reports.wake_log import Command, Missed, Words, computed, differences, summary, write
+from harness.wake.reports.wake_log import CommandHeard, Missed, Words, computed, differences, summary, write
 from harness.wake.reports.wake_log_reading import read
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
@@ -64,7 +64,7 @@ def test_commands_by_their_words(rows: WakeRows) -> None:
     assert (wrong.words, wrong.substitutions, wrong.additions, wrong.deletions, wrong.wer) == (5, 1, 0, 0, 20)
     assert isinstance(silent, Missed)
     assert silent.reference == "turn on the light"
-    assert isinstance(intent, Command)
+    assert isinstance(intent, CommandHeard)
     assert intent.extras == (("x-trial", "command-5"),)
     assert log.about("x-normalisation") == "spoken"
     assert log.about("x-words-allowed-wrong") == "0.25"
@@ -83,7 +83,7 @@ def test_without_words_the_counts_stand_beside(rows: WakeRows) -> None:
     log = wake_log(WholeSession.of(rows.entries), "kitchen")
     assert [one.key for one in log.happenings] == ["INVTA", "CMDTA", "CMDTA", "CMDFR", "CMDTA"]
     wrong = read(write(log)).happenings[2]
-    assert isinstance(wrong, Command)
+    assert isinstance(wrong, CommandHeard)
     assert (wrong.phrase, wrong.reference) == ("set it to 15 per cent", "turn on the light")
     assert wrong.extras == (
         ("x-trial", "command-3"), ("x-words", "5"), ("x-substitutions", "1"), ("x-insertions", "0"),
