@@ -21,8 +21,7 @@ from harness.base.ports import Recogniser
 from harness.lab.assistant.dialogue import Dialogue, Reply
 from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
 from harness.lab.assistant.faults import Faults, Worse
-from harness.lab.assistant.frame import acted_out, frame, misunderstood
-from harness.lab.assistant.memory import Moment
+from harness.lab.assistant.frame import Moment, acted_out, frame, misunderstood
 from harness.lab.assistant.mouth import PAUSE_S, AssistantMouth, in_a_row
 from harness.lab.assistant.report import Reporter
 from harness.lab.assistant.settings import AssistantSettings, ReportKind

@@ -5,17 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from harness.lab.assistant.frame import NOTHING, ToldFrame, frame
-from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
+from harness.lab.assistant.arithmetic import Arithmetic, plain
+from harness.lab.assistant.frame import NOTHING, Memory, Moment, SkillAnswer, ToldFrame, frame
 from harness.lab.assistant.settings import AssistantSettings
-from harness.lab.assistant.skills import Skill
-from harness.lab.assistant.skills.arithmetic import Arithmetic
-from harness.lab.assistant.skills.clock import ClockSkill
-from harness.lab.assistant.skills.facts import Facts
-from harness.lab.assistant.skills.shopping import Shopping
-from harness.lab.assistant.skills.timers import Alarm, Timer, Timers
-from harness.lab.assistant.skills.weather import Weather
-from harness.lab.assistant.words import plain
+from harness.lab.assistant.skills import Alarm, ClockSkill, Facts, Shopping, Skill, Timer, Timers, Weather
 
 UNKNOWN = "Sorry, I don't know that one."
 _CLOSING = re.compile(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.lab.assistant.dialogue import UNKNOWN, Dialogue
-from harness.lab.assistant.memory import Moment
+from harness.lab.assistant.frame import Moment
 from harness.lab.assistant.settings import AssistantSettings
 
 NOON = datetime(2024, 2, 28, 13, 5, tzinfo=UTC)

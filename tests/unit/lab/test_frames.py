@@ -9,8 +9,7 @@ import pytest
 
 from harness.lab.assistant.dialogue import UNKNOWN, Dialogue, Reply
 from harness.lab.assistant.faults import Faults
-from harness.lab.assistant.frame import NOTHING, ToldFrame, acted_out, misunderstood
-from harness.lab.assistant.memory import Moment
+from harness.lab.assistant.frame import NOTHING, Moment, ToldFrame, acted_out, misunderstood
 from harness.lab.assistant.settings import AssistantSettings, Deed, FaultRule
 from harness.model.understanding import Slot
 

@@ -1,4 +1,4 @@
-"""Sums, per cent and lengths of time; the last result stays in mind."""
+"""Sums, per cent and lengths of time; and texts for matching: lower case, digits, no punctuation, no wake phrase."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from harness.lab.assistant.frame import ToldFrame, frame
-from harness.lab.assistant.memory import Memory, Moment, SkillAnswer
-from harness.lab.assistant.words import say_number
+from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
 
 _N = r"(-?\d+(?:\.\d+)?)"
 _OPERATORS = (
@@ -18,8 +16,8 @@ _OPERATORS = (
     (r"divided by|over", "divided by"),
 )
 _SUM = re.compile(rf"\b{_N} ({'|'.join(pattern for pattern, _ in _OPERATORS)}) {_N}\b")
-_UNIT_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
-_UNITS = "|".join(_UNIT_S)
+UNIT_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+_UNITS = "|".join(UNIT_S)
 _HOW_MANY = re.compile(rf"how many ({_UNITS})s? (?:are |is )?(?:there )?in (an?|\d+(?:\.\d+)?) ({_UNITS})s?\b")
 _IN_UNITS = re.compile(rf"^(?:and |what about |how about |what is that )*in ({_UNITS})s?$")
 
@@ -77,7 +75,7 @@ class Arithmetic:
         if found := _HOW_MANY.search(said):
             count = 1.0 if found[2].startswith("a") else float(found[2])
             words = f"{say_number(count)} {found[3]}{'' if count == 1 else 's'}"
-            return _converted(Length(count * _UNIT_S[found[3]], words), found[1], ("duration", words))
+            return _converted(Length(count * UNIT_S[found[3]], words), found[1], ("duration", words))
         length = memory.recall(Length, moment.now_s)
         if length is not None and (found := _IN_UNITS.match(said)):
             return _converted(length, found[1])
@@ -120,7 +118,110 @@ def _told(sentence: str, value: float, asked: ToldFrame) -> SkillAnswer:
 
 
 def _converted(length: Length, unit: str, *named: tuple[str, str]) -> SkillAnswer:
-    value = length.seconds / _UNIT_S[unit]
+    value = length.seconds / UNIT_S[unit]
     name = unit if value == 1 else f"{unit}s"
     asked = frame("convert_time", *named, ("unit", unit))
     return SkillAnswer(f"{length.words[0].upper()}{length.words[1:]} is {say_number(value)} {name}.", asked, length)
+
+
+# fmt: off
+_SMALL = {word: value for value, word in enumerate(
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"])}
+_TENS = {word: 10 * value for value, word in enumerate(
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2)}
+# fmt: on
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_SPELLINGS = (
+    (r"[’`]", "'"),
+    (r"\ba\.\s?m\b\.?", "am"),
+    (r"\bp\.\s?m\b\.?", "pm"),
+    (r"\bst\.\s", "saint "),
+    (r"(?<=\d),(?=\d{3}\b)", ""),
+    (r"(?<=\d)\s*(?:per cent|percent|%)", " percent"),
+    (r"\bper cent\b", "percent"),
+    (r"(?<=\d)\s*[x×*]\s*(?=\d)", " times "),
+    (r"(?<=\d)\s*\+\s*(?=\d)", " plus "),
+    (r"(?<=\d)\s*[÷/]\s*(?=\d)", " divided by "),
+    (r"(?<=\d)\s*[-−–]\s*(?=\d)", " minus "),
+    (r"(?<=[a-z])-(?=[a-z])", " "),
+    (r"(?<=\d)(am|pm)\b", r" \1"),
+)
+
+
+def plain(text: str, wake_phrase: str = "") -> str:
+    """The text for matching, e.g. "Alexa, what's 7 × 8?" → "what's 7 times 8"."""
+    text = text.lower().strip()
+    for pattern, spelling in _SPELLINGS:
+        text = re.sub(pattern, spelling, text)
+    text = re.sub(r"[^a-z0-9'.: ]", " ", text)
+    text = re.sub(r"(?<!\d)[.:]|[.:](?!\d)", " ", text)
+    words = text.split()
+    phrase = wake_phrase.lower().replace("_", " ").split()
+    while phrase and words[: len(phrase)] == phrase:
+        words = words[len(phrase) :]
+    return " ".join(_digits(words))
+
+
+def number(text: str) -> float:
+    """The value of a number as `plain` writes it."""
+    return float(text)
+
+
+def say_number(value: float) -> str:
+    """A number as it is to be spoken: at most four decimals, no needless zeros."""
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value)) if value >= 0 else f"minus {-int(value)}"
+    text = f"{abs(value):.4f}".rstrip("0").rstrip(".")
+    return text if value >= 0 else f"minus {text}"
+
+
+def say_list(things: list[str]) -> str:
+    """ "a, b and c"."""
+    return things[0] if len(things) == 1 else f"{', '.join(things[:-1])} and {things[-1]}"
+
+
+def _digits(words: list[str]) -> list[str]:
+    """Runs of number words as digits; "a" is left alone, and so is "and" outside a number."""
+    out: list[str] = []
+    position = 0
+    while position < len(words):
+        value, length = _number_at(words, position)
+        if length:
+            out.append(str(value))
+            position += length
+        else:
+            out.append(words[position])
+            position += 1
+    return out
+
+
+def _number_at(words: list[str], start: int) -> tuple[int, int]:
+    """The value of the number words from there on, and how many words they are (0: none)."""
+    total = current = length = 0
+    previous = ""  # what the last number word was, so that "one two" stays two numbers
+    while start + length < len(words):
+        word = words[start + length]
+        follows = previous in ("", "scale", "and")
+        if word in _SMALL and (follows or (previous == "tens" and 0 < _SMALL[word] < 10)):
+            current += _SMALL[word]
+            previous = "unit"
+        elif word in _TENS and follows:
+            current += _TENS[word]
+            previous = "tens"
+        elif word in _SCALES and previous in ("unit", "tens"):
+            if word == "hundred":
+                current *= 100
+            else:
+                total, current = total + current * _SCALES[word], 0
+            previous = "scale"
+        elif word == "and" and previous == "scale" and _goes_on(words, start + length + 1):
+            previous = "and"
+        else:
+            break
+        length += 1
+    return total + current, length
+
+
+def _goes_on(words: list[str], position: int) -> bool:
+    return position < len(words) and (words[position] in _SMALL or words[position] in _TENS)

@@ -1,0 +1,321 @@
+"""What the assistant can do. A skill is given plain words and answers, or None when they are not for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from harness.lab.assistant.arithmetic import UNIT_S, Length, say_list, say_number
+from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
+
+
+class Skill(Protocol):
+    """Pure but for what it keeps for its user (timers, a list); `said` is as `words.plain` makes it."""
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DateAsked:
+    """A date was spoken of."""
+
+    days_ahead: int
+
+
+_FOLLOW_UP = re.compile(r"^(and |what about |how about )+(the day after )?(today|tomorrow|yesterday|that)$")
+_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+
+
+class ClockSkill:
+    """ "What time is it", "what's the date today", "what day is tomorrow"; "and tomorrow?" after it."""
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        if re.search(r"\bwhat('s| is)? (the )?time\b|\btime is it\b|\btell me the time\b", said):
+            return SkillAnswer(f"It is {spoken_time(moment.wall)}", frame("get_time"))
+        if re.search(
+            r"\b(what|which)('s| is)? (the |today's |tomorrow's )?(date|day)\b|\bwhat day\b|\bthe date\b", said
+        ):
+            day = re.search(r"\b(yesterday|today|tomorrow)", said)
+            return self._date(_DAYS[day[1]] if day else 0, day[1] if day else "", moment)
+        follow_up = _FOLLOW_UP.match(said)
+        asked = memory.recall(DateAsked, moment.now_s)
+        if follow_up and asked is not None:
+            word = follow_up[3]
+            days = asked.days_ahead if word == "that" else _DAYS[word]
+            return self._date(days + (1 if follow_up[2] else 0), f"{follow_up[2] or ''}{word}", moment)
+        return None
+
+    def _date(self, days_ahead: int, said_day: str, moment: Moment) -> SkillAnswer:
+        day = moment.wall + timedelta(days=days_ahead)
+        word = {-1: "Yesterday was", 0: "Today is", 1: "Tomorrow is"}.get(days_ahead, "That is")
+        asked = frame("get_date", *([("day", said_day)] if said_day else []))
+        return SkillAnswer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", asked, DateAsked(days_ahead))
+
+
+def spoken_time(at: datetime) -> str:
+    """12-hour clock, e.g. "1 05 p.m."."""
+    hour = at.hour % 12 or 12
+    half = "a.m." if at.hour < 12 else "p.m."
+    minutes = "" if at.minute == 0 else f" oh {at.minute}" if at.minute < 10 else f" {at.minute}"
+    return f"{hour}{minutes} {half}"
+
+
+_FACTS: tuple[tuple[str, str, str], ...] = (
+    (r"(?=.*\bmoons?\b)(?=.*\bmars\b)(?=.*\bhow many\b)", "number of moons of mars", "Mars has two moons."),
+    (r"(?=.*\bmoons?\b)(?=.*\bmars\b)", "moons of mars", "The moons of Mars are Phobos and Deimos."),
+    (
+        r"(?=.*\blargest\b|.*\bbiggest\b)(?=.*\bplanets\b)",
+        "largest planets",
+        "The two largest planets are Jupiter and Saturn.",
+    ),
+    (r"(?=.*\blargest\b|.*\bbiggest\b)(?=.*\bplanet\b)", "largest planet", "The largest planet is Jupiter."),
+    (r"(?=.*\bsmallest\b)(?=.*\bplanet\b)", "smallest planet", "The smallest planet is Mercury."),
+    (r"(?=.*\bhow many\b)(?=.*\bplanets?\b)", "number of planets", "There are eight planets in the solar system."),
+    (r"(?=.*\bcapital\b)(?=.*\bfrance\b)", "capital of france", "The capital of France is Paris."),
+    (r"(?=.*\bcapital\b)(?=.*\bnebraska\b)", "capital of nebraska", "The capital of Nebraska is Lincoln."),
+    (r"(?=.*\bhow many legs\b)(?=.*\bspider\b)", "legs of a spider", "A spider has eight legs."),
+    (r"(?=.*\bboil)(?=.*\bwater\b)", "boiling water", "At sea level, water boils at 100 degrees Celsius."),
+)
+_UNKNOWABLE = (
+    (r"\bwhat colou?r\b.*\bmy\b|\bmy (shirt|hair|socks|eyes)\b", "I can't know that, because I can't see you."),
+    (r"\bwhere (did i|are my|is my)\b", "I can't know that, because I was not watching."),
+    (r"\b(what|who) am i\b", "I can't know that."),
+)
+
+
+class Facts:
+    """ "What are the names of the moons of Mars", "what color is my shirt"."""
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        for pattern, topic, text in _FACTS:
+            if re.search(pattern, said):
+                return SkillAnswer(text, frame("ask_fact", ("topic", topic)))
+        for pattern, text in _UNKNOWABLE:
+            if re.search(pattern, said):
+                return SkillAnswer(text, frame("ask_unknowable"))
+        return None
+
+
+_LIST = r"(?:my |the |our )?(?:shopping )?list"
+
+
+class Shopping:
+    """ "Add milk to my shopping list", "what's on my shopping list", "clear my shopping list"."""
+
+    def __init__(self) -> None:
+        self.things: list[str] = []
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        if not re.search(r"\blist\b", said):
+            return None
+        if found := re.search(rf"\b(?:add|put|and) (.+?) (?:to|on|onto|in) {_LIST}\b", said):
+            things = [re.sub(r"^(?:some|a|an|the) ", "", thing) for thing in found[1].split(" and ")]
+            self.things.extend(things)
+            wanted = frame("add_to_list", *(("item", thing) for thing in things))
+            return SkillAnswer(f"I added {say_list(things)} to your shopping list.", wanted)
+        if re.search(r"\b(clear|empty|delete)\b", said):
+            self.things.clear()
+            return SkillAnswer("Your shopping list is empty now.", frame("clear_list"))
+        if re.search(rf"\b(what|read|tell|show|say)\b.*\b{_LIST}\b", said):
+            if not self.things:
+                return SkillAnswer("Your shopping list is empty.", frame("read_list"))
+            return SkillAnswer(f"On your shopping list: {say_list(self.things)}.", frame("read_list"))
+        return None
+
+
+_AMOUNT = re.compile(r"\b(an?|\d+(?:\.\d+)?) (second|minute|hour)s?\b( and a half)?")
+_TIME = re.compile(r"\b(\d{1,2})(?:[:. ](\d{2}))?(?: o'clock)?(?: (am|pm)| in the (morning|afternoon|evening))?\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    words: str
+    ends_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HalfAsked:
+    """An alarm was wanted for that time, and it was not said whether before or after noon."""
+
+    hour: int
+    minute: int
+
+
+class Timers:
+    """Counts down and rings; `due` says what has ended since it was last asked."""
+
+    def __init__(self) -> None:
+        self.timers: list[Timer] = []
+        self.alarms: list[Alarm] = []
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        asked = memory.recall(HalfAsked, moment.now_s)
+        if asked is not None and (half := _half(said)):
+            return self._set_alarm(asked.hour, asked.minute, half, moment)
+        if re.search(r"\b(cancel|delete|stop|clear)\b.*\b(timer|alarm)s?\b", said):
+            return self._cancel("alarm" in said)
+        if re.search(r"\b(how (much|long)|what).*\b(left|remaining)\b|\b(list|what|any)\b.*\btimers?\b", said):
+            return self._left(moment)
+        if re.search(r"\b(what|any|list|which)\b.*\balarms?\b", said):
+            if not self.alarms:
+                return SkillAnswer("You have no alarms.", frame("check_alarms"))
+            times = say_list([spoken_time(alarm.at) for alarm in self.alarms])
+            return SkillAnswer(f"You have an alarm for {times}", frame("check_alarms"))
+        if re.search(r"\btimer\b", said) and ("alarm" not in said or _AMOUNT.search(said)):
+            return self._set_timer(said, moment)
+        if re.search(r"\balarm\b|\bwake me\b", said):
+            return self._ask_alarm(said, moment)
+        return None
+
+    def due(self, moment: Moment) -> tuple[str, ...]:
+        """What is to be said about timers and alarms that have ended; each once."""
+        ended = [timer for timer in self.timers if timer.ends_s <= moment.now_s]
+        rung = [alarm for alarm in self.alarms if alarm.at <= moment.wall]
+        self.timers = [timer for timer in self.timers if timer not in ended]
+        self.alarms = [alarm for alarm in self.alarms if alarm not in rung]
+        return (
+            *(f"Your timer for {timer.words} is done." for timer in ended),
+            *(f"It is {spoken_time(alarm.at)} This is your alarm." for alarm in rung),
+        )
+
+    def _set_timer(self, said: str, moment: Moment) -> SkillAnswer:
+        seconds, parts = 0.0, []
+        for amount, unit, half in _AMOUNT.findall(said):
+            count = (1.0 if amount in ("a", "an") else float(amount)) + (0.5 if half else 0.0)
+            seconds += count * UNIT_S[unit]
+            parts.append(f"{say_number(count)} {unit}{'' if count == 1 else 's'}")
+        if not parts:
+            return SkillAnswer("For how long?", frame("set_timer"), asks=True)
+        words = say_list(parts)
+        wanted = frame("set_timer", ("duration", words))
+        if not 0 < seconds <= 24 * 3600:
+            return SkillAnswer("I can only set timers of up to a day.", wanted)
+        self.timers.append(Timer(words, moment.now_s + seconds))
+        return SkillAnswer(f"Timer set for {words}.", wanted, Length(seconds, words))
+
+    def _ask_alarm(self, said: str, moment: Moment) -> SkillAnswer:
+        found = _TIME.search(said)
+        if found is None:
+            return SkillAnswer("For what time?", frame("set_alarm"), asks=True)
+        hour, minute = int(found[1]), int(found[2] or 0)
+        half = _half(said)
+        wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
+        if hour > 23 or minute > 59:
+            return SkillAnswer("There is no such time.", wanted)
+        if half is None and 1 <= hour <= 12:
+            return SkillAnswer("Is that a.m. or p.m.?", wanted, HalfAsked(hour, minute), asks=True)
+        return self._set_alarm(hour, minute, half, moment)
+
+    def _set_alarm(self, hour: int, minute: int, half: str | None, moment: Moment) -> SkillAnswer:
+        wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
+        if half is not None and hour <= 12:
+            hour = hour % 12 + (12 if half == "pm" else 0)
+        at = moment.wall.replace(hour=hour, minute=minute, second=0, microsecond=0)
+        if at <= moment.wall:
+            at += timedelta(days=1)
+        self.alarms.append(Alarm(at))
+        return SkillAnswer(f"Alarm set for {spoken_time(at)}", wanted)
+
+    def _left(self, moment: Moment) -> SkillAnswer:
+        if not self.timers:
+            return SkillAnswer("No timer is running.", frame("check_timer"))
+        first = min(self.timers, key=lambda timer: timer.ends_s)
+        seconds = max(0, round(first.ends_s - moment.now_s))
+        minutes, rest = divmod(seconds, 60)
+        parts = [f"{n} {unit}{'' if n == 1 else 's'}" for n, unit in ((minutes, "minute"), (rest, "second")) if n]
+        words = say_list(parts or ["0 seconds"])
+        return SkillAnswer(f"There are {words} left.", frame("check_timer"), Length(float(seconds), words))
+
+    def _cancel(self, alarms: bool) -> SkillAnswer:
+        name, count = ("alarm", len(self.alarms)) if alarms else ("timer", len(self.timers))
+        (self.alarms if alarms else self.timers).clear()
+        if not count:
+            return SkillAnswer(f"There is no {name} to cancel.", frame(f"cancel_{name}"))
+        text = f"{name.capitalize()} cancelled." if count == 1 else f"{count} {name}s cancelled."
+        return SkillAnswer(text, frame(f"cancel_{name}"))
+
+
+def _said_time(hour: int, minute: int, half: str | None) -> str:
+    """As "7:30 am", "1", "14"."""
+    return f"{hour}{f':{minute:02}' if minute else ''}{f' {half}' if half else ''}"
+
+
+def _half(said: str) -> str | None:
+    if re.search(r"\b(am|a m|morning)\b", said):
+        return "am"
+    return "pm" if re.search(r"\b(pm|p m|afternoon|evening|noon)\b", said) else None
+
+
+_NAMESAKES = {
+    "lincoln": ("Lincoln, Nebraska", "Lincoln, England"),
+    "saint george": ("Saint George, Utah", "Saint George, Bermuda"),
+    "springfield": ("Springfield, Illinois", "Springfield, Missouri"),
+    "cambridge": ("Cambridge, Massachusetts", "Cambridge, England"),
+}
+_FORECAST_DAYS = ("today", "tomorrow")
+_PLACE = re.compile(r"\b(?:in|at|for|of) (?!the )([a-z' ]+?)(?: (?:today|tomorrow|now|like|right now))*$")
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceAsked:
+    """It was asked which of these places is meant."""
+
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceSpokenOf:
+    """The weather of that place was asked for."""
+
+    place: str
+
+
+class Weather:
+    """ "What's the weather in Lincoln?" — "Do you mean …?" — "I have no weather for …"."""
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        asked = memory.recall(PlaceAsked, moment.now_s)
+        if asked is not None:
+            for number, place in enumerate(asked.places):
+                region = place.partition(", ")[2].lower()
+                if region in said or re.search(("first|former", "second|latter|last")[number], said):
+                    return _none(place, _asked_for(place, ""))
+        if re.search(r"\b(weather|forecast|temperature|rain|whether)\b", said):
+            found = _PLACE.search(said)
+            if found is None:
+                return _none("here", _asked_for("", said))
+            return self._about(found[1].strip(), said)
+        spoken_of = memory.recall(PlaceSpokenOf, moment.now_s)
+        found = re.match(r"^(?:and |what about |how about )+(?:in )?([a-z' ]+)$", said)
+        if spoken_of is not None and found:
+            if found[1] in _FORECAST_DAYS:
+                return _none(spoken_of.place, _asked_for("", said))
+            return self._about(found[1], said)
+        return None
+
+    def _about(self, place: str, said: str) -> SkillAnswer:
+        name = re.sub(r"^st ", "saint ", place)
+        places = _NAMESAKES.get(name)
+        if places is None:
+            return _none(name.title(), _asked_for(name, said))
+        question = f"Do you mean {places[0]}, or {places[1]}?"
+        return SkillAnswer(question, _asked_for(name, said), PlaceAsked(places), asks=True)
+
+
+def _none(place: str, asked: ToldFrame) -> SkillAnswer:
+    where = "here" if place == "here" else f"for {place}"
+    return SkillAnswer(f"Sorry, I have no weather {where}.", asked, PlaceSpokenOf(place))
+
+
+def _asked_for(place: str, said: str) -> ToldFrame:
+    """The place in lower case, without commas; the day that was named."""
+    day = re.search(rf"\b({'|'.join(_FORECAST_DAYS)})\b", said)
+    named = [("place", place.lower().replace(",", ""))] if place else []
+    return frame("get_weather", *named, *([("day", day[1])] if day else []))
