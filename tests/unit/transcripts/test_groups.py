@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from harness.base.text_table import sorted_labels
-from harness.model.choices import Grouping
 from harness.model.errors import InputError
-from harness.model.transcript import Normalisation, Transcripts, WordCounts
+from harness.model.transcript import ColumnGrouping, Normalisation, Transcripts, WordCounts
 from harness.transcripts.groups import (
     MOST_LABELS,
     GroupFigures,
@@ -40,7 +39,7 @@ def scored(
 
 
 def listed(rows: dict[str, str], name: str = "noise", order: tuple[str, ...] = ()) -> Groupings:
-    return Groupings("groups.csv", tuple(rows), (Grouping(name, tuple(rows.values()), order),))
+    return Groupings("groups.csv", tuple(rows), (ColumnGrouping(name, tuple(rows.values()), order),))
 
 
 def corpus(seed: int, size: int = 300) -> tuple[Scoring, Scoring, Groupings]:
@@ -57,7 +56,7 @@ def corpus(seed: int, size: int = 300) -> tuple[Scoring, Scoring, Groupings]:
         return {id_: text for id_, text in found.items() if draw.random() < 0.95}
 
     groupings = tuple(
-        Grouping(name, tuple(draw.choice(labels) for _ in ids[3:]))
+        ColumnGrouping(name, tuple(draw.choice(labels) for _ in ids[3:]))
         for name, labels in (("noise", ("fan", "", "quiet")), ("level", ("-26", "-8", "-38")))
     )
     return (

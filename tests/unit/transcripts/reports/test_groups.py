@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from harness.model.choices import Grouping
+from harness.model.transcript import ColumnGrouping
 from harness.transcripts.groups import (
     GroupedComparison,
     GroupFigures,
@@ -40,9 +40,9 @@ LISTED = Groupings(
     "groups.csv",
     ("amy_1", "amy_2", "bob_1", "bob_2", "cy_1", "zed_1"),
     (
-        Grouping("level_dbfs", ("-8", "-26", "-8", "-26", "quiet", "-8")),
-        Grouping("noise", ("fan", "fan", "fan", "hum", "hum", "hum")),
-        Grouping("room", ("lab", "lab", "lab", "lab", "lab", "lab")),
+        ColumnGrouping("level_dbfs", ("-8", "-26", "-8", "-26", "quiet", "-8")),
+        ColumnGrouping("noise", ("fan", "fan", "fan", "hum", "hum", "hum")),
+        ColumnGrouping("room", ("lab", "lab", "lab", "lab", "lab", "lab")),
     ),
 )
 
@@ -58,7 +58,9 @@ def within(first: Scoring, second: Scoring) -> tuple[GroupedComparison, ...]:
 def hostile() -> Groupings:
     """Names and labels that a terminal or a page might obey, and one that is very long."""
     labels = (HOSTILE, WIDE * 9, "<script>alert(1)</script>", "x" * 300, "a&b", "")
-    return Groupings("groups.csv", tuple(SPOKEN), (Grouping("level_dbfs", labels), Grouping("noise", labels[::-1])))
+    return Groupings(
+        "groups.csv", tuple(SPOKEN), (ColumnGrouping("level_dbfs", labels), ColumnGrouping("noise", labels[::-1]))
+    )
 
 
 def test_a_table_for_each_column_then_the_two_that_are_crossed() -> None:
@@ -107,7 +109,7 @@ rows of no utterance 1 (zed_1); counted nowhere
 
 
 def test_a_column_with_one_value_is_a_line() -> None:
-    one = Groupings("g.csv", tuple(SPOKEN), (Grouping("room", ("lab",) * 6), Grouping("hall", ("",) * 6)))
+    one = Groupings("g.csv", tuple(SPOKEN), (ColumnGrouping("room", ("lab",) * 6), ColumnGrouping("hall", ("",) * 6)))
     assert list(text.groups(group_figures(scored(SPOKEN, HEARD), [one]), 100))[:2] == [
         "room: lab in every utterance",
         "hall: (none) in every utterance",
@@ -116,7 +118,7 @@ def test_a_column_with_one_value_is_a_line() -> None:
 
 def test_long_tables_say_what_is_left_out() -> None:
     texts = {f"amy_{number}": "x" for number in range(text.MOST_ROWS + 7)}
-    listed = Groupings("g.csv", tuple(texts), (Grouping("at", tuple(texts)),))
+    listed = Groupings("g.csv", tuple(texts), (ColumnGrouping("at", tuple(texts)),))
     lines = list(text.groups(group_figures(scored(texts, texts), [listed]), 80))
     assert "… and 7 more" in lines
     assert sum(line.startswith("amy_") for line in lines) == text.MOST_ROWS
@@ -124,7 +126,7 @@ def test_long_tables_say_what_is_left_out() -> None:
 
 def test_notes_on_single_utterances_have_no_table() -> None:
     texts = {f"amy_{number}": "x" for number in range(1001)}
-    listed = Groupings("g.csv", tuple(texts), (Grouping("file", tuple(texts)),))
+    listed = Groupings("g.csv", tuple(texts), (ColumnGrouping("file", tuple(texts)),))
     assert list(text.groups(group_figures(scored(texts, texts), [listed]), 80)) == [
         "file: 1,001 different labels, which are no conditions; no table"
     ]
@@ -217,7 +219,7 @@ def test_a_page_on_several_systems_compares_them_within_each_value() -> None:
 
 
 def test_a_column_with_one_value_is_a_sentence_on_the_page() -> None:
-    one = Groupings("g.csv", tuple(SPOKEN), (Grouping("room", ("lab",) * 6),))
+    one = Groupings("g.csv", tuple(SPOKEN), (ColumnGrouping("room", ("lab",) * 6),))
     scoring = scored(SPOKEN, HEARD)
     found = Page(html.page([reported(scoring, groups=group_figures(scoring, [one]))], "Kitchen"))
     assert not found.open
