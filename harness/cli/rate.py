@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.base.foreign import counted, plain_text
+from harness.cli.options import Site, Word, options_as, site_options
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
@@ -22,7 +23,31 @@ if TYPE_CHECKING:
     from harness.rating.rating_room import RatingRoom
 
 LONGEST_NAME = 64
-POLICIES = [one.value for one in TranscriptPolicy]
+
+
+def _condition(ctx: click.Context, param: click.Parameter, written: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = [(one, one.partition("=")) for one in written]
+    for one, (axis, _, label) in pairs:
+        if not (axis and label):
+            raise InputError(f"--condition {one!r} is not AXIS=LABEL", remedy="Write it like --condition noise=quiet")
+    return tuple((axis, label) for _, (axis, _, label) in pairs)
+
+
+_filters = options_as(
+    "filters",
+    ItemFilter,
+    click.option(
+        "--device", "devices", multiple=True, help="Only this device; may be repeated, as all of these filters."
+    ),
+    click.option("--class", "query_classes", multiple=True, help="Only this query class."),
+    click.option("--query", "queries", multiple=True, help="Only this query, by its id."),
+    click.option("--trial", "trials", multiple=True, help="Only this trial, by its id."),
+    click.option(
+        "--condition", "conditions", multiple=True, metavar="AXIS=LABEL", callback=_condition,
+        help="Only under this condition.",
+    ),
+    click.option("--limit", type=click.IntRange(min=1), help="At most so many responses, drawn by the seed."),
+)  # fmt: skip
 
 
 @click.command("rate")
@@ -30,13 +55,8 @@ POLICIES = [one.value for one in TranscriptPolicy]
 @click.option("--rater", help="Your pseudonym, which stands in every judgment. Default: your user name.")
 @click.option("--round", "round_id", help="Name of the round, when no file says it.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the orders and of what is drawn.")
-@click.option("--device", "devices", multiple=True, help="Only this device; may be repeated, as all of these filters.")
-@click.option("--class", "classes", multiple=True, help="Only this query class.")
-@click.option("--query", "queries", multiple=True, help="Only this query, by its id.")
-@click.option("--trial", "trials", multiple=True, help="Only this trial, by its id.")
-@click.option("--condition", "conditions", multiple=True, metavar="AXIS=LABEL", help="Only under this condition.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many responses, drawn by the seed.")
-@click.option("--transcript", type=click.Choice(POLICIES), help="When you see what was said in writing.")
+@_filters
+@click.option("--transcript", type=Word(TranscriptPolicy), help="When you see what was said in writing.")
 @click.option("--training/--no-training", default=None, help="With or without the built-in exercises first.")
 @click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="File of rater keys.")
 @click.option("--adjudicate", is_flag=True, help="Settle what raters disagree on, with their judgments in view.")
@@ -45,26 +65,14 @@ POLICIES = [one.value for one in TranscriptPolicy]
 @click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself without a terminal.")
 @click.option("--sound-device", help="Where responses are played. Default: the host's own choice.")
 @click.option("--silent", is_flag=True, help="Open no sound device.")
-@click.option("--web", is_flag=True, help="Serve the raters' site; raters log in with links of `harness invite`.")
-@click.option("--address", help="With --web: where to listen. Default 127.0.0.1.")
-@click.option("--port", type=click.IntRange(0, 65535), help="With --web. Default 8765.")
-@click.option("--tls-cert", type=click.Path(path_type=Path), help="With --web: certificate, PEM.")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="With --web: its key, PEM.")
-@click.option("--insecure", is_flag=True, help="With --web: let others reach it without TLS.")
-@click.option("--public-url", metavar="URL", help="With --web: how raters reach it, when that is not the address.")
-@click.option("--invitations", type=click.Path(path_type=Path), help="With --web: who may log in.")
+@site_options("raters")
 def command(
     named: tuple[str, ...],
     rater: str | None,
     round_id: str | None,
     seed: int | None,
-    devices: tuple[str, ...],
-    classes: tuple[str, ...],
-    queries: tuple[str, ...],
-    trials: tuple[str, ...],
-    conditions: tuple[str, ...],
-    limit: int | None,
-    transcript: str | None,
+    filters: ItemFilter,
+    transcript: TranscriptPolicy | None,
     training: bool | None,
     keys_file: Path | None,
     adjudicate: bool,
@@ -73,8 +81,7 @@ def command(
     plain: bool,
     sound_device: str | None,
     silent: bool,
-    web: bool,
-    **of_web: object,
+    site: Site,
 ) -> None:
     """Judge first responses: one key labels and goes on, and every judgment is saved before the next response shows.
 
@@ -86,33 +93,23 @@ def command(
     from harness.rating.rating_room import RatingRoom
 
     round_ = named_round(named) or RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
-    wanted = round_.items
-    filters = ItemFilter(
-        devices=devices or wanted.devices,
-        query_classes=classes or wanted.query_classes,
-        queries=queries or wanted.queries,
-        trials=trials or wanted.trials,
-        conditions=tuple(map(_condition, conditions)) or wanted.conditions,
-        limit=limit if limit is not None else wanted.limit,
-    )
+    asked = {one.name: getattr(filters, one.name) for one in fields(filters)}
     round_ = replace(
         round_,
         id=round_.id if round_id is None else _name(round_id, "round"),
         seed=round_.seed if seed is None else seed,
-        items=filters,
-        transcript=TranscriptPolicy(transcript) if transcript else round_.transcript,
+        items=replace(round_.items, **{name: value for name, value in asked.items() if value}),
+        transcript=transcript or round_.transcript,
     )
     if training is not None:
         round_ = with_built_in_training(round_) if training else replace(round_, exercises=())
-    given = [f"--{name.replace('_', '-')}" for name, value in of_web.items() if value]
-    if given and not web:
-        raise InputError(f"{given[0]} is of the raters' site", remedy="Add --web")
-    if web and (plain or listing or adjudicate or rater is not None or sound_device or silent):
+    site.demand_web("raters'")
+    if site.web and (plain or listing or adjudicate or rater is not None or sound_device or silent):
         raise InputError(
             "--web goes with none of --rater, --adjudicate, --list, --plain, --sound-device and --silent",
             remedy="Raters say in the browser who they are; invite adjudicators with: harness invite --adjudicator",
         )
-    if names and not (adjudicate or web):
+    if names and not (adjudicate or site.web):
         raise InputError("--names is for who settles what raters disagree on", remedy="Add --adjudicate, or --web")
     if silent and sound_device is not None:
         raise InputError("--silent and --sound-device exclude each other", remedy="Choose one")
@@ -122,8 +119,10 @@ def command(
     rater = _name(rater if rater is not None else user_name(), "rater")
     room = RatingRoom(round_)
     try:
-        if web:
-            sys.exit(_serve(room, keys, {**of_web, "names": names}))
+        if site.web:
+            from harness.web.server import WebOptions, serve
+
+            sys.exit(serve(room, WebOptions(keys=keys, names=names, **site.given)))
         desk = room.adjudication(rater) if adjudicate else room.desk(rater)
         for line in _notes(room):
             click.echo(line, err=True)
@@ -133,13 +132,6 @@ def command(
         sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, adjudicating=adjudicate, names=names))
     finally:
         room.close()
-
-
-def _condition(written: str) -> tuple[str, str]:
-    axis, sign, label = written.partition("=")
-    if not (axis and sign and label):
-        raise InputError(f"--condition {written!r} is not AXIS=LABEL", remedy="Write it like --condition noise=quiet")
-    return axis, label
 
 
 def _name(written: str, what: str) -> str:
@@ -194,13 +186,6 @@ def _sit(
     finally:
         if player is not None:
             player.close()
-
-
-def _serve(room: RatingRoom, keys: RaterKeys, options: dict[str, object]) -> int:
-    from harness.web.server import WebOptions, serve
-
-    given = {name: value for name, value in options.items() if value not in (None, "")}
-    return serve(room, WebOptions(keys=keys, **given))  # type: ignore[arg-type]
 
 
 def _notes(room: RatingRoom) -> Iterator[str]:

@@ -194,12 +194,12 @@ def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
 def rating_summary(kind: FileKind, path: Path) -> str:
     """What a file for raters or annotators holds, when it is right."""
     from harness.model.choices import FileKind
-    from harness.rating.files.rounds import load_gold, load_rater_keys, load_round, load_training
+    from harness.rating.files.rounds import load_gold, load_rater_keys, load_training, read_round
     from harness.understanding.files.label_set_file import load_label_set
 
     match kind:
         case FileKind.ROUND:
-            read = load_round(path).round
+            read = read_round(path)
             return f"{read.id}: {counted(len(read.sessions), 'session')}, {counted(len(read.raters), 'named rater')}"
         case FileKind.TRAINING:
             return f"of {counted(len(load_training(path)), 'exercise')}"

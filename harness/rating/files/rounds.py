@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, TypeVar
@@ -198,15 +198,7 @@ SPARE_KEYS = tuple(f"f{number}" for number in range(12, 1, -1))
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRound:
-    """A round as its file has it; built_in: its exercises are the tool's own, which are not among `round.exercises`."""
-
-    round: RatingRound
-    built_in: bool
-
-
-def load_round(path: Path) -> ReadRound:
+def read_round(path: Path) -> RatingRound:
     """The round of a file, with its training and gold files; InputProblems with all that is wrong, InputError."""
     keys, found = _read(path, FileKind.ROUND, RoundKeys)
     sessions = _sessions(path, keys.sessions, found)
@@ -217,7 +209,7 @@ def load_round(path: Path) -> ReadRound:
             found.add(
                 ("items", "conditions", axis), f"no label of {axis!r} is given", "Write one at least, or leave it out"
             )
-    exercises: tuple[Exercise, ...] = ()
+    exercises = BUILT_IN_EXERCISES if keys.training == BUILT_IN else ()
     if keys.training not in (BUILT_IN, NO_TRAINING):
         exercises = _beside(path, keys.training, "training", load_training, found) or ()
     gold = () if keys.gold is None else _beside(path, keys.gold, "gold", load_gold, found) or ()
@@ -228,7 +220,7 @@ def load_round(path: Path) -> ReadRound:
         found.add(("stop", "after"), what, f"Write at most {len(gold)}, or add known answers")
     found.refuse()
     items = keys.items
-    made = RatingRound(
+    return RatingRound(
         id=keys.round,
         title=keys.title or keys.round,
         path=str(path.absolute()),
@@ -253,7 +245,6 @@ def load_round(path: Path) -> ReadRound:
         break_after_min=keys.break_after_min,
         proposals=proposals,
     )
-    return ReadRound(made, keys.training == BUILT_IN)
 
 
 def load_training(path: Path) -> tuple[Exercise, ...]:
@@ -261,19 +252,7 @@ def load_training(path: Path) -> tuple[Exercise, ...]:
     keys, found = _read(path, FileKind.TRAINING, TrainingKeys)
     _refuse_twins([one.id for one in keys.exercises], ("exercises",), "id", found)
     found.refuse()
-    return tuple(
-        Exercise(
-            id=one.id,
-            query=one.query,
-            response=one.response,
-            category=one.category,
-            why=one.why,
-            accept=tuple(one.accept),
-            effect=one.effect,
-            core_capability=one.core_capability,
-        )
-        for one in keys.exercises
-    )
+    return tuple(Exercise(**{**dict(one), "accept": tuple(one.accept)}) for one in keys.exercises)
 
 
 def load_gold(path: Path) -> tuple[GoldItem, ...]:
@@ -403,12 +382,6 @@ def _beside(path: Path, named: str, key: str, load: Callable[[Path], T], found: 
     except InputError as problem:
         found.add_at(problem.place or found.place((key,)), problem.what, problem.remedy)
     return None
-
-
-def read_round(path: Path) -> RatingRound:
-    """The round of a file, the built-in exercises among its own; InputError, InputProblems."""
-    read = load_round(path)
-    return replace(read.round, exercises=BUILT_IN_EXERCISES) if read.built_in else read.round
 
 
 def with_built_in_training(round_: RatingRound) -> RatingRound:

@@ -26,57 +26,22 @@ class ColumnContent(StrEnum):
     LIST = "list"
 
 
+TEXT, WHOLE, NUMBER, YES_NO, LIST = ColumnContent
 COLUMNS: dict[str, ColumnContent] = {
-    "session": ColumnContent.TEXT,
-    "trial": ColumnContent.TEXT,
-    "take": ColumnContent.WHOLE,
-    "attempt": ColumnContent.WHOLE,
-    "clip_sha256": ColumnContent.TEXT,
-    "item_id": ColumnContent.TEXT,
-    "id": ColumnContent.TEXT,
-    "replaces": ColumnContent.TEXT,
-    "rater": ColumnContent.TEXT,
-    "status": ColumnContent.TEXT,
-    "category": ColumnContent.TEXT,
-    "sub_flags": ColumnContent.LIST,
-    "flags": ColumnContent.LIST,
-    "confidence": ColumnContent.WHOLE,
-    "comment": ColumnContent.TEXT,
-    "effect_claimed": ColumnContent.YES_NO,
-    "effect": ColumnContent.TEXT,
-    "aid_path": ColumnContent.LIST,
-    "plays": ColumnContent.WHOLE,
-    "heard_ms": ColumnContent.WHOLE,
-    "time_to_answer_s": ColumnContent.NUMBER,
-    "transcript_shown": ColumnContent.YES_NO,
-    "round": ColumnContent.TEXT,
-    "position": ColumnContent.WHOLE,
-    "span_start_s": ColumnContent.NUMBER,
-    "span_end_s": ColumnContent.NUMBER,
-    "shown_wall_s": ColumnContent.NUMBER,
-    "given_wall_s": ColumnContent.NUMBER,
-    "adjudicates": ColumnContent.LIST,
-    "guideline_version": ColumnContent.TEXT,
-    "tool_version": ColumnContent.TEXT,
-    "imported_from": ColumnContent.TEXT,
-    "proposed": ColumnContent.TEXT,
-    "proposed_probability": ColumnContent.NUMBER,
-    "proposal_shown": ColumnContent.TEXT,
-    "unaided": ColumnContent.TEXT,
-}
+    "session": TEXT, "trial": TEXT, "take": WHOLE, "attempt": WHOLE, "clip_sha256": TEXT, "item_id": TEXT, "id": TEXT,
+    "replaces": TEXT, "rater": TEXT, "status": TEXT, "category": TEXT, "sub_flags": LIST, "flags": LIST,
+    "confidence": WHOLE, "comment": TEXT, "effect_claimed": YES_NO, "effect": TEXT, "aid_path": LIST, "plays": WHOLE,
+    "heard_ms": WHOLE, "time_to_answer_s": NUMBER, "transcript_shown": YES_NO, "round": TEXT, "position": WHOLE,
+    "span_start_s": NUMBER, "span_end_s": NUMBER, "shown_wall_s": NUMBER, "given_wall_s": NUMBER, "adjudicates": LIST,
+    "guideline_version": TEXT, "tool_version": TEXT, "imported_from": TEXT, "proposed": TEXT,
+    "proposed_probability": NUMBER, "proposal_shown": TEXT, "unaided": TEXT,
+}  # fmt: skip
 """What a judgment is: read and written."""
 
 CONTEXT: dict[str, ColumnContent] = {
-    "in_force": ColumnContent.YES_NO,
-    "final": ColumnContent.TEXT,
-    "final_by": ColumnContent.TEXT,
-    "device": ColumnContent.TEXT,
-    "query": ColumnContent.TEXT,
-    "query_class": ColumnContent.TEXT,
-    "reference": ColumnContent.TEXT,
-    "outcome": ColumnContent.TEXT,
-    "response": ColumnContent.TEXT,
-}
+    "in_force": YES_NO, "final": TEXT, "final_by": TEXT, "device": TEXT, "query": TEXT, "query_class": TEXT,
+    "reference": TEXT, "outcome": TEXT, "response": TEXT,
+}  # fmt: skip
 """What is known of its response: written, and not read back."""
 
 CONDITION = "condition."
@@ -128,45 +93,14 @@ def judgment_table(
 
 
 def _judgment(one: Judgment, session_id: str) -> dict[str, Value]:
-    span = one.span_s or (None, None)
-    return {
-        "session": one.session_id or session_id,
-        "trial": one.trial_id,
-        "take": one.take,
-        "attempt": one.attempt,
-        "clip_sha256": one.clip_sha256,
-        "item_id": one.item_id,
-        "id": one.id,
-        "replaces": one.replaces,
-        "rater": one.rater,
-        "status": one.status.value,
-        "category": None if one.category is None else one.category.value,
-        "sub_flags": one.sub_flags,
-        "flags": one.flags,
-        "confidence": one.confidence,
-        "comment": one.comment,
-        "effect_claimed": one.effect_claimed,
-        "effect": None if one.effect is None else one.effect.value,
-        "aid_path": one.aid_path,
-        "plays": one.plays,
-        "heard_ms": one.heard_ms,
-        "time_to_answer_s": one.time_to_answer_s,
-        "transcript_shown": one.transcript_shown,
-        "round": one.round,
-        "position": one.position,
-        "span_start_s": span[0],
-        "span_end_s": span[1],
-        "shown_wall_s": one.shown_wall_s,
-        "given_wall_s": one.given_wall_s,
-        "adjudicates": one.adjudicates,
-        "guideline_version": one.guideline_version,
-        "tool_version": one.tool_version,
-        "imported_from": one.imported_from,
-        "proposed": None if one.proposed is None else one.proposed.value,
-        "proposed_probability": one.proposed_probability,
-        "proposal_shown": one.proposal_shown.value,
-        "unaided": None if one.unaided is None else one.unaided.value,
-    }
+    start_s, end_s = one.span_s or (None, None)
+    own = {name: value.value if isinstance(value := getattr(one, name), StrEnum) else value for name in _OWN}
+    session = one.session_id or session_id
+    return {**own, "session": session, "trial": one.trial_id, "span_start_s": start_s, "span_end_s": end_s}
+
+
+_OWN = [name for name in COLUMNS if name not in ("session", "trial", "span_start_s", "span_end_s")]
+"""Columns that are fields of a judgment as they stand."""
 
 
 def _context(one: Judgment, rated: RatedTrial | None) -> dict[str, Value]:

@@ -124,7 +124,7 @@ def test_show_check_says_what_was_changed_and_what_is_not_sealed(tmp_path: Path)
     done = harness("show", old, "--check")
     assert done.exit_code == 0
     assert done.output.endswith("17 rows and 1 clips: whole, but not sealed\n")
-    assert "1 of 1 = 100.0%" in harness("show", old).output
+    assert "1 of 1 = 100 %" in harness("show", old).output
 
 
 def test_show_counts_what_raters_judged_later(tmp_path: Path) -> None:

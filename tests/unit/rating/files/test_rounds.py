@@ -22,7 +22,8 @@ from harness.model.judgment import (
     StopRule,
     TranscriptPolicy,
 )
-from harness.rating.files.rounds import NAMED_KEYS, load_gold, load_rater_keys, load_round, load_training
+from harness.rating.exercises import BUILT_IN_EXERCISES
+from harness.rating.files.rounds import NAMED_KEYS, load_gold, load_rater_keys, load_training, read_round
 
 TRAINING = """
 training: own
@@ -85,9 +86,9 @@ def written(folder: Path, text: str) -> Path:
 
 def test_a_round_says_all_that_it_can(folder: Path) -> None:
     path = written(folder, WHOLE)
-    read = load_round(path)
-    assert not read.built_in
-    assert read.round == RatingRound(
+    read = read_round(path)
+    assert read.exercises != BUILT_IN_EXERCISES
+    assert read == RatingRound(
         id="spring",
         title="Spring round",
         path=str(path),
@@ -112,37 +113,37 @@ def test_a_round_says_all_that_it_can(folder: Path) -> None:
 
 
 def test_what_is_not_said_is_as_by_default(folder: Path) -> None:
-    read = load_round(written(folder, "round: spring\nsessions: [runs/a1]\n"))
+    read = read_round(written(folder, "round: spring\nsessions: [runs/a1]\n"))
     default = RatingRound()
-    assert read.built_in
-    assert (read.round.title, len(read.round.sessions)) == ("spring", 1)
-    assert (read.round.items, read.round.transcript, read.round.pass_share, read.round.break_after_min) == (
+    assert read.exercises == BUILT_IN_EXERCISES
+    assert (read.title, len(read.sessions)) == ("spring", 1)
+    assert (read.items, read.transcript, read.pass_share, read.break_after_min) == (
         default.items,
         default.transcript,
         default.pass_share,
         default.break_after_min,
     )
-    assert not load_round(written(folder, "round: spring\nsessions: [runs/a1]\ntraining: none\n")).built_in
+    assert read_round(written(folder, "round: spring\nsessions: [runs/a1]\ntraining: none\n")).exercises == ()
 
 
 def test_a_session_that_two_patterns_mean_is_taken_once(folder: Path) -> None:
-    assert len(load_round(written(folder, "round: r\nsessions: [runs/*, runs/a1]\n")).round.sessions) == 3
+    assert len(read_round(written(folder, "round: r\nsessions: [runs/*, runs/a1]\n")).sessions) == 3
 
 
 def test_proposals_name_their_sources(folder: Path) -> None:
     head = "round: r\nsessions: [runs/a1]\n"
     sources = tuple(str((folder / one).resolve()) for one in ("runs/a2", "../other"))
-    found = load_round(written(folder, head + "proposals: {from: [runs/a2, ../other, runs/a2]}\n"))
-    assert found.round.proposals == ProposalRule(sources, "tfidf", ProposalShown.AFTER)
-    found = load_round(written(folder, head + "proposals: {from: [../other], classifier: own, show: before}\n"))
-    assert found.round.proposals == ProposalRule(sources[1:], "own", ProposalShown.BEFORE)
+    found = read_round(written(folder, head + "proposals: {from: [runs/a2, ../other, runs/a2]}\n"))
+    assert found.proposals == ProposalRule(sources, "tfidf", ProposalShown.AFTER)
+    found = read_round(written(folder, head + "proposals: {from: [../other], classifier: own, show: before}\n"))
+    assert found.proposals == ProposalRule(sources[1:], "own", ProposalShown.BEFORE)
 
 
 def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> None:
     lines = "proposals: {from: [../other], settings: {strength: 0.5, words: 3, balanced: yes}}\n"
-    found = load_round(written(folder, "round: r\nsessions: [runs/a1]\n" + lines))
-    assert found.round.proposals is not None
-    assert found.round.proposals.settings == (("strength", "0.5"), ("words", "3"), ("balanced", "yes"))
+    found = read_round(written(folder, "round: r\nsessions: [runs/a1]\n" + lines))
+    assert found.proposals is not None
+    assert found.proposals.settings == (("strength", "0.5"), ("words", "3"), ("balanced", "yes"))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> N
 )
 def test_what_is_wrong_with_proposals_is_told_with_its_line(folder: Path, lines: str, line: int, what: str) -> None:
     with pytest.raises(InputProblems) as found:
-        load_round(written(folder, f"round: r\nsessions: [runs/a1]\nproposals:\n{lines}"))
+        read_round(written(folder, f"round: r\nsessions: [runs/a1]\nproposals:\n{lines}"))
     (problem,) = found.value.problems
     assert problem.place is not None
     assert (Path(problem.place.file).name, problem.place.line) == ("round.yaml", line)
@@ -176,7 +177,7 @@ def test_what_is_wrong_with_another_file_is_told_there(folder: Path) -> None:
     )
     (folder / "files" / "training.yaml").write_text("gold: known\n")
     with pytest.raises(InputProblems) as found:
-        load_round(written(folder, WHOLE))
+        read_round(written(folder, WHOLE))
     places = [(Path(one.place.file).name, one.place.line) for one in found.value.problems if one.place]
     assert places == [("gold.yaml", 3), ("training.yaml", 1)]
 
@@ -257,14 +258,14 @@ def test_a_file_of_keys_from_before_an_action_was_there_still_opens(tmp_path: Pa
 def test_rules_that_hold_raters_back(folder: Path) -> None:
     plain = "round: r\nsessions: [runs/a1]\ntraining: none\n"
     gold = f"{plain}gold: files/gold.yaml\n"
-    assert not load_round(written(folder, plain)).round.must_hear
-    assert load_round(written(folder, f"{plain}must_hear: true\n")).round.must_hear
-    assert load_round(written(folder, f"{gold}stop: {{after: 2, below: 0.5}}\n")).round.stop == StopRule(2, 0.5)
+    assert not read_round(written(folder, plain)).must_hear
+    assert read_round(written(folder, f"{plain}must_hear: true\n")).must_hear
+    assert read_round(written(folder, f"{gold}stop: {{after: 2, below: 0.5}}\n")).stop == StopRule(2, 0.5)
     for text, told in (
         (f"{plain}stop: {{below: 0.5}}\n", "no known answers"),
         (f"{gold}stop: {{after: 3, below: 0.5}}\n", "there are 2"),
         (f"{gold}stop: {{after: 2}}\n", "below"),
     ):
         with pytest.raises(InputProblems) as caught:
-            load_round(written(folder, text))
+            read_round(written(folder, text))
         assert told in str(caught.value.problems[0])
