@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import counted, plain_text
-from harness.cli.options import Site, Word, options_as, site_options
+from harness.cli.options import Site, WordOf, options_as, site_options
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
@@ -56,7 +56,7 @@ _filters = options_as(
 @click.option("--round", "round_id", help="Name of the round, when no file says it.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the orders and of what is drawn.")
 @_filters
-@click.option("--transcript", type=Word(TranscriptPolicy), help="When you see what was said in writing.")
+@click.option("--transcript", type=WordOf(TranscriptPolicy), help="When you see what was said in writing.")
 @click.option("--training/--no-training", default=None, help="With or without the built-in exercises first.")
 @click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="File of rater keys.")
 @click.option("--adjudicate", is_flag=True, help="Settle what raters disagree on, with their judgments in view.")
