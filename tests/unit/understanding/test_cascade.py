@@ -10,7 +10,7 @@ from harness.understanding.cascade import FrameFate, joined, understood
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, ValueRule
 from harness.understanding.figures import figures
-from tests.unit.understanding.scoring.cascades import GOLD, heard, said, scored, small, understand
+from tests.unit.understanding.cascades import GOLD, heard, said, scored, small, understand
 
 
 def test_figures_on_the_reference_and_on_what_was_heard_stand_side_by_side() -> None:

@@ -1,13 +1,23 @@
-"""The file of annotation rows: many writers, kills, repeated rows, batches, and files that are none."""
+"""A project's room: desks of several people over one file, what others write, and the limits of names."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 
-from harness.annotation.project import AnnotationFolder, AnnotationLog, project_text, read_project
+from harness.annotation.ledger import State
+from harness.annotation.making import NewProject, make_project
+from harness.annotation.project import (
+    AnnotationFolder,
+    AnnotationLog,
+    AnnotationRoom,
+    open_annotation,
+    project_text,
+    read_project,
+)
 from harness.model.annotation import (
     Accepted,
     Adjudicated,
@@ -20,8 +30,82 @@ from harness.model.annotation import (
     Struck,
     Withdrawn,
 )
-from harness.model.errors import LogError
+from harness.model.errors import InputError, LogError
 from tests.unit.session.log.nursery import KILLS, killed, together
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "l.yaml").write_text(
+        "label_set: t\nlabels:\n  - {id: a, description: a}\n  - {id: b, description: b}\n"
+    )
+    (tmp_path / "d.jsonl").write_text(
+        "".join(json.dumps({"id": f"u{number}", "text": f"say {number}"}) + "\n" for number in range(5))
+    )
+    make_project(
+        tmp_path / "p",
+        NewProject((tmp_path / "d.jsonl",), tmp_path / "l.yaml", double_share=1.0, annotators=("ann", "ben")),
+    )
+    return tmp_path / "p"
+
+
+def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
+    one, other = AnnotationRoom(folder), open_annotation(folder)
+    ann, ben = one.desk("ann"), other.desk("ben")
+    assert ann.view.item is not None
+    utterance = ann.view.item.utterance
+    ann.toggle("a")
+    ann.save()
+    assert other.rows == ()
+    assert ben.refresh(other.refresh())
+    assert not ben.refresh(other.refresh()), "nothing new"
+    assert other.ledger.choices(utterance)["ann"].intents == ("a",)
+    assert other.ledger.standing(utterance, other.wanted(utterance)).state is State.WAITING
+    one.close()
+    other.close()
+
+
+def test_a_batch_is_proposed_to_whoever_sits_there(folder: Path) -> None:
+    one, other = AnnotationRoom(folder), AnnotationRoom(folder)
+    desk = one.desk("ann")
+    other.keep([Proposed("b", "t", tuple(Proposal(f"u{number}", ("a",)) for number in range(5)))])
+    other.keep([Proposed("b", "t", ())])
+    assert len(one.refresh()) == 1, "sent twice, there once"
+    desk.refresh(one.rows)
+    ben = other.desk("ben")
+    assert desk.view.count.to_review + ben.view.count.to_review == 5, (
+        "each is reviewed by one, and labelled by the other"
+    )
+    one.close()
+    other.close()
+
+
+def test_rows_that_are_kept_are_known_at_once(folder: Path) -> None:
+    room = AnnotationRoom(folder)
+    room.keep([Labelled("x", "ann", "u1", ("a",))])
+    assert [row.id for row in room.rows] == ["x"]
+    room.close()
+
+
+def test_only_named_annotators_have_a_desk(folder: Path) -> None:
+    room = AnnotationRoom(folder)
+    with pytest.raises(InputError, match="'cem' is no annotator"):
+        room.desk("cem")
+    assert room.adjudication("cem").view.count.total == 0, "anybody may settle"
+    room.close()
+
+
+def test_who_only_looks_changes_no_file(folder: Path) -> None:
+    def stored() -> dict[str, tuple[int, bytes]]:
+        names = ("annotation.sqlite", "labels.yaml", "project.json", "utterances.jsonl")
+        return {name: ((folder / name).stat().st_mtime_ns, (folder / name).read_bytes()) for name in names}
+
+    before = stored()
+    room = AnnotationRoom(folder)
+    room.desk("ann")
+    room.close()
+    assert stored() == before
+
 
 WRITERS, ROWS, PAGE = 4, 20, 3
 
@@ -39,13 +123,13 @@ def save(log, name):
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def empty(tmp_path: Path) -> Path:
     (tmp_path / "project.json").write_bytes(project_text(AnnotationProject("p", 3)))
     return tmp_path
 
 
-def stored(folder: Path) -> list[AnnotationRow]:
-    log = AnnotationLog(folder)
+def stored(empty: Path) -> list[AnnotationRow]:
+    log = AnnotationLog(empty)
     try:
         return [row for _, row in log.rows()]
     finally:
@@ -61,26 +145,26 @@ def pages(rows: list[AnnotationRow]) -> dict[str, list[str]]:
     return found
 
 
-def test_processes_at_once_lose_nothing(folder: Path) -> None:
-    acknowledged = together(folder, SAVES, WRITERS, ROWS)
+def test_processes_at_once_lose_nothing(empty: Path) -> None:
+    acknowledged = together(empty, SAVES, WRITERS, ROWS)
     assert len(acknowledged) == WRITERS * ROWS
-    found = pages(stored(folder))
+    found = pages(stored(empty))
     assert sorted(found) == sorted(acknowledged)
     assert all(len(utterances) == PAGE for utterances in found.values())
 
 
-def test_kills_lose_no_acknowledged_page_and_leave_no_half_one(folder: Path) -> None:
-    acknowledged = killed(folder, SAVES)
+def test_kills_lose_no_acknowledged_page_and_leave_no_half_one(empty: Path) -> None:
+    acknowledged = killed(empty, SAVES)
     assert len({name.split("-")[0] for name in acknowledged}) > KILLS * 0.9
-    found = pages(stored(folder))
+    found = pages(stored(empty))
     assert set(acknowledged) <= set(found)
     assert {len(utterances) for utterances in found.values()} == {PAGE}
-    with sqlite3.connect(folder / "annotation.sqlite") as connection:
+    with sqlite3.connect(empty / "annotation.sqlite") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
 
 
-def test_every_row_comes_back_as_it_was_given(folder: Path) -> None:
+def test_every_row_comes_back_as_it_was_given(empty: Path) -> None:
     given: list[AnnotationRow] = [
         Proposed(
             "1",
@@ -96,14 +180,14 @@ def test_every_row_comes_back_as_it_was_given(folder: Path) -> None:
         Adjudicated("6", "cem", "u2", ("b",), ("3", "4")),
         Withdrawn("7", "ann", ("2", "3"), 9.0),
     ]
-    log = AnnotationLog(folder)
+    log = AnnotationLog(empty)
     log.append_all(given)
     log.close()
-    assert stored(folder) == given
+    assert stored(empty) == given
 
 
-def test_rows_that_are_sent_again_are_written_once_also_by_another_process(folder: Path) -> None:
-    one, other = AnnotationLog(folder), AnnotationLog(folder)
+def test_rows_that_are_sent_again_are_written_once_also_by_another_process(empty: Path) -> None:
+    one, other = AnnotationLog(empty), AnnotationLog(empty)
     first = Labelled("a", "ann", "u1", ("x",))
     one.append_all([first, first])
     other.append_all([first, Labelled("b", "ann", "u2", ("x",))])
@@ -113,19 +197,19 @@ def test_rows_that_are_sent_again_are_written_once_also_by_another_process(folde
     other.close()
 
 
-def test_a_batch_that_cannot_be_written_leaves_nothing(folder: Path) -> None:
-    log = AnnotationLog(folder)
+def test_a_batch_that_cannot_be_written_leaves_nothing(empty: Path) -> None:
+    log = AnnotationLog(empty)
     with pytest.raises(LogError, match="cannot be written as text"):
         log.append_all([Labelled("a", "ann", "u1", ("x",)), Labelled("b", "ann", "u2", ("x",), comment="\udcff")])
     log.close()
-    assert stored(folder) == []
+    assert stored(empty) == []
 
 
-def test_rows_cannot_be_changed_or_removed(folder: Path) -> None:
-    log = AnnotationLog(folder)
+def test_rows_cannot_be_changed_or_removed(empty: Path) -> None:
+    log = AnnotationLog(empty)
     log.append_all([Labelled("a", "ann", "u1", ("x",))])
     log.close()
-    with sqlite3.connect(folder / "annotation.sqlite") as connection:
+    with sqlite3.connect(empty / "annotation.sqlite") as connection:
         for statement in ("UPDATE entries SET body = ''", "DELETE FROM entries"):
             with pytest.raises(sqlite3.IntegrityError, match="only added"):
                 connection.execute(statement)
@@ -138,17 +222,17 @@ def test_a_folder_that_is_no_project_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_log_of_a_session_is_no_annotation_log(folder: Path) -> None:
-    with sqlite3.connect(folder / "annotation.sqlite") as connection:
+def test_the_log_of_a_session_is_no_annotation_log(empty: Path) -> None:
+    with sqlite3.connect(empty / "annotation.sqlite") as connection:
         connection.execute("CREATE TABLE entries (seq INTEGER)")
         connection.execute("PRAGMA application_id=0x56484C47")
     connection.close()
     with pytest.raises(LogError, match="no file of an annotation project"):
-        AnnotationLog(folder)
+        AnnotationLog(empty)
 
 
-def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
-    log = AnnotationLog(folder)
+def test_a_row_that_cannot_be_read_is_named(empty: Path) -> None:
+    log = AnnotationLog(empty)
     log.append_all([Labelled("a", "ann", "u1", ("x",))])
     log._connection.execute(
         "INSERT INTO entries (seq, run, at_s, wall_s, kind, body)"

@@ -8,7 +8,7 @@ from harness.model.understanding import Corpus, Slot, Utterance
 from harness.understanding.counts import FrameCounts, Matched, Rule, ValueRule, total
 from harness.understanding.figures import Averages, figures
 from harness.understanding.scoring import FrameScoring, score
-from tests.unit.understanding.arithmetic.random_frames import Pair, counted, pairs
+from tests.unit.understanding.random_frames import Pair, counted, pairs
 
 WORDS = ("to", "Nice")
 TAGS = ("O", "B-city")

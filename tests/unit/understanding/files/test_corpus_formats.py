@@ -1,0 +1,281 @@
+"""Folders with seq.in, seq.out and label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.choices import CorpusFormat
+from harness.model.errors import InputError, Place
+from harness.model.understanding import Slot, Utterance
+from harness.understanding.files.corpus_file import read_corpus
+from tests.unit.understanding.files.corpora import write_folder
+
+
+def test_each_line_is_an_utterance_with_its_split_and_line_as_id(tmp_path: Path) -> None:
+    for split in ("test", "train"):
+        write_folder(tmp_path / split, "book one room\nno thanks\n", "B-task B-n I-n\nO O\n", "booking\nthanks#no#no\n")
+    found = read_corpus(tmp_path).utterances
+    assert [one.id for one in found] == ["train/1", "train/2", "test/1", "test/2"]
+    assert found[0].words == ("book", "one", "room")
+    assert found[0].tags == ("B-task", "B-n", "I-n")
+    assert found[1].intents == ("no", "thanks")
+    assert found[3].groups == (("split", "test"),)
+    assert found[3].place == Place(f"{tmp_path}/test/seq.in", 2)
+    assert [one.id for one in read_corpus(tmp_path / "test").utterances] == ["1", "2"]
+
+
+def test_a_byte_order_mark_and_line_ends_of_windows_are_no_words(tmp_path: Path) -> None:
+    write_folder(tmp_path, b"\xef\xbb\xbfgo home\r\nstay\r\n", b"O B-p\r\nO\r\n", b"go\r\nstay")
+    found = read_corpus(tmp_path).utterances
+    assert [one.words for one in found] == [("go", "home"), ("stay",)]
+    assert [one.intents for one in found] == [("go",), ("stay",)]
+
+
+def test_a_space_that_is_no_blank_is_within_a_word(tmp_path: Path) -> None:
+    write_folder(tmp_path, "40\u00a0€ ok\n", "B-price O\n", "a\n")
+    assert read_corpus(tmp_path).utterances[0].words == ("40\u00a0€", "ok")
+
+
+def test_without_tags_or_labels_nothing_is_said_of_them(tmp_path: Path) -> None:
+    write_folder(tmp_path, "go\n\n", None, None)
+    found = read_corpus(tmp_path).utterances
+    assert [(one.words, one.tags, one.intents) for one in found] == [(("go",), None, None), ((), None, None)]
+    write_folder(tmp_path, "go\n", None, "\n")
+    assert read_corpus(tmp_path).utterances[0].intents == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "tags", "labels", "said"),
+    [
+        ("a b\nc\n", "O O\nO O\n", None, "seq.out:2: 2 tags, where seq.in has 1 word. Write one tag for each word"),
+        ("a b\n", "O FROM\n", None, "seq.out:1: tag 2, 'FROM', is no BIO tag. Write O, B-concept or I-concept"),
+        ("a b\n", "O B-\n", None, "seq.out:1: tag 2, 'B-', is no BIO tag"),
+        ("a\nb\n", "O\n", None, "seq.out:2: 1 line, where seq.in has 2. Each line is of one utterance"),
+        ("a\n", "O\n", "x\ny\n", "label:2: 2 lines, where seq.in has 1. Each line is of one utterance"),
+        (b"a\nk\xe9\n", "O\nO\n", None, "seq.in:2:2: byte 0xe9 is not UTF-8. Save the file as UTF-8"),
+        ("", "", "", "seq.in: the file is empty"),
+        ("a " * 2_200_000, "O\n", None, "seq.in:1: the line has more than 4,194,304 characters"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_has_its_line(
+    tmp_path: Path, words: str | bytes, tags: str, labels: str | None, said: str
+) -> None:
+    write_folder(tmp_path, words, tags, labels)
+    with pytest.raises(InputError) as caught:
+        read_corpus(tmp_path)
+    assert str(caught.value).splitlines()[0].startswith(f"{tmp_path}/{said}")
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    write_folder(tmp_path, "a\nb\nc\n", "X\nO O\nO\n", "1\n2\n")
+    with pytest.raises(InputError) as caught:
+        read_corpus(tmp_path)
+    assert [line.split(": ")[0].rpartition("/")[2] for line in str(caught.value).splitlines()] == [
+        "seq.out:1", "seq.out:2", "label:3",
+    ]  # fmt: skip
+
+
+def test_a_split_is_found_by_either_of_its_names(tmp_path: Path) -> None:
+    write_folder(tmp_path / "valid", "a\n", "O\n", "x\n")
+    write_folder(tmp_path / "train", "b\n", "O\n", "x\n")
+    assert [one.id for one in read_corpus(tmp_path, split="dev").utterances] == ["valid/1"]
+    with pytest.raises(InputError, match=r"there is no split 'trian'. Did you mean 'train'"):
+        read_corpus(tmp_path, split="trian")
+    with pytest.raises(InputError, match="the folder has no splits"):
+        read_corpus(tmp_path / "train", split="train")
+
+
+def test_a_folder_of_something_else_says_what_it_wants(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the folder holds no seq.in. Put seq.in, seq.out and label there"):
+        read_corpus(tmp_path)
+    with pytest.raises(InputError, match="there is no such file or folder"):
+        read_corpus(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("header", ["id,intent", "ID,intent", "\ufeffID,Intent", '"id", intent '])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_only_the_intents_are_parted(tmp_path: Path, header: str, end: str) -> None:
+    path = tmp_path / "a.csv"
+    rows = [header, "1047#2#a.wav,saluer#remercier", '"4,5#1", oui ', "6,", "'=7,x"]
+    path.write_bytes(end.join(rows).encode())
+    found = read_corpus(path).utterances
+    assert [(one.id, one.intents) for one in found] == [
+        ("1047#2#a.wav", ("remercier", "saluer")),
+        ("4,5#1", ("oui",)),
+        ("6", ()),
+        ("=7", ("x",)),
+    ]
+    assert [one.tags for one in found] == [None] * 4
+    assert found[1].place is not None
+    assert found[1].place.line == 3
+
+
+def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('split,intent,id,text\ntrain,a,1,"yes, please"\n', encoding="utf-8")
+    (one,) = read_corpus(path).utterances
+    assert (one.words, one.groups) == (("yes,", "please"), (("split", "train"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,intent\n1,a\n1,b\n", ":3: the id '1' is there already, in line 2"),
+        ("id,intent\n1\n", ":2: 1 field, where the header has 2. Put a field with commas in quotes"),
+        ("id,intent\n1,a,b\n", ":2: 3 fields, where the header has 2"),
+        ('id,intent\n"1,a\n', ":2:1: a quote is not closed"),
+        ("id,intent\n ,a\n", ":2: the row has no id"),
+        ("name,intent\n1,a\n", ":1: the header has no column id: found 'name,intent'; expected id,intent"),
+        ("id,intents\n1,a\n", ":1: the header has no column intent: found 'id,intents'; expected id,intent. Write a"),
+        ("\nID,labels\n1,a\n", ":2: the header has no column intent: found 'id,labels'; expected id,intent"),
+        ("id;intent\n1;a\n", ":1: the header has no column id: found 'id;intent'; expected id,intent. Write a header"),
+        ("id,text,Intent labels\n1,hi,a\n", ":1: the header has no column intent: found 'id,text,Intent labels'"),
+        ("id,intent,intent\n1,a,b\n", ":1: two columns are called 'intent'"),
+        ("id,intent\n", ": the file has no rows below its header"),
+        ("\n", ": the file is empty"),
+        (b"id,intent\n1,d\xe9j\xe0\n", ":2:4: byte 0xe9 is not UTF-8. Save the file as UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_intents_has_its_line(tmp_path: Path, text: str | bytes, said: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(InputError) as caught:
+        read_corpus(path)
+    assert str(caught.value).startswith(f"{path}{said}")
+
+
+def test_a_list_of_texts_is_no_file_of_intents(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,text\na.wav,book a room\n", encoding="utf-8")
+    (one,) = read_corpus(path).utterances
+    assert (one.id, one.words, one.intents) == ("a.wav", ("book", "a", "room"), None)
+
+
+def one(tmp_path: Path, text: str) -> Utterance:
+    path = tmp_path / "a.jsonl"
+    path.write_text(text, encoding="utf-8")
+    (found,) = read_corpus(path).utterances
+    return found
+
+
+def test_tags_slots_values_and_groups_are_read(tmp_path: Path) -> None:
+    found = one(
+        tmp_path,
+        '{"id": "a#1", "text": " book  one room ", "intents": ["b", "a", "b"], "tags": ["O", "B-n", "I-n"],'
+        ' "slots": [{"concept": "n", "value": "1", "start": 1, "end": 3}, {"concept": "x"}],'
+        ' "groups": {"voice": "anna"}, "scores": {"a": 0.5}}\n\n',
+    )
+    assert found.id == "a#1"
+    assert found.words == ("book", "one", "room")
+    assert found.intents == ("a", "b")
+    assert found.tags == ("O", "B-n", "I-n")
+    assert found.slots == (Slot("n", "1", 1, 3), Slot("x"))
+    assert found.groups == (("voice", "anna"),)
+
+
+def test_what_is_not_there_is_not_annotated_and_an_empty_list_is_none(tmp_path: Path) -> None:
+    found = one(tmp_path, '{"id": "a", "text": null}')
+    assert (found.words, found.intents, found.tags, found.slots) == ((), None, None, None)
+    found = one(tmp_path, '{"id": "a", "intents": "b#a", "slots": []}')
+    assert (found.intents, found.slots) == (("a", "b"), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"id": "a", "text": "x", "int', "the line ends within its object. See whether the file was cut off"),
+        ('{"id": "a", "text": "x"', "the line ends within its object"),
+        ("[1]", "the line is no object"),
+        ('{"id": 3}', "'id' is no text"),
+        ("{}", "'id' is missing"),
+        ('{"id": " "}', "the utterance has no id"),
+        ('{"id": "a", "intnts": []}', "there is no key 'intnts'. Did you mean 'intents'?"),
+        ('{"id": "a", "id": "b"}', "the key 'id' stands twice"),
+        ('{"id": "a", "text": "x y", "tags": ["O"]}', "1 tag of 2 words"),
+        ('{"id": "a", "tags": ["O"]}', "1 tag of 0 words"),
+        ('{"id": "a", "text": "x", "tags": ["E-x"]}', "tag 1, 'E-x', is no BIO tag"),
+        ('{"id": "a", "text": "x", "tags": ["B-a b"]}', "tag 1, 'B-a b', is no BIO tag"),
+        ('{"id": "a", "slots": [{"value": "1"}]}', "'concept' is missing"),
+        ('{"id": "a", "slots": [{"concept": "c", "start": 1}]}', "the slot 'c' has half a place"),
+        ('{"id": "a", "text": "x", "slots": [{"concept": "c", "start": 0, "end": 2}]}', "the slot 'c' stands at words"),
+        ('{"id": "a", "slots": [{"concept": "c", "start": true, "end": 2}]}', "'start' is no number of a word"),
+        ('{"id": "a", "text": "\\u001b[2J"}', "'text': the control character U+001B stands here"),
+        ('{"id": "a", "text": "\\ud800"}', "'text': the half character U+D800 stands here"),
+        ('{"id": "a", "x": ' + "[" * 100_000, "the line is nested too deeply"),
+        ('{"id": "a", "scores": ' + "9" * 5000 + "}", "not JSON: Exceeds the limit"),
+        ('{"id": "a", "scores": NaN}', "NaN is no JSON"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_told(tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "first"}\n' + line + "\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_corpus(path)
+    assert str(caught.value).startswith(f"{path}:2: {said}")
+
+
+def test_an_id_that_is_there_twice_names_both_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "a"}\n\n{"id": "a"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=rf"{path}:3: the id 'a' is there already, in line 1"):
+        read_corpus(path)
+
+
+def test_an_empty_file_and_one_without_a_suffix_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n", encoding="utf-8")
+    with pytest.raises(InputError, match="the file is empty"):
+        read_corpus(path)
+    with pytest.raises(InputError, match=r"no suffix says which format this is. Say it: --pred-format bio\|jsonl"):
+        read_corpus(path.rename(tmp_path / "a"), option="--pred-format")
+
+
+SOUND = {
+    CorpusFormat.JSONL: b'{"id": "a", "text": "x y", "intents": ["p"], "tags": ["O", "B-c"], "slots": []}',
+    CorpusFormat.CSV: b'id,intent\n"a,1#2",p#q\nb,\n',
+    CorpusFormat.TXT: b"x y\nz\n",
+    CorpusFormat.TRN: b"x y (a_1)\nz (a_2)\n",
+}
+
+
+def damaged(data: st.DataObject, content: bytes) -> bytes:
+    at = data.draw(st.integers(0, len(content)))
+    cut = data.draw(st.integers(0, 6))
+    return content[:at] + data.draw(st.binary(max_size=6)) + content[at + cut :]
+
+
+def place_of_what_is_wrong(path: Path, form: CorpusFormat) -> str | None:
+    """None of what can be read."""
+    try:
+        found = read_corpus(path, form)
+    except InputError as error:
+        return error.place.file if error.place else ""
+    assert found.utterances
+    return None
+
+
+@pytest.mark.parametrize("form", SOUND)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_damaged_file_is_read_or_refused(form: CorpusFormat, data: st.DataObject) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"a.{form}"
+        path.write_bytes(damaged(data, SOUND[form]))
+        where = place_of_what_is_wrong(path, form)
+        assert where in (None, str(path))
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), which=st.integers(0, 2))
+def test_a_damaged_folder_is_read_or_refused(data: st.DataObject, which: int) -> None:
+    files = [b"a b\nc\n", b"B-x I-x\nO\n", b"p#q\nr\n"]
+    files[which] = damaged(data, files[which])
+    with TemporaryDirectory() as folder:
+        path = write_folder(Path(folder) / "f", *files)
+        where = place_of_what_is_wrong(path, CorpusFormat.BIO)
+        assert where in (None, *(f"{path}/{name}" for name in ("seq.in", "seq.out", "label")))

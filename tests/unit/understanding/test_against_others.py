@@ -1,0 +1,227 @@
+"""Another reading of BIO tags, written from what conlleval says of two neighbouring tags, to check chunks against.
+
+A chunk ends between two words, and a chunk starts between two words: each is a rule of its own over (tag, type) of the
+word before and of the word after; chunks are what lies between. The rules are those for B, I and O.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from seqeval.metrics import sequence_labeling, v1
+from seqeval.metrics.sequence_labeling import get_entities
+from seqeval.scheme import IOB2, Entities
+from sklearn.metrics import accuracy_score, jaccard_score, precision_recall_fscore_support
+
+from harness.model.transcript import WordCounts
+from harness.model.understanding import Chunking, Slot, Utterance
+from harness.transcripts.alignment import count
+from harness.understanding.counts import Rule, chunks, count_frame
+from harness.understanding.figures import ONE, ZERO, Averages, ZeroDivision, figures
+from tests.conformance.scoring import sclite
+from tests.conformance.scoring.sclite import needs_sclite
+from tests.unit.understanding.random_frames import CONCEPTS, INTENTS, Pair, counted, pairs
+
+ENDS = {("B", "B"), ("B", "O"), ("I", "B"), ("I", "O")}
+STARTS = {("B", "B"), ("I", "B"), ("O", "B"), ("O", "I")}
+
+
+def conlleval_chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
+    found = []
+    began = -1
+    before, of = "O", ""
+    for at, tag in enumerate([*tags, "O"]):
+        prefix, _, concept = tag.partition("-")
+        changed = concept != of
+        if (before, prefix) in ENDS or (before != "O" and changed):
+            found.append((of, began, at))
+        if (before, prefix) in STARTS or (prefix != "O" and changed):
+            began = at
+        before, of = prefix, concept
+    return found
+
+
+def iob2_chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
+    """From each B- as far as its own I- reach."""
+    found = []
+    for at, tag in enumerate(tags):
+        if tag.startswith("B-"):
+            end = at + 1
+            while end < len(tags) and tags[end] == "I" + tag[1:]:
+                end += 1
+            found.append((tag[2:], at, end))
+    return found
+
+
+CASES = 10_000
+
+
+@pytest.fixture(scope="module")
+def cases_of_intents() -> list[Pair]:
+    return pairs(random.Random(7), CASES, longest=0)
+
+
+def matrix(of: list[Pair], side: int) -> np.ndarray[Any, Any]:
+    return np.array([[name in (pair[side].intents or ()) for name in INTENTS] for pair in of], dtype=int)
+
+
+def theirs(of: list[Pair], average: str | None, zero: float) -> list[Any]:
+    found = precision_recall_fscore_support(matrix(of, 0), matrix(of, 1), average=average, zero_division=zero)
+    return [np.asarray(one).tolist() for one in found[:3]]
+
+
+def ours(averages: Averages) -> tuple[float | None, ...]:
+    return averages.precision, averages.recall, averages.f1
+
+
+def close(one: Any, other: Any) -> bool:
+    return np.shape(one) == np.shape(other) and np.allclose(np.asarray(one, float), other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("zero", [ZERO, ONE])
+def test_every_utterance_by_itself(cases_of_intents: list[Pair], zero: ZeroDivision) -> None:
+    gold, predicted = matrix(cases_of_intents, 0), matrix(cases_of_intents, 1)
+    # A row's figures are those of a label once rows are columns.
+    each = precision_recall_fscore_support(gold.T, predicted.T, average=None, zero_division=zero.precision)
+    accuracies = jaccard_score(gold.T, predicted.T, average=None, zero_division=zero.accuracy)
+    for row, pair in enumerate(cases_of_intents):
+        found = figures(counted([pair]), zero).intents
+        assert close(ours(found.samples), [column[row] for column in each[:3]])
+        assert close(found.accuracy, accuracies[row])
+        assert found.exact.count == int((gold[row] == predicted[row]).all())
+
+
+@pytest.mark.parametrize("zero", [ZERO, ONE])
+def test_corpora_of_any_size(cases_of_intents: list[Pair], zero: ZeroDivision) -> None:
+    source = random.Random(1)
+    ends = [0, *sorted(source.sample(range(1, CASES), 120)), CASES]
+    for begin, end in pairwise(ends):
+        some = cases_of_intents[begin:end]
+        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+            found = figures(counted(some), zero, INTENTS).intents
+            assert close(ours(found.samples), theirs(some, "samples", zero.precision))
+            assert close(ours(found.macro), theirs(some, "macro", zero.precision))
+            if found.micro != Averages():
+                assert close(ours(found.micro), theirs(some, "micro", zero.precision))
+            by_label = np.array([ours(one) for _, _, one in found.labels]).T
+            assert close(by_label.tolist(), theirs(some, None, zero.precision))
+            gold, predicted = matrix(some, 0), matrix(some, 1)
+            jaccard = jaccard_score(gold, predicted, average="samples", zero_division=zero.accuracy)
+            assert close(found.accuracy, jaccard)
+            assert close(found.exact.value, accuracy_score(gold, predicted))
+
+
+def test_macro_over_labels_seen_is_over_the_columns_that_occur() -> None:
+    source = random.Random(3)
+    for _ in range(40):
+        some = pairs(source, source.randint(1, 4), longest=0)
+        gold, predicted = matrix(some, 0), matrix(some, 1)
+        seen = (gold + predicted).any(axis=0)
+        found = figures(counted(some)).intents
+        assert not found.declared
+        assert len(found.labels) == seen.sum()
+        if seen.any():
+            of = precision_recall_fscore_support(gold[:, seen], predicted[:, seen], average="macro", zero_division=0.0)
+            assert close(ours(found.macro), of[:3])
+        else:
+            assert found.macro == Averages()
+
+
+def test_over_nothing_at_all_scikit_learn_chooses_and_we_say_nothing() -> None:
+    gold = np.zeros((3, 2), dtype=int)
+    found = precision_recall_fscore_support(gold, gold, average="micro", zero_division=0.0)
+    assert found[:3] == (0, 0, 0)
+    assert figures(counted(pairs(random.Random(0), 0))).intents.micro == Averages()
+
+
+THEIRS: dict[Chunking, Callable[..., Any]] = {
+    Chunking.CONLLEVAL: sequence_labeling.precision_recall_fscore_support,
+    Chunking.IOB2: partial(v1.precision_recall_fscore_support, scheme=IOB2),
+}
+
+
+@pytest.fixture(scope="module")
+def cases_of_slots() -> list[Pair]:
+    return pairs(random.Random(11), CASES)
+
+
+def tags(of: list[Pair], side: int) -> list[list[str]]:
+    return [list(pair[side].tags or ()) for pair in of]
+
+
+def corpora(of: list[Pair], number: int) -> Iterator[list[Pair]]:
+    ends = [0, *sorted(random.Random(2).sample(range(1, len(of)), number - 1)), len(of)]
+    return (of[begin:end] for begin, end in pairwise(ends))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_every_utterance_has_the_chunks_of_seqeval(cases_of_slots: list[Pair], side: int) -> None:
+    # What they call an entity ends with its last word; we end behind it.
+    for pair in cases_of_slots:
+        of = list(pair[side].tags or ())
+        theirs = [(concept, start, end + 1) for concept, start, end in get_entities(of)]
+        assert list(chunks(of, Chunking.CONLLEVAL)) == theirs
+        strict = [(one.tag, one.start, one.end) for one in Entities([of], IOB2).entities[0]] if of else []
+        assert list(chunks(of, Chunking.IOB2)) == strict
+
+
+@pytest.mark.parametrize("chunking", list(Chunking))
+def test_figures_of_corpora(cases_of_slots: list[Pair], chunking: Chunking) -> None:
+    compared = 0
+    for some in corpora(cases_of_slots, 200):
+        found = figures(counted(some, Rule(chunking=chunking))).slots
+        gold, predicted = tags(some, 0), tags(some, 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = THEIRS[chunking](gold, predicted, average="micro", zero_division=0)
+            each = THEIRS[chunking](gold, predicted, average=None, zero_division=0)
+        if found.micro == Averages():
+            continue
+        compared += 1
+        ours = (found.micro.precision, found.micro.recall, found.micro.f1)
+        assert ours == pytest.approx(theirs[:3], abs=1e-12)
+        mine = [[one.precision, one.recall, one.f1] for _, _, one in found.per_concept]
+        assert np.allclose(np.array(mine, float), np.array(each[:3]).T, rtol=0, atol=1e-12)
+        assert [one.gold for _, one, _ in found.per_concept] == list(each[3])
+    assert compared > 150
+
+
+def test_the_readings_differ_where_tags_are_not_well_formed(cases_of_slots: list[Pair]) -> None:
+    loose, strict = (figures(counted(cases_of_slots, Rule(chunking=one))).slots.micro.f1 for one in Chunking)
+    assert loose is not None
+    assert strict is not None
+    assert abs(loose - strict) > 0.01
+
+
+@needs_sclite
+def test_concept_errors_of_every_utterance(tmp_path: Path) -> None:
+    cases = pairs(random.Random(5), CASES)
+    lists = [[" ".join(of for of, _, _ in conlleval_chunks(one.tags or ())) for one in pair] for pair in cases]
+    theirs = sclite.align(tmp_path, [of for of, _ in lists], [said for _, said in lists])
+    totals = WordCounts()
+    for (gold, predicted), utterance in zip(cases, theirs, strict=True):
+        expected = count(utterance.path)
+        assert count_frame(gold, predicted, Rule()).slots.edits == expected
+        totals = totals + expected
+    assert figures(counted(cases)).slots.cer == totals.errors / totals.words
+
+
+@needs_sclite
+def test_lists_without_places_and_with_values(tmp_path: Path) -> None:
+    source = random.Random(6)
+    sides = [[source.choices(CONCEPTS, k=source.randint(0, 8)) for _ in range(2)] for _ in range(2_000)]
+    valued = [[[(one, source.choice("xyz")) for one in concepts] for concepts in pair] for pair in sides]
+    texts = [[" ".join(f"{one}={value}" for one, value in concepts) for concepts in pair] for pair in valued]
+    theirs = sclite.align(tmp_path, [of for of, _ in texts], [said for _, said in texts])
+    for pair, utterance in zip(valued, theirs, strict=True):
+        gold, said = (Utterance("1", intents=(), slots=tuple(Slot(*one) for one in side)) for side in pair)
+        assert count_frame(gold, said, Rule()).valued.edits == count(utterance.path)
