@@ -25,6 +25,7 @@ from harness.model.annotation import (
     AnnotationRow,
     Labelled,
     LabelProposal,
+    Proposal,
     Proposed,
     Skipped,
     Struck,
