@@ -42,7 +42,7 @@ MOST_FILES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class ClaimNeed:
     """How much a claim needs. amount: hours or utterances; events: how many it allows; power: how often it succeeds."""
 
     amount: float
@@ -52,7 +52,7 @@ class Need:
 
 def hours_with_power(
     below_per_hour: float, expected_per_hour: float, power: float = POWER, confidence: float = CONFIDENCE
-) -> Need:
+) -> ClaimNeed:
     """Hours after which a rate of `expected_per_hour` is shown to lie below another with that power (one-sided, exact).
 
     ValueError when the two are too near to be told apart, or in the wrong order.
@@ -63,11 +63,13 @@ def hours_with_power(
         hours = hours_for_claim(below_per_hour, events, confidence)
         found = float(special.pdtr(events, expected_per_hour * hours))
         if found >= power:
-            return Need(hours, events, found)
+            return ClaimNeed(hours, events, found)
     raise ValueError(f"more than {MOST_EVENTS} events are needed to tell {expected_per_hour:g} from {below_per_hour:g}")
 
 
-def utterances_with_power(below: float, expected: float, power: float = POWER, confidence: float = CONFIDENCE) -> Need:
+def utterances_with_power(
+    below: float, expected: float, power: float = POWER, confidence: float = CONFIDENCE
+) -> ClaimNeed:
     """Utterances after which a share of `expected` is shown to lie below another with that power.
 
     Shown: the upper end of the two-sided exact interval is below. ValueError as in `hours_with_power`.
@@ -78,7 +80,7 @@ def utterances_with_power(below: float, expected: float, power: float = POWER, c
         utterances = utterances_for_events(below, events, confidence)
         found = float(special.bdtr(events, utterances, expected))
         if found >= power:
-            return Need(utterances, events, found)
+            return ClaimNeed(utterances, events, found)
     raise ValueError(f"more than {MOST_EVENTS} misses are needed to tell {expected:g} from {below:g}")
 
 

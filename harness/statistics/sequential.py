@@ -19,7 +19,7 @@ STEPS_TO_PASS = 1000
 """How finely time is cut to work out how often a rate is failed wrongly."""
 
 
-class Verdict(Enum):
+class SequentialVerdict(Enum):
     """PASSED: as good as `good`. FAILED: as bad as `bad`. OPEN: more is needed."""
 
     PASSED = "passed"
@@ -60,13 +60,13 @@ def share_boundaries(test: SequentialTest) -> Boundaries:
     return _mended(test, math.log(test.bad / test.good) + down, down, np.array([1 - test.good, test.good]))
 
 
-def rate_verdict(test: SequentialTest, count: int, hours: float) -> Verdict:
+def rate_verdict(test: SequentialTest, count: int, hours: float) -> SequentialVerdict:
     """Where the test of a Poisson rate stands after `count` events in `hours`; good and bad are per hour."""
     ratio = count * math.log(test.bad / test.good) - (test.bad - test.good) * hours
     return _verdict(ratio, rate_boundaries(test))
 
 
-def share_verdict(test: SequentialTest, count: int, total: int) -> Verdict:
+def share_verdict(test: SequentialTest, count: int, total: int) -> SequentialVerdict:
     """Where the test of a share stands after `count` of `total`; good and bad are below 1."""
     boundaries = share_boundaries(test)
     rest = total - count
@@ -79,11 +79,11 @@ def hours_to_pass(test: SequentialTest) -> float:
     return -rate_boundaries(test)[0] / (test.bad - test.good)
 
 
-def _verdict(ratio: float, boundaries: Boundaries) -> Verdict:
+def _verdict(ratio: float, boundaries: Boundaries) -> SequentialVerdict:
     passed, failed = boundaries
     if ratio <= passed:
-        return Verdict.PASSED
-    return Verdict.FAILED if ratio >= failed else Verdict.OPEN
+        return SequentialVerdict.PASSED
+    return SequentialVerdict.FAILED if ratio >= failed else SequentialVerdict.OPEN
 
 
 def _mended(test: SequentialTest, up: float, down: float, events: npt.NDArray[np.float64]) -> Boundaries:

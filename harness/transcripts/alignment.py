@@ -23,7 +23,7 @@ from harness.transcripts.alignment_tables import (
     DELETION,
     INSERTION,
     SUBSTITUTION,
-    Group,
+    PairGroup,
     path_of,
     paths,
     substitutions_and_gaps,
@@ -369,7 +369,7 @@ class _CodedPairs:
             cut[member] += common
         return cls(coded.codes, of, of_length, said, said_length, cut)
 
-    def groups(self) -> Iterator[tuple[Group, Places]]:
+    def groups(self) -> Iterator[tuple[PairGroup, Places]]:
         """Pairs of similar length together, with their places here; those with a side of no words, or long, in none."""
         longer, has_both = self._longer()
         members = np.flatnonzero(has_both & (longer < LONG))
@@ -383,7 +383,7 @@ class _CodedPairs:
             part = members[begin:end]
             of, said = self.reference_lengths[part], self.hypothesis_lengths[part]
             yield (
-                Group(
+                PairGroup(
                     self._table(self.reference_starts[part], of),
                     self._table(self.hypothesis_starts[part], said),
                     of,

@@ -25,7 +25,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PairGroup:
     """Pairs of words of similar length. Codes: shape (longest, pairs), one integer type for both; lengths: (pairs,)."""
 
     references: Codes
@@ -43,7 +43,7 @@ class Group:
             yield d, slice(first, last + 1), slice(first - 1, last), self.references[first - 1 : last], said
 
 
-def substitutions_and_gaps(group: Group) -> tuple[Numbers, Numbers]:
+def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
     """Substitutions of each pair's path, and deletions and insertions together.
 
     A cell is one integer, from the top bit down: the cost, the step's place among equals, the substitutions on the
@@ -95,7 +95,7 @@ def _cell(longest: int) -> tuple[type[np.unsignedinteger[Any]], int]:
     return np.uint64, 29
 
 
-def paths(group: Group) -> list[str]:
+def paths(group: PairGroup) -> list[str]:
     """Each pair's path, a letter of `Edit` for each step; two bits are kept for each cell.
 
     Cells hold how much dearer they are than their neighbours, which is at most 3 either way, so bytes do for any
@@ -119,7 +119,7 @@ def paths(group: Group) -> list[str]:
     return _walk_back(group, gaps, deletions)
 
 
-def _walk_back(group: Group, gaps: list[NDArray[np.uint8]], deletions: list[NDArray[np.uint8]]) -> list[str]:
+def _walk_back(group: PairGroup, gaps: list[NDArray[np.uint8]], deletions: list[NDArray[np.uint8]]) -> list[str]:
     """From the last cells to the first, all pairs a step at a time."""
     i, j = group.reference_lengths.copy(), group.hypothesis_lengths.copy()
     pair = np.arange(len(i))

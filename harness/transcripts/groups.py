@@ -151,7 +151,7 @@ class GroupWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class GroupParting:
     """How a grouping parts the utterances of a scoring. labels: sorted (where they are few), "" (none) last.
 
     places: the place in `labels` of each utterance, in the scoring's order.
@@ -204,14 +204,14 @@ class GroupFigures:
     left_out: tuple[tuple[str, int], ...]
     without_row: tuple[str, ...]
     strangers: tuple[str, ...]
-    partings: tuple[Parting, ...]
+    partings: tuple[GroupParting, ...]
 
 
 def group_figures(
     scoring: Scoring, sources: Sequence[Groupings], crosses: Sequence[tuple[str, str]] = ()
 ) -> GroupFigures:
     """A scoring by every grouping of some files. crosses: names of groupings, by twos; InputError for unknown ones."""
-    found: list[Parting] = []
+    found: list[GroupParting] = []
     without: dict[str, None] = {}
     strangers: dict[str, None] = {}
     for source in sources:
@@ -244,14 +244,14 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], known: Mapping[str, int])
             raise InputError(f"--cross: {name!r} has {known[name]:,} different labels", remedy="Cross conditions")
 
 
-def by_group(scoring: Scoring, parting: Parting) -> Grouped:
+def by_group(scoring: Scoring, parting: GroupParting) -> Grouped:
     """The words of each label."""
     parts = _parts(parting.places, len(parting.labels))
     found = ((label, words_on(scoring, rows)) for label, rows in zip(parting.labels, parts, strict=True))
     return Grouped(parting.name, tuple(found))
 
 
-def crossed(scoring: Scoring, first: Parting, second: Parting) -> Crossed:
+def crossed(scoring: Scoring, first: GroupParting, second: GroupParting) -> Crossed:
     """The words of each pair of labels, and of all with either."""
     across = len(second.labels)
     parts = _parts(first.places * across + second.places, len(first.labels) * across)
@@ -267,7 +267,7 @@ def crossed(scoring: Scoring, first: Parting, second: Parting) -> Crossed:
     )
 
 
-def compared_by_group(first: Scoring, second: Scoring, parting: Parting) -> GroupedComparison:
+def compared_by_group(first: Scoring, second: Scoring, parting: GroupParting) -> GroupedComparison:
     """The paired difference within each label. parting: of the first."""
     one, other = shared_rows(first, second)
     parts = _parts(parting.places[one], len(parting.labels))
@@ -326,7 +326,7 @@ def _rows_of(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
     return np.array(rows, np.intp), list(place)
 
 
-def _parting(grouping: ColumnGrouping, rows: Rows) -> Parting:
+def _parting(grouping: ColumnGrouping, rows: Rows) -> GroupParting:
     names = {label: number for number, label in enumerate(dict.fromkeys(grouping.labels))}
     # Row −1 is the last one, which has no label.
     none = names.setdefault("", len(names))
@@ -337,4 +337,4 @@ def _parting(grouping: ColumnGrouping, rows: Rows) -> Parting:
     place = np.zeros(len(names), np.intp)
     for at, label in enumerate(labels):
         place[names[label]] = at
-    return Parting(grouping.name, tuple(labels), place[codes])
+    return GroupParting(grouping.name, tuple(labels), place[codes])

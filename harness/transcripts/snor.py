@@ -26,7 +26,7 @@ _BESIDE = frozenset("*=-")
 """What may touch a `<word>` from outside and is no word: `<tr>-`, `*<does>*`."""
 
 
-class Word(NamedTuple):
+class SroWord(NamedTuple):
     """A word without its marks; stars are still on. deleted: it stood in `<…>`, and before and after touched that."""
 
     text: str
@@ -35,13 +35,13 @@ class Word(NamedTuple):
     after: str = ""
 
 
-class Event(NamedTuple):
+class SroEvent(NamedTuple):
     """A non-speech event; its name is one token."""
 
     name: str
 
 
-class Pause(NamedTuple):
+class SroPause(NamedTuple):
     """A full stop that stands alone."""
 
 
@@ -61,7 +61,7 @@ class EditEnd(NamedTuple):
     """The end of `(n words)`."""
 
 
-Token = Word | Event | Pause | Marker | EditStart | EditEnd
+Token = SroWord | SroEvent | SroPause | Marker | EditStart | EditEnd
 
 
 def split_id(line: str) -> tuple[str, str]:
@@ -91,9 +91,9 @@ def tokens(text: str, place: Place = NOWHERE) -> list[Token]:
     return _Reading(text, place).tokens()
 
 
-def _lone(chunk: str, deleted: bool = False) -> Pause | Word:
+def _lone(chunk: str, deleted: bool = False) -> SroPause | SroWord:
     """The token of a chunk that holds more than marks, or is a full stop alone, and touches nothing."""
-    return Pause() if chunk == "." else Word(chunk.translate(_MARKS), deleted)
+    return SroPause() if chunk == "." else SroWord(chunk.translate(_MARKS), deleted)
 
 
 def refuse_nul(line: str, place: Place) -> None:
@@ -194,7 +194,7 @@ class _Reading:
             self._end_chunk()
             self._tokens.append(EditEnd())
         elif self._name:
-            self._tokens.append(Event("_".join(self._name)))
+            self._tokens.append(SroEvent("_".join(self._name)))
         self._glued = True
 
     def _end_chunk(self, *, touched: bool = False) -> None:
@@ -222,10 +222,10 @@ class _Reading:
         return _error("this bracket is neither an edit cue nor the utterance id", remedy, self._place, at)
 
 
-def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[Word]:
+def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[SroWord]:
     """The words of a chunk in which `<…>` touches something: letters beside it are words of their own."""
     before = ""
-    held: Word | None = None  # a deleted word that may get something behind it
+    held: SroWord | None = None  # a deleted word that may get something behind it
     for sign, deleted in chunk:
         bare = sign.translate(_MARKS)
         if not bare:
@@ -233,7 +233,7 @@ def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[Word]:
         if deleted:
             if held:
                 yield held
-            held, before = Word(bare, True, before), ""
+            held, before = SroWord(bare, True, before), ""
         elif _BESIDE.issuperset(bare):
             if held:
                 held = held._replace(after=held.after + bare)
@@ -243,13 +243,13 @@ def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[Word]:
             if held:
                 yield held
             elif before:
-                yield Word(before)
+                yield SroWord(before)
             held, before = None, ""
-            yield Word(bare)
+            yield SroWord(bare)
     if held:
         yield held
     elif before:
-        yield Word(before)
+        yield SroWord(before)
 
 
 _Slot: TypeAlias = "list[str | _Slot]"
@@ -409,17 +409,17 @@ def _placed(found: Iterable[Token], form: Form) -> list[str]:
 def _said(token: Token, form: Form) -> str:
     """The token in a form, "" where it has no place in it."""
     match token:
-        case Word() as word:
+        case SroWord() as word:
             return _word(word, form)
-        case Event(name) if form is Form.EXPANDED:
+        case SroEvent(name) if form is Form.EXPANDED:
             return f"[{name.replace('*', '=').upper()}]"
-        case Pause() if form is Form.EXPANDED:
+        case SroPause() if form is Form.EXPANDED:
             return "PAUSE"
         case _:
             return ""
 
 
-def _word(word: Word, form: Form) -> str:
+def _word(word: SroWord, form: Form) -> str:
     if form is Form.EXPANDED:
         text = f"<{word.text}>" if word.deleted else word.text
         return f"{word.before}{text}{word.after}".replace("*", "=").upper()

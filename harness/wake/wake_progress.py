@@ -14,7 +14,7 @@ from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.statistics.intervals import Share, clopper_pearson, clustered_interval, garwood, independent_units
 from harness.statistics.latency import LatencyFigures
-from harness.statistics.sequential import Verdict, rate_sequence, rate_verdict, share_sequence, share_verdict
+from harness.statistics.sequential import SequentialVerdict, rate_sequence, rate_verdict, share_sequence, share_verdict
 from harness.transcripts.recognition import WordsHeard
 
 Interval = tuple[float, float]
@@ -273,10 +273,10 @@ def _due(device: DeviceWake, stopping: Stopping) -> Iterator[DecisionReached]:
     if stopping.false_accepts is not None and "false_accepts" not in decided:
         found = device.after_review
         verdict = rate_verdict(stopping.false_accepts, found.count, found.hours)
-        if verdict is not Verdict.OPEN:
-            yield DecisionReached(device.device, "false_accepts", verdict is Verdict.PASSED)
+        if verdict is not SequentialVerdict.OPEN:
+            yield DecisionReached(device.device, "false_accepts", verdict is SequentialVerdict.PASSED)
     if stopping.false_rejects is not None and "false_rejects" not in decided:
         share = device.false_rejects.share
         verdict = share_verdict(stopping.false_rejects, share.count, share.total)
-        if verdict is not Verdict.OPEN:
-            yield DecisionReached(device.device, "false_rejects", verdict is Verdict.PASSED)
+        if verdict is not SequentialVerdict.OPEN:
+            yield DecisionReached(device.device, "false_rejects", verdict is SequentialVerdict.PASSED)

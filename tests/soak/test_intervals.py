@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import garwood
-from harness.statistics.sequential import Verdict, rate_sequence
+from harness.statistics.sequential import SequentialVerdict, rate_sequence
 from tests.unit.statistics.simulations import kept_rate, kept_share, rate_verdicts, share_verdicts
 
 RUNS = 20_000
@@ -43,8 +43,8 @@ def _at_most(count: int, runs: int, declared: float) -> bool:
 @pytest.mark.parametrize("look_hours", [1 / 60, 0.25])
 def test_error_rates_of_the_rate(look_hours: float) -> None:
     random, test = np.random.default_rng(14), SequentialTest(0.1, 0.5)
-    failed = rate_verdicts(random, test, test.good, RUNS, look_hours)[Verdict.FAILED]
-    passed = rate_verdicts(random, test, test.bad, RUNS, look_hours)[Verdict.PASSED]
+    failed = rate_verdicts(random, test, test.good, RUNS, look_hours)[SequentialVerdict.FAILED]
+    passed = rate_verdicts(random, test, test.bad, RUNS, look_hours)[SequentialVerdict.PASSED]
     assert _at_most(failed, RUNS, test.alpha)
     assert _at_most(passed, RUNS, test.beta)
 
@@ -53,7 +53,7 @@ def test_error_rates_of_the_rate(look_hours: float) -> None:
 @pytest.mark.parametrize("bad", [0.05, 0.1])
 def test_error_rates_of_the_share(bad: float) -> None:
     random, test = np.random.default_rng(15), SequentialTest(0.02, bad)
-    failed = share_verdicts(random, test, test.good, RUNS)[Verdict.FAILED]
-    passed = share_verdicts(random, test, test.bad, RUNS)[Verdict.PASSED]
+    failed = share_verdicts(random, test, test.good, RUNS)[SequentialVerdict.FAILED]
+    passed = share_verdicts(random, test, test.bad, RUNS)[SequentialVerdict.PASSED]
     assert _at_most(failed, RUNS, test.alpha)
     assert _at_most(passed, RUNS, test.beta)

@@ -175,7 +175,7 @@ _LABEL = re.compile(r'[ \t]*;;[ \t]*LABEL[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]+"([
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class SegmentLabel:
     """A subset that segments can belong to, as the file declares it."""
 
     id: str
@@ -189,7 +189,7 @@ class Segments:
 
     file: str
     segments: tuple[Segment, ...]
-    labels: tuple[Label, ...]
+    labels: tuple[SegmentLabel, ...]
     encoding: str = "utf-8"
 
 
@@ -220,7 +220,7 @@ def read_stm(path: Path, encoding: str | None = None) -> Segments:
     if not segments:
         problems.add(0, 0, "the file has no segments", _STM_EXAMPLE)
         problems.refuse()
-    labels = tuple(Label(*found.groups()) for line in text.split("\n") if (found := _LABEL.fullmatch(line)))
+    labels = tuple(SegmentLabel(*found.groups()) for line in text.split("\n") if (found := _LABEL.fullmatch(line)))
     return Segments(str(path), tuple(segments), labels, encoding_name(encoding))
 
 

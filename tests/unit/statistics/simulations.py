@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import Interval
-from harness.statistics.sequential import Verdict, rate_verdict, share_sequence, share_verdict
+from harness.statistics.sequential import SequentialVerdict, rate_verdict, share_sequence, share_verdict
 
 
 def kept_rate(
@@ -35,31 +35,33 @@ def kept_share(random: np.random.Generator, share: float, runs: int, trials: int
 
 def rate_verdicts(
     random: np.random.Generator, test: SequentialTest, rate: float, runs: int, look_hours: float
-) -> dict[Verdict, int]:
+) -> dict[SequentialVerdict, int]:
     """Verdicts of runs that are looked at after each `look_hours`, each followed until it is decided."""
-    found = dict.fromkeys(Verdict, 0)
+    found = dict.fromkeys(SequentialVerdict, 0)
     for _ in range(runs):
-        count, hours, verdict = 0, 0.0, Verdict.OPEN
-        while verdict is Verdict.OPEN:
+        count, hours, verdict = 0, 0.0, SequentialVerdict.OPEN
+        while verdict is SequentialVerdict.OPEN:
             for more in random.poisson(rate * look_hours, 512):
                 count, hours = count + int(more), hours + look_hours
                 verdict = rate_verdict(test, count, hours)
-                if verdict is not Verdict.OPEN:
+                if verdict is not SequentialVerdict.OPEN:
                     break
         found[verdict] += 1
     return found
 
 
-def share_verdicts(random: np.random.Generator, test: SequentialTest, share: float, runs: int) -> dict[Verdict, int]:
+def share_verdicts(
+    random: np.random.Generator, test: SequentialTest, share: float, runs: int
+) -> dict[SequentialVerdict, int]:
     """Verdicts of runs that are looked at after every trial, each followed until it is decided."""
-    found = dict.fromkeys(Verdict, 0)
+    found = dict.fromkeys(SequentialVerdict, 0)
     for _ in range(runs):
-        count, total, verdict = 0, 0, Verdict.OPEN
-        while verdict is Verdict.OPEN:
+        count, total, verdict = 0, 0, SequentialVerdict.OPEN
+        while verdict is SequentialVerdict.OPEN:
             for missed in random.random(512) < share:
                 count, total = count + int(missed), total + 1
                 verdict = share_verdict(test, count, total)
-                if verdict is not Verdict.OPEN:
+                if verdict is not SequentialVerdict.OPEN:
                     break
         found[verdict] += 1
     return found

@@ -1,12 +1,22 @@
 """Intervals against scipy's own and against their definition."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, poisson
 
-from harness.statistics.intervals import Share, quantile_ranks, wilson
+from harness.statistics.intervals import (
+    Share,
+    clopper_pearson,
+    clustered_interval,
+    design_effect,
+    garwood,
+    quantile_ranks,
+    wilson,
+)
 
 
 @given(st.integers(1, 2000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
@@ -47,3 +57,110 @@ def test_p95_needs_enough_values_for_an_upper_bound() -> None:
     assert quantile_ranks(20, 0.95)[1] is None
     assert quantile_ranks(71, 0.95)[1] is None
     assert quantile_ranks(72, 0.95)[1] == 72
+
+
+@given(st.integers(1, 3000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
+def test_clopper_pearson_is_scipys(counts: tuple[int, int]) -> None:
+    count, total = counts
+    expected = binomtest(count, total).proportion_ci(0.95, method="exact")
+    assert clopper_pearson(count, total) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@given(st.integers(0, 5000), st.floats(0.01, 1000))
+def test_garwoods_ends_leave_each_tail_its_part(count: int, hours: float) -> None:
+    found = garwood(count, hours)
+    assert found is not None
+    low, high = found
+    assert poisson.cdf(count, high * hours) == pytest.approx(0.025, rel=1e-6)
+    if count:
+        assert poisson.sf(count - 1, low * hours) == pytest.approx(0.025, rel=1e-6)
+    else:
+        assert low == 0.0
+
+
+def test_the_manuals_example_has_an_interval() -> None:
+    found = garwood(118, 142.984)
+    assert found is not None
+    assert found[0] < 118 / 142.984 < found[1]
+
+
+def test_nothing_has_no_interval() -> None:
+    assert clopper_pearson(0, 0) is None
+    assert garwood(0, 0.0) is None
+
+
+@pytest.mark.parametrize("wrong", [(3, 2), (-1, 2)])
+def test_impossible_counts_are_refused(wrong: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="cannot be"):
+        clopper_pearson(*wrong)
+    with pytest.raises(ValueError, match="cannot be"):
+        garwood(-1, 1.0)
+
+
+CLUSTERS = st.lists(
+    st.integers(1, 8).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=2, max_size=20
+)
+
+
+@given(CLUSTERS)
+def test_the_share_lies_within_and_the_rest_is_mirrored(clusters: list[tuple[int, int]]) -> None:
+    counts, totals = zip(*clusters, strict=True)
+    rest = [of - count for count, of in clusters]
+    found, mirrored = clustered_interval(counts, totals), clustered_interval(rest, totals)
+    assert found is not None
+    assert mirrored is not None
+    share = sum(counts) / sum(totals)
+    assert 0 <= found[0] <= share <= found[1] <= 1
+    assert found == pytest.approx((1 - mirrored[1], 1 - mirrored[0]))
+
+
+def test_clusters_of_one_are_an_exact_interval() -> None:
+    counts = [1] * 30 + [0] * 170
+    assert clustered_interval(counts, [1] * 200) == pytest.approx(clopper_pearson(30, 200), abs=0.001)
+
+
+def test_clusters_that_differ_widely_say_less() -> None:
+    apart = clustered_interval([8] * 5 + [0] * 5, [8] * 10)
+    alike = clustered_interval([4] * 10, [8] * 10)
+    assert apart is not None
+    assert alike is not None
+    assert apart[1] - apart[0] > 2 * (alike[1] - alike[0])
+
+
+@pytest.mark.parametrize(("counts", "totals"), [([], []), ([1], [2]), ([0, 0], [0, 0])])
+def test_nothing_and_a_single_cluster_have_none(counts: list[int], totals: list[int]) -> None:
+    assert clustered_interval(counts, totals) is None
+
+
+def test_what_never_occurs_is_of_as_many_units_as_there_are_clusters() -> None:
+    assert clustered_interval([0] * 10, [8] * 10) == (0.0, pytest.approx(1 - 0.025 ** (1 / 10)))
+
+
+def test_the_effect_of_clusters_is_that_of_their_size_where_each_is_all_or_nothing() -> None:
+    figures = [[8] * 10 + [0] * 10, [0] * 10 + [8] * 10]
+    # Delete-one variances of 20 alike clusters are 20/19 of those of a sample; three imagined ones are all or nothing.
+    assert design_effect(figures, [8] * 20) == pytest.approx((20 * 8 * 20 / 19 + 3 * 8) / 23)
+    assert design_effect([[4] * 20, [4] * 20], [8] * 20) == pytest.approx((20 * 1 + 3 * 8) / 23)
+    assert design_effect([[8] * 20, [0] * 20], [8] * 20) is None
+    assert design_effect([[3]], [8]) is None
+
+
+def test_clusters_that_happen_to_be_the_same_do_not_pass_for_ones_that_never_differ() -> None:
+    """Large ones say the same, and each of them within; the small ones hide that large ones could differ."""
+    totals = [12, 1] * 3
+    found = design_effect([[12, 0] * 3, [0, 1] * 3], totals)
+    assert found is not None
+    assert found > 0.9 * sum(of * of for of in totals) / sum(totals)
+
+
+def test_a_rare_share_is_as_clustered_as_the_others() -> None:
+    totals = [8] * 24
+    ends = []
+    for count in range(6):
+        found = clustered_interval([1] * count + [0] * (24 - count), totals, least_effect=5.0)
+        assert found is not None
+        ends.append(found[1])
+    assert ends == sorted(ends)
+    rare = clustered_interval([1, 1] + [0] * 22, totals)
+    assert rare is not None
+    assert ends[2] > 2 * rare[1]

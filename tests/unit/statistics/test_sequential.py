@@ -1,22 +1,34 @@
 """Wald's test: its boundaries, the planning number of the specification, and how often it errs."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import beta, binomtest, gamma
 
 from harness.model.scenario import SequentialTest
+from harness.statistics.intervals import clopper_pearson, garwood
 from harness.statistics.sequential import (
-    Verdict,
+    PRIOR_EVENTS,
+    PRIOR_EXPOSURE,
+    PRIOR_NO,
+    PRIOR_YES,
+    SequentialVerdict,
     hours_to_pass,
     rate_boundaries,
+    rate_sequence,
     rate_verdict,
     share_boundaries,
+    share_sequence,
     share_verdict,
     wald,
 )
-from tests.unit.statistics.simulations import rate_verdicts, share_verdicts
+from tests.unit.statistics.simulations import kept_rate, kept_share, rate_verdicts, share_verdicts
 
 RATE = SequentialTest(0.1, 0.5)
 SHARE = SequentialTest(0.02, 0.08)
@@ -24,23 +36,23 @@ SHARE = SequentialTest(0.02, 0.08)
 
 def test_a_tenth_against_a_half_passes_at_7_4_hours() -> None:
     assert hours_to_pass(RATE) == pytest.approx(7.4, abs=0.05)
-    assert rate_verdict(RATE, 0, 7.3) is Verdict.OPEN
-    assert rate_verdict(RATE, 0, 7.45) is Verdict.PASSED
+    assert rate_verdict(RATE, 0, 7.3) is SequentialVerdict.OPEN
+    assert rate_verdict(RATE, 0, 7.45) is SequentialVerdict.PASSED
 
 
 def test_many_events_fail_at_once() -> None:
-    assert rate_verdict(RATE, 1, 0.1) is Verdict.OPEN
-    assert rate_verdict(RATE, 2, 0.1) is Verdict.FAILED
+    assert rate_verdict(RATE, 1, 0.1) is SequentialVerdict.OPEN
+    assert rate_verdict(RATE, 2, 0.1) is SequentialVerdict.FAILED
 
 
 def test_nothing_decides_nothing() -> None:
-    assert rate_verdict(RATE, 0, 0.0) is Verdict.OPEN
-    assert share_verdict(SHARE, 0, 0) is Verdict.OPEN
+    assert rate_verdict(RATE, 0, 0.0) is SequentialVerdict.OPEN
+    assert share_verdict(SHARE, 0, 0) is SequentialVerdict.OPEN
 
 
 def test_shares() -> None:
-    assert share_verdict(SHARE, 0, 200) is Verdict.PASSED
-    assert share_verdict(SHARE, 20, 100) is Verdict.FAILED
+    assert share_verdict(SHARE, 0, 200) is SequentialVerdict.PASSED
+    assert share_verdict(SHARE, 20, 100) is SequentialVerdict.FAILED
 
 
 def test_walds_boundaries_have_each_error_in_its_place() -> None:
@@ -64,9 +76,9 @@ def test_a_test_that_cannot_decide_is_refused(wrong: SequentialTest) -> None:
         share_verdict(SequentialTest(0.5, 1.5), 0, 1)
 
 
-def _exactly(test: SequentialTest, share: float, trials: int = 20_000) -> dict[Verdict, float]:
+def _exactly(test: SequentialTest, share: float, trials: int = 20_000) -> dict[SequentialVerdict, float]:
     """How likely each verdict is, trial by trial over all counts that are still open."""
-    found = dict.fromkeys(Verdict, 0.0)
+    found = dict.fromkeys(SequentialVerdict, 0.0)
     alive = {0: 1.0}
     for total in range(1, trials + 1):
         after: dict[int, float] = {}
@@ -76,8 +88,8 @@ def _exactly(test: SequentialTest, share: float, trials: int = 20_000) -> dict[V
         alive = {}
         for count, likely in after.items():
             verdict = share_verdict(test, count, total)
-            found[verdict] += likely if verdict is not Verdict.OPEN else 0.0
-            if verdict is Verdict.OPEN and likely > 1e-15:
+            found[verdict] += likely if verdict is not SequentialVerdict.OPEN else 0.0
+            if verdict is SequentialVerdict.OPEN and likely > 1e-15:
                 alive[count] = likely
     return found
 
@@ -85,9 +97,9 @@ def _exactly(test: SequentialTest, share: float, trials: int = 20_000) -> dict[V
 @pytest.mark.parametrize("test", [SHARE, SequentialTest(0.1, 0.4, 0.1, 0.02), SequentialTest(0.001, 0.5)])
 def test_error_rates_of_the_share_are_at_most_as_declared(test: SequentialTest) -> None:
     good, bad = _exactly(test, test.good, 3000), _exactly(test, test.bad, 3000)
-    assert good[Verdict.PASSED] + good[Verdict.FAILED] == pytest.approx(1.0, abs=1e-6)
-    assert good[Verdict.FAILED] <= test.alpha
-    assert bad[Verdict.PASSED] <= test.beta
+    assert good[SequentialVerdict.PASSED] + good[SequentialVerdict.FAILED] == pytest.approx(1.0, abs=1e-6)
+    assert good[SequentialVerdict.FAILED] <= test.alpha
+    assert bad[SequentialVerdict.PASSED] <= test.beta
 
 
 def _at_most(count: int, runs: int, declared: float) -> bool:
@@ -97,7 +109,99 @@ def _at_most(count: int, runs: int, declared: float) -> bool:
 
 def test_error_rates_by_simulation() -> None:
     random, runs = np.random.default_rng(5), 1500
-    assert _at_most(rate_verdicts(random, RATE, RATE.good, runs, 0.25)[Verdict.FAILED], runs, RATE.alpha)
-    assert _at_most(rate_verdicts(random, RATE, RATE.bad, runs, 0.25)[Verdict.PASSED], runs, RATE.beta)
-    assert _at_most(share_verdicts(random, SHARE, SHARE.good, runs)[Verdict.FAILED], runs, SHARE.alpha)
-    assert _at_most(share_verdicts(random, SHARE, SHARE.bad, runs)[Verdict.PASSED], runs, SHARE.beta)
+    assert _at_most(rate_verdicts(random, RATE, RATE.good, runs, 0.25)[SequentialVerdict.FAILED], runs, RATE.alpha)
+    assert _at_most(rate_verdicts(random, RATE, RATE.bad, runs, 0.25)[SequentialVerdict.PASSED], runs, RATE.beta)
+    assert _at_most(share_verdicts(random, SHARE, SHARE.good, runs)[SequentialVerdict.FAILED], runs, SHARE.alpha)
+    assert _at_most(share_verdicts(random, SHARE, SHARE.bad, runs)[SequentialVerdict.PASSED], runs, SHARE.beta)
+
+
+def _mixed_rate(count: int, hours: float, rate: float) -> float:
+    """The martingale at a rate: likelihoods over all rates by the prior, against that of this one."""
+    prior = gamma(PRIOR_EVENTS, scale=1 / PRIOR_EXPOSURE)
+
+    def weighed(root: float) -> float:
+        other = root * root  # in roots, since the prior has no bound at 0
+        return float((other / rate) ** count * math.exp(-(other - rate) * hours) * prior.pdf(other) * 2 * root)
+
+    return float(quad(weighed, 0, 6, limit=200)[0])
+
+
+def _mixed_share(count: int, total: int, share: float) -> float:
+    prior = beta(PRIOR_YES, PRIOR_NO)
+
+    def weighed(angle: float) -> float:
+        other = math.sin(angle) ** 2
+        likelihood = (other / share) ** count * ((1 - other) / (1 - share)) ** (total - count)
+        return float(likelihood * prior.pdf(other) * math.sin(2 * angle))
+
+    return float(quad(weighed, 1e-9, math.pi / 2 - 1e-9, limit=200)[0])
+
+
+@pytest.mark.parametrize(("count", "hours"), [(0, 1.0), (1, 2.0), (3, 7.5), (12, 40.0)])
+def test_the_rates_ends_are_where_the_mixture_reaches_twenty(count: int, hours: float) -> None:
+    found = rate_sequence(count, hours)
+    assert found is not None
+    assert [_mixed_rate(count, hours, end) for end in found if end > 0] == pytest.approx(
+        [20.0] * (2 if count else 1), rel=1e-3
+    )
+
+
+@pytest.mark.parametrize(("count", "total"), [(0, 10), (1, 20), (7, 30), (30, 30)])
+def test_the_shares_ends_are_where_the_mixture_reaches_twenty(count: int, total: int) -> None:
+    found = share_sequence(count, total)
+    assert found is not None
+    inner = [end for end in found if 0 < end < 1]
+    assert [_mixed_share(count, total, end) for end in inner] == pytest.approx(
+        [20.0] * (2 if 0 < count < total else 1), rel=1e-3
+    )
+
+
+@given(st.integers(0, 100_000), st.floats(1e-4, 1e4))
+def test_the_rate_that_was_counted_lies_within(count: int, hours: float) -> None:
+    found = rate_sequence(count, hours)
+    assert found is not None
+    assert 0 <= found[0] <= count / hours <= found[1]
+
+
+@given(st.integers(0, 10_000), st.floats(4, 1e4))
+def test_wider_than_the_interval_of_one_look(count: int, hours: float) -> None:
+    # Sooner the two may differ the other way without an event: one keeps 2.5 % above, the other all of 5 %.
+    always, once = rate_sequence(count, hours), garwood(count, hours)
+    assert always is not None
+    assert once is not None
+    assert always[1] >= once[1]
+    assert always[0] <= once[0]
+
+
+@given(st.integers(1, 20_000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
+def test_shares_stay_within_bounds(counts: tuple[int, int]) -> None:
+    found, once = share_sequence(*counts), clopper_pearson(*counts)
+    assert found is not None
+    assert once is not None
+    assert 0 <= found[0] <= counts[0] / counts[1] <= found[1] <= 1
+
+
+def test_nothing_has_no_interval() -> None:
+    assert rate_sequence(0, 0.0) is None
+    assert share_sequence(0, 0) is None
+    with pytest.raises(ValueError, match="cannot be"):
+        rate_sequence(-1, 1.0)
+    with pytest.raises(ValueError, match="cannot be"):
+        share_sequence(3, 2)
+
+
+def test_hourly_looks_over_200_hours_keep_the_truth() -> None:
+    random = np.random.default_rng(3)
+    kept = kept_rate(random, rate=0.5, runs=400, looks=200, interval=rate_sequence)
+    assert kept >= 0.95 * 400
+
+
+def test_garwood_looked_at_hourly_does_not() -> None:
+    random = np.random.default_rng(3)
+    kept = kept_rate(random, rate=0.5, runs=100, looks=200, interval=garwood)
+    assert kept < 0.85 * 100
+
+
+def test_looks_after_every_tenth_trial_keep_the_true_share() -> None:
+    random = np.random.default_rng(4)
+    assert kept_share(random, share=0.05, runs=200, trials=1000, every=10) >= 0.95 * 200

@@ -1,13 +1,21 @@
 """One pair of word sequences, its path, counts and words side by side."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
+from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.transcripts import alignment
-from harness.transcripts.alignment import align, count, side_by_side
+from harness.transcripts import alignment as alignment_batch
+from harness.transcripts import alignment_tables as alignment_long
+from harness.transcripts.alignment import Alignments, align, count, side_by_side
 from tests.unit.transcripts.alignment_table import path_by_table
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "word", "a longer word", ""]), max_size=14)
@@ -84,3 +92,102 @@ def test_a_path_of_other_words_is_refused() -> None:
     assert side_by_side(["a"], ["b"], "S") == (AlignedWord(Edit.SUBSTITUTION, "a", "b"),)
     with pytest.raises(ValueError, match="shorter than the words"):
         side_by_side(["a", "b"], ["b"], "S")
+
+
+PLAIN = ("a", "b", "c", "eightfit", "ninewords", "ninewordt", "überlänge", "日本語", "日本")
+ODD = (*PLAIN, "", " ", "two words", "\n", "a\0", "a\0\0", "\udc80")
+
+
+def _texts(words: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.lists(st.sampled_from(words), max_size=12).map(" ".join), max_size=12)
+
+
+def _words(text: str) -> list[str]:
+    return text.split(" ") if text else []
+
+
+def _holds(found: Alignments, references: Sequence[str], hypotheses: Sequence[str]) -> None:
+    paths = [path_by_table(_words(of), _words(said)) for of, said in zip(references, hypotheses, strict=True)]
+    assert found.paths(range(len(paths))) == paths
+    columns = found.columns
+    for column, letter in zip(
+        (columns.correct, columns.substitutions, columns.deletions, columns.insertions), "CSDI", strict=True
+    ):
+        assert column.tolist() == [path.count(letter) for path in paths]
+    assert columns.totals() == sum(map(count, paths), WordCounts())
+
+
+@pytest.mark.parametrize("words", [PLAIN, ODD], ids=["plain", "odd"])
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_many_are_aligned_as_one_by_one(words: tuple[str, ...], data: st.DataObject) -> None:
+    references, hypotheses = data.draw(_texts(words)), data.draw(_texts(words))
+    pairs = min(len(references), len(hypotheses))
+    _holds(Alignments(references[:pairs], hypotheses[:pairs]), references[:pairs], hypotheses[:pairs])
+
+
+@pytest.mark.parametrize("size", [1, 40, 1 << 22])
+def test_chunks_of_any_size_give_the_same(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_batch, "CHUNK", size)
+    random = np.random.default_rng(size)
+    # Around 63 words the cells of a group outgrow 16 bits.
+    lengths = [0, 1, 2, 3, 5, 8, 40, 62, 63, 64, 65, 79, 100]
+    references, hypotheses = (
+        [" ".join(random.choice(["a", "b", "c"], random.choice(lengths))) for _ in range(90)] for _ in range(2)
+    )
+    found = Alignments(references, hypotheses)
+    _holds(found, references, hypotheses)
+    (last,), (fourth,) = found.paths([89]), found.paths([3])
+    assert found.paths([89, 3, 3]) == [last, fourth, fourth]
+    assert found.paths([]) == []
+
+
+def test_long_pairs_are_aligned_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_batch, "LONG", 20)
+    monkeypatch.setattr(alignment_batch, "COMMON", 4)
+    random = np.random.default_rng(1)
+    ends = [["e"] * size for size in (0, 3, 4, 5, 30)]
+    references, hypotheses = (
+        [" ".join([*random.choice(["a", "b", "c"], size), *end]) for size in (0, 1, 19, 20, 40) for end in ends]
+        for _ in range(2)
+    )
+    hypotheses[7], hypotheses[20] = references[7], ""
+    found = Alignments(references, hypotheses)
+    _holds(found, references, hypotheses)
+    assert found.paths([24, 24]) == found.paths([24]) * 2
+
+
+def test_a_pair_that_is_too_long_is_refused_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_batch, "LONG", 20)
+    monkeypatch.setattr(alignment_long, "MOST_CELLS", 1000)
+    monkeypatch.setattr(alignment_long, "FEW", 10)
+    texts = ["a", "b c", "x " * 49 + "x"]
+    said = ["a", "b", "y " * 49 + "y"]
+    with pytest.raises(InputError, match=r"^a\.trn:3: 50 by 50 words .* too many to align\. Split the utterance"):
+        Alignments(texts, said, place_of=lambda row: Place("a.trn", row + 1))
+
+
+def test_nothing_alike_in_the_longest_texts_of_each_cell_size() -> None:
+    for length in (63, 64, 200):
+        found = Alignments(["a " * (length - 1) + "a"], ["b " * (length - 1) + "b"])
+        assert found.paths([0]) == ["S" * length]
+        assert found.columns.substitutions.tolist() == [length]
+
+
+def test_one_long_text_among_short_ones() -> None:
+    words = [f"w{index * index % 997}" for index in range(3000)]
+    said = [word for index, word in enumerate(words) if index % 31]
+    found = Alignments(["a", " ".join(words), "b c"], ["b", " ".join(said), "b c"])
+    assert found.paths(range(3)) == ["S", align(words, said), "CC"]
+    assert found.columns.deletions.tolist() == [0, 97, 0]
+
+
+def test_nothing_to_align() -> None:
+    assert Alignments([], []).columns.totals() == WordCounts()
+    assert Alignments([], []).paths([]) == []
+    assert Alignments([""], [""]).columns.totals() == WordCounts(sentences=1)
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 references for 2 hypotheses"):
+        Alignments(["a"], ["a", "b"])

@@ -1,0 +1,281 @@
+"""Two systems against each other."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from harness.statistics import significance as swapping
+from harness.statistics.intervals import garwood
+from harness.statistics.significance import (
+    MOST_SIMULATED,
+    Discordance,
+    clustering,
+    mcnemar,
+    paired_difference,
+    poisson_rates,
+    swapped,
+    swapped_together,
+)
+
+
+def test_mcnemar_is_the_binomial_of_those_that_differ() -> None:
+    assert mcnemar(1, 9) == pytest.approx(2 * binom.cdf(1, 10, 0.5))
+    assert mcnemar(5, 5) == 1.0
+    assert Discordance(80, 1, 9, 10).p == mcnemar(1, 9)
+    assert Discordance(80, 1, 9, 10).total == 100
+
+
+def test_systems_that_never_differ_have_no_p() -> None:
+    assert mcnemar(0, 0) is None
+
+
+def test_mcnemar_does_not_take_a_side() -> None:
+    assert mcnemar(2, 12) == pytest.approx(mcnemar(12, 2))
+
+
+def test_poisson_rates_on_different_audio() -> None:
+    assert poisson_rates(5, 10.0, 10, 20.0) == pytest.approx(1.0)
+    found = poisson_rates(2, 10.0, 20, 10.0)
+    assert found is not None
+    assert found < 0.001
+    assert poisson_rates(0, 1.0, 0, 1.0) == 1.0
+    assert poisson_rates(1, 0.0, 1, 1.0) is None
+
+
+def test_equal_rates_are_told_apart_no_more_often_than_they_may() -> None:
+    random = np.random.default_rng(1)
+    pairs = random.poisson((5.0, 20.0), (1000, 2))
+    found = [poisson_rates(int(a), 10.0, int(b), 40.0) for a, b in pairs]
+    assert sum(p is not None and p < 0.05 for p in found) <= 50
+
+
+DIFFERENCES = st.lists(st.fractions(-2, 2, max_denominator=6), min_size=1, max_size=9)
+
+
+@given(DIFFERENCES)
+def test_it_counts_every_way_of_swapping(differences: list[Fraction]) -> None:
+    found = swapped(differences)
+    apart = [one for one in differences if one]
+    if not apart:
+        assert found is None
+        return
+    sums = [
+        abs(sum(sign * one for sign, one in zip(signs, apart, strict=True)))
+        for signs in product((1, -1), repeat=len(apart))
+    ]
+    assert found is not None
+    assert found.exact
+    assert found.clusters == len(apart)
+    assert found.p == pytest.approx(sum(one >= abs(sum(apart)) for one in sums) / len(sums))
+
+
+@pytest.mark.parametrize(("first", "second"), [(9, 3), (1, 0), (5, 5), (40, 12), (300, 240)])
+def test_single_responses_are_mcnemars_exact_test(first: int, second: int) -> None:
+    found = swapped([1] * first + [-1] * second + [0] * 20)
+    assert found is not None
+    assert found.p == pytest.approx(mcnemar(first, second))
+
+
+def test_what_is_too_much_to_count_is_drawn_and_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    differences = [Fraction(one, 7) for one in (3, -1, 5, 2, -4, 6, 1, 1, -2, 3, 5, -1)]
+    exact = swapped(differences)
+    monkeypatch.setattr(swapping, "MOST_STEPS", 0)
+    drawn = swapped(differences)
+    assert exact is not None
+    assert drawn is not None
+    assert (exact.exact, drawn.exact) == (True, False)
+    assert drawn.p == pytest.approx(exact.p, abs=0.015)
+    assert drawn == swapped(differences)
+
+
+def test_several_figures_at_once_by_hand() -> None:
+    # Two clusters: as they are and both swapped, the sums are (2, −2); with one swapped (0, 0). So p = 2/4.
+    assert swapped_together(np.array([[1, -1, 0], [1, -1, 0], [0, 0, 0]])) == swapping.Swapping(0.5, True, 2)
+    assert swapped_together(np.zeros((4, 11))) is None
+    assert swapped_together(np.zeros((0, 11))) is None
+
+
+def test_one_figure_at_once_is_the_single_test() -> None:
+    differences = [2, -1, 1, 1, 3, 1, -1, 1]
+    alone, together = swapped(differences), swapped_together(np.array(differences)[:, None])
+    assert alone is not None
+    assert together is not None
+    assert together.p == pytest.approx(alone.p)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1000))
+def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    held = rng.integers(-1, 2, (12, 3))
+    exact = swapped_together(held)
+    most = swapping.MOST_ENUMERATED
+    swapping.MOST_ENUMERATED = 0
+    try:
+        drawn = swapped_together(held)
+    finally:
+        swapping.MOST_ENUMERATED = most
+    assert (exact is None) == (drawn is None)
+    if exact is not None and drawn is not None:
+        assert drawn.p == pytest.approx(exact.p, abs=0.02)
+
+
+def test_the_papers_example() -> None:
+    """Statistics in Medicine 17 (1998), table III: 36, 12, 2, 0 by method 10."""
+    found = paired_difference(Discordance(36, 12, 2, 0))
+    assert found is not None
+    assert found.value == pytest.approx(0.2)
+    assert (found.low, found.high) == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
+
+
+def test_nothing_has_no_difference() -> None:
+    assert paired_difference(Discordance()) is None
+
+
+@pytest.mark.parametrize("table", [(10, 0, 0, 0), (0, 0, 0, 10), (0, 10, 0, 0), (0, 0, 10, 0), (3, 1, 1, 0)])
+def test_the_ends_hold_the_value_and_stay_shares(table: tuple[int, int, int, int]) -> None:
+    found = paired_difference(Discordance(*table))
+    assert found is not None
+    assert -1 <= found.low <= found.value <= found.high <= 1
+
+
+def test_systems_change_places() -> None:
+    one, other = paired_difference(Discordance(20, 7, 3, 10)), paired_difference(Discordance(20, 3, 7, 10))
+    assert one is not None
+    assert other is not None
+    assert (one.low, one.high) == (pytest.approx(-other.high), pytest.approx(-other.low))
+
+
+def test_it_never_contradicts_the_exact_test_beside_it() -> None:
+    for first, second, both in product(range(13), range(13), (0, 5, 80)):
+        counts = Discordance(both, first, second, 3)
+        found = paired_difference(counts)
+        assert found is not None
+        assert (counts.p is not None and counts.p < 0.05) == (not found.low <= 0 <= found.high), counts
+
+
+def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
+    chance = np.random.default_rng(8)
+    shares = (0.70, 0.12, 0.05, 0.13)
+    covered = 0
+    for counts in chance.multinomial(80, shares, size=2000):
+        found = paired_difference(Discordance(*map(int, counts)))
+        assert found is not None
+        covered += found.low <= shares[1] - shares[2] <= found.high
+    assert 0.93 <= covered / 2000 <= 0.975
+
+
+def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:
+    counts = [0, 3, 1, 0, 7, 2, 2, 0]
+    found = clustering(counts, [0.5] * len(counts))
+    assert found is not None
+    assert found.index == pytest.approx(np.var(counts, ddof=1) / np.mean(counts))
+
+
+def test_little_says_nothing() -> None:
+    assert clustering([5], [1.0]) is None
+    assert clustering([1, 0, 0], [1.0, 1.0, 1.0]) is None
+    assert clustering([], []) is None
+    assert clustering([2, 0], [1.0, 0.0]) is None  # a stretch of no length is none
+
+
+def test_one_event_in_each_of_some_stretches_is_no_cluster() -> None:
+    lengths = np.concatenate([np.full(16, 0.005), np.full(4, 2.0)])
+    events = np.zeros(20)
+    events[:4] = 1  # in short ones, which Pearson's chi-square takes for clusters
+    found, alone = clustering(events, lengths), garwood(4, float(lengths.sum()))
+    assert found is not None
+    assert alone is not None
+    assert (found.index < 1, found.p) == (True, 1.0)
+    assert found.interval[0] <= alone[0]
+    assert found.interval[1] >= alone[1]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.001, 0.1, 1.0, 7.5])), min_size=2, max_size=12),
+)
+@settings(max_examples=25)
+def test_it_is_never_surer_than_garwood(stretches: list[tuple[int, float]]) -> None:
+    counts, lengths = zip(*stretches, strict=True)
+    found, alone = clustering(counts, lengths), garwood(sum(counts), sum(lengths))
+    if found is None:
+        assert sum(counts) < 2
+        return
+    assert alone is not None
+    assert found.interval[0] <= alone[0] < alone[1] <= found.interval[1]
+
+
+def test_the_variance_for_many_events_is_that_of_all_ways_to_fall() -> None:
+    lengths = np.array([0.2, 1.0, 3.0, 0.8])
+    events, share = 5, lengths / lengths.sum()
+    mean = square = 0.0
+    for fall in product(range(4), repeat=events):
+        counts = np.bincount(fall, minlength=4)
+        sum_ = float((counts * (counts - 1) / lengths).sum()) * lengths.sum() / events + len(lengths) - events
+        chance = float(np.prod(share[list(fall)]))
+        mean, square = mean + chance * sum_, square + chance * sum_**2
+    assert mean == pytest.approx(3)
+    assert square - mean**2 == pytest.approx(2 * 3 * (events - 1) / events)
+
+
+def test_a_long_stretch_has_more_events_without_being_a_cluster() -> None:
+    counts, lengths = [100, 1, 0, 1, 2], [100.0, 1.0, 1.0, 1.0, 1.0]
+    found = clustering(counts, lengths)
+    assert found is not None
+    assert found.p > 0.05
+
+
+def test_independent_events_are_seldom_called_clustered() -> None:
+    random = np.random.default_rng(11)
+    lengths = random.uniform(0.01, 2.0, 60)
+    found = [clustering(random.poisson(lengths * 0.7), lengths) for _ in range(20)]
+    called = sum(one is not None and one.p < 0.05 for one in found)
+    assert called <= 5  # 1 expected; more than 5 have a chance of 1 in 3000
+
+
+@pytest.mark.parametrize("events", [40, MOST_SIMULATED * 2])
+def test_doubled_events_are_called_clustered(events: int) -> None:
+    random = np.random.default_rng(5)
+    counts = 4 * random.poisson(events / 4 / 300, 300)
+    found = clustering(counts, np.ones(300))
+    assert found is not None
+    assert found.index == pytest.approx(4, rel=0.45)
+    assert found.p < 0.01
+
+
+def test_both_ways_to_p_agree() -> None:
+    random = np.random.default_rng(8)
+    lengths = random.uniform(5, 15, 100)
+    counts = random.poisson(lengths * 4)
+    found = clustering(counts, lengths)
+    more = clustering(np.concatenate([counts] * 2), np.concatenate([lengths] * 2))
+    assert found is not None
+    assert more is not None
+    assert int(counts.sum()) < MOST_SIMULATED < 2 * int(counts.sum())
+    assert more.p == pytest.approx(found.p, abs=0.3)
+
+
+def test_the_bootstrap_covers_a_clustered_rate_where_independence_would_not() -> None:
+    random = np.random.default_rng(21)
+    by_file = by_events = 0
+    runs = 20
+    for _ in range(runs):
+        counts = 5 * random.poisson(0.2, 200)  # a mean of 1
+        found, alone = clustering(counts, np.ones(200)), garwood(int(counts.sum()), 200.0)
+        assert found is not None
+        assert alone is not None
+        by_file += found.interval[0] <= 1 <= found.interval[1]
+        by_events += alone[0] <= 1 <= alone[1]
+    assert by_file / runs > 0.8
+    assert by_events / runs < 0.8
+
+
+def test_the_same_numbers_give_the_same_answer() -> None:
+    assert clustering([3, 0, 1], [1.0, 2.0, 3.0]) == clustering([3, 0, 1], [1.0, 2.0, 3.0])
