@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from harness.offline.figures.counts import ACCEPTED, FileVerdict, Key, Tally, ju
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.statistics.intervals import Interval
+from harness.statistics.text import NOTHING, number, number_interval, percent, percent_interval
 from harness.statistics.word_intervals import WerDifference
 from harness.wake.reports.wake_log import CommandHeard, LineSums, Missed, Spot, WakeLog, Words, computed
 from harness.wake.reports.wake_log_reading import Entry, Info, Total, demand_numbers, entries, entry_at, names_escaped
@@ -216,7 +217,7 @@ def _same(found: OnSameFiles) -> Iterator[str]:
     both = found.discordance
     yield f"On {both.total:,} files of both:"
     for name, errors, interval in (("A", found.first_errors, found.first), ("B", found.second_errors, found.second)):
-        yield f"  {name}: {errors:,} wrong, {100 * errors / both.total:.2f} %{_between(interval, 100, ' %')}"
+        yield f"  {name}: {errors:,} wrong, {percent(errors / both.total)}{_between(percent_interval, interval)}"
     p = "they never differ" if both.p is None else f"McNemar's exact p = {both.p:.4g}"
     yield (
         f"  right by both {both.both:,}, by A alone {both.only_first:,}, by B alone {both.only_second:,}, by none "
@@ -230,7 +231,7 @@ def _same(found: OnSameFiles) -> Iterator[str]:
     if found.words is not None:
         first, second, words = found.word_errors
         yield (
-            f"  WER: A {100 * first / words:.3f} %, B {100 * second / words:.3f} % of {words:,} words; A less B "
+            f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words; A less B "
             f"{_difference(found.words, 100, ' %')}"
         )
     for one in found.differing[:MOST_NAMED]:
@@ -245,9 +246,9 @@ def _rates(found: FalseAccepts) -> Iterator[str]:
         ("A", found.first, found.interval()),
         ("B", found.second, found.interval(second=True)),
     ):
-        yield f"  {name}: {count:,} in {hours:.3f} h, {count / hours:.4g}/h{_between(interval, 1, '/h')}"
+        yield f"  {name}: {count:,} in {hours:.3f} h, {number(count / hours)}/h{_between(number_interval, interval)}"
     audio = "the same audio" if found.same_audio else "different audio, or audio that is not known to be the same"
-    p = "n/a" if found.p is None else f"{found.p:.4g}"
+    p = NOTHING if found.p is None else f"{found.p:.4g}"
     yield f"  exact conditional p = {p} (two Poisson rates; {audio})"
     if found.difference is not None:
         yield f"  A less B, over the same files: {_difference(found.difference, 1, '/h')}"
@@ -259,13 +260,8 @@ def _difference(found: WerDifference, scale: float, unit: str) -> str:
     return f"{scale * found.difference:+.4g}{unit} [{low:+.4g}, {high:+.4g}], {exact}p = {found.p:.4g}"
 
 
-def _between(interval: Interval | None, scale: float, unit: str) -> str:
-    return "" if interval is None else f" [{_end(scale * interval[0])}, {_end(scale * interval[1])}]{unit}"
-
-
-def _end(value: float) -> str:
-    """An end of an interval that is never below 0; tiny ones without an exponent."""
-    return "<0.0001" if 0 < value < 1e-4 else f"{value:.4g}"
+def _between(written: Callable[[Interval], str], interval: Interval | None) -> str:
+    return "" if interval is None else f" (95 % interval {written(interval)})"
 
 
 def _word(found: SpokenFile) -> str:

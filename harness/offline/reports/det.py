@@ -27,6 +27,7 @@ from harness.offline.figures.sweep import (
     figures_at,
     point_of,
 )
+from harness.statistics.text import NOTHING, number, number_interval, percent, percent_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,14 +126,10 @@ def target_text(target: SweepTarget) -> str:
 
 def figures_text(found: PointFigures) -> str:
     """Both figures with their counts and exact 95 % intervals."""
-    rate, rates = found.per_hour, found.per_hour_interval
-    share, shares = found.false_rejects, found.false_reject_interval
-    accepts = "FA n/a" if rate is None or rates is None else (
-        f"{found.false_accepts} FA in {found.hours:.3f} h, {rate:.4g}/h [{rates[0]:.4g}, {rates[1]:.4g}]"
-    )  # fmt: skip
-    rejects = "FR n/a" if share is None or shares is None else (
-        f"{found.misses} of {found.files} FR, {100 * share:.2f} % [{100 * shares[0]:.2f}, {100 * shares[1]:.2f}]"
-    )  # fmt: skip
+    rate = f"{number(found.per_hour)}/h (95 % interval {number_interval(found.per_hour_interval)})"
+    accepts = f"{found.false_accepts} FA in {found.hours:.3f} h = {rate}" if found.hours else f"FA {NOTHING}"
+    share = f"{percent(found.false_rejects)} (95 % interval {percent_interval(found.false_reject_interval)})"
+    rejects = f"{found.misses} of {found.files} FR = {share}" if found.files else f"FR {NOTHING}"
     return f"{accepts}; {rejects}"
 
 

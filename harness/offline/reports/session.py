@@ -1,21 +1,25 @@
-"""A session live against offline, in words."""
+"""A session live against offline: in words, as JSON, and as a table for a spreadsheet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from harness.base.foreign import counted, fit, plain_text, shown
+from harness.base.foreign import counted, plain_text, shown
 from harness.base.safe_csv import safe_csv
+from harness.base.text_table import Column, text_table
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
 from harness.statistics.intervals import garwood
-from harness.statistics.latency import LatencyFigures, Quantile
+from harness.statistics.latency import LatencyFigures
 from harness.statistics.significance import Discordance, PairedDifference, mcnemar
+from harness.statistics.text import NOTHING, number, number_interval, quantile
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
 MOST_DIFFERING = 50
+CONDITIONS = ("condition", "n", "FR live", "offline", "only live", "only offline", "p")
+CONDITIONS_WIDTH = 100
 
 
 def lines(
@@ -55,15 +59,12 @@ def _conditions(found: DeviceComparison) -> Iterator[str]:
     if not found.conditions:
         return
     yield ""
-    rows: list[tuple[str, ...]] = [("condition", "n", "FR live", "offline", "only live", "only offline", "p")]
+    rows = []
     for name, cell in found.conditions:
         live, offline = cell.only_second + cell.neither, cell.only_first + cell.neither
         counts = (cell.total, live, offline, cell.only_first, cell.only_second)
         rows.append((name, *map(str, counts), _p(cell.p)))
-    widths = [max(map(len, column)) for column in zip(*(row[1:] for row in rows), strict=True)]
-    for row in rows:
-        cells = "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths, strict=True))
-        yield f"  {fit(row[0], 32)}{cells}"
+    yield from (f"  {line}" for line in text_table(list(map(Column, CONDITIONS)), rows, CONDITIONS_WIDTH))
 
 
 def _ambient(found: AmbientCounts) -> Iterator[str]:
@@ -140,21 +141,14 @@ def _meaning(found: DeviceComparison, continuous: bool) -> Iterator[str]:
 
 def _rate(count: int, exposure_s: float) -> str:
     hours = exposure_s / 3600
-    interval = garwood(count, hours)
-    if interval is None:
-        return f"{count} in 0 h: n/a"
-    return f"{count} in {hours:.3f} h = {count / hours:.3g}/h (95 % exact {interval[0]:.3g} to {interval[1]:.3g})"
+    if not hours:
+        return f"{count} in 0 h: {NOTHING}"
+    ends = number_interval(garwood(count, hours))
+    return f"{count} in {hours:.3f} h = {number(count / hours)}/h (95 % exact interval {ends})"
 
 
-def _quantiles(figures: LatencyFigures) -> str:
-    if figures.p50 is None or figures.p95 is None:
-        return "n/a"
-    return f"median {_quantile(figures.p50)}, p95 {_quantile(figures.p95)}"
-
-
-def _quantile(value: Quantile) -> str:
-    low, high = ("?" if end is None else f"{end * 1000:.0f}" for end in (value.low_s, value.high_s))
-    return f"{value.value_s * 1000:.0f} ms ({low} to {high})"
+def _quantiles(of: LatencyFigures) -> str:
+    return f"median {quantile(of.p50)}, p95 {quantile(of.p95)}"
 
 
 def _score(side: Side) -> str:
@@ -162,7 +156,7 @@ def _score(side: Side) -> str:
 
 
 def _p(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3g}"
+    return NOTHING if value is None else f"{value:.3g}"
 
 
 FORMAT = 1

@@ -13,6 +13,7 @@ import numpy as np
 from harness.model.offline import ListKind
 from harness.offline.reports.log import sound_lines
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
+from harness.statistics.text import number_interval, percent_interval
 from harness.statistics.word_intervals import wer_interval
 from harness.wake.reports.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
 from harness.wake.reports.wake_log_reading import Info, Total, entries, names_escaped
@@ -98,15 +99,13 @@ def lines(found: ToldLog) -> Iterator[str]:
         yield f"Using operating point {point}."
     yield found.summary
     if found.false_accepts is not None:
-        low, high = found.false_accepts
-        yield f"False accepts: 95 % interval {low:.4g} to {high:.4g} per hour (Garwood)."
+        yield f"False accepts: 95 % interval {number_interval(found.false_accepts)} per hour (Garwood)."
     for interval, source in ((found.false_rejects, "Clopper-Pearson"), (found.false_rejects_wilson, "Wilson")):
         if interval is not None:
             what = "False rejects and substitutions" if found.with_substitutions else "False rejects"
-            yield f"{what}: 95 % interval {100 * interval[0]:.4g} to {100 * interval[1]:.4g} % ({source})."
+            yield f"{what}: 95 % interval {percent_interval(interval)} ({source})."
     if found.word_errors is not None:
-        low, high = found.word_errors
-        yield f"WER: 95 % interval {100 * low:.4g} to {100 * high:.4g} % (by file)."
+        yield f"WER: 95 % interval {percent_interval(found.word_errors)} (by file)."
     for reason, count in found.rejected.items():
         yield f"Rejected: {count} {reason}."
     if found.errors:

@@ -65,9 +65,9 @@ def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
         "Total: 4 files, 10.003 hr, 10:00:12.000",
         "Using operating point 10.",
         "4 files, 10.003 hr, 1 FA 0.10/hr, 33.33% FR, 2 TA, 658.9x RT",
-        "False accepts: 95 % interval 0.002532 to 0.5572 per hour (Garwood).",
-        "False rejects: 95 % interval 0.8404 to 90.57 % (Clopper-Pearson).",
-        "False rejects: 95 % interval 6.149 to 79.23 % (Wilson).",
+        "False accepts: 95 % interval 0.003–0.56 per hour (Garwood).",
+        "False rejects: 95 % interval 0.84–90.6 % (Clopper-Pearson).",
+        "False rejects: 95 % interval 6.15–79.2 % (Wilson).",
         "Rejected: 1 unreadable.",
     ]
     (tmp_path / "odd.log").write_text(ORIGINAL.replace("TACOUNT 2", "TACOUNT 3"))
