@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 import soxr
 
 from harness.base.plugins import Group, load
-from harness.lab.assistant.device import AssistantDevice, Playable, SoundLost, SpokenReply
+from harness.base.whole_file import whole_stream
+from harness.lab.assistant.device import AssistantDevice
 from harness.lab.assistant.ears import RATE_HZ, Ears
 from harness.lab.assistant.faults import Faults
 from harness.lab.assistant.mouth import AssistantMouth
@@ -54,14 +56,9 @@ class StateFile:
         self.write()
 
     def write(self) -> None:
-        with self._writing:
-            self._replace()
-
-    def _replace(self) -> None:
         told = {"pid": os.getpid(), "state": str(self._state), "at_s": time.monotonic()}
-        fresh = self._path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(told), encoding="utf-8")
-        fresh.replace(self._path)
+        with self._writing, whole_stream(self._path, safe=False) as stream:
+            stream.write(json.dumps(told).encode())
 
     def keep_fresh(self, stop: threading.Event) -> None:
         while not stop.wait(_HEARTBEAT_S):
@@ -75,12 +72,13 @@ class Resampler:
         self._stream = soxr.ResampleStream(48000, RATE_HZ, 1, dtype="float32", quality="HQ")
         self._epoch: int | None = None
 
-    def __call__(self, block: Block) -> Playable:
+    def __call__(self, block: Block) -> npt.NDArray[np.int16]:
         if self._epoch != block.epoch:
             self._stream.clear()
             self._epoch = block.epoch
         samples = self._stream.resample_chunk(block.samples)
-        return Playable(np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16))
+        found: npt.NDArray[np.int16] = np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
+        return found
 
 
 def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -102,7 +100,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
         settings.speaker,
         "system",
         on_started=lambda play_id, at: None,
-        on_ended=lambda play_id, at, complete: device.events.put(SpokenReply(play_id)),
+        on_ended=lambda play_id, at, complete: device.end_play(play_id),
         on_fault=lambda at, what: _log.warning("speaker: %s", what),
         on_back=lambda at: _log.warning("the speaker is back"),
         frames_per_buffer=_FRAMES,
@@ -111,9 +109,9 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     capture = Capture(
         settings.microphone,
         "system",
-        on_block=lambda block: device.events.put(resampler(block)),
-        on_fault=lambda at, what: device.events.put(SoundLost(back=False)),
-        on_back=lambda at: device.events.put(SoundLost(back=True)),
+        on_block=lambda block: device.hear(resampler(block)),
+        on_fault=lambda at, what: device.lose(back=False),
+        on_back=lambda at: device.lose(back=True),
         frames_per_buffer=_FRAMES,
     )
     reporter = Reporter(settings.device, settings.reports, host, port)

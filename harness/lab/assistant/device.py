@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import re
@@ -24,7 +25,7 @@ from harness.lab.assistant.faults import Faults, Worse
 from harness.lab.assistant.frame import Moment, acted_out, frame, misunderstood
 from harness.lab.assistant.mouth import PAUSE_S, AssistantMouth, in_a_row
 from harness.lab.assistant.report import Reporter
-from harness.lab.assistant.settings import AssistantSettings, ReportKind
+from harness.lab.assistant.settings import AssistantSettings, Deed, ReportKind
 from harness.model.errors import HarnessError
 from harness.model.observation import DeviceState
 from harness.model.stimulus import Waveform
@@ -50,38 +51,6 @@ class Speaker(Protocol):
     def stop(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Playable:
-    """int16 (n,) at 16 kHz."""
-
-    samples: npt.NDArray[np.int16]
-
-
-@dataclass(frozen=True, slots=True)
-class SoundLost:
-    """The microphone was lost, or is back."""
-
-    back: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SpokenReply:
-    """A sound of the assistant's own has ended."""
-
-    play_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnderstoodQuery:
-    """The recogniser's text for the query of that number."""
-
-    query: int
-    text: str
-
-
-Event = Playable | SoundLost | SpokenReply | UnderstoodQuery
-
-
 @dataclass(frozen=True, slots=True)
 class _Utterance:
     """What is being spoken, and whether it listens on afterwards."""
@@ -99,7 +68,7 @@ class _Ringing:
 
 
 class AssistantDevice:
-    """`events` may be filled by any thread; `run` is the loop. `restart` is true when a fault asked for it."""
+    """Any thread may say what happens: `hear`, `lose`, `end_play`. `run` is the loop. restart: a fault asked for it."""
 
     def __init__(
         self,
@@ -112,7 +81,7 @@ class AssistantDevice:
         faults: Faults,
         on_state: Callable[[DeviceState], None],
     ) -> None:
-        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.restart = False
         self.wakes = 0
         self._settings = settings
@@ -141,40 +110,42 @@ class AssistantDevice:
         self._enter(DeviceState.STARTED)
         self._enter(DeviceState.IDLE)
         while not stop.is_set() and not self.restart:
-            try:
-                event = self.events.get(timeout=_TICK_S)
-            except queue.Empty:
-                event = None
-            if event is not None:
-                self._take(event)
+            with contextlib.suppress(queue.Empty):
+                self._calls.get(timeout=_TICK_S)()
             self._look_at_the_clock()
             self._tell_state()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def _take(self, event: Event) -> None:
-        match event:
-            case Playable():
-                before = self._ears.frames
-                for heard in self._ears.feed(event.samples):
-                    match heard:
-                        case Called():
-                            self._called(heard)
-                        case Asked():
-                            self._asked(heard)
-                        case NothingSaid():
-                            self._given_up()
-                if self._ears.frames > before:
-                    self._beat()
-            case SoundLost():
-                _log.warning("the microphone is %s", "back" if event.back else "lost")
-                self._ears.uncover()
-                self._ringing = None
-                self._enter(DeviceState.IDLE)
-            case SpokenReply():
-                self._spoken(event)
-            case UnderstoodQuery():
-                if event.query == self._query:
-                    self._understood(without_call(event.text, self._settings.wake_phrase))
+    def hear(self, samples: npt.NDArray[np.int16]) -> None:
+        """The microphone's next samples, at 16 kHz, shape (n,)."""
+        self._calls.put(lambda: self._hear(samples))
+
+    def lose(self, *, back: bool) -> None:
+        """The microphone was lost, or is back."""
+        self._calls.put(lambda: self._lose(back))
+
+    def end_play(self, play_id: str) -> None:
+        """A sound of its own has ended."""
+        self._calls.put(lambda: self._spoken(play_id))
+
+    def _hear(self, samples: npt.NDArray[np.int16]) -> None:
+        before = self._ears.frames
+        for heard in self._ears.feed(samples):
+            match heard:
+                case Called():
+                    self._called(heard)
+                case Asked():
+                    self._asked(heard)
+                case NothingSaid():
+                    self._given_up()
+        if self._ears.frames > before:
+            self._beat()
+
+    def _lose(self, back: bool) -> None:
+        _log.warning("the microphone is %s", "back" if back else "lost")
+        self._ears.uncover()
+        self._ringing = None
+        self._enter(DeviceState.IDLE)
 
     def _beat(self) -> None:
         """Only when sound has reached its wake engine just now: not while it speaks, and not without a microphone."""
@@ -219,7 +190,8 @@ class AssistantDevice:
             error = finished.exception()
             if error is not None:
                 _log.error("the recogniser failed: %s", error)
-            self.events.put(UnderstoodQuery(query, "" if error is not None else finished.result()))
+            text = "" if error is not None else finished.result()
+            self._calls.put(lambda: self._understood(query, text))
 
         future.add_done_callback(done)
 
@@ -233,7 +205,11 @@ class AssistantDevice:
         if self._settings.earcons:
             self._beep(440.0, 330.0)
 
-    def _understood(self, text: str) -> None:
+    def _understood(self, query: int, text: str) -> None:
+        """The recogniser's text for the query of that number."""
+        if query != self._query:
+            return
+        text = without_call(text, self._settings.wake_phrase)
         if self._ringing is not None:
             self._understood_while_ringing(text, self._ringing)
             return
@@ -241,14 +217,14 @@ class AssistantDevice:
         _log.info("heard %r%s", text, "" if worse.text == text else f", understood {worse.text!r} on purpose")
         if worse.text:
             self._reporter.say(ReportKind.TRANSCRIPT, text=worse.text, final=True)
-        if worse.restart:
+        if Deed.RESTART in worse.deeds:
             self.restart = True
             return
         reply = self._answered(worse)
         self._reporter.say(ReportKind.INTENT, **reply.frame.told())
-        if worse.odd_words and reply.text:
+        if Deed.ODD_WORDS in worse.deeds and reply.text:
             reply = replace(reply, text=ODD)
-        if not reply.text or worse.silent:
+        if not reply.text or Deed.SILENT in worse.deeds:
             self._dialogue.close()
             self._enter(DeviceState.IDLE)
             return
@@ -259,7 +235,7 @@ class AssistantDevice:
         before = self._dialogue.kept
         reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
         told = misunderstood(reply.frame, worse.slips)
-        if worse.no_effect or told != reply.frame:
+        if Deed.NO_EFFECT in worse.deeds or told != reply.frame:
             self._dialogue.put_back(before)
         if told == reply.frame:
             return reply
@@ -301,9 +277,9 @@ class AssistantDevice:
 
     def _answer(self, reply: Reply, worse: Worse) -> None:
         self._reporter.say(ReportKind.RESPONSE, text=reply.text)
-        if worse.keep_talking:
+        if Deed.KEEP_TALKING in worse.deeds:
             self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
-        elif worse.two_parts:
+        elif Deed.TWO_PART_ANSWER in worse.deeds:
             self._speak(reply.text, self._mouth.spoken("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
             self._speak(reply.text, opens=reply.open)
@@ -339,8 +315,8 @@ class AssistantDevice:
         except HarnessError as error:
             _log.error("cannot beep: %s", error)
 
-    def _spoken(self, event: SpokenReply) -> None:
-        if self._said is None or event.play_id != self._said.play_id:
+    def _spoken(self, play_id: str) -> None:
+        if self._said is None or play_id != self._said.play_id:
             return
         said, self._said = self._said, None
         self._ears.uncover()

@@ -13,17 +13,12 @@ from harness.lab.assistant.settings import SLIPS, Deed, FaultRule
 class Worse:
     """What the faults make of one query: the words that it believes it heard, and how it answers.
 
-    slips: the faults of understanding that strike it, for `frame.misunderstood`.
+    deeds: of all faults that strike it. slips: the faults of understanding that strike it, for `frame.misunderstood`.
     """
 
     text: str
     late_s: float = 0.0
-    silent: bool = False
-    keep_talking: bool = False
-    restart: bool = False
-    two_parts: bool = False
-    no_effect: bool = False
-    odd_words: bool = False
+    deeds: frozenset[Deed] = frozenset()
     slips: tuple[FaultRule, ...] = ()
 
 
@@ -45,8 +40,7 @@ class Faults:
 
     def misses(self, wake: int) -> bool:
         """Whether the wake event of that number (from 1) is to be overlooked."""
-        struck = [number for number in self._numbers(missing_wake=True) if self._strikes(number, wake, None)]
-        return bool(struck)
+        return bool([number for number in self._numbers(missing_wake=True) if self._strikes(number, wake, None)])
 
     def worsen(self, wake: int, text: str) -> Worse:
         """What becomes of a text that was recognised after that wake event; `when` looks at what was really heard."""
@@ -63,17 +57,7 @@ class Faults:
                 late_s = max(late_s, rule.late_s)
             elif rule.deed in SLIPS:
                 slips.append(rule)
-        return Worse(
-            heard,
-            late_s=late_s,
-            silent=Deed.SILENT in deeds,
-            keep_talking=Deed.KEEP_TALKING in deeds,
-            restart=Deed.RESTART in deeds,
-            two_parts=Deed.TWO_PART_ANSWER in deeds,
-            no_effect=Deed.NO_EFFECT in deeds,
-            odd_words=Deed.ODD_WORDS in deeds,
-            slips=tuple(slips),
-        )
+        return Worse(heard, late_s, frozenset(deeds), tuple(slips))
 
     def _numbers(self, *, missing_wake: bool) -> list[int]:
         return [n for n, rule in enumerate(self._rules) if (rule.deed is Deed.MISS_WAKE) == missing_wake]
