@@ -2,10 +2,180 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.sound.child import Packet, Verb
-from harness.sound.stream_clock import Latency, StreamClock
+from harness.sound.stream_clock import Latency, SampleClock, StreamClock
+
+RATE_HZ = 48000
+FRAMES = 480
+
+
+def deliveries(
+    seconds: float, *, drift: float = 0.0, jitter_s: float = 0.0, seed: int = 1, start_s: float = 1000.0
+) -> list[tuple[int, float, float]]:
+    """(sample, moment of its delivery, true moment); a delivery is late by an exponential time, as loads make it."""
+    chance = random.Random(seed)
+    rows, last = [], 0.0
+    for block in range(int(seconds * RATE_HZ / FRAMES)):
+        sample = block * FRAMES
+        true = start_s + sample / RATE_HZ * (1 + drift)
+        late = chance.expovariate(1 / jitter_s) if jitter_s else 0.0
+        last = max(last, true + late)
+        rows.append((sample, last, true))
+    return rows
+
+
+def worst_error(clock: SampleClock, rows: list[tuple[int, float, float]], after_s: float) -> float:
+    worst = 0.0
+    for sample, moment_s, true_s in rows:
+        clock.observe(sample, moment_s)
+        if sample / RATE_HZ >= after_s:
+            worst = max(worst, abs(clock.time_of(sample)[0] - true_s))
+    return worst
+
+
+def test_nothing_is_known_before_the_first_delivery() -> None:
+    clock = SampleClock(RATE_HZ)
+    assert not clock.settled
+    with pytest.raises(ValueError, match="nothing was observed"):
+        clock.time_of(0)
+    with pytest.raises(ValueError, match="nothing was observed"):
+        clock.sample_at(1.0)
+
+
+def test_jitter_of_deliveries_does_not_reach_the_times() -> None:
+    assert worst_error(SampleClock(RATE_HZ), deliveries(20, jitter_s=0.002), 1.0) < 0.0005
+
+
+@pytest.mark.parametrize("drift", [100e-6, -100e-6, 46e-6])
+def test_a_drifting_stream_is_followed(drift: float) -> None:
+    clock = SampleClock(RATE_HZ)
+    # 100 ppm over 60 s are 6 ms: what an anchor set once would be off by.
+    assert worst_error(clock, deliveries(60, drift=drift, jitter_s=0.001), 1.0) < 0.0006
+    assert clock.drift == pytest.approx(drift, abs=40e-6)
+
+
+def test_first_callbacks_that_fill_a_buffer_are_no_anchor() -> None:
+    clock = SampleClock(RATE_HZ)
+    rows = deliveries(2)
+    # Playback asks for the first blocks all at once.
+    ahead = 7
+    filled = [
+        (sample, rows[ahead][2] if index < ahead else moment, true) for index, (sample, moment, true) in enumerate(rows)
+    ]
+    assert worst_error(clock, filled, 0.5) < 1e-9
+
+
+def test_lost_samples_are_found_and_the_clock_starts_anew() -> None:
+    clock = SampleClock(RATE_HZ)
+    missing = []
+    rows = deliveries(10, jitter_s=0.0005)
+    for sample, moment_s, _ in rows:
+        # From the 4th second on, 30 ms of samples were never counted.
+        late = 0.030 if sample >= 4 * RATE_HZ else 0.0
+        found = clock.observe(sample, moment_s + late)
+        if found:
+            missing.append((sample / RATE_HZ, found))
+    ((at_s, found_s),) = missing
+    assert 4.0 <= at_s <= 5.0
+    assert found_s == pytest.approx(0.030, abs=0.002)
+    sample, _, true_s = rows[-1]
+    assert clock.time_of(sample)[0] == pytest.approx(true_s + 0.030, abs=0.0005)
+
+
+def test_until_a_loss_is_certain_it_is_stated_as_doubt() -> None:
+    clock = SampleClock(RATE_HZ)
+    rows = deliveries(10, jitter_s=0.0005)
+    most_s = 0.0
+    for sample, moment_s, true_s in rows:
+        missing_s = 0.030 if sample >= 4 * RATE_HZ else 0.0
+        clock.observe(sample, moment_s + missing_s)
+        if sample >= RATE_HZ:
+            at_s, error_s = clock.time_of(sample)
+            assert at_s - error_s <= true_s + missing_s <= at_s + error_s + clock.doubt_s(sample)
+            most_s = max(most_s, clock.doubt_s(sample))
+    assert most_s == pytest.approx(0.030, abs=0.005)
+    assert clock.doubt_s(rows[-1][0]) < 0.005
+
+
+def test_what_was_delivered_since_takes_the_doubt_away() -> None:
+    clock = SampleClock(RATE_HZ)
+    rows = deliveries(5)
+    for sample, moment_s, _ in rows[:-1]:
+        clock.observe(sample, moment_s)
+    sample, moment_s, _ = rows[-1]
+    clock.observe(sample, moment_s + 0.020)
+    assert clock.doubt_s(sample) == pytest.approx(0.020, abs=0.001)
+    assert clock.doubt_s(sample - FRAMES) < 0.001
+    with pytest.raises(ValueError, match="nothing was observed"):
+        SampleClock(RATE_HZ).doubt_s(0)
+
+
+@pytest.mark.parametrize("since_s", [0.15, 2.5])
+def test_deliveries_that_come_to_be_earlier_are_counted(since_s: float) -> None:
+    clock = SampleClock(RATE_HZ)
+    for sample, moment_s, _ in deliveries(6, jitter_s=0.0002, drift=100e-6):
+        # Buffers fill within 0.05 s. Then, and for good, one block more is asked for in advance.
+        filling_s = max(0.0, 0.05 - sample / RATE_HZ)
+        ahead_s = 0.010 if sample / RATE_HZ >= since_s else 0.0
+        clock.observe(sample, moment_s + filling_s - ahead_s)
+    assert clock.ahead_s == pytest.approx(0.010, abs=0.001)
+
+
+def test_neither_filling_nor_jitter_nor_drift_is_earliness() -> None:
+    clock = SampleClock(RATE_HZ)
+    for sample, moment_s, _ in deliveries(30, jitter_s=0.001, drift=-100e-6):
+        clock.observe(sample, moment_s + max(0.0, 0.05 - sample / RATE_HZ))
+    assert clock.ahead_s == 0.0
+
+
+def test_a_stall_that_catches_up_is_no_loss() -> None:
+    clock = SampleClock(RATE_HZ)
+    for sample, moment_s, _ in deliveries(10):
+        # A busy host: nothing is delivered between 4.0 s and 4.6 s, then all at once.
+        stalled = 1000.0 + 4.6 if 4.0 <= sample / RATE_HZ < 4.6 else moment_s
+        assert clock.observe(sample, stalled) == 0.0
+
+
+def test_a_stream_that_jumps_ahead_is_followed_at_once() -> None:
+    clock = SampleClock(RATE_HZ)
+    for sample, moment_s, _ in deliveries(3):
+        clock.observe(sample, moment_s)
+    sample = 3 * RATE_HZ
+    clock.observe(sample, 1003.0 - 0.2)
+    assert clock.time_of(sample)[0] == pytest.approx(1002.8)
+    assert not clock.settled
+
+
+def test_a_clock_says_how_much_its_anchors_disagree() -> None:
+    calm, busy = SampleClock(RATE_HZ), SampleClock(RATE_HZ)
+    for sample, moment_s, _ in deliveries(20):
+        calm.observe(sample, moment_s)
+    for sample, moment_s, _ in deliveries(20):
+        # For two seconds of four the earliest delivery is 2 ms late.
+        busy.observe(sample, moment_s + (0.002 if sample / RATE_HZ % 4 > 2 else 0.0))
+    assert calm.time_of(0)[1] < 0.0003
+    assert 0.0015 < busy.time_of(0)[1] < 0.003
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    drift=st.floats(-100e-6, 100e-6),
+    jitter_s=st.floats(0.0, 0.002),
+    seed=st.integers(0, 2**16),
+    sample=st.integers(0, 20 * RATE_HZ),
+)
+def test_time_and_sample_are_inverse(drift: float, jitter_s: float, seed: int, sample: int) -> None:
+    clock = SampleClock(RATE_HZ)
+    for number, moment_s, _ in deliveries(8, drift=drift, jitter_s=jitter_s, seed=seed):
+        clock.observe(number, moment_s)
+    assert abs(clock.sample_at(clock.time_of(sample)[0]) - sample) <= 1
+
 
 ASSUMED = Latency(0.03, 0.02)
 
