@@ -14,7 +14,7 @@ import click
 
 from harness.base.foreign import fit, plain_text
 from harness.base.places import SessionFolder
-from harness.cli.options import Command, json_option
+from harness.cli.options import Command, json_option, session_arguments
 from harness.cli.sessions import session_folder, user_name
 from harness.cli.streams import print_lines, standard_output
 from harness.model.effect import EffectSource, EffectWord
@@ -155,7 +155,7 @@ _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectWord])])
 
 
 @click.command("effects", cls=Command)
-@click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
+@session_arguments
 @click.option("--all", "every", is_flag=True, help="Also those that are known, so that they can be overruled.")
 @click.option("--list", "listing", is_flag=True, help="Only list, on a terminal too.")
 @json_option("as_json", "The list as one JSON object.")

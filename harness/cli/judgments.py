@@ -10,7 +10,7 @@ import click
 
 from harness.base.foreign import counted, plain_text
 from harness.base.whole_file import write_whole
-from harness.cli.options import Command, target_option
+from harness.cli.options import Command, session_arguments, target_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.choices import JudgmentFormat as Format
@@ -26,7 +26,7 @@ def command() -> None:
 
 
 @command.command("export", cls=Command)
-@click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
+@session_arguments
 @target_option("--csv", "csv_file", "Comma-separated, for spreadsheets.")
 @click.option("--jsonl", "jsonl_file", metavar="FILE", help="An object in each line; - is standard output.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Typed columns (needs the extra `parquet`).")
@@ -75,7 +75,7 @@ def export(
 
 
 @command.command("import", cls=Command)
-@click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
+@session_arguments
 @click.argument("file", metavar="FILE")
 @click.option("--csv", "kind", flag_value=Format.CSV.value, help="FILE is CSV, whatever its suffix.")
 @click.option("--jsonl", "kind", flag_value=Format.JSONL.value, help="FILE holds JSON lines, whatever its suffix.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command, csv_option, json_option
+from harness.cli.options import Command, Printed, printed_options, session_arguments
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError, Place
@@ -37,11 +37,10 @@ class _Session:
 
 
 @click.command("memory", cls=Command)
-@click.argument("sessions", nargs=-1, required=True, metavar="SESSION…")
-@json_option("as_json", "Figures and pairs as JSON.")
-@csv_option("as_csv", "One row per pair, for a spreadsheet.")
+@session_arguments
+@printed_options("Figures and pairs as JSON.", "One row per pair, for a spreadsheet.")
 @click.option("--by", "axis", type=click.Choice(AXES), help="Each label of this axis of the matrix apart.")
-def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | None) -> None:
+def command(sessions: tuple[str, ...], printed: Printed, axis: str | None) -> None:
     """Say how long devices remember: the share that remembers against the wait, and the wait to recommend.
 
     SESSION: a folder, or a name below ./sessions, of a run with memory trials; pairs of several are taken together.
@@ -49,14 +48,12 @@ def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | 
     """
     from harness.session.figures.memory import blocks, findings
 
-    if as_json and as_csv:
-        raise InputError("--json and --csv exclude each other", remedy="Choose one")
     read = [_read(session_folder(session)) for session in sessions]
     found = findings((point for one in read for point in one.points), axis)
     stream = standard_output()
-    if as_csv:
+    if printed.as_csv:
         _write_csv(read, stream)
-    elif as_json:
+    elif printed.as_json:
         stream.write(json.dumps(_as_json(read, found, axis), indent=2, ensure_ascii=False) + "\n")
     else:
         planned = sum(one.planned for one in read)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import Command, Option
+from harness.cli.options import Command, output_option
 from harness.model.errors import HarnessError, InputError, VoiceError
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 
@@ -58,14 +58,7 @@ def list_voices(engine: str | None) -> None:
 @click.option("--language", help="BCP 47; by default the voice's own.")
 @click.option("--level-dbfs", default=-26.0, show_default=True, help="Active speech level.")
 @click.option("--rate-hz", default=48000, show_default=True, help="Sample rate.")
-@click.option(
-    "--output",
-    "out",
-    cls=Option,
-    former=("--out",),
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="WAV to write, 16 bit.",
-)
+@output_option("WAV to write, 16 bit.")
 def say(
     text: str,
     named: str,
@@ -107,7 +100,7 @@ def say(
         try:
             soundfile.write(out, waveform.samples, waveform.rate_hz, format="WAV", subtype="PCM_16")
         except (OSError, soundfile.LibsndfileError) as error:
-            raise InputError(f"{out} cannot be written: {error}", remedy="Name another file with --out") from error
+            raise InputError(f"{out} cannot be written: {error}", remedy="Name another file with --output") from error
         click.echo(f"written   {out}")
     click.echo(f"voice     {recipe.voice.label()} ({renderer.voice(engine).version()})")
     click.echo(f"duration  {waveform.duration_s:.3f} s at {waveform.rate_hz} Hz")
