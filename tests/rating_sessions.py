@@ -18,6 +18,7 @@ from harness.base.codec import RECORDS, encode
 from harness.base.places import SessionFolder
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectWord, StateWanted
+from harness.model.judgment import Category, JudgmentStatus, ProposalRule, ProposalShown, RatingRound
 from harness.model.observation import ResponseText, StateTold, StimulusStarted
 from harness.model.record import (
     AttemptFinished,
@@ -27,6 +28,7 @@ from harness.model.record import (
     EndReason,
     EngineStarted,
     Entry,
+    JudgmentGiven,
     Observed,
     Record,
     ResponseFrozen,
@@ -40,6 +42,9 @@ from harness.model.scenario import Evidence, Recognised, RepromptRule
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.rating.items import new_row
+from harness.rating.judgment_log import JudgmentLog
+from harness.rating.rating_room import open_room
 from harness.session.log.clips import ClipShelf
 from harness.session.log.database import open_for_writing
 from harness.sound.recordings import at_rate
@@ -239,3 +244,31 @@ def _spoken(text: str) -> Waveform:
     recipe = StimulusRecipe(SpokenText(text), None, VoiceSpec("flite", "slt"), gap_ms=0)
     made = renderer().render(recipe).waveform
     return Waveform(soxr.resample(made.samples, made.rate_hz, RATE_HZ).astype(np.float32), RATE_HZ)
+
+
+ADMITTED = ("shirt", "moon")
+"""Queries that got no answer; all others are judged correct."""
+
+
+def judged_source(folder: Path, count: int = 32, *, session_id: str = "s0") -> Path:
+    """A session that bob has judged as a whole."""
+    rating_session(folder, count, session_id=session_id)
+    room = open_room([folder])
+    log = JudgmentLog(folder)
+    for item in room.items:
+        log.append(
+            JudgmentGiven(new_row(item.subject, "bob", JudgmentStatus.SUBMITTED, right_for(item.hidden.query_id)))
+        )
+    log.close()
+    room.close()
+    return folder
+
+
+def right_for(query: str) -> Category:
+    return Category.ADMITTED_DEFEAT if query in ADMITTED else Category.CORRECT
+
+
+def proposing_round(source: Path, show: ProposalShown = ProposalShown.AFTER, *sessions: Path) -> RatingRound:
+    return RatingRound(
+        sessions=tuple(map(str, sessions)), seed=4, proposals=ProposalRule((str(source.resolve()),), show=show)
+    )

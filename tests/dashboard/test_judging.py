@@ -24,8 +24,7 @@ from harness.model.judgment import (
 from harness.rating.guide import GUIDE, KEYS, LABELS
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, press, ready, rows, seated, sitting
-from tests.proposal_rounds import judged_source, proposing_round
-from tests.rating_sessions import TALKS, rating_session
+from tests.rating_sessions import TALKS, judged_source, proposing_round, rating_session
 
 ANSWERS = {talk.query: talk.answer for talk in TALKS}
 

@@ -8,7 +8,7 @@ import pytest
 from harness.model.judgment import Category
 from harness.rating.figures.categories import compare_categories, figures_of, side_of
 from harness.statistics.intervals import clustered_interval, design_effect, wilson
-from tests.unit.rating.figures.category_simulations import Fleet, simulated
+from tests.unit.rating.figures.rated_rows import Fleet, simulated
 
 RUNS = 1000
 SPREAD_OUT = [

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
 
-from harness.model.judgment import Category, Flag, SubFlag
+from harness.model.judgment import Category, Exercise, Flag, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import AID, Known
+from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
+from harness.rating.items import Subject, new_row, withdrawal
+from tests.unit.rating.test_aid_text import EXAMPLES
+
+SUBJECT = Subject("time-1", 2, "abc")
+
+
+def test_every_category_has_a_key_of_its_own_a_label_and_a_text() -> None:
+    assert [category for _, category in KEYS] == list(Category)
+    assert "".join(key for key, _ in KEYS) == "1234567890-"
+    assert set(LABELS) == set(GUIDE) == set(Category)
+    assert len({text.short for text in GUIDE.values()}) == len(Category)
+    assert all(len(text.short) <= 54 for text in GUIDE.values()), "a short text must fit beside its key"
+
+
+def test_a_row_says_what_was_judged_and_an_undo_what_it_takes_back() -> None:
+    row, other = (new_row(SUBJECT, "ann", JudgmentStatus.SUBMITTED, Category.WRONG, plays=2) for _ in range(2))
+    assert (row.trial_id, row.attempt, row.clip_sha256, row.rater, row.plays) == ("time-1", 2, "abc", "ann", 2)
+    assert row.tool_version
+    undo = withdrawal(row)
+    assert (undo.status, undo.replaces, undo.category) == (JudgmentStatus.WITHDRAWN, row.id, None)
+    assert len({row.id, other.id, undo.id}) == 3
+
 
 TO_THE_ANSWER = ("no", "no", "clear", "none")
-WALKS: dict[str, tuple[str, ...]] = {
+GUIDE_WALKS: dict[str, tuple[str, ...]] = {
     "A spider has eight legs.": (*TO_THE_ANSWER, "yes", "complete"),
     "Music is stopping stopped.": ("no", "no", "clear", "right"),
     "Terry Pratchett.": (*TO_THE_ANSWER, "yes", "little"),
@@ -50,7 +76,90 @@ def test_every_category_has_a_question_and_an_example_of_its_own() -> None:
 def test_the_examples_of_the_guide_text_come_out_of_the_aid(category: Category) -> None:
     for example in GUIDE[category].examples:
         state = AID.begin(Known(Recognition.YES, truncated=False))
-        for answer in WALKS[example.response]:
+        for answer in GUIDE_WALKS[example.response]:
             state = state.answer(answer)
         assert state.ending is not None, state.path
         assert state.ending.category is category
+
+
+TO_THE_EFFECT = ("no", "no", "clear")
+WALKS: dict[str, tuple[str, ...]] = {
+    "leap_year": (*TO_THE_ANSWER, "yes", "complete"),
+    "lamp_odd_words": (*TO_THE_EFFECT, "right"),
+    "music_wrong_words": (*TO_THE_EFFECT, "right"),
+    "flower_shop": (*TO_THE_ANSWER, "gap", "complete"),
+    "states_of_water": (*TO_THE_ANSWER, "yes", "little"),
+    "longest_river": (*TO_THE_ANSWER, "yes", "much"),
+    "two_lights": (*TO_THE_EFFECT, "part", "less"),
+    "call_alex": ("meaning",),
+    "play_yesterday": ("meaning",),
+    "book_table": ("detail",),
+    "water_plants": ("detail",),
+    "last_dream": ("no", "nobody"),
+    "lottery": ("no", "nobody"),
+    "umbrella": (*TO_THE_ANSWER, "yes", "inferred"),
+    "library_open": (*TO_THE_ANSWER, "yes", "inferred"),
+    "wine_stain": (*TO_THE_ANSWER, "yes", "several"),
+    "doctor_number": (*TO_THE_ANSWER, "yes", "several"),
+    "finnish": ("no", "could"),
+    "alarm_cannot": ("no", "could"),
+    "wallet": (*TO_THE_ANSWER, "amuses", "shows"),
+    "milk_not_added": (*TO_THE_EFFECT, "wrong", "hidden"),
+    "eggs_no_list": (*TO_THE_EFFECT, "wrong", "lacks"),
+    "sunday_weather": (*TO_THE_ANSWER, "other", "shows"),
+    "time_in_portland_maine": ("no", "no", "told"),
+    "next_game": ("no", "no", "told"),
+    "time_in_portland": ("no", "no", "untold"),
+    "call_bank": ("no", "no", "untold"),
+}
+NOTED = {
+    "flower_shop": SubFlag.WORLD_KNOWLEDGE_GAP,
+    "longest_river": SubFlag.TOO_MUCH,
+    "two_lights": SubFlag.TOO_LITTLE,
+    "alarm_cannot": SubFlag.CORE_CAPABILITY_MISSING,
+    "eggs_no_list": SubFlag.CORE_CAPABILITY_MISSING,
+    "milk_not_added": SubFlag.UNRECOVERABLE,
+}
+
+
+@pytest.mark.parametrize("exercise", BUILT_IN_EXERCISES, ids=[one.id for one in BUILT_IN_EXERCISES])
+def test_the_aid_agrees_with_every_exercise(exercise: Exercise) -> None:
+    state = AID.begin(Known(Recognition.YES, truncated=False, core_capability=exercise.core_capability))
+    for answer in WALKS[exercise.id]:
+        assert state.ending is None, state.path
+        state = state.answer(answer)
+    assert state.ending is not None, state.path
+    assert state.ending.category is exercise.category
+    if exercise.id in NOTED:
+        assert state.ending.sub_flags == (NOTED[exercise.id],)
+
+
+def test_each_category_is_met_at_least_twice() -> None:
+    met = Counter(one.category for one in BUILT_IN_EXERCISES)
+    assert set(met) == set(Category)
+    assert min(met.values()) == 2
+    assert set(WALKS) == {one.id for one in BUILT_IN_EXERCISES}
+    assert len(WALKS) == len(BUILT_IN_EXERCISES)
+
+
+def test_exercises_can_be_spoken_and_are_explained_in_a_sentence_or_two() -> None:
+    for one in BUILT_IN_EXERCISES:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", one.id)
+        assert not re.search(r"[\d:/*\[\]()]", one.query + one.response), one.id
+        assert one.query[0].isupper()
+        assert one.query[-1] in ".?"
+        assert 1 <= len(re.findall(r"[.?!](?:\s|$)", one.why)) <= 3, one.id
+        assert len(one.why) <= 150, one.id
+        assert one.category not in one.accept
+
+
+def test_exercises_give_away_nothing_that_the_guide_shows_and_are_our_own() -> None:
+    shown = {example.response for text in GUIDE.values() for example in text.examples}
+    assert not shown & {one.response for one in BUILT_IN_EXERCISES}
+
+    def plain(text: str) -> str:
+        return re.sub(r"[^a-z ]", "", text.lower())
+
+    theirs = {plain(one.query) for one in EXAMPLES}
+    ours = [one.query for one in BUILT_IN_EXERCISES] + [one.query for text in GUIDE.values() for one in text.examples]
+    assert not theirs & {plain(one) for one in ours}

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from harness.model.judgment import ItemFilter, RatingRound
-from harness.rating.items import Hidden
-from harness.rating.standing import assigned, drawn
-from tests.unit.rating.sittings import item, items
+from harness.model.errors import InputError
+from harness.model.judgment import Category, Flag, GoldItem, ItemFilter, RatingRound, StopRule
+from harness.model.record import Clip
+from harness.rating.desk import SittingPhase
+from harness.rating.items import Hidden, Item
+from harness.rating.rating_room import RatingRoom
+from harness.rating.standing import assigned, drawn, shares_of
+from harness.session.log.reader import check
+from tests.rating_sessions import rating_session
+from tests.unit.rating.sittings import Bench, in_sight, item, items
 
-RATERS = ("ann", "ben", "cem", "dora")
+FOUR = ("ann", "ben", "cem", "dora")
 
 
 def test_the_order_is_the_raters_own_and_comes_again() -> None:
@@ -28,7 +36,7 @@ def test_the_order_is_the_raters_own_and_comes_again() -> None:
 @pytest.mark.parametrize("count", [1, 7, 100])
 def test_shares_are_even_and_every_item_has_its_raters(raters: int, each: int, count: int) -> None:
     every = items(count)
-    round_ = RatingRound(raters=RATERS[:raters], raters_per_item=each)
+    round_ = RatingRound(raters=FOUR[:raters], raters_per_item=each)
     shares = {rater: assigned(every, round_, rater) for rater in round_.raters}
     given = Counter(one.id for share in shares.values() for one in share)
     assert set(given.values()) == {min(each, raters)}
@@ -39,17 +47,17 @@ def test_shares_are_even_and_every_item_has_its_raters(raters: int, each: int, c
 
 def test_pairs_of_raters_vary() -> None:
     every = items(300)
-    round_ = RatingRound(raters=RATERS, raters_per_item=2)
-    ids = {rater: {one.id for one in assigned(every, round_, rater)} for rater in RATERS}
-    pairs = Counter(tuple(rater for rater in RATERS if one.id in ids[rater]) for one in every)
+    round_ = RatingRound(raters=FOUR, raters_per_item=2)
+    ids = {rater: {one.id for one in assigned(every, round_, rater)} for rater in FOUR}
+    pairs = Counter(tuple(rater for rater in FOUR if one.id in ids[rater]) for one in every)
     assert len(pairs) == 6
     assert min(pairs.values()) > 300 / 6 / 2
 
 
 def test_gold_goes_to_everybody_and_shares_stay_even() -> None:
     every = (*items(40), *(item(number, gold=True) for number in range(41, 46)))
-    round_ = RatingRound(raters=RATERS, raters_per_item=1)
-    for rater in RATERS:
+    round_ = RatingRound(raters=FOUR, raters_per_item=1)
+    for rater in FOUR:
         share = assigned(every, round_, rater)
         assert len([one for one in share if one.hidden.gold]) == 5
         assert len(share) == 15
@@ -57,17 +65,17 @@ def test_gold_goes_to_everybody_and_shares_stay_even() -> None:
 
 def test_what_comes_later_moves_nothing() -> None:
     """A session that still runs gives more; what was there keeps its raters and its order."""
-    round_ = RatingRound(raters=RATERS, raters_per_item=2)
-    for rater in RATERS:
+    round_ = RatingRound(raters=FOUR, raters_per_item=2)
+    for rater in FOUR:
         before, after = (assigned(items(count), round_, rater) for count in (40, 60))
         assert tuple(one for one in after if one in before) == before
 
 
 def test_a_run_again_trial_stays_in_the_same_hands() -> None:
-    round_ = RatingRound(raters=RATERS, raters_per_item=2)
+    round_ = RatingRound(raters=FOUR, raters_per_item=2)
     every = list(items(40))
     again = [*every[:9], item(10, clip="another"), *every[10:]]
-    for rater in RATERS:
+    for rater in FOUR:
         before, after = ({one.subject.trial_id for one in assigned(its, round_, rater)} for its in (every, again))
         assert before == after
 
@@ -108,3 +116,175 @@ def test_conditions_are_met_by_one_label_of_each_axis() -> None:
     assert met(("noise", "quiet"), ("noise", "pink")) == ["t1", "t2"]
     assert met(("noise", "quiet"), ("noise", "car"), ("voice", "ann")) == ["t1"]
     assert met(("room", "kitchen")) == []
+
+
+RATERS = ("ann", "ben", "cem")
+GOLD = tuple(GoldItem("s1", trial, Category.CORRECT) for trial in ("moons-kitchen-1", "planets-den-2"))
+
+
+def opened(folder: Path, **changes: object) -> RatingRoom:
+    settings: dict[str, object] = {"id": "spring", "raters": RATERS, "raters_per_item": 1, "gold": GOLD, **changes}
+    return RatingRoom(RatingRound(sessions=(str(folder),), **settings))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return rating_session(tmp_path / "s1", 12)
+
+
+@pytest.fixture
+def room(folder: Path) -> Iterator[RatingRoom]:
+    made = opened(folder)
+    yield made
+    made.close()
+
+
+def judge(room: RatingRoom, rater: str, category: Category, most: int) -> None:
+    desk = room.desk(rater)
+    for _ in range(most):
+        desk.judge(category)
+
+
+def ids(room: RatingRoom, rater: str) -> set[str]:
+    return {one for one, raters in shares_of(room.items, room.round).items() if rater in raters}
+
+
+def test_progress_tells_counts_pace_and_known_answers_of_every_rater(folder: Path) -> None:
+    room = opened(folder, stop=StopRule(2, 0.6))
+    judge(room, "ann", Category.WRONG, 12)
+    judge(room, "ben", Category.CORRECT, 4)
+    ann, ben, cem = room.progress
+    assert (ann.rater, ann.known, ann.known_share, ann.stopped) == ("ann", (0, 2), 0.0, True)
+    assert (ben.count.done, ben.stopped) == (4, False)
+    assert ben.pace_s is not None
+    assert ben.left_s == pytest.approx(ben.pace_s * ben.count.left)
+    assert ben.last_wall_s is not None
+    assert (cem.count.done, cem.pace_s, cem.last_wall_s, cem.known) == (0, None, None, (0, 0))
+    assert sum(one.count.total for one in room.progress) == 10 + 3 * len(GOLD)
+    room.close()
+
+
+def test_an_open_share_goes_to_others_and_what_was_judged_stays(room: RatingRoom, folder: Path) -> None:
+    judge(room, "ann", Category.CORRECT, 3)
+    before = {one: ids(room, one) for one in RATERS}
+    done = {row.item_id for row in room.rows}
+    known = {item.id for item in room.items if item.hidden.gold is not None}
+    sitting = room.desk("ben")
+    moved = before["ann"] - done - known
+    assert room.reassign("ann", ("ben", "cem"), "carla") == (len(moved), 0)
+    after = {one: ids(room, one) for one in RATERS}
+    assert after["ann"] == before["ann"] - moved
+    assert after["ben"] | after["cem"] == before["ben"] | before["cem"] | moved
+    assert abs(len(after["ben"]) - len(after["cem"])) <= 1
+    sitting.refresh(room.items, room.rows)
+    assert sitting.view.count.total == len(after["ben"])
+    assert room.desk("ann").view.count.left == len(known - done)
+    again = opened(folder)
+    assert {one: ids(again, one) for one in RATERS} == after
+    assert again.reassign("ann", ("ben",), "carla") == (0, 0)
+    assert not [one for one in check(folder).damage if "judgments" in one]
+    # Then it may go on to somebody else.
+    assert again.reassign("ben", ("cem",), "carla")[0] == len(after["ben"] - known)
+    assert ids(again, "cem") == (after["cem"] | after["ben"])
+    again.close()
+
+
+def test_what_everybody_has_already_is_left_with_nobody(folder: Path) -> None:
+    room = opened(folder, raters_per_item=2, gold=())
+    total = len(ids(room, "ann"))
+    taken, left = room.reassign("ann", ("ben",), "carla")
+    assert (taken + left, left > 0) == (total, True)
+    assert ids(room, "ann") == set()
+    assert len(ids(room, "ben")) == 12
+    room.close()
+
+
+@pytest.mark.parametrize(("rater", "to"), [("ann", ()), ("ann", ("ann",)), ("ann", ("zoe",)), ("zoe", ("ben",))])
+def test_shares_move_between_raters_of_the_round_only(room: RatingRoom, rater: str, to: tuple[str, ...]) -> None:
+    with pytest.raises(InputError):
+        room.reassign(rater, to, "carla")
+
+
+def test_a_round_that_everybody_judges_whole_has_no_shares(folder: Path) -> None:
+    room = opened(folder, raters_per_item=None)
+    with pytest.raises(InputError, match="everybody judges every response"):
+        room.reassign("ann", ("ben",), "carla")
+    room.close()
+
+
+WRONG, CORRECT = Category.WRONG, Category.CORRECT
+SECONDS = 2
+
+
+def spoken(count: int) -> list[Item]:
+    clip = Clip("00001.flac", "00" * 32, 16_000, SECONDS * 16_000, 0.0)
+    return [replace(one, clip=clip) for one in items(count)]
+
+
+@pytest.mark.parametrize(
+    ("plays", "enough"),
+    [
+        ([], False),
+        ([(1000, None)], False),
+        ([(1000, None), (1000, None)], False),
+        ([(2000, None)], True),
+        ([(1990, None), (10, None)], True),
+        ([(1200, False), (700, True)], True),
+        ([(200, True)], False),
+        ([(2000, False)], False),
+    ],
+)
+def test_a_category_wants_the_response_heard_to_its_end(plays: list[tuple[int, bool | None]], enough: bool) -> None:
+    bench = Bench(spoken(2), RatingRound(must_hear=True))
+    desk = bench.desk()
+    for played_ms, to_end in plays:
+        desk.heard(played_ms, began=True, to_end=to_end)
+    assert desk.judge(WRONG) is enough
+    assert len(bench.disk.rows) == enough
+    assert ("listen to the response" in desk.view.said) is not enough
+
+
+def test_what_cannot_be_heard_is_put_aside_and_what_was_heard_can_be_changed() -> None:
+    bench = Bench(spoken(2), RatingRound(must_hear=True))
+    desk = bench.desk()
+    assert desk.flag(Flag.AUDIO_BAD)
+    desk.heard(2000, began=True)
+    desk.judge(WRONG)
+    assert desk.earlier()
+    assert desk.judge(CORRECT)
+    assert desk.earlier()
+    assert desk.earlier()
+    assert not desk.judge(CORRECT), "it was put aside unheard"
+
+
+def test_without_the_rule_nothing_needs_to_be_heard() -> None:
+    assert Bench(spoken(1)).desk().judge(WRONG)
+
+
+def test_who_fails_known_answers_gets_no_more_and_changes_none() -> None:
+    known = [item(number, gold=number <= 4) for number in range(1, 9)]
+    bench = Bench(known, RatingRound(stop=StopRule(after=3, below=0.6)))
+    desk = bench.desk()
+    met = 0
+    while in_sight(desk):
+        found = desk.view.item
+        assert found is not None
+        met += found.hidden.gold is not None
+        desk.judge(CORRECT if found.hidden.gold is None or met == 1 else WRONG)
+    assert met == 3
+    for seated in (desk, bench.desk()):
+        view = seated.view
+        assert (view.stopped, view.phase, view.can_undo, view.can_go_back) == (
+            True,
+            SittingPhase.FINISHED,
+            False,
+            False,
+        )
+        assert not seated.undo()
+        assert not seated.earlier()
+        assert seated.given() == ()
+    assert len(bench.disk.rows) == view.count.done < 8
+    other = bench.desk("ben")
+    while in_sight(other):
+        other.judge(CORRECT)
+    assert (other.view.stopped, other.view.count.done) == (False, 8)

@@ -11,11 +11,19 @@ import pytest
 
 from harness.model.effect import EffectWord
 from harness.model.errors import LogFull
-from harness.model.judgment import Category, Exercise, Judgment, JudgmentStatus, RatingRound, TranscriptPolicy
+from harness.model.judgment import (
+    Category,
+    Exercise,
+    Judgment,
+    JudgmentStatus,
+    ProposalShown,
+    RatingRound,
+    TranscriptPolicy,
+)
 from harness.model.record import EffectAnswered
 from harness.rating.items import Item
 from harness.web.seated import Readings
-from tests.rating_sessions import TALKS, rating_session
+from tests.rating_sessions import TALKS, judged_source, proposing_round, rating_session
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
 
 SEEN_BY_SOMEBODY = replace(TALKS[8], told=None, answered=EffectWord.RIGHT)
@@ -536,3 +544,27 @@ def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: 
     assert ann.press("draft.quiet", page, plays="1", heard_ms="60000", heard_end="1").status_code == 204
     ann.press("label.wrong", page)
     assert [row.category for row in premises.rows] == [Category.WRONG]
+
+
+def test_what_a_classifier_says_comes_after_the_choice_and_with_the_item_only_where_wanted(
+    premises: Premises, tmp_path: Path
+) -> None:
+    source, session = judged_source(tmp_path / "s0"), Path(premises.round.sessions[0])
+    premises.round = proposing_round(source, ProposalShown.AFTER, session)
+    premises.restart()
+    ann = premises.rater("ann")
+    page = ann.page()
+    assert "classifier" not in page
+    ann.press("label.wrong", page)
+    (row,) = premises.rows
+    assert row.proposed is not None
+    assert row.proposal_shown is ProposalShown.AFTER
+    after = ann.page()
+    assert re.search(r"the classifier would have said [A-Z][a-z ]+ \(\d+ %\); saved as Wrong", after)
+    assert "The classifier says" not in after
+    ann.press("undo", after)
+    assert "The classifier says" in ann.page(), "it has been seen"
+    premises.round = proposing_round(source, ProposalShown.BEFORE, session)
+    premises.restart()
+    page = premises.rater("bob").page()
+    assert re.search(r"The classifier says: [A-Z][a-z ]+ \(\d+ %\)", page)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,12 +12,23 @@ from hypothesis import strategies as st
 from harness.model.choices import Derived, Grouping, Parting, Reading
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
-from harness.rating.figures.categories import MEMBERS, PARTINGS, Method, crossed, figures_of, grouped
-from harness.rating.figures.judged import Basis, Fate
+from harness.rating.figures.categories import (
+    MEMBERS,
+    PARTINGS,
+    Method,
+    Waits,
+    compare_categories,
+    crossed,
+    figures_of,
+    grouped,
+    reprompts_of,
+)
+from harness.rating.figures.judged import Basis, Fate, RatedTrial
 from harness.statistics.intervals import wilson
-from tests.unit.rating.figures.rated_rows import Case, rated
+from harness.statistics.significance import Discordance, mcnemar
+from tests.unit.rating.figures.rated_rows import Case, Fleet, rated, simulated
 
-C, W, A = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT
+C, W, A, I = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT, Category.INFERRABLE  # noqa: E741
 LACKS = ("core_capability_missing",)
 
 
@@ -213,3 +227,181 @@ def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[C
                 assert sum(share.value or 0.0 for share in shares) == pytest.approx(1.0)
                 assert all(low <= (share.value or 0.0) + 1e-12 and (share.value or 0.0) <= high + 1e-12
                            for share in shares for low, high in [share.interval or (0.0, 1.0)])  # fmt: skip
+
+
+def case(device: str, query: str, said: Category, **more: object) -> Case:
+    return Case(f"{query}-{device}-{more}", {"ann": said}, device=device, query=query, **more)  # type: ignore[arg-type]
+
+
+def pairs(*given: tuple[Category, Category]) -> tuple[RatedTrial, ...]:
+    return rated(
+        *(
+            case(device, f"q{at}", said)
+            for at, both in enumerate(given)
+            for device, said in zip("ab", both, strict=True)
+        )
+    )
+
+
+def test_single_pairs_are_mcnemars() -> None:
+    found = compare_categories(pairs(*[(C, W)] * 7, *[(W, C)] * 2, *[(C, C)] * 5, *[(W, A)] * 3), "a", "b", C)
+    assert found.discordance == Discordance(both=5, only_first=7, only_second=2, neither=3)
+    assert found.swap is not None
+    assert found.swap.p == pytest.approx(mcnemar(7, 2))
+    assert found.difference is not None
+    assert (found.difference.first, found.difference.second) == pytest.approx((12 / 17, 7 / 17))
+    assert (found.queries, found.strata, found.first_unpaired, found.second_unpaired) == (17, 17, 0, 0)
+    assert [one.query_id for one in found.apart] == ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"]
+    assert found.apart[0].first == ((C, 1),)
+
+
+def test_repetitions_are_compared_as_shares_within_query_and_conditions() -> None:
+    ann, bob = (("voice", "ann"),), (("voice", "bob"),)
+    trials = rated(
+        case("a", "q", C, conditions=ann), case("a", "q", C, conditions=ann, attempts=2),
+        case("b", "q", W, conditions=ann),
+        case("a", "q", W, conditions=bob), case("b", "q", W, conditions=bob),
+        case("a", "r", C, conditions=bob), case("b", "r", C, conditions=ann),
+        case("b", "s", C)
+    )  # fmt: skip
+    found = compare_categories(trials, "a", "b", C)
+    assert (found.queries, found.strata, found.discordance) == (1, 2, None)
+    assert (found.first_responses, found.second_responses) == (3, 2)
+    assert (found.first_unpaired, found.second_unpaired) == (1, 2)
+    assert found.difference is not None
+    # 2 of 2 against 0 of 1 is worth 4/3 pairs, the other stratum 1.
+    assert found.difference.difference == pytest.approx((4 / 3) / (7 / 3))
+    assert found.difference.interval is None
+    assert found.swap is not None
+    assert found.swap.p == 1.0
+
+
+def test_swapping_takes_a_query_with_all_its_repetitions_as_one() -> None:
+    alike = rated(*(case(device, f"q{n}", C if device == "a" else W, attempts=r + 1)
+                    for n in range(3) for r in range(6) for device in "ab"))  # fmt: skip
+    found = compare_categories(alike, "a", "b", C)
+    assert found.swap is not None
+    assert found.swap.p == 2 / 8
+    assert found.alone_p is not None
+    assert found.alone_p < 1e-6
+
+
+def test_the_readings_part_what_is_wrong() -> None:
+    trials = rated(case("a", "q", A, core=True), case("b", "q", W), case("a", "r", A), case("b", "r", W))
+    by_reading = {reading: compare_categories(trials, "a", "b", W, reading) for reading in Reading}
+    found = {reading: one.difference.difference for reading, one in by_reading.items() if one.difference}
+    assert found == {Reading.ADMITTED: -1.0, Reading.WRONG: -0.5}
+
+
+def test_derived_groups_can_be_compared() -> None:
+    found = compare_categories(pairs((I, C), (C, W)), "a", "b", Derived.HELPFUL)
+    assert found.difference is not None
+    assert (found.difference.first, found.difference.second) == (1.0, 0.5)
+
+
+def test_devices_that_never_differ_have_no_p() -> None:
+    found = compare_categories(pairs((C, C), (W, W)), "a", "b", C)
+    assert (found.swap, found.all_swap, found.alone_p, found.apart) == (None, None, None, ())
+    assert found.difference is not None
+    assert found.difference.difference == 0
+
+
+def test_sessions_are_compared_where_no_device_has_the_name() -> None:
+    one = rated(case("a", "q", C), session_id="monday")
+    other = rated(case("a", "q", W), session_id="tuesday")
+    found = compare_categories((*one, *other), "monday", "tuesday", C)
+    assert found.difference is not None
+    assert found.difference.difference == 1.0
+    with pytest.raises(ValueError, match="sunday"):
+        compare_categories(one, "monday", "sunday", C)
+
+
+@pytest.mark.parametrize(
+    ("trials", "why"),
+    [
+        (rated(case("a", "q", C), case("b", "r", C)), "both have no query in common"),
+        (rated(case("a", "q", C), case("b", "q", C, text="stop")), "both have no query in common"),
+        (
+            rated(case("a", "q", C), case("b", "q", C, conditions=(("voice", "bob"),))),
+            "both have no query in common under the same conditions",
+        ),
+        (
+            rated(
+                case("a", "q", C),
+                Case("x", device="b", query="q", outcome=Outcome.MISHEARD, recognition=Recognition.NO),
+            ),
+            "no response of b has a category",
+        ),
+    ],
+)
+def test_nothing_to_pair_says_why(trials: tuple[RatedTrial, ...], why: str) -> None:
+    found = compare_categories(trials, "a", "b", C)
+    assert (found.why_not, found.difference, found.swap, found.strata) == (why, None, None, 0)
+
+
+def test_a_known_difference_is_found_again() -> None:
+    fleet = Fleet(queries=60, repeats=3, first=0.75, second=0.5)
+    found = [compare_categories(simulated(np.random.default_rng(seed), fleet), "a", "b", C) for seed in range(8)]
+    intervals = [one.difference.interval for one in found if one.difference]
+    assert sum(low <= 0.25 <= high for low, high in filter(None, intervals)) >= 6
+    assert sum(one.swap is not None and one.swap.p < 0.05 for one in found) >= 6
+
+
+NEVER = {"outcome": Outcome.MISHEARD, "recognition": Recognition.NO}
+
+
+def test_the_mean_is_of_recognised_queries_and_the_share_of_all_assessed() -> None:
+    figures = reprompts_of(
+        rated(
+            *(Case(f"a{n}") for n in range(6)),
+            *(Case(f"b{n}", attempts=2) for n in range(2)),
+            Case("c", attempts=4),
+            Case("d", outcome=Outcome.MISHEARD, recognition=Recognition.NO, attempts=3),
+            Case("e", recognition=Recognition.NOT_ASSESSED),
+            Case("f", outcome=Outcome.SKIPPED),
+        )
+    )
+    assert figures.needed == ((1, 6), (2, 2), (4, 1))
+    assert (figures.never, figures.assessed, figures.unassessed) == (1, 10, 1)
+    assert (figures.first.count, figures.first.total, figures.first.interval) == (6, 10, wilson(6, 10))
+    assert figures.mean == pytest.approx((6 + 4 + 4) / 9)
+    assert figures.mean_interval is not None
+    assert 1 <= figures.mean_interval[0] < figures.mean < figures.mean_interval[1]
+
+
+def test_repetitions_of_a_query_count_together() -> None:
+    cases = [Case(f"q{n}.{r}", query=f"q{n}", attempts=1 + n % 2) for n in range(8) for r in range(6)]
+    together = reprompts_of(rated(*cases))
+    alone = reprompts_of(rated(*(replace(case, query="") for case in cases)))
+    assert together.mean == alone.mean == 1.5
+    for one, other in ((together.mean_interval, alone.mean_interval), (together.first.interval, alone.first.interval)):
+        assert one is not None
+        assert other is not None
+        assert one[1] - one[0] > 1.5 * (other[1] - other[0])
+
+
+def test_one_query_said_often_has_no_interval() -> None:
+    figures = reprompts_of(rated(Case("a.1", query="a"), Case("a.2", query="a")))
+    assert (figures.first.value, figures.first.interval, figures.mean, figures.mean_interval) == (1.0, None, 1.0, None)
+
+
+@pytest.mark.parametrize("cases", [[], [Case("a", outcome=None)], [Case("a", recognition=Recognition.NOT_ASSESSED)]])
+def test_nothing_assessed_has_no_figure(cases: list[Case]) -> None:
+    figures = reprompts_of(rated(*cases))
+    assert (figures.mean, figures.mean_interval, figures.first.value, figures.first.interval) == (None,) * 4
+
+
+def waiting(one: RatedTrial, *waited_s: float | None) -> RatedTrial:
+    """With these waits before its second attempt and those after it."""
+    take = one.progress.takes[0]
+    attempts = tuple(
+        replace(attempt, waited_s=seconds) for attempt, seconds in zip(take.attempts, (None, *waited_s), strict=True)
+    )
+    return replace(one, progress=replace(one.progress, takes=(replace(take, attempts=attempts),)))
+
+
+def test_waits_are_those_before_later_attempts() -> None:
+    once, twice, often = rated(Case("a"), Case("b", attempts=2), Case("c", attempts=4))
+    found = reprompts_of([once, waiting(twice, 6.0), waiting(often, 5.0, 4.0, None)]).waits
+    assert found == Waits(3, 4.0, 5.0, 6.0, shorter=1, unknown=1)
+    assert reprompts_of([once]).waits == Waits()
