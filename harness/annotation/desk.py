@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from harness.annotation.ledger import Choice
-from harness.annotation.queue import ProposalGroup, by_batch, pace_s
+from harness.annotation.queue import by_batch, pace_s
 from harness.annotation.view import AnnotationInput, AnnotationPhase, AnnotationView, GroupView, LabellingItem, PageLine
 from harness.annotation.worklist import HandDraft, Keep, PageDraft, Worklist
 from harness.base.presence import Presence
@@ -27,45 +26,6 @@ from harness.model.annotation import (
 )
 from harness.model.row_ids import RowIds
 from harness.model.understanding import Utterance, joined
-
-
-def group_view(page: PageDraft, groups: Sequence[ProposalGroup]) -> GroupView:
-    """The group of a page; its number is 0 when nothing is left of it, as after an undo that others overtook."""
-    for number, group in enumerate(groups, 1):
-        if group.intents == page.intents:
-            return GroupView(page.intents, number, len(groups), len(group.open), group.total)
-    return GroupView(page.intents, 0, len(groups), len(page.utterances), len(page.utterances))
-
-
-def page_lines(page: PageDraft, texts: Mapping[str, str]) -> tuple[PageLine, ...]:
-    """The utterances of a page."""
-    return tuple(
-        PageLine(number, one, texts.get(one, ""), one in page.struck) for number, one in enumerate(page.utterances, 1)
-    )
-
-
-def labelling_item(
-    hand: HandDraft,
-    text: str,
-    label_set: LabelSet,
-    *,
-    proposal: Intents | None,
-    struck: bool,
-    inputs: Sequence[Choice],
-) -> LabellingItem:
-    """The utterance in sight. inputs: what annotators chose, in an order that does not tell who they are."""
-    given = [AnnotationInput(row.intents, row.comment if isinstance(row, Labelled) else "") for row in inputs]
-    return LabellingItem(
-        utterance=hand.utterance,
-        text=text,
-        chosen=tuple(one for one in label_set.ids if one in hand.chosen),
-        saved=hand.saved == (tuple(sorted(hand.chosen)), hand.comment),
-        proposal=proposal if hand.seen else None,
-        struck=struck,
-        refusal=label_set.refusal(tuple(sorted(hand.chosen))),
-        comment=hand.comment,
-        inputs=tuple(sorted(given, key=lambda one: (one.intents, one.comment))),
-    )
 
 
 class AnnotationDesk:
@@ -115,15 +75,20 @@ class AnnotationDesk:
     @property
     def view(self) -> AnnotationView:
         """The sitting as it stands."""
-        queue, acts = self._work.queue, self._work.ledger.acts
-        count, pace = queue.count, pace_s(acts, self.annotator, adjudicating=self.adjudicating)
+        page, count = self._page, self._work.queue.count
+        pace = pace_s(self._work.ledger.acts, self.annotator, adjudicating=self.adjudicating)
         return AnnotationView(
             phase=self._phase,
             annotator=self.annotator,
             adjudicating=self.adjudicating,
-            group=None if self._page is None else group_view(self._page, queue.groups),
-            page=() if self._page is None else page_lines(self._page, self._text),
-            cursor=0 if self._page is None else self._page.cursor,
+            group=self._group(),
+            page=()
+            if page is None
+            else tuple(
+                PageLine(number, one, self._text.get(one, ""), one in page.struck)
+                for number, one in enumerate(page.utterances, 1)
+            ),
+            cursor=0 if page is None else page.cursor,
             item=self._item(),
             count=count,
             pace_s=pace,
@@ -365,17 +330,35 @@ class AnnotationDesk:
     def _order_on_page(self, utterance: str) -> tuple[str, str]:
         return self._text.get(utterance, "").casefold(), utterance
 
+    def _group(self) -> GroupView | None:
+        """The group of the page; its number is 0 when nothing is left of it, as after an undo that others overtook."""
+        page, groups = self._page, self._work.queue.groups
+        if page is None:
+            return None
+        for number, group in enumerate(groups, 1):
+            if group.intents == page.intents:
+                return GroupView(page.intents, number, len(groups), len(group.open), group.total)
+        return GroupView(page.intents, 0, len(groups), len(page.utterances), len(page.utterances))
+
     def _item(self) -> LabellingItem | None:
         hand = self._hand
         if hand is None:
             return None
-        return labelling_item(
-            hand,
-            self._text.get(hand.utterance, ""),
-            self.label_set,
-            proposal=self._work.proposal(hand.utterance),
-            struck=self._work.ledger.has_struck(hand.utterance, self.annotator),
-            inputs=list(self._work.ledger.choices(hand.utterance).values()) if self.adjudicating else (),
+        chosen = tuple(sorted(hand.chosen))
+        ledger = self._work.ledger
+        given = ledger.choices(hand.utterance).values() if self.adjudicating else ()
+        inputs = [AnnotationInput(row.intents, row.comment if isinstance(row, Labelled) else "") for row in given]
+        return LabellingItem(
+            utterance=hand.utterance,
+            text=self._text.get(hand.utterance, ""),
+            chosen=tuple(one for one in self.label_set.ids if one in hand.chosen),
+            saved=hand.saved == (chosen, hand.comment),
+            proposal=self._work.proposal(hand.utterance) if hand.seen else None,
+            struck=ledger.has_struck(hand.utterance, self.annotator),
+            refusal=self.label_set.refusal(chosen),
+            comment=hand.comment,
+            # In an order that does not tell who gave them.
+            inputs=tuple(sorted(inputs, key=lambda one: (one.intents, one.comment))),
         )
 
 

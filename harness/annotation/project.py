@@ -250,8 +250,3 @@ class AnnotationRoom:
             adjudicating=adjudicating,
             again=again,
         )
-
-
-def open_annotation(folder: Path) -> AnnotationRoom:
-    """The room of a project's folder."""
-    return AnnotationRoom(folder)

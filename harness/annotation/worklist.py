@@ -23,67 +23,8 @@ from harness.model.annotation import (
 )
 from harness.model.understanding import Utterance
 
-
-def latest(ledger: Ledger, annotator: str, among: Collection[str] | None = None, *, adjudicating: bool) -> Act | None:
-    """The annotator's latest row in force that belongs to this sort of sitting. among: only rows of these ids."""
-    for row in reversed(ledger.acts):
-        if row.annotator == annotator and settles(row) is adjudicating and (among is None or row.id in among):
-            return row
-    return None
-
-
-def taken_back_with(ledger: Ledger, last: Act, among: Collection[str] | None = None) -> list[Act]:
-    """All of its page; all that was chosen for the utterance, before and after the proposal was seen."""
-    together = _together(ledger, last)
-    return together if among is None else [row for row in together if row.id in among]
-
-
-def _together(ledger: Ledger, last: Act) -> list[Act]:
-    match last:
-        case Accepted() | Struck():
-            return [
-                row
-                for row in ledger.acts
-                if isinstance(row, Accepted | Struck) and row.annotator == last.annotator and row.page == last.page
-            ]
-        case Labelled():
-            return [
-                row
-                for row in ledger.acts_on(last.utterance)
-                if isinstance(row, Labelled) and row.annotator == last.annotator
-            ]
-    return [last]
-
-
 Stood = tuple[Intents, str]
 """Labels and the comment that came with them."""
-
-
-class Again:
-    """Given utterances, in their order. What was saved, kept or skipped in this sitting is done; it alone is undone.
-
-    given: ids of the rows of this sitting.
-    """
-
-    def __init__(self, utterances: Sequence[str]) -> None:
-        self._utterances = tuple(utterances)
-        self._done: set[str] = set()
-        self.given: set[str] = set()
-
-    def queue(self) -> Queue:
-        """All of it by hand, also where labels are proposed."""
-        left = tuple(one for one in self._utterances if one not in self._done)
-        total = len(self._utterances)
-        return Queue((), left, AnnotationCount(total, total - len(left), len(left), to_label=len(left)))
-
-    def wrote(self, rows: Sequence[AnnotationRow]) -> None:
-        self.given.update(row.id for row in rows)
-
-    def leave(self, utterance: str) -> None:
-        self._done.add(utterance)
-
-    def come_back(self, utterance: str) -> None:
-        self._done.discard(utterance)
 
 
 def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: str, *, adjudicating: bool) -> bool:
@@ -92,18 +33,6 @@ def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: s
     if adjudicating:
         return bool(chosen) or ledger.adjudication(utterance) is not None
     return annotator in chosen or shares.is_for(annotator, utterance, chosen)
-
-
-def show_what_stands(hand: HandDraft, ledger: Ledger, annotator: str, wanted: int, *, adjudicating: bool) -> None:
-    """Gives it the annotator's own labels, or who settles the final ones: they count as saved: a change is written.
-
-    What was settled before annotators changed their labels is written anew, so that it is settled again.
-    """
-    stood = what_stands(ledger, annotator, hand.utterance, wanted, adjudicating=adjudicating)
-    if stood is None:
-        return
-    hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[1], not adjudicating
-    hand.saved = None if adjudicating and ledger.is_changed_since_settled(hand.utterance) else stood
 
 
 def what_stands(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
@@ -179,7 +108,9 @@ class Worklist:
         self._annotator = annotator
         self._adjudicating = adjudicating
         self._project = project
-        self._again = Again(again) if again else None
+        self._again = tuple(again)
+        self._done_again: set[str] = set()
+        self._given: set[str] = set()
         self._queues = Queues(project, utterances)
         self._keep = keep
         self.ledger = Ledger(label_set, rows)
@@ -189,8 +120,7 @@ class Worklist:
         """Rows of this sitting; nothing has changed when they cannot be kept."""
         self._keep(rows)
         self.ledger.add_all(rows)
-        if self._again is not None:
-            self._again.wrote(rows)
+        self._given.update(row.id for row in rows)
         self.queue = self._read()
 
     def take_in(self, rows: Iterable[AnnotationRow]) -> bool:
@@ -202,24 +132,37 @@ class Worklist:
 
     def leave(self, utterance: str) -> None:
         """Done with, in a sitting at given utterances; elsewhere the rows alone say so."""
-        if self._again is not None:
-            self._again.leave(utterance)
-            self.queue = self._read()
+        self._done_again.add(utterance)
+        self.queue = self._read()
 
     def come_back(self, utterance: str) -> None:
         """To be done once more, in a sitting at given utterances."""
-        if self._again is not None:
-            self._again.come_back(utterance)
-            self.queue = self._read()
+        self._done_again.discard(utterance)
+        self.queue = self._read()
 
     @property
     def last(self) -> Act | None:
-        """The annotator's latest act that may be undone here."""
-        return latest(self.ledger, self._annotator, self._of_sitting, adjudicating=self._adjudicating)
+        """The annotator's latest act of this sort of sitting in force that may be undone here."""
+        own = (row for row in reversed(self.ledger.acts) if self._is_own(row))
+        return next((row for row in own if settles(row) is self._adjudicating), None)
 
     def taken_back_with(self, last: Act) -> list[Act]:
-        """All that is undone together with it."""
-        return taken_back_with(self.ledger, last, self._of_sitting)
+        """All of its page; all that was chosen for the utterance, before and after the proposal was seen."""
+        match last:
+            case Accepted() | Struck():
+                return [
+                    row
+                    for row in self.ledger.acts
+                    if isinstance(row, Accepted | Struck) and self._is_own(row) and row.page == last.page
+                ]
+            case Labelled():
+                acts = self.ledger.acts_on(last.utterance)
+                return [row for row in acts if isinstance(row, Labelled) and self._is_own(row)]
+        return [last]
+
+    def _is_own(self, row: Act) -> bool:
+        """The annotator's; in a sitting at given utterances, of this sitting."""
+        return row.annotator == self._annotator and (not self._again or row.id in self._given)
 
     def open_of(self, intents: Intents) -> set[str]:
         """Utterances with that proposal that are still to be reviewed."""
@@ -239,9 +182,13 @@ class Worklist:
             or ledger.is_taken_back(utterance, self._annotator)
         )
         hand = HandDraft(utterance, seen=seen and not self._adjudicating)
-        if self._again is not None:
-            wanted = self._queues.shares.wanted(utterance)
-            show_what_stands(hand, ledger, self._annotator, wanted, adjudicating=self._adjudicating)
+        wanted = self._queues.shares.wanted(utterance)
+        stood = what_stands(ledger, self._annotator, utterance, wanted, adjudicating=self._adjudicating)
+        if self._again and stood is not None:
+            # It counts as saved: a change is written. What was settled before annotators changed their labels is
+            # written anew, so that it is settled again.
+            hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[1], not self._adjudicating
+            hand.saved = None if self._adjudicating and ledger.is_changed_since_settled(utterance) else stood
         return hand
 
     def proposal(self, utterance: str) -> Intents | None:
@@ -249,14 +196,11 @@ class Worklist:
         found = self.ledger.proposal(utterance)
         return None if found is None else found.proposal.intents
 
-    @property
-    def _of_sitting(self) -> set[str] | None:
-        """What may be undone: ids of rows, None for all of the annotator's."""
-        return None if self._again is None else self._again.given
-
     def _read(self) -> Queue:
-        if self._again is not None:
-            return self._again.queue()
+        if self._again:
+            left = tuple(one for one in self._again if one not in self._done_again)
+            total = len(self._again)
+            return Queue((), left, AnnotationCount(total, total - len(left), len(left), to_label=len(left)))
         read = self._queues.of_disputed if self._adjudicating else self._queues.of
         return read(self._annotator, self.ledger)
 

@@ -42,14 +42,7 @@ def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
 
 def fits(expected: Sequence[Slot], told: Sequence[Slot], rule: Recognised) -> bool:
     """Whether the same concepts were told, as often, with values that are the same; a value of None is any."""
-    left = list(told)
-    for slot in expected:
-        if slot.value is not None:
-            fitting = (one for one in left if one.concept == slot.concept and same_value(slot.value, one.value, rule))
-            if (found := next(fitting, None)) is None:
-                return False
-            left.remove(found)
-    return Counter(one.concept for one in left) == Counter(slot.concept for slot in expected if slot.value is None)
+    return all(part.mark is PartMark.RIGHT for part in _slots(expected, told, rule))
 
 
 def same_value(value: str, told: str | None, rule: Recognised) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -35,16 +35,6 @@ _MAGIC = b"lCRF"
 _DIGIT = re.compile(r"\d")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRule:
-    """iterations: of training. l1, l2: weights that make features few, and small. rare: less often, one is left out."""
-
-    iterations: int
-    l1: float
-    l2: float
-    rare: int
-
-
 class SlotField:
     """A trained field. trained: the library's own bytes, b"" where no utterance had a slot; ValueError for others."""
 
@@ -58,13 +48,16 @@ class SlotField:
             self._tagger.open_inmemory(trained)
 
     @classmethod
-    def fit(cls, tagged: Sequence[Utterance], rule: FieldRule) -> Self:
-        """Learns from the tags of utterances, and from the intents of their annotation."""
+    def fit(cls, tagged: Sequence[Utterance], iterations: int, l1: float, l2: float, rare: int) -> Self:
+        """Learns from the tags of utterances, and from the intents of their annotation.
+
+        l1, l2: weights that make features few, and small. rare: one that comes less often is left out.
+        """
         if not concept_tags(tagged):
             return cls(b"")
         trainer = pycrfsuite().Trainer(algorithm="lbfgs", verbose=False)
         trainer.set_params({
-            "c1": rule.l1, "c2": rule.l2, "feature.minfreq": rule.rare, "max_iterations": rule.iterations,
+            "c1": l1, "c2": l2, "feature.minfreq": rare, "max_iterations": iterations,
         })  # fmt: skip
         for one in tagged:
             trainer.append(features(one.words, one.intents or ()), list(one.tags or ()))
@@ -224,7 +217,7 @@ class CrfUnderstander:
         iterations = self._settings[ITERATIONS.name]
         tell(f"slots: {len(concepts)} tags, {len(tagged):,} utterances, up to {iterations} iterations")
         weights = float(self._settings[L1.name]), float(self._settings[L2.name])
-        self._field = SlotField.fit(tagged, FieldRule(int(iterations), *weights, int(self._settings[RARE.name])))
+        self._field = SlotField.fit(tagged, int(iterations), *weights, int(self._settings[RARE.name]))
         if int(self._settings[PASSES.name]) == 2:
             second = [with_concepts(one.words, one.tags) if one.tags else one.text for one in train]
             wider = replace(rule, second=rule.words)

@@ -24,7 +24,7 @@ from harness.understanding.figures import (
     pooled_f1_interval,
 )
 from harness.understanding.grammar import fingerprint
-from harness.understanding.models.model_folder import ModelFacts
+from harness.understanding.models.model_folder import LoadedUnderstander, ModelFacts
 from harness.understanding.scoring import samples
 
 RULE = Rule(values=ValueRule.NONE)
@@ -54,15 +54,6 @@ DEFAULT = "crf"
 PACKAGES = ("voice-harness", "numpy", "python-crfsuite", "scikit-learn", "torch", "transformers")
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """An understander that has learned, and how."""
-
-    name: str
-    understander: Understander
-    facts: ModelFacts
-
-
 def make_understander(name: str, settings: Iterable[tuple[str, str]], seed: int) -> Understander:
     """An understander that has learned nothing yet; PluginError, InputError for settings that are wrong."""
     kind = load(Group.UNDERSTANDERS, name)
@@ -77,7 +68,7 @@ def train(
     data: Corpus,
     held_out: Corpus | None,
     tell: Callable[[str], None],
-) -> Trained:
+) -> LoadedUnderstander:
     """Trains; InputError where an utterance is not annotated with intents and tags, or there is none. PluginError."""
     understander = make_understander(name, settings, seed)
     learned = _annotated(data)
@@ -101,7 +92,7 @@ def train(
         packages=(("python", platform.python_version()), *_packages()),
         notes=tuple(getattr(understander, "notes", ())),
     )
-    return Trained(name, understander, facts)
+    return LoadedUnderstander(name, understander, facts)
 
 
 def _annotated(corpus: Corpus) -> tuple[Utterance, ...]:

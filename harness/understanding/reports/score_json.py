@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
+from harness.base.plain_json import plain
 from harness.model.errors import InputError, Place
 from harness.model.transcript import WordCounts
 from harness.model.understanding import Detail
 from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, Rule, SlotCounts
-from harness.understanding.figures import Averages, ZeroDivision, figures
+from harness.understanding.figures import ZeroDivision, figures
 from harness.understanding.reports.score_text import FigureRow, Reported
 from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
@@ -53,7 +54,7 @@ def samples_json(samples: Samples) -> Json:
 
 def rule_json(rule: Rule) -> Json:
     """How frames were read, but for the detail."""
-    return {one.name: _plain(getattr(rule, one.name)) for one in fields(Rule) if one.name != _DETAIL}
+    return {name: value for name, value in plain(rule).items() if name != _DETAIL}
 
 
 def rule_of(written: Any, detail: Any) -> Rule:
@@ -76,16 +77,13 @@ def rule_of(written: Any, detail: Any) -> Rule:
 
 def zero_json(zero: ZeroDivision) -> Json:
     """What 0/0 is."""
-    return {one.name: getattr(zero, one.name) for one in fields(ZeroDivision)}
+    found: Json = plain(zero)
+    return found
 
 
 def zero_of(written: Any) -> ZeroDivision:
     """What was written; KeyError or TypeError for what is none."""
     return ZeroDivision(**{one.name: written[one.name] for one in fields(ZeroDivision)})
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value.value if isinstance(value, StrEnum) else value
 
 
 def system_of(written: Any, rules: list[Rule]) -> SystemCounts:
@@ -250,17 +248,10 @@ def _system(one: Reported) -> Json:
                 "detail": detail.rule.detail.value,
                 "figures": {row.key: _figure_json(row) for row in one.rows if row.detail in (None, detail.rule.detail)},
                 "labels": [
-                    {"intent": name, "right": of.right, "gold": of.gold, "predicted": of.predicted, **_averages(figure)}
-                    for name, of, figure in found.intents.labels
+                    {"intent": name, **of._asdict(), **plain(figure)} for name, of, figure in found.intents.labels
                 ],
                 "concepts": [
-                    {
-                        "concept": name,
-                        "right": of.right,
-                        "gold": of.gold,
-                        "predicted": of.predicted,
-                        **_averages(figure),
-                    }
+                    {"concept": name, **of._asdict(), **plain(figure)}
                     for name, of, figure in found.slots.per_concept or found.slots.per_concept_set
                 ],
                 "never_predicted": list(found.intents.never_predicted),
@@ -280,10 +271,6 @@ def _system(one: Reported) -> Json:
 
 def _figure_json(row: FigureRow) -> Json:
     return {"value": row.value, "interval": None if row.interval is None else list(row.interval)}
-
-
-def _averages(one: Averages) -> Json:
-    return {"precision": one.precision, "recall": one.recall, "f1": one.f1}
 
 
 def _group_of(counts: FrameCounts, one: Reported) -> Json:

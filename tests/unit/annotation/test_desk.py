@@ -7,9 +7,8 @@ import pytest
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import State
 from harness.annotation.view import AnnotationPhase, LabellingItem
-from harness.model.annotation import Accepted, Adjudicated, Labelled, SecondWork, Struck
+from harness.model.annotation import Accepted, Adjudicated, Labelled, LabelProposalShown, SecondWork, Struck
 from harness.model.errors import LogFull
-from harness.model.judgment import ProposalShown
 from tests.unit.annotation.sittings import Bench, imported, proposed
 
 
@@ -99,7 +98,7 @@ def test_orders_of_two_annotators_differ_and_stay() -> None:
 
 
 def doubled(
-    bench: Bench, second: SecondWork = SecondWork.HAND, proposal: ProposalShown = ProposalShown.AFTER
+    bench: Bench, second: SecondWork = SecondWork.HAND, proposal: LabelProposalShown = LabelProposalShown.AFTER
 ) -> AnnotationDesk:
     """ann has accepted all that is proposed; the second annotator is at the desk."""
     first = bench.desk("ann", per_utterance=2, second=second, proposal=proposal)
@@ -148,7 +147,7 @@ def test_saving_again_keeps_the_choice_without_a_row() -> None:
 
 
 def test_a_project_may_show_proposals_before() -> None:
-    ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]), proposal=ProposalShown.BEFORE)
+    ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]), proposal=LabelProposalShown.BEFORE)
     assert item(ben).proposal == ("play",)
 
 

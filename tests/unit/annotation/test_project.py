@@ -14,7 +14,6 @@ from harness.annotation.project import (
     AnnotationFolder,
     AnnotationLog,
     AnnotationRoom,
-    open_annotation,
     project_text,
     read_project,
 )
@@ -25,7 +24,6 @@ from harness.model.annotation import (
     AnnotationRow,
     Labelled,
     LabelProposal,
-    Proposal,
     Proposed,
     Skipped,
     Struck,
@@ -51,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
-    one, other = AnnotationRoom(folder), open_annotation(folder)
+    one, other = AnnotationRoom(folder), AnnotationRoom(folder)
     ann, ben = one.desk("ann"), other.desk("ben")
     assert ann.view.item is not None
     utterance = ann.view.item.utterance
@@ -69,7 +67,7 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
 def test_a_batch_is_proposed_to_whoever_sits_there(folder: Path) -> None:
     one, other = AnnotationRoom(folder), AnnotationRoom(folder)
     desk = one.desk("ann")
-    other.keep([Proposed("b", "t", tuple(Proposal(f"u{number}", ("a",)) for number in range(5)))])
+    other.keep([Proposed("b", "t", tuple(LabelProposal(f"u{number}", ("a",)) for number in range(5)))])
     other.keep([Proposed("b", "t", ())])
     assert len(one.refresh()) == 1, "sent twice, there once"
     desk.refresh(one.rows)

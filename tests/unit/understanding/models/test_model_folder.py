@@ -10,7 +10,7 @@ import pytest
 from harness.model.errors import InputError, PluginError
 from harness.model.understanding import Corpus
 from harness.understanding.models.model_folder import MODEL_FILE, VERSION, load_model, save_model
-from harness.understanding.models.training import Trained, train
+from harness.understanding.models.training import LoadedUnderstander, train
 from tests.unit.understanding.models.learned_from import tea
 
 
@@ -19,20 +19,20 @@ def silent(line: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> LoadedUnderstander:
     learned, others = tea(tmp_path_factory.mktemp("tea"), train=60, test=20)
     data, held_out = Corpus("tea", tuple(learned)), Corpus("tea", tuple(others))
     return train("crf", (("iterations", "15"),), 4, data, held_out, silent)
 
 
 @pytest.fixture
-def folder(trained: Trained, tmp_path: Path) -> Path:
+def folder(trained: LoadedUnderstander, tmp_path: Path) -> Path:
     path = tmp_path / "model"
     save_model(trained.name, trained.understander, path, trained.facts)
     return path
 
 
-def test_a_model_comes_back_with_its_facts(folder: Path, trained: Trained) -> None:
+def test_a_model_comes_back_with_its_facts(folder: Path, trained: LoadedUnderstander) -> None:
     loaded = load_model(folder)
     assert loaded.facts == trained.facts
     assert loaded.name == "crf"
@@ -47,7 +47,7 @@ def test_a_model_comes_back_with_its_facts(folder: Path, trained: Trained) -> No
     assert dict(facts.packages).keys() >= {"python", "python-crfsuite", "scikit-learn"}
 
 
-def test_one_that_is_there_is_replaced_only_on_demand(folder: Path, trained: Trained) -> None:
+def test_one_that_is_there_is_replaced_only_on_demand(folder: Path, trained: LoadedUnderstander) -> None:
     (folder / "note").write_text("mine")
     with pytest.raises(InputError, match="there already"):
         save_model(trained.name, trained.understander, folder, trained.facts)
@@ -57,7 +57,7 @@ def test_one_that_is_there_is_replaced_only_on_demand(folder: Path, trained: Tra
     assert [one.name for one in folder.parent.iterdir()] == ["model"]
 
 
-def test_force_spares_what_is_no_model(tmp_path: Path, trained: Trained) -> None:
+def test_force_spares_what_is_no_model(tmp_path: Path, trained: LoadedUnderstander) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "letter").write_text("dear")
@@ -74,7 +74,7 @@ class Unwritable:
         raise OSError(28, "No space left on device")
 
 
-def test_a_failed_writing_leaves_the_model_as_it_was(folder: Path, trained: Trained) -> None:
+def test_a_failed_writing_leaves_the_model_as_it_was(folder: Path, trained: LoadedUnderstander) -> None:
     before = sorted((one.name, one.read_bytes()) for one in folder.iterdir())
     with pytest.raises(Exception, match="No space left"):
         save_model("crf", Unwritable(), folder, trained.facts, force=True)  # type: ignore[arg-type]
