@@ -113,9 +113,19 @@ def _convert(
     pairs: set[str] | None,
 ) -> int:
     """Converts a file; how many problems it has. The first MOST_TOLD are told as they come."""
+    from harness.transcripts.files.sro import ConvertedBlock, converted_blocks
+
     shown = STDIN_NAME if name == STREAM else name
     problems = 0
-    for block in _blocks(name, shown, form, encoding, place_edits, seen):
+
+    def blocks() -> Iterator[ConvertedBlock]:
+        try:
+            with _reader(name) as read:
+                yield from converted_blocks(read, shown, form, encoding=encoding, place_edits=place_edits, seen=seen)
+        except InputError as error:
+            yield ConvertedBlock([], [error])
+
+    for block in blocks():
         if block.lines:
             write(("\n".join(block.lines) + "\n").encode())
         if pairs is not None:
@@ -128,18 +138,6 @@ def _convert(
     if problems > MOST_TOLD:
         _tell(f"{shown}: and {problems - MOST_TOLD} more")
     return problems
-
-
-def _blocks(
-    name: str, shown: str, form: Form, encoding: str, place_edits: bool, seen: SeenIds | None
-) -> Iterator[ConvertedBlock]:
-    from harness.transcripts.files.sro import ConvertedBlock, converted_blocks
-
-    try:
-        with _reader(name) as read:
-            yield from converted_blocks(read, shown, form, encoding=encoding, place_edits=place_edits, seen=seen)
-    except InputError as error:
-        yield ConvertedBlock([], [error])
 
 
 @contextmanager

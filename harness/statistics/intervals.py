@@ -100,10 +100,21 @@ def clopper_pearson(count: int, total: int, confidence: float = CONFIDENCE) -> I
         raise ValueError(f"a share cannot be {count} of {total}")
     if total == 0:
         return None
+    return share_ends(count, total - count, confidence)
+
+
+def share_ends(yes: float, no: float, confidence: float = CONFIDENCE) -> Interval:
+    """The exact ends of a share of `yes` against `no`, which need not be whole."""
     tail = (1 - confidence) / 2
-    low = float(special.betaincinv(count, total - count + 1, tail)) if count else 0.0
-    high = float(special.betaincinv(count + 1, total - count, 1 - tail)) if count < total else 1.0
-    return low, high
+    low = float(special.betaincinv(yes, no + 1, tail)) if yes else 0.0
+    return low, float(special.betaincinv(yes + 1, no, 1 - tail)) if no else 1.0
+
+
+def mean_ends(count: float, confidence: float = CONFIDENCE) -> Interval:
+    """The exact ends of a Poisson mean, of a count that need not be whole."""
+    tail = (1 - confidence) / 2
+    low = float(special.gammaincinv(count, tail)) if count else 0.0
+    return low, float(special.gammaincinv(count + 1, 1 - tail))
 
 
 @lru_cache(maxsize=8192)
@@ -111,15 +122,14 @@ def garwood(count: int, exposure: float, confidence: float = CONFIDENCE) -> Inte
     """Two-sided exact interval of a Poisson rate, `count` events in `exposure`; None over nothing.
 
     Per unit of exposure (hours give events an hour). Valid for one look at a time fixed beforehand; for a figure that
-    is watched while it grows see `anytime`. Source: Garwood, Biometrika 28 (1936).
+    is watched while it grows see `sequential.rate_sequence`. Source: Garwood, Biometrika 28 (1936).
     """
     if count < 0 or exposure < 0:
         raise ValueError(f"a rate cannot be {count} events in {exposure}")
     if exposure == 0:
         return None
-    tail = (1 - confidence) / 2
-    low = float(special.gammaincinv(count, tail)) if count else 0.0
-    return low / exposure, float(special.gammaincinv(count + 1, 1 - tail)) / exposure
+    low, high = mean_ends(count, confidence)
+    return low / exposure, high / exposure
 
 
 IMAGINED = 3.0
@@ -140,11 +150,8 @@ def clustered_interval(
     units = independent_units(counts, totals, confidence, least_effect)
     if units is None:
         return None
-    tail = (1 - confidence) / 2
     share = sum(counts) / sum(totals)
-    low = float(special.betaincinv(share * units, (1 - share) * units + 1, tail)) if share > 0 else 0.0
-    high = float(special.betaincinv(share * units + 1, (1 - share) * units, 1 - tail)) if share < 1 else 1.0
-    return low, high
+    return share_ends(share * units, (1 - share) * units, confidence)
 
 
 def independent_units(

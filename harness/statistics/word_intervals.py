@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.statistics import special
-from harness.statistics.intervals import CONFIDENCE, Interval
+from harness.statistics.intervals import CONFIDENCE, Interval, mean_ends, share_ends
 from harness.statistics.significance import in_keeping, swapped
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
@@ -74,8 +74,7 @@ def wer_interval(
     narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / t) ** 2
     # min() also takes the words when nothing varies.
     alike = min(total, rate * (1 - rate) * narrowing / found.variance if found.variance else total)
-    low = float(special.betaincinv(rate * alike, (1 - rate) * alike + 1, tail))
-    high = float(special.betaincinv(rate * alike + 1, (1 - rate) * alike, 1 - tail))
+    low, high = share_ends(rate * alike, (1 - rate) * alike, confidence)
     # A share ends at 1; a WER does not, which matters once it is near.
     return low, high if rate <= 0.5 else max(high, rate + spread)
 
@@ -156,17 +155,12 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | Non
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
     widened = (float(special.stdtrit(variation.degrees, tail)) / float(special.ndtri(tail))) ** 2
     size = max(1.0, widened * variation.variance * total**2 / (more + less))
-    (more_low, more_high), (less_low, less_high) = (_of_poisson(one / size, tail) for one in (more, less))
+    (more_low, more_high), (less_low, less_high) = (mean_ends(one / size, confidence) for one in (more, less))
     down = math.hypot(more - size * more_low, size * less_high - less)
     up = math.hypot(size * more_high - more, less - size * less_low)
     difference = (more - less) / total
     interval = difference - down / total, difference + up / total
     return WerDifference(difference, in_keeping(difference, interval, found.p, confidence), found.p, found.exact)
-
-
-def _of_poisson(count: float, tail: float) -> Interval:
-    """Garwood's interval of a mean, of a count that need not be whole."""
-    return float(special.gammaincinv(count, tail)) if count else 0.0, float(special.gammaincinv(count + 1, 1 - tail))
 
 
 def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:

@@ -45,6 +45,15 @@ _IN_ADDRESSES = {
     ":": [""],
     "www": ["www", "w w w"],
 }
+_SIGNS = {
+    "¢": ["cents", "cent"],
+    "%": ["percent"],
+    "&": ["and"],
+    "@": ["at"],
+    "+": ["plus"],
+    "=": ["equals", "is"],
+    "÷": ["divided by", "over"],
+}
 _FINGERS = dict(zip("IVX", (1, 5, 10), strict=True))
 
 
@@ -378,28 +387,16 @@ class _English:
     def _sign(self, token: _Token) -> None:
         text, follows = token.text, self._peek()
         number_follows = follows.kind in ("number", "decimal", "fraction", "time")
-        if text in english.CURRENCIES:
+        if text in _SIGNS:
+            self._say(_SIGNS[text])
+        elif text in english.CURRENCIES:
             self._currency(text)
-        elif text == "¢":
-            self._say(["cents", "cent"])
-        elif text == "%":
-            self._say(["percent"])
         elif text == "°":
             self._degrees()
-        elif text == "&":
-            self._say(["and"])
-        elif text == "@":
-            self._say(["at"])
         elif text == "#":
             self._say(["number", "hashtag", "hash", "pound"] if number_follows else ["hashtag", "hash", ""])
-        elif text == "+":
-            self._say(["plus"])
         elif text == "^" and follows.text.isdigit() and len(follows.text) <= 3:
             self._power()
-        elif text == "=":
-            self._say(["equals", "is"])
-        elif text == "÷":
-            self._say(["divided by", "over"])
         elif text in "×*" and self.numeric:
             self._say(["times", "by"])
         elif text in "-−–—":

@@ -45,6 +45,21 @@ def refuse_time(problems: Problems, number: int, line: str, field: int, what: st
     problems.add(number, column_of(line, field), f"{what} {shown(written)} is not a number of seconds", _SECONDS)
 
 
+Latest = dict[tuple[str, str], "TimedWord | Segment"]
+"""Of each file and channel the last one that was read."""
+
+
+def refuse_disorder(
+    problems: Problems, latest: Latest, one: TimedWord | Segment, column: int, what: str, when: str
+) -> None:
+    """Notes a word or a segment that begins before the one before it."""
+    before = latest.get(place_of(one))
+    if before is not None and one.start_s < before.start_s:
+        remedy = f"Sort the {what}s of each file and channel by their {when}"
+        problems.add(one.line, column, f"the {what} begins before the one in line {before.line}", remedy)
+    latest[place_of(one)] = one
+
+
 _CTM_EXAMPLE = "Write file, channel, start, duration, word and, if there is one, confidence: f1 A 0.10 0.25 hello 0.98"
 _BEGIN, _OR, _END = "<ALT_BEGIN>", "<ALT>", "<ALT_END>"
 _MARKS = (_BEGIN, _OR, _END)
@@ -70,7 +85,7 @@ class _CtmReader:
         self._problems = Problems(file)
         self._in_order = in_order
         self._words: list[TimedWord] = []
-        self._latest: dict[tuple[str, str], TimedWord] = {}
+        self._latest: Latest = {}
         self._open: TimedWord | None = None  # the mark that opened the alternatives that are being read
         self._alternatives: list[list[TimedWord]] = []
 
@@ -111,7 +126,9 @@ class _CtmReader:
         return TimedWord(fields[0], fields[1], start_s, duration_s, fields[4], confidence, number)
 
     def _take(self, word: TimedWord, line: str) -> None:
-        self._refuse_disorder(word, line)
+        # Alternatives are each other's time again, so that only the words outside are held to it.
+        if self._open is None and self._in_order:
+            refuse_disorder(self._problems, self._latest, word, column_of(line, 2), "word", "start")
         if self._open is None:
             self._words.append(word)
         elif (word.file, word.channel) != (self._open.file, self._open.channel):
@@ -119,18 +136,6 @@ class _CtmReader:
             self._words.append(word)
         else:
             self._alternatives[-1].append(word)
-
-    def _refuse_disorder(self, word: TimedWord, line: str) -> None:
-        # Alternatives are each other's time again, so that only the words outside are held to it.
-        if self._open is not None or not self._in_order:
-            return
-        place = (word.file.lower(), word.channel.lower())
-        before = self._latest.get(place)
-        if before is not None and word.start_s < before.start_s:
-            what = f"the word begins before the one in line {before.line}"
-            remedy = "Sort the words of each file and channel by their start"
-            self._problems.add(word.line, column_of(line, 2), what, remedy)
-        self._latest[place] = word
 
     def _mark(self, number: int, line: str, fields: list[str]) -> None:
         mark = fields[4].upper()
@@ -202,19 +207,13 @@ def read_stm(path: Path, encoding: str | None = None) -> Segments:
     text = read_text(path, encoding)
     problems = Problems(str(path))
     segments: list[Segment] = []
-    latest: dict[tuple[str, str], Segment] = {}
+    latest: Latest = {}
     speakers: dict[str, str] = {}
     for number, line in filled_lines(text):
         segment = _segment(number, line, speakers, problems)
         if segment is None:
             continue
-        place = (segment.file.lower(), segment.channel.lower())
-        before = latest.get(place)
-        if before is not None and segment.start_s < before.start_s:
-            what = f"the segment begins before the one in line {before.line}"
-            remedy = "Sort the segments of each file and channel by their begin"
-            problems.add(number, column_of(line, 3), what, remedy)
-        latest[place] = segment
+        refuse_disorder(problems, latest, segment, column_of(line, 3), "segment", "begin")
         segments.append(segment)
     problems.refuse()
     if not segments:
@@ -268,7 +267,9 @@ def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[
     Words and segments of one file and channel are taken in the order given. A midpoint that lies on a border is of the
     later segment, or of the earlier where the border's time rounds up in single precision, in which sclite keeps it.
     """
-    waiting = _by_place(words)
+    waiting: dict[tuple[str, str], list[TimedWord]] = {}
+    for word in words:
+        waiting.setdefault(place_of(word), []).append(word)
     last = {place_of(segment): number for number, segment in enumerate(segments)}
     taken = dict.fromkeys(waiting, 0)
     pieces: list[tuple[TimedWord, ...]] = []
@@ -298,10 +299,3 @@ def _single(time_s: float) -> float:
         return float(struct.unpack("f", struct.pack("f", time_s))[0])
     except OverflowError:
         return time_s
-
-
-def _by_place(words: Sequence[TimedWord]) -> dict[tuple[str, str], list[TimedWord]]:
-    places: dict[tuple[str, str], list[TimedWord]] = {}
-    for word in words:
-        places.setdefault(place_of(word), []).append(word)
-    return places

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import __version__
+from harness.base.plain_json import plain
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Interval
 from harness.transcripts.groups import (
-    Crossed,
-    Grouped,
     GroupedComparison,
     GroupFigures,
     GroupWords,
@@ -42,45 +41,42 @@ def counts_of(counts: WordCounts) -> dict[str, int]:
 
 def _group_figures(found: GroupFigures | None) -> Json:
     """The keys of a system; a WER over no words is null, and so is the label of utterances that have none."""
+    found = found or GroupFigures((), (), (), (), (), ())
     return {
-        "groups": [] if found is None else [_grouped(one) for one in found.grouped],
-        "crossed": [] if found is None else [_crossed(one) for one in found.crossed],
-        "groups_left_out": [] if found is None else [{"by": by, "values": labels} for by, labels in found.left_out],
-        "without_group": () if found is None else found.without_row,
-        "groups_of_no_utterance": () if found is None else found.strangers,
-    }
-
-
-def _compared(found: Sequence[GroupedComparison]) -> list[Json]:
-    """Two systems by each grouping."""
-    return [{"by": one.by, "values": [_pair(label, pair) for label, pair in one.values]} for one in found]
-
-
-def _grouped(one: Grouped) -> Json:
-    return {"by": one.by, "values": [{"value": label or None, **_words(words)} for label, words in one.values]}
-
-
-def _crossed(one: Crossed) -> Json:
-    return {
-        "by": one.by,
-        "rows": [label or None for label in one.rows],
-        "columns": [label or None for label in one.columns],
-        "cells": [[None if cell is None else _words(cell) for cell in row] for row in one.cells],
+        "groups": [
+            {"by": one.by, "values": [{"value": label or None, **_words(words)} for label, words in one.values]}
+            for one in found.grouped
+        ],
+        "crossed": [
+            {
+                "by": one.by,
+                "rows": [label or None for label in one.rows],
+                "columns": [label or None for label in one.columns],
+                "cells": [[None if cell is None else _words(cell) for cell in row] for row in one.cells],
+            }
+            for one in found.crossed
+        ],
+        "groups_left_out": [{"by": by, "values": labels} for by, labels in found.left_out],
+        "without_group": found.without_row,
+        "groups_of_no_utterance": found.strangers,
     }
 
 
 def _words(words: GroupWords) -> Json:
-    return {
-        **counts_of(words.counts),
-        "wer": words.counts.wer,
-        "interval": words.interval,
-        "interval_over": words.unit.value,
-    }
+    rest = {"wer": words.counts.wer, "interval": words.interval, "interval_over": words.unit.value}
+    return {**counts_of(words.counts), **rest}
 
 
-def _pair(label: str, pair: SystemComparison) -> Json:
+def _compared(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Json:
+    within = [
+        {"by": one.by, "values": [{"value": label or None, **_differing(of)} for label, of in one.values]}
+        for one in groups
+    ]
+    return {"first": pair.first, "second": pair.second, **_differing(pair), "groups": within}
+
+
+def _differing(pair: SystemComparison) -> Json:
     return {
-        "value": label or None,
         "utterances": pair.utterances,
         "first_totals": counts_of(pair.first_counts),
         "second_totals": counts_of(pair.second_counts),
@@ -146,9 +142,7 @@ def pieces(
             yield ",\n" if index else "\n"
             yield from _system(one)
         within = by_groups or [()] * len(comparisons)
-        compared = [
-            {**_comparison(one), "groups": _compared(groups)} for one, groups in zip(comparisons, within, strict=True)
-        ]
+        compared = [_compared(one, groups) for one, groups in zip(comparisons, within, strict=True)]
         yield f'],\n"comparisons": {_text(compared)}}}'
     yield "\n"
 
@@ -163,8 +157,8 @@ def _system(one: Scored) -> Iterator[str]:
         "like_sclite": source.like_sclite,
         "optional_words": source.optional_words,
         "fragments": source.fragments,
-        "reference": _file(source.reference),
-        "hypothesis": _file(source.hypothesis),
+        "reference": plain(source.reference),
+        "hypothesis": plain(source.hypothesis),
         "totals": counts_of(scoring.totals),
         "wer": scoring.totals.wer,
         "interval": one.interval,
@@ -174,7 +168,7 @@ def _system(one: Scored) -> Iterator[str]:
         "missing_counted": scoring.missing,
         "surplus": scoring.surplus,
         "empty_references": scoring.empty_references,
-        "groups_file": None if source.groups is None else _file(source.groups),
+        "groups_file": plain(source.groups),
         **_group_figures(one.groups),
     }
     yield "{\n"
@@ -198,22 +192,3 @@ def _system(one: Scored) -> Iterator[str]:
     if rows:
         yield before + ",\n".join(rows)
     yield "\n]}"
-
-
-def _file(file: SourceFile) -> dict[str, str]:
-    return {"file": file.file, "format": file.format, "encoding": file.encoding, "sha256": file.sha256}
-
-
-def _comparison(one: SystemComparison) -> dict[str, object]:
-    return {
-        "first": one.first,
-        "second": one.second,
-        "utterances": one.utterances,
-        "first_totals": counts_of(one.first_counts),
-        "second_totals": counts_of(one.second_counts),
-        "first_missing": one.first_missing,
-        "second_missing": one.second_missing,
-        "difference": one.difference,
-        "interval": one.interval,
-        "p": one.p,
-    }
