@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -169,55 +168,34 @@ def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: Counting) -> bool:
     return at * 1000 < counting.lead_in_ms * rate_hz
 
 
-Samples = Mapping[int, int]
-"""Samples by their rate in Hz: whole numbers, so that sums do not depend on their order."""
-
-
 FAULTS = (
-    RejectReason.UNREADABLE,
-    RejectReason.REFERENCE,
-    RejectReason.ERROR,
-    RejectReason.CRASH,
-    RejectReason.HANG,
-)
+    RejectReason.UNREADABLE, RejectReason.REFERENCE, RejectReason.ERROR, RejectReason.CRASH, RejectReason.HANG,
+)  # fmt: skip
 """Rejections for which something is to be mended; the others say what the files are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OfflineCounts:
-    """What the lines of a log come to, and the sound that they speak of.
+    """What the lines of a log come to, and the sound that they speak of; of all files so far.
 
     lines: how many of each key. rejected: files by reason. inv_files, oov_files: without rejected ones; files with a
-    reference are in-vocabulary. inv, oov: their samples. accepted: samples of the spots of true accepts. words: of STT
-    lines. cpu_s: processor time.
+    reference are in-vocabulary. inv, oov: their samples by rate in Hz, whole numbers, so that sums do not depend on
+    their order. accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
     """
 
-    lines: Mapping[Key, int] = field(default_factory=dict)
-    rejected: Mapping[RejectReason, int] = field(default_factory=dict)
+    lines: Counter[Key] = field(default_factory=Counter)
+    rejected: Counter[RejectReason] = field(default_factory=Counter)
     inv_files: int = 0
     oov_files: int = 0
-    inv: Samples = field(default_factory=dict)
-    oov: Samples = field(default_factory=dict)
-    accepted: Samples = field(default_factory=dict)
+    inv: Counter[int] = field(default_factory=Counter)
+    oov: Counter[int] = field(default_factory=Counter)
+    accepted: Counter[int] = field(default_factory=Counter)
     words: WordCounts = field(default_factory=WordCounts)
     cpu_s: float = 0.0
 
-    def __add__(self, other: OfflineCounts) -> OfflineCounts:
-        return OfflineCounts(
-            dict(Counter(self.lines) + Counter(other.lines)),
-            dict(Counter(self.rejected) + Counter(other.rejected)),
-            self.inv_files + other.inv_files,
-            self.oov_files + other.oov_files,
-            dict(Counter(self.inv) + Counter(other.inv)),
-            dict(Counter(self.oov) + Counter(other.oov)),
-            dict(Counter(self.accepted) + Counter(other.accepted)),
-            self.words + other.words,
-            self.cpu_s + other.cpu_s,
-        )
-
     def count(self, *keys: Key) -> int:
         """Lines of these keys."""
-        return sum(self.lines.get(key, 0) for key in keys)
+        return sum(self.lines[key] for key in keys)
 
     @property
     def true_accepts(self) -> int:
@@ -239,7 +217,7 @@ class OfflineCounts:
     @property
     def has_faults(self) -> bool:
         """Whether the engine or a file failed, or no file could be used at all."""
-        failed = self.count(Key.ERROR) or any(self.rejected.get(reason) for reason in FAULTS)
+        failed = self.count(Key.ERROR) or any(self.rejected[reason] for reason in FAULTS)
         return bool(failed or not (self.inv_files or self.oov_files))
 
     @property
@@ -279,13 +257,7 @@ class Tally:
 
     def __init__(self, counting: Counting) -> None:
         self._counting = counting
-        self._lines: Counter[Key] = Counter()
-        self._rejected: Counter[RejectReason] = Counter()
-        self._files = dict.fromkeys(ListKind, 0)
-        self._samples: dict[ListKind, Counter[int]] = {kind: Counter() for kind in ListKind}
-        self._accepted: Counter[int] = Counter()
-        self._words = WordCounts()
-        self._cpu_s = 0.0
+        self.counts = OfflineCounts()
         self.false_accepts, self.exposure_s = array("I"), array("d")
         """Of each file of the false-accept rate: its false accepts, and its part of the exposure."""
         self.word_errors, self.words = array("I"), array("I")
@@ -293,50 +265,32 @@ class Tally:
 
     def add(self, outcome: FileOutcome) -> FileVerdict:
         """Counts a file; what it came to."""
-        verdict = judged(outcome, self._counting)
-        self._cpu_s += outcome.cpu_s
+        verdict, counts = judged(outcome, self._counting), self.counts
+        counts.cpu_s += outcome.cpu_s
         for fact in verdict.facts:
-            self._lines[fact.key] += 1
+            counts.lines[fact.key] += 1
             if fact.words is not None:
-                self._words += fact.words
+                counts.words += fact.words
                 self.word_errors.append(fact.words.errors)
                 self.words.append(fact.words.words)
         if verdict.rejected is not None:
-            self._rejected[verdict.rejected] += 1
+            counts.rejected[verdict.rejected] += 1
             return verdict
-        self._files[outcome.kind] += 1
-        self._samples[outcome.kind][outcome.rate_hz] += outcome.samples
         spot = 0 if verdict.accepted is None else within(verdict.accepted, outcome)
         if spot:
-            self._accepted[outcome.engine_rate_hz] += spot
-        self._spread(outcome, verdict, spot)
-        return verdict
-
-    def _spread(self, outcome: FileOutcome, verdict: FileVerdict, spot: int) -> None:
+            counts.accepted[outcome.engine_rate_hz] += spot
+        key = Key.INVFA if self._counting.count_in_vocabulary else None
         if outcome.kind is ListKind.OOV:
-            key, seconds = Key.OOVFA, outcome.seconds
-        elif self._counting.count_in_vocabulary:
-            key, seconds = Key.INVFA, outcome.seconds - (spot / outcome.engine_rate_hz if spot else 0.0)
+            key = Key.OOVFA
+            counts.oov_files += 1
+            counts.oov[outcome.rate_hz] += outcome.samples
         else:
-            return
-        self.false_accepts.append(sum(fact.key is key for fact in verdict.facts))
-        self.exposure_s.append(seconds)
-
-    @property
-    def counts(self) -> OfflineCounts:
-        """Of all files so far."""
-        inv = self._samples[ListKind.INV] + self._samples[ListKind.REFERENCED]
-        return OfflineCounts(
-            dict(self._lines),
-            dict(self._rejected),
-            self._files[ListKind.INV] + self._files[ListKind.REFERENCED],
-            self._files[ListKind.OOV],
-            dict(inv),
-            dict(self._samples[ListKind.OOV]),
-            dict(self._accepted),
-            self._words,
-            self._cpu_s,
-        )
+            counts.inv_files += 1
+            counts.inv[outcome.rate_hz] += outcome.samples
+        if key is not None:
+            self.false_accepts.append(sum(fact.key is key for fact in verdict.facts))
+            self.exposure_s.append(outcome.seconds - (spot / outcome.engine_rate_hz if spot else 0.0))
+        return verdict
 
 
 def within(spot: OfflineSpot, outcome: FileOutcome) -> int:
@@ -345,7 +299,7 @@ def within(spot: OfflineSpot, outcome: FileOutcome) -> int:
     return max(0, min(spot.end, last) - min(spot.start, last))
 
 
-def _seconds(samples: Samples) -> Fraction:
+def _seconds(samples: Counter[int]) -> Fraction:
     return sum((Fraction(count, rate) for rate, count in samples.items()), Fraction(0))
 
 
