@@ -149,13 +149,16 @@ def test_files_are_given_to_it(typed: Typed, address: str, tmp_path: Path) -> No
 
 
 def test_the_page_does_what_it_says(typed: Typed, site: Path, tmp_path: Path) -> None:
-    page = site / "page"
-    for name in ("lamp.yaml", "bench.yaml", "soak.yaml"):
-        shutil.copy(page / name, tmp_path)
-    lamp = subprocess.Popen([sys.executable, page / "lamp.py"], stderr=subprocess.DEVNULL)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for one in (site / "page").iterdir():
+        if one.is_file():
+            (tmp_path / one.name).write_text(one.read_text(encoding="utf-8").replace("7313", str(port)))
+    lamp = subprocess.Popen([sys.executable, tmp_path / "lamp.py"], stderr=subprocess.DEVNULL)
     try:
-        wait_for(lambda: _answers(7313), what="the lamp")
-        commands = (page / "commands").read_text(encoding="utf-8").splitlines()
+        wait_for(lambda: _answers(port), what="the lamp")
+        commands = (tmp_path / "commands").read_text(encoding="utf-8").splitlines()
         said = [typed(*shlex.split(one)[1:]).stdout for one in commands]
     finally:
         lamp.kill()
