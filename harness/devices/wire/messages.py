@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Any
 
 from harness.devices.wire import frames
 from harness.devices.wire.adpcm import Encoding
@@ -191,50 +192,78 @@ def to_frame(message: Message, seq: int = 0) -> bytes:
     return frames.encode(kind, payload, seq)
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a message's fields follow each other: numbers by a struct format, then one letter for each other field.
+
+    t: text to the end. b: bytes to the end. s: a short text. p: several short texts. q: pairs of short texts.
+    """
+
+    message: Callable[..., Message]
+    numbers: str
+    rest: str = ""
+
+
+_FORMS: dict[Kind, _Form] = {
+    Kind.PING: _Form(Ping, "I"),
+    Kind.TEXT: _Form(Text, "", "t"),
+    Kind.AUDIO: _Form(Audio, "BxQ", "b"),
+    Kind.SET: _Form(Set, "Bi"),
+    Kind.RESET: _Form(Reset, ""),
+    Kind.HELLO_REQUEST: _Form(HelloRequest, ""),
+    Kind.EVENT_ACK: _Form(EventAck, "I"),
+    Kind.HELLO: _Form(Hello, "HIQII", "sp"),
+    Kind.PONG: _Form(Pong, "IQQB"),
+    Kind.AUDIO_ACK: _Form(AudioAck, "QI"),
+    Kind.WAKE: _Form(WakeEvent, "QQH", "t"),
+    Kind.COMMAND_ACK: _Form(CommandAck, "I"),
+    Kind.TRANSCRIPT: _Form(TranscriptEvent, "QQB", "t"),
+    Kind.INTENT: _Form(IntentEvent, "QQH", "sq"),
+    Kind.RESPONSE: _Form(ResponseEvent, "Q", "t"),
+    Kind.STATUS: _Form(StatusEvent, "QB", "t"),
+    Kind.LOG: _Form(Log, "QB", "t"),
+    Kind.ERROR: _Form(ErrorEvent, "QH", "t"),
+}
+
+
+def _scored(score: float | None) -> int:
+    if score is None or not 0 <= score <= 1:
+        raise ValueError(f"a score is 0 to 1, not {score}")
+    return round(score * _FULL_SCORE)
+
+
+_TO_NUMBER: dict[str, Callable[[Any], int]] = {
+    "score": _scored,
+    "state": STATES.index,
+    "boot": lambda boot: int(boot, 16),
+}
+_FROM_NUMBER: dict[str, Callable[[int], object]] = {
+    "score": lambda number: number / _FULL_SCORE,
+    "state": lambda number: STATES[number],
+    "boot": lambda number: f"{number:08x}",
+    "key": SetKey,
+    "encoding": Encoding,
+    "final": bool,
+    "listening": bool,
+}
+_KINDS = {form.message: kind for kind, form in _FORMS.items()}
+_NAMES: dict[Any, list[str]] = {form.message: [one.name for one in fields(form.message)] for form in _FORMS.values()}  # type: ignore[arg-type]  # each is a dataclass
+
+
 def encode(message: Message) -> tuple[Kind, bytes]:
     """Type and payload; ValueError when a number or a text does not fit."""
+    if isinstance(message, Audio):  # most of what is sent
+        return Kind.AUDIO, struct.pack("<BBQ", message.encoding, 0, message.first) + message.data
+    kind = _KINDS[type(message)]
+    form = _FORMS[kind]
+    values = [(name, getattr(message, name)) for name in _NAMES[type(message)]]
+    count = len(form.numbers)  # Audio, whose form has a gap, is done
     try:
-        match message:
-            case Ping(token):
-                return Kind.PING, struct.pack("<I", token)
-            case Text(text):
-                return Kind.TEXT, text.encode()
-            case Audio(encoding, first, data):
-                return Kind.AUDIO, struct.pack("<BBQ", encoding, 0, first) + data
-            case Set(key, value):
-                return Kind.SET, struct.pack("<Bi", key, value)
-            case Reset():
-                return Kind.RESET, b""
-            case HelloRequest():
-                return Kind.HELLO_REQUEST, b""
-            case EventAck(number):
-                return Kind.EVENT_ACK, struct.pack("<I", number)
-            case Hello(protocol, boot, time_us, rate_hz, window, firmware, phrases):
-                head = struct.pack("<HIQII", protocol, int(boot, 16), time_us, rate_hz, window)
-                return Kind.HELLO, head + _short(firmware) + bytes([len(phrases)]) + b"".join(map(_short, phrases))
-            case Pong(token, received_us, sent_us, listening):
-                return Kind.PONG, struct.pack("<IQQB", token, received_us, sent_us, listening)
-            case AudioAck(next_sample, events, _):
-                return Kind.AUDIO_ACK, struct.pack("<QI", next_sample, events)
-            case WakeEvent(time_us, sample, score, phrase):
-                return Kind.WAKE, struct.pack("<QQH", time_us, sample, _scored(score)) + phrase.encode()
-            case CommandAck(number):
-                return Kind.COMMAND_ACK, struct.pack("<I", number)
-            case TranscriptEvent(time_us, sample, final, text):
-                return Kind.TRANSCRIPT, struct.pack("<QQB", time_us, sample, final) + text.encode()
-            case IntentEvent(time_us, sample, score, name, slots):
-                head = struct.pack("<QQH", time_us, sample, _scored(score)) + _short(name) + bytes([len(slots)])
-                return Kind.INTENT, head + b"".join(_short(text) for slot in slots for text in slot)
-            case ResponseEvent(time_us, text):
-                return Kind.RESPONSE, struct.pack("<Q", time_us) + text.encode()
-            case StatusEvent(time_us, state, detail):
-                return Kind.STATUS, struct.pack("<QB", time_us, STATES.index(state)) + detail.encode()
-            case Log(time_us, level, text):
-                return Kind.LOG, struct.pack("<QB", time_us, level) + text.encode()
-            case ErrorEvent(time_us, code, text):
-                return Kind.ERROR, struct.pack("<QH", time_us, code) + text.encode()
-    except struct.error as error:
+        numbers = [_TO_NUMBER[name](value) if name in _TO_NUMBER else value for name, value in values[:count]]
+        head = struct.pack("<" + form.numbers, *numbers)
+    except (struct.error, TypeError) as error:
         raise ValueError(f"{message} does not fit a frame: {error}") from error
+    return kind, head + b"".join(map(_written, form.rest, (value for _, value in values[count:])))
 
 
 def decode(frame: Frame) -> Message:
@@ -242,14 +271,28 @@ def decode(frame: Frame) -> Message:
 
     Text is foreign: bytes that are no UTF-8 become backslash escapes.
     """
-    reader = _Reader(frame.payload)
+    form, reader = _FORMS[frame.kind], _Reader(frame.payload)
     try:
-        message = _READ[frame.kind](reader)
+        numbers = zip(_NAMES[form.message], reader.numbers("<" + form.numbers), strict=False)
+        values = [_FROM_NUMBER[name](number) if name in _FROM_NUMBER else number for name, number in numbers]
+        message = form.message(*values, *map(reader.rest_of, form.rest))
     except (struct.error, ValueError, IndexError) as error:
         raise PayloadError(f"a frame {frame.kind.name} of {len(frame.payload)} bytes says nothing: {error}") from error
     if reader.left:
         raise PayloadError(f"a frame {frame.kind.name} has {reader.left} bytes too many")
     return message
+
+
+def _written(how: str, value: Any) -> bytes:
+    match how:
+        case "t":
+            return bytes(value.encode())
+        case "b":
+            return bytes(value)
+        case "s":
+            return _short(value)
+    texts = value if how == "p" else [text for pair in value for text in pair]
+    return bytes([len(value)]) + b"".join(map(_short, texts))
 
 
 class _Reader:
@@ -266,20 +309,30 @@ class _Reader:
         self._at += struct.calcsize(form)
         return found
 
-    def number(self, form: str) -> int:
-        return self.numbers(form)[0]
+    def rest_of(self, how: str) -> object:
+        match how:
+            case "t":
+                return self._text(self.left)
+            case "b":
+                return self._bytes(self.left)
+            case "s":
+                return self._short()
+        count = self.numbers("<B")[0]
+        if how == "p":
+            return tuple(self._short() for _ in range(count))
+        return tuple((self._short(), self._short()) for _ in range(count))
 
-    def bytes(self, count: int) -> bytes:
+    def _short(self) -> str:
+        return self._text(self.numbers("<B")[0])
+
+    def _text(self, count: int) -> str:
+        return self._bytes(count).decode("utf-8", "backslashreplace")
+
+    def _bytes(self, count: int) -> bytes:
         if count > self.left:
             raise ValueError(f"{count} bytes are announced, and {self.left} are there")
         self._at += count
         return self._payload[self._at - count : self._at]
-
-    def rest(self) -> str:
-        return self.bytes(self.left).decode("utf-8", "backslashreplace")
-
-    def short(self) -> str:
-        return self.bytes(self.numbers("<B")[0]).decode("utf-8", "backslashreplace")
 
 
 def _short(text: str) -> bytes:
@@ -287,86 +340,3 @@ def _short(text: str) -> bytes:
     if len(data) > 255:
         raise ValueError(f"a short text has at most 255 bytes, not {len(data)}")
     return bytes([len(data)]) + data
-
-
-def _scored(score: float | None) -> int:
-    if score is None or not 0 <= score <= 1:
-        raise ValueError(f"a score is 0 to 1, not {score}")
-    return round(score * _FULL_SCORE)
-
-
-def _audio(reader: _Reader) -> Audio:
-    encoding, _, first = reader.numbers("<BBQ")
-    return Audio(Encoding(encoding), first, reader.bytes(reader.left))
-
-
-def _set(reader: _Reader) -> Set:
-    key, value = reader.numbers("<Bi")
-    return Set(SetKey(key), value)
-
-
-def _hello(reader: _Reader) -> Hello:
-    protocol, boot, time_us, rate_hz, window = reader.numbers("<HIQII")
-    firmware, count = reader.short(), reader.numbers("<B")[0]
-    return Hello(
-        protocol, f"{boot:08x}", time_us, rate_hz, window, firmware, tuple(reader.short() for _ in range(count))
-    )
-
-
-def _pong(reader: _Reader) -> Pong:
-    token, received_us, sent_us, listening = reader.numbers("<IQQB")
-    return Pong(token, received_us, sent_us, bool(listening))
-
-
-def _log(reader: _Reader) -> Log:
-    time_us, level = reader.numbers("<QB")
-    return Log(time_us, level, reader.rest())
-
-
-def _error(reader: _Reader) -> ErrorEvent:
-    time_us, code = reader.numbers("<QH")
-    return ErrorEvent(time_us, code, reader.rest())
-
-
-def _wake(reader: _Reader) -> WakeEvent:
-    time_us, sample, score = reader.numbers("<QQH")
-    return WakeEvent(time_us, sample, score / _FULL_SCORE, reader.rest())
-
-
-def _transcript(reader: _Reader) -> TranscriptEvent:
-    time_us, sample, final = reader.numbers("<QQB")
-    return TranscriptEvent(time_us, sample, bool(final), reader.rest())
-
-
-def _intent(reader: _Reader) -> IntentEvent:
-    time_us, sample, score = reader.numbers("<QQH")
-    name, count = reader.short(), reader.numbers("<B")[0]
-    slots = tuple((reader.short(), reader.short()) for _ in range(count))
-    return IntentEvent(time_us, sample, score / _FULL_SCORE, name, slots)
-
-
-def _status(reader: _Reader) -> StatusEvent:
-    time_us, state = reader.numbers("<QB")
-    return StatusEvent(time_us, STATES[state], reader.rest())
-
-
-_READ: dict[Kind, Callable[[_Reader], Message]] = {
-    Kind.PING: lambda reader: Ping(reader.number("<I")),
-    Kind.TEXT: lambda reader: Text(reader.rest()),
-    Kind.AUDIO: _audio,
-    Kind.SET: _set,
-    Kind.RESET: lambda _: Reset(),
-    Kind.HELLO_REQUEST: lambda _: HelloRequest(),
-    Kind.EVENT_ACK: lambda reader: EventAck(reader.number("<I")),
-    Kind.HELLO: _hello,
-    Kind.PONG: _pong,
-    Kind.AUDIO_ACK: lambda reader: AudioAck(reader.number("<Q"), reader.number("<I")),
-    Kind.WAKE: _wake,
-    Kind.COMMAND_ACK: lambda reader: CommandAck(reader.number("<I")),
-    Kind.TRANSCRIPT: _transcript,
-    Kind.INTENT: _intent,
-    Kind.RESPONSE: lambda reader: ResponseEvent(reader.number("<Q"), reader.rest()),
-    Kind.STATUS: _status,
-    Kind.LOG: _log,
-    Kind.ERROR: _error,
-}
