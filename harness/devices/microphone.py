@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,25 +51,8 @@ class MicrophoneOptions:
                 raise InputError(f"{name} is {value:g}", remedy=f"Choose from {low:g} to {high:g}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Own:
-    play_id: str
-    waveform: Waveform
-    starts_at_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Lost:
-    at: Stamp
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Back:
-    at: Stamp
-
-
-_Item = Block | _Own | _Lost | _Back | None
+_Item = Block | Callable[[], None] | None
+"""A block to be judged, something to be done between two blocks, or the end."""
 
 
 class Microphone:
@@ -105,8 +89,8 @@ class Microphone:
             self._options.sound_device,
             self._surroundings.sound_server,
             on_block=self._take,
-            on_fault=lambda at, what: self._put(_Lost(at, what)),
-            on_back=lambda at: self._put(_Back(at)),
+            on_fault=lambda at, what: self._put(lambda: self._lose(at, what)),
+            on_back=lambda at: self._put(lambda: sink(LinkBack(self.id, at))),
             on_overrun=self._overran,
         )
         try:
@@ -127,7 +111,9 @@ class Microphone:
         self._levels = []
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
-        self._put(_Own(play_id, waveform, starts_at_s))
+        hearing = self._hearing
+        if hearing is not None:
+            self._put(lambda: hearing.own_sound(play_id, waveform, starts_at_s))
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         return self._ring.cut(start_s, end_s, wait_s=1.0)
@@ -169,16 +155,15 @@ class Microphone:
             if self._lost_blocks:
                 count, self._lost_blocks = self._lost_blocks, 0
                 self._overran(count)
-            match item:
-                case Block():
-                    for seen in hearing.feed(item):
-                        sink(seen)
-                case _Own(play_id, waveform, starts_at_s):
-                    hearing.own_sound(play_id, waveform, starts_at_s)
-                case _Lost(at, what):
-                    self._levels = []
-                    for seen in hearing.interrupted():
-                        sink(seen)
-                    sink(LinkLost(self.id, at, what))
-                case _Back(at):
-                    sink(LinkBack(self.id, at))
+            if isinstance(item, Block):
+                for seen in hearing.feed(item):
+                    sink(seen)
+            else:
+                item()
+
+    def _lose(self, at: Stamp, what: str) -> None:
+        self._levels = []
+        if self._hearing is not None and self._sink is not None:
+            for seen in self._hearing.interrupted():
+                self._sink(seen)
+            self._sink(LinkLost(self.id, at, what))

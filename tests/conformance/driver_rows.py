@@ -15,7 +15,8 @@ import numpy as np
 
 from harness.base.clocks import HostClock
 from harness.base.ports import Driver
-from harness.devices.in_process.driver import InProcess, InProcessOptions
+from harness.devices.in_process.device import InProcessOptions
+from harness.devices.in_process.driver import InProcess
 from harness.devices.loudspeaker import Loudspeaker, LoudspeakerOptions
 from harness.devices.microphone import Microphone, MicrophoneOptions
 from harness.devices.mqtt.device import MqttDevice

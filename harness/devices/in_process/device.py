@@ -100,23 +100,44 @@ def hear(samples: Samples) -> Heard | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
-    """How good the device is. Shares are 0–1 and add up to at most 1; late answers come after late_s.
+class InProcessOptions:
+    """Equipment with the same `air` hear each other. The device behaves as the options of its own connection say.
 
-    memory_s: half of the time it remembers for longer; how long is drawn each time, memory_spread being the standard
-    deviation of its logarithm. 0: it says nothing of memory. misunderstand_share: of the queries that it hears right,
-    how many it understands otherwise.
+    speed: how much faster than real time the session's clock runs. Shares are 0–1, of the queries that it hears.
+    reports: the device tells what its profile says that it tells. false_accepts_per_hour: how often it wakes to any
+    sound. memory_s: half of the time it remembers for longer; how long is drawn each time, memory_spread being the
+    standard deviation of its logarithm. 0: it says nothing of memory. misunderstand_share: of the queries that it hears
+    right, how many it understands otherwise. injection: the connection brings sound to its device past the air.
+    injection_speed: so many times as fast as the session's clock runs.
     """
 
+    air: str = "air"
+    speed: float = 1.0
     wake_miss_share: float = 0.0
     mishear_share: float = 0.0
     silent_share: float = 0.0
     late_share: float = 0.0
     latency_s: float = 0.8
     late_s: float = 9.0
+    reports: bool = True
+    false_accepts_per_hour: float = 0.0
+    injection: bool = False
+    injection_speed: float = 1.0
     memory_s: float = 0.0
     memory_spread: float = 0.0
     misunderstand_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = (self.wake_miss_share, self.mishear_share, self.silent_share, self.late_share)
+        if any(not 0 <= share <= 1 for share in shares) or sum(shares) > 1:
+            raise ValueError("the four shares are 0–1 each, and at most 1 together")
+        if not 0 <= self.misunderstand_share <= 1:
+            raise ValueError("misunderstand_share is 0–1")
+        if self.speed <= 0 or self.injection_speed <= 0:
+            raise ValueError("speed and injection_speed are positive")
+        others = (self.latency_s, self.late_s, self.false_accepts_per_hour, self.memory_s, self.memory_spread)
+        if min(others) < 0:
+            raise ValueError("latency_s, late_s, false_accepts_per_hour and those of memory are not negative")
 
 
 class Doing(NamedTuple):
@@ -134,7 +155,7 @@ class Doing(NamedTuple):
 class SimpleDevice:
     """Hears sounds and decides, by a seed, how it takes them. What the words were it is told by `script` alone."""
 
-    def __init__(self, behaviour: Behaviour, seed: int) -> None:
+    def __init__(self, behaviour: InProcessOptions, seed: int) -> None:
         self._behaviour = behaviour
         self._seed = seed
         self._spoke_s: float | None = None

@@ -17,8 +17,8 @@ from harness.base.ports import Clock, Sink, Surroundings
 from harness.devices.in_process.device import (
     RATE_HZ,
     WAKES_AFTER_S,
-    Behaviour,
     Doing,
+    InProcessOptions,
     Phrase,
     SimpleDevice,
     WakeAt,
@@ -172,45 +172,6 @@ NOTICED_S = 0.05
 PROOF_EVERY_S = 5.0
 """How often it shows that it listens, in seconds of sound."""
 REPORTS_AFTER_S = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class InProcessOptions:
-    """Equipment with the same `air` hear each other. The device behaves as the options of its own connection say.
-
-    speed: how much faster than real time the session's clock runs. Shares are 0–1, of the queries that it hears.
-    reports: the device tells what its profile says that it tells. false_accepts_per_hour: how often it wakes to any
-    sound. memory_s, memory_spread, misunderstand_share: see `Behaviour`. injection: the connection brings
-    sound to its device past the air. injection_speed: so many times as fast as the session's clock runs.
-    """
-
-    air: str = "air"
-    speed: float = 1.0
-    wake_miss_share: float = 0.0
-    mishear_share: float = 0.0
-    silent_share: float = 0.0
-    late_share: float = 0.0
-    latency_s: float = 0.8
-    late_s: float = 9.0
-    reports: bool = True
-    false_accepts_per_hour: float = 0.0
-    injection: bool = False
-    injection_speed: float = 1.0
-    memory_s: float = 0.0
-    memory_spread: float = 0.0
-    misunderstand_share: float = 0.0
-
-    def __post_init__(self) -> None:
-        shares = (self.wake_miss_share, self.mishear_share, self.silent_share, self.late_share)
-        if any(not 0 <= share <= 1 for share in shares) or sum(shares) > 1:
-            raise ValueError("the four shares are 0–1 each, and at most 1 together")
-        if not 0 <= self.misunderstand_share <= 1:
-            raise ValueError("misunderstand_share is 0–1")
-        if self.speed <= 0 or self.injection_speed <= 0:
-            raise ValueError("speed and injection_speed are positive")
-        others = (self.latency_s, self.late_s, self.false_accepts_per_hour, self.memory_s, self.memory_spread)
-        if min(others) < 0:
-            raise ValueError("latency_s, late_s, false_accepts_per_hour and those of memory are not negative")
 
 
 class _Room:
@@ -461,18 +422,7 @@ class InProcess:
         connection, ear = room.connection, room.ear
         options = connection.options
         if room.device is None:
-            behaviour = Behaviour(
-                options.wake_miss_share,
-                options.mishear_share,
-                options.silent_share,
-                options.late_share,
-                options.latency_s,
-                options.late_s,
-                options.memory_s,
-                options.memory_spread,
-                options.misunderstand_share,
-            )
-            room.device = SimpleDevice(behaviour, connection.surroundings.seed)
+            room.device = SimpleDevice(options, connection.surroundings.seed)
         heard = hear(samples)
         for each in room.present:
             if waveform_sha in each._texts:

@@ -7,7 +7,6 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 import soundfile
@@ -40,54 +39,81 @@ Publish = Callable[[str, bytes, int], None]
 """Topic, payload, QoS."""
 
 
-class HermesSound(Protocol):
+class HermesSound:
     """A way of giving a Hermes device sound. topics: what it wants to hear of."""
 
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-    def open(self) -> None: ...
-    def play(self, play_id: str, waveform: Waveform) -> None: ...
-    def take(self, topic: str, payload: bytes, at: Stamp) -> None: ...
-    def stop(self) -> None: ...
-    def link_down(self) -> None: ...
-    def close(self) -> None: ...
-    def level_dbfs(self) -> float | None: ...
+    topics: tuple[str, ...]
+
+    def __init__(
+        self, id: str, default_topic: str, surroundings: Surroundings, outlet: DriverOutlet, publish: Publish
+    ) -> None:
+        self._id = id
+        audio = surroundings.profile.audio if surroundings.profile is not None else None
+        self._rate_hz = audio.rate_hz if audio is not None else _RATE_HZ
+        self._topic = (audio.topic if audio is not None else "") or default_topic
+        self._clock = surroundings.clock
+        self._outlet = outlet
+        self._publish = publish
+        self._playing: Playing | None = None
+
+    def open(self) -> None:
+        """Starts what runs between two sounds."""
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        raise NotImplementedError
+
+    def take(self, topic: str, payload: bytes, at: Stamp) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Hermes cannot break off a sound that a device plays itself: for us it is over."""
+        with self._outlet.lock:
+            self._end(self._now(), complete=False)
+
+    def link_down(self) -> None:
+        with self._outlet.lock:
+            self._end(self._now(), complete=False, why="the link to the broker is gone")
+
+    def close(self) -> None:
+        """What plays ends untold."""
+        with self._outlet.lock:
+            self._playing = None
+
+    def level_dbfs(self) -> float | None:
+        playing = self._playing
+        return None if playing is None else playing.level_dbfs(self._position())
+
+    def _position(self) -> int:
+        """The sample that it is at."""
+        raise NotImplementedError
+
+    def _now(self) -> Stamp:
+        return Stamp(self._clock.now_s())
+
+    def _end(self, at: Stamp, *, complete: bool, why: str = "") -> None:
+        playing, self._playing = self._playing, None
+        if playing is not None:
+            self._outlet.tell(StimulusEnded(self._id, at, playing.play_id, complete, why=why))
 
 
-class HermesMicrophone:
+class HermesMicrophone(HermesSound):
     """Stands in for the microphone of a site: frames of a WAV each, in real time, with silence between stimuli.
 
     A frame is published when its last sample would have been recorded. The device names no positions, so there is no
     audio line. Frames of another microphone on the same site would be mixed with ours: then nothing is played.
     """
 
-    def __init__(
-        self,
-        id: str,
-        site: str,
-        surroundings: Surroundings,
-        outlet: DriverOutlet,
-        publish: Callable[[str, bytes, int], None],
-    ) -> None:
-        self._id = id
-        audio = surroundings.profile.audio if surroundings.profile is not None else None
-        self._rate_hz = audio.rate_hz if audio is not None else _RATE_HZ
-        self._topic = ((audio.topic if audio is not None else "") or FRAME_TOPIC).format(device=site)
-        self._clock = surroundings.clock
-        self._outlet = outlet
-        self._publish = publish
+    def __init__(self, id: str, site: str, surroundings: Surroundings, outlet: DriverOutlet, publish: Publish) -> None:
+        super().__init__(id, FRAME_TOPIC, surroundings, outlet, publish)
+        self._topic = self._topic.format(device=site)
+        self.topics = (self._topic,)
         self._frame = round(FRAME_S * self._rate_hz)
-        self._playing: Playing | None = None
         self._given = 0
         self._sent: deque[int] = deque(maxlen=round(OWN_S / FRAME_S))
         self._foreign_s = float("-inf")
         self._told_foreign = False
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        return (self._topic,)
 
     def open(self) -> None:
         self._closing.clear()
@@ -115,25 +141,15 @@ class HermesMicrophone:
                 self._outlet.remark(self._foreign())
             self._end(at, complete=False, why=self._foreign())
 
-    def stop(self) -> None:
-        with self._outlet.lock:
-            self._end(Stamp(self._clock.now_s()), complete=False)
-
-    def link_down(self) -> None:
-        with self._outlet.lock:
-            self._end(Stamp(self._clock.now_s()), complete=False, why="the link to the broker is gone")
-
     def close(self) -> None:
-        with self._outlet.lock:
-            self._playing = None
+        super().close()
         self._closing.set()
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.join(1.0)
 
-    def level_dbfs(self) -> float | None:
-        playing = self._playing
-        return None if playing is None else playing.level_dbfs(self._given)
+    def _position(self) -> int:
+        return self._given
 
     def _foreign(self) -> str:
         return f"another microphone feeds {self._topic}"
@@ -145,7 +161,7 @@ class HermesMicrophone:
             if late_s > LATEST_S:  # a host that stood still: what was not recorded is not there
                 with self._outlet.lock:
                     why = f"its frames came {late_s:.2f} s late"
-                    self._end(Stamp(self._clock.now_s()), complete=False, why=why)
+                    self._end(self._now(), complete=False, why=why)
                 due_s = self._clock.now_s()
             self._give(due_s, late_s)
             due_s += FRAME_S
@@ -170,45 +186,19 @@ class HermesMicrophone:
             if playing is not None and self._given >= playing.end:
                 self._end(Stamp(due_s, late_s + _FRAME_ERROR_S), complete=True)
 
-    def _end(self, at: Stamp, *, complete: bool, why: str = "") -> None:
-        playing, self._playing = self._playing, None
-        if playing is not None:
-            self._outlet.tell(StimulusEnded(self._id, at, playing.play_id, complete, why=why))
 
-
-class HermesSpeaker:
+class HermesSpeaker(HermesSound):
     """Plays through the device: one WAV after the other by `playBytes`, their ends by `playFinished`.
 
     The device plays at its own pace and tells no positions: there is no audio line.
     """
 
-    def __init__(
-        self,
-        id: str,
-        site: str,
-        surroundings: Surroundings,
-        outlet: DriverOutlet,
-        publish: Callable[[str, bytes, int], None],
-    ) -> None:
-        self._id = id
+    def __init__(self, id: str, site: str, surroundings: Surroundings, outlet: DriverOutlet, publish: Publish) -> None:
+        super().__init__(id, PLAY_TOPIC, surroundings, outlet, publish)
         self._site = site
-        audio = surroundings.profile.audio if surroundings.profile is not None else None
-        self._rate_hz = audio.rate_hz if audio is not None else _RATE_HZ
-        self._topic = (audio.topic if audio is not None else "") or PLAY_TOPIC
-        self._now_s = surroundings.clock.now_s
-        self._real_s = surroundings.clock.real_s
-        self._outlet = outlet
-        self._publish = publish
-        self._playing: Playing | None = None
+        self.topics = (f"hermes/audioServer/{site}/playFinished",)
         self._began_s = 0.0
         self._timer: threading.Timer | None = None
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        return (f"hermes/audioServer/{self._site}/playFinished",)
-
-    def open(self) -> None:
-        """Nothing runs between two sounds."""
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """DeviceError while something is being played."""
@@ -219,9 +209,9 @@ class HermesSpeaker:
             if self._playing is not None:
                 raise DeviceError(f"{self._id} is playing {self._playing.play_id} already", remedy="Stop it first")
             self._playing = Playing(play_id, samples, self._rate_hz, 0, len(samples), started=True)
-            self._began_s = self._now_s()
+            self._began_s = self._clock.now_s()
             self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
-            self._timer = threading.Timer(self._real_s(waveform.duration_s + _LATE_S), self._overdue, (play_id,))
+            self._timer = threading.Timer(self._clock.real_s(waveform.duration_s + _LATE_S), self._overdue, (play_id,))
             self._timer.name, self._timer.daemon = f"{self._id}-hermes", True
             self._timer.start()
             self._outlet.tell(StimulusStarted(self._id, Stamp(self._began_s, _BEGIN_ERROR_S), play_id))
@@ -247,38 +237,23 @@ class HermesSpeaker:
                 self._outlet.remark(f"{play_id} was played up to {delay_s:.2f} s later than it was sent")
             self._end(at, complete=True)
 
-    def stop(self) -> None:
-        """Hermes cannot break a sound off: for us it is over."""
-        with self._outlet.lock:
-            self._end(Stamp(self._now_s()), complete=False)
-
-    def link_down(self) -> None:
-        with self._outlet.lock:
-            self._end(Stamp(self._now_s()), complete=False, why="the link to the broker is gone")
-
     def close(self) -> None:
-        with self._outlet.lock:
-            self._playing = None
-            self._cancel()
+        super().close()
+        self._cancel()
 
-    def level_dbfs(self) -> float | None:
-        playing = self._playing
-        if playing is None:
-            return None
-        return playing.level_dbfs(round((self._now_s() - self._began_s) * playing.rate_hz))
+    def _position(self) -> int:
+        return round((self._clock.now_s() - self._began_s) * self._rate_hz)
 
     def _overdue(self, play_id: str) -> None:
         with self._outlet.lock:
             if self._playing is not None and self._playing.play_id == play_id:
                 why = f"no {self.topics[0]} came: nobody says that it was played"
                 self._outlet.remark(f"{play_id}: {why}")
-                self._end(Stamp(self._now_s()), complete=False, why=why)
+                self._end(self._now(), complete=False, why=why)
 
     def _end(self, at: Stamp, *, complete: bool, why: str = "") -> None:
-        playing, self._playing = self._playing, None
         self._cancel()
-        if playing is not None:
-            self._outlet.tell(StimulusEnded(self._id, at, playing.play_id, complete, why=why))
+        super()._end(at, complete=complete, why=why)
 
     def _cancel(self) -> None:
         timer, self._timer = self._timer, None

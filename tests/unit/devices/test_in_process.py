@@ -12,8 +12,8 @@ import pytest
 
 from harness.base.clocks import HostClock, ScaledClock
 from harness.base.ports import Hears, Stimulates
-from harness.devices.in_process.device import Behaviour, SimpleDevice, babble, hear, waveform_sha256
-from harness.devices.in_process.driver import InProcess, InProcessOptions
+from harness.devices.in_process.device import InProcessOptions, SimpleDevice, babble, hear, waveform_sha256
+from harness.devices.in_process.driver import InProcess
 from harness.model.bench import ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (
@@ -157,7 +157,7 @@ def test_ears_find_phrases_by_energy() -> None:
 
 
 def test_shares_come_out_as_asked_and_a_seed_gives_the_same_again() -> None:
-    behaviour = Behaviour(wake_miss_share=0.1, mishear_share=0.2, silent_share=0.1, late_share=0.1)
+    behaviour = InProcessOptions(wake_miss_share=0.1, mishear_share=0.2, silent_share=0.1, late_share=0.1)
 
     def doings(seed: int) -> list[tuple[str | None, float | None]]:
         device = SimpleDevice(behaviour, seed)
@@ -191,25 +191,25 @@ def test_the_voice_is_about_minus_26_dbfs() -> None:
 FRAME = Expected(("set_timer",), (Slot("duration", "10 minutes"), Slot("name")))
 
 
-def understands(behaviour: Behaviour, times: int = 200, frame: Expected | None = FRAME) -> list[Expected | None]:
+def understands(behaviour: InProcessOptions, times: int = 200, frame: Expected | None = FRAME) -> list[Expected | None]:
     device = SimpleDevice(behaviour, 5)
     device.script("sha", "set a timer", frame)
     return [doing.frame for doing in (device.take("sha") for _ in range(times)) if doing is not None]
 
 
 def test_what_is_heard_right_is_understood_and_what_is_heard_wrong_is_not() -> None:
-    assert set(understands(Behaviour())) == {FRAME}
-    assert set(understands(Behaviour(mishear_share=1.0))) == {Expected((), ())}
-    assert set(understands(Behaviour(wake_miss_share=1.0))) == {None}
-    assert set(understands(Behaviour(), frame=None)) == {None}
+    assert set(understands(InProcessOptions())) == {FRAME}
+    assert set(understands(InProcessOptions(mishear_share=1.0))) == {Expected((), ())}
+    assert set(understands(InProcessOptions(wake_miss_share=1.0))) == {None}
+    assert set(understands(InProcessOptions(), frame=None)) == {None}
 
 
 def test_a_share_of_it_is_understood_otherwise() -> None:
-    found = understands(Behaviour(misunderstand_share=0.3))
+    found = understands(InProcessOptions(misunderstand_share=0.3))
     lost = Expected(("set_timer",), (Slot("duration", "10 minutes"),))
     assert set(found) == {FRAME, lost}
     assert 40 <= found.count(lost) <= 80
-    bare = understands(Behaviour(misunderstand_share=1.0), frame=Expected(("get_time",), ()))
+    bare = understands(InProcessOptions(misunderstand_share=1.0), frame=Expected(("get_time",), ()))
     assert set(bare) == {Expected((), ())}
     with pytest.raises(ValueError, match="misunderstand_share"):
         InProcessOptions(misunderstand_share=1.5)

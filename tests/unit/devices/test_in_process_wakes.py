@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.clocks import HostClock, ScaledClock
-from harness.devices.in_process.device import WAKES_AFTER_S, Phrase, wakes_in, waveform_sha256
-from harness.devices.in_process.driver import InProcess, InProcessOptions
+from harness.devices.in_process.device import WAKES_AFTER_S, InProcessOptions, Phrase, wakes_in, waveform_sha256
+from harness.devices.in_process.driver import InProcess
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     DeviceState,

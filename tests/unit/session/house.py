@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from harness.base.clocks import HostClock, ScaledClock
-from harness.devices.in_process.device import waveform_sha256
-from harness.devices.in_process.driver import InProcess, InProcessOptions
+from harness.devices.in_process.device import InProcessOptions, waveform_sha256
+from harness.devices.in_process.driver import InProcess
 from harness.model.bench import DeviceProfile
 from harness.model.feed import Command, StateChanged, StateWord
 from harness.model.record import AttemptFinished, AttemptStarted, EndReason, Observed, ResponseFrozen, TrialFinished
