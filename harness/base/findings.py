@@ -324,3 +324,8 @@ def expect(kind: FileKind, tree: Node, file: str) -> None:
         swapped = {actual, kind} == {FileKind.SCENARIO, FileKind.BENCH}
         remedy = "Swap the two files: harness run SCENARIO --bench BENCH" if swapped else "Check the path"
         raise InputError(what, place=Place(file, mark.line, mark.column), remedy=remedy)
+
+
+def optional(description: str, **limits: Any) -> Any:
+    """The field of a key that may be left out, and is None then; limits: as those of `Field`."""
+    return Field(default=None, description=description, **limits)

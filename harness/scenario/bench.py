@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from harness.base import findings as kinds
 from harness.base import plugins, strict_yaml
-from harness.base.findings import Findings, Id, KeyPath, Keys, Spoken, Text, attempt, nearest, word
+from harness.base.findings import Findings, Id, KeyPath, Keys, Spoken, Text, attempt, nearest, optional, word
 from harness.base.strict_yaml import Plain
 from harness.devices.declared import abilities
 from harness.devices.profiles.profile import load_profile
@@ -89,20 +89,20 @@ class EquipmentKeys(Keys):
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
-    driver: str | None = Field(default=None, description="Name of a driver.")
-    same_as: str | None = Field(default=None, description="Name of a loudspeaker entry whose driver does this as well.")
-    position: Id | None = Field(default=None, description="Where it stands; a matrix chooses loudspeakers by it.")
+    driver: str | None = optional("Name of a driver.")
+    same_as: str | None = optional("Name of a loudspeaker entry whose driver does this as well.")
+    position: Id | None = optional("Where it stands; a matrix chooses loudspeakers by it.")
 
 
 class DeviceKeys(Keys):
     """A device under test."""
 
     profile: Text = Field(description="Id of a device profile, or its path relative to the bench.")
-    position: Id | None = Field(default=None, description="Where it stands.")
-    wake_phrases: list[Spoken] | None = Field(
-        default=None, min_length=1, description="Its own wake phrases; the first is used. Default: the profile's."
+    position: Id | None = optional("Where it stands.")
+    wake_phrases: list[Spoken] | None = optional(
+        "Its own wake phrases; the first is used. Default: the profile's.", min_length=1
     )
-    connection: EquipmentKeys | None = Field(default=None, description="How it is reached; a black box has none.")
+    connection: EquipmentKeys | None = optional("How it is reached; a black box has none.")
 
 
 class BenchKeys(Keys):
@@ -121,10 +121,8 @@ class BenchKeys(Keys):
     loudspeakers: dict[Id, EquipmentKeys] = Field(
         default={}, description="Name: loudspeaker; the first is the default."
     )
-    microphone: EquipmentKeys | None = Field(default=None, description="What hears the responses.")
-    monitor: EquipmentKeys | None = Field(
-        default=None, description="Headphones for replays, which the device under test does not hear."
-    )
+    microphone: EquipmentKeys | None = optional("What hears the responses.")
+    monitor: EquipmentKeys | None = optional("Headphones for replays, which the device under test does not hear.")
     devices: dict[Id, DeviceKeys] = Field(min_length=1, description="Name: device under test.")
 
 
