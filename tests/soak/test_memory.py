@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from tests.conformance.memory_probe import TO_WAKE_S, probe
-from tests.unit.session.figures.memory_simulations import Design, kept
+from tests.unit.session.figures.memory_rows import Design, kept
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 

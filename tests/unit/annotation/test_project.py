@@ -30,7 +30,8 @@ from harness.model.annotation import (
     Withdrawn,
 )
 from harness.model.errors import InputError, LogError
-from tests.unit.session.log.nursery import KILLS, killed, together
+from tests.unit.session.log.nursery import KILLS, together
+from tests.unit.session.log.records import killed
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from harness.rating.judgment_log import JudgmentLog
 from harness.session.log.reader import check, rating_rows
 from harness.session.log.writer import SqliteLog
 from tests.judged_sessions import answers, judged, store_session
-from tests.unit.session.log.nursery import KILLS, killed, together
+from tests.unit.session.log.records import KILLS, killed, together
 
 WRITERS = 8
 ROWS = 25

@@ -9,14 +9,23 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from harness.cli.validate import command
+from harness.devices.profiles.profile import load_profile
+from harness.model.errors import InputError
+from harness.scenario.bench import load_bench
+from harness.scenario.scenario import load_scenario
 
 BROKEN = Path(__file__).parent / "broken"
 FILES = sorted(path.stem for path in BROKEN.glob("*.yaml"))
@@ -83,3 +92,134 @@ def test_the_command_itself_ends_with_2_and_no_traceback(name: str, folder: Path
     assert f"{name}.yaml:" in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+
+
+VOICE = {"engine": "espeak", "name": "en-us", "rate_wpm": 160}
+SCENARIO: dict[str, Any] = {
+    "scenario": "s",
+    "needs": ["microphone"],
+    "assets": {"here": "."},
+    "variables": {"city": "Lincoln"},
+    "voices": {"ann": VOICE},
+    "defaults": {"voice": "ann", "noise": {"kind": "pink", "snr_db": 3}, "reprompt": {"max_attempts": 2}},
+    "stimuli": [{"id": "q", "text": "hello ${city}", "alternatives": ["hi"]}],
+    "trials": [{"id": "t", "query": "q", "repeat": 2, "close_dialogue": {"say": "bye"}}],
+    "matrix": {
+        "axes": {"voice": ["ann", VOICE], "gap_ms": [1, 2], "noise": [None]},
+        "exclude": [{"gap_ms": 1, "voice": "ann"}],
+    },
+    "limits": {"max_inconclusive": 1},
+}
+BENCH: dict[str, Any] = {
+    "bench": "b",
+    "labels": {"a": "b"},
+    "loudspeakers": {"near": {"driver": "test_speaker", "sound_device": "x", "rooms": ["hall"]}},
+    "microphone": {"driver": "test_ears"},
+    "monitor": {"same_as": "near"},
+    "devices": {"one": {"profile": "reference_assistant", "connection": {"same_as": "near"}}},
+}
+PROFILE: dict[str, Any] = {
+    "device": "d",
+    "wake_phrases": ["hey"],
+    "reports": ["status"],
+    "close_dialogue": {"say": "bye"},
+    "mappings": [
+        {"topic": "t", "kind": "status", "fields": {"state": "/s"}, "values": {"a": "idle"}, "when": {"/x": 1}},
+        {"topic": "t", "match": "a (?P<text>.*)", "kind": "log", "fields": {"text": "{text}"}, "score_scale": 2},
+    ],
+    "console": {"baud": 9600, "time": "(?P<time>x)", "clock": "ms", "framing": "lines", "log_lines_per_s": 1.5},
+    "frames": {"head": "F4", "length_at": 1, "body_from": 2, "tail": "FB", "checksum": "sum8"},
+    "audio": {"dialogue": "vh", "rate_hz": 16000},
+    "lines": [
+        {"match": "(?P<time>x)", "clock": "s", "kind": "wake", "values": {"a": "b"}, "fields": {"phrase": "{time}"}},
+        {"match": "a", "kind": "intent", "more": ["(?P<name>x)"], "until": "b", "when": {"name": "x"}, "within_s": 2},
+        {"match": "a", "kind": "wake", "more": ["(?P<phrase>x)(?P<score>y)"], "block": {"threshold": 0.5}},
+    ],
+    "samples": [
+        {"lines": ["a"], "gives": [{"kind": "wake", "phrase": "x", "score": 0.5}]},
+        {"topic": "t", "payload": {"a": 1}, "gives": [{"kind": "intent", "slots": {"a": "b"}}]},
+    ],
+}
+LOADERS: list[tuple[dict[str, Any], Callable[[Path], object]]] = [
+    (SCENARIO, load_scenario),
+    (BENCH, load_bench),
+    (PROFILE, lambda path: load_profile(path, beside=path.parent)),
+]
+VALUES = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        -1,
+        0.5,
+        10**17,
+        "",
+        "x",
+        "near",
+        "ann",
+        "q",
+        "a:b",
+        "../..",
+        "$",
+        "${x}",
+        [],
+        {},
+        [[]],
+        [None],
+        {"a": None},
+        {"": ""},
+        [{}],
+        [1, "a"],
+        {"driver": []},
+        {"same_as": 1},
+        {"say": 1},
+        "x" * 2000,
+        {"driver": "test_lost"},
+    ]
+)
+
+
+def paths(value: Any) -> list[tuple[str | int, ...]]:
+    steps: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        steps = list(value.items())
+    elif isinstance(value, list):
+        steps = list(enumerate(value))
+    return [(), *((step, *rest) for step, inner in steps for rest in paths(inner))]
+
+
+def replaced(value: Any, path: tuple[str | int, ...], new: object) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
+def test_the_file_is_right_before_anything_is_replaced(
+    written: dict[str, Any], load: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(json.dumps(written), encoding="utf-8")
+    load(path)
+
+
+@pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(choice=st.data())
+def test_any_value_anywhere_is_read_or_an_input_error(
+    written: dict[str, Any], load: Callable[[Path], object], choice: st.DataObject
+) -> None:
+    text = written
+    for _ in range(choice.draw(st.integers(1, 3))):
+        text = replaced(text, choice.draw(st.sampled_from(paths(text)[1:])), choice.draw(VALUES))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.yaml"
+        path.write_text(json.dumps(text), encoding="utf-8")
+        try:
+            assert load(path) is not None
+        except InputError as error:
+            told = str(error)
+            assert str(path) in told or "there is no device profile" in told
+            assert "Traceback" not in told

@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 import soundfile
 
+from harness.base import strict_yaml
+from harness.base.findings import Findings
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.scenario import CloseDialogue, Evidence, Limits, Need, Normalisation, Order, Recognised, RepromptRule
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
-from harness.scenario.scenario import cells, load_scenario, planned_trials
+from harness.scenario.bench import load_bench
+from harness.scenario.scenario import cells, expanded, filled_in, load_scenario, planned_trials
+from harness.session.plan import plan
 
 WHOLE = """\
 scenario: kitchen_basics
@@ -244,3 +248,128 @@ def test_a_misspelt_normalisation_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputProblems) as refused:
         load_scenario(path)
     assert refused.value.problems[0].remedy.startswith("Did you mean 'spoken'? Known: verbatim, ")
+
+
+VARIABLES = """\
+variables:
+  wish: "the weather in ${place} for $5 or $$6"
+  place: "${city}, ${state}"
+  city: Lincoln
+  state: Nebraska
+"""
+
+
+def read(text: str) -> tuple[dict[str, str], Findings]:
+    tree = strict_yaml.parse(text.encode(), "s.yaml")
+    found = Findings("s.yaml", tree)
+    written = tree.plain()
+    assert isinstance(written, dict)
+    variables = written["variables"]
+    assert isinstance(variables, dict)
+    return expanded({name: str(value) for name, value in variables.items()}, found), found
+
+
+def test_variables_may_name_others_in_any_order() -> None:
+    variables, found = read(VARIABLES)
+    assert variables["wish"] == "the weather in Lincoln, Nebraska for $5 or $6"
+    assert filled_in("what is ${wish}", variables, found, ()) == f"what is {variables['wish']}"
+    assert not found.problems
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("  a: 'x ${b}'\n  b: 'y ${c}'\n  c: 'z ${b}'", "s.yaml:4:6: a variable stands for itself: b → c → b."),
+        ("  a: 'x ${a}'", "s.yaml:2:6: a variable stands for itself: a → a."),
+        ("  city: York\n  place: 'in ${ctiy}'", "s.yaml:3:10: no variable is called 'ctiy'. Did you mean 'city'?"),
+    ],
+)
+def test_what_cannot_be_expanded_has_its_place(lines: str, problem: str) -> None:
+    _, found = read(f"variables:\n{lines}\n")
+    (told,) = found.problems
+    assert str(told).startswith(problem)
+
+
+def test_variables_that_double_end_early() -> None:
+    lines = "\n".join(f"  v{number}: '${{v{number + 1}}}${{v{number + 1}}}'" for number in range(60))
+    _, found = read(f"variables:\n{lines}\n  v60: ha\n")
+    assert "characters long" in str(found.problems[0])
+
+
+SCENARIO = (
+    "scenario: said\ntrials:\n  - {id: call, kind: wake, repeat: 3, recordings: lists/said.csv, level: as_recorded}\n"
+)
+BENCH = "bench: one\ndevices:\n  box: {profile: box, connection: {driver: in_process, injection: true}}\n"
+PROFILE = "device: box\nwake_phrases: [alexa]\nreports: [wake]\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "lists").mkdir()
+    for name in ("a.wav", "b.wav"):
+        rng = np.random.default_rng(1)
+        soundfile.write(tmp_path / "lists" / name, 0.1 * rng.standard_normal(16_000), 16_000)
+    with soundfile.SoundFile(tmp_path / "lists" / "c.flac", "w", 16_000, 1) as file:
+        file.comment = "close talk; phrase_end_ms=640"
+        file.write(0.1 * np.random.default_rng(2).standard_normal(16_000))
+    (tmp_path / "said.yaml").write_text(SCENARIO)
+    (tmp_path / "bench.yaml").write_text(BENCH)
+    (tmp_path / "box.yaml").write_text(PROFILE)
+    return tmp_path
+
+
+def listed(folder: Path, text: str) -> None:
+    (folder / "lists" / "said.csv").write_text(text, encoding="utf-8")
+
+
+def test_trials_know_their_recording_its_talker_and_where_its_phrase_ends(folder: Path) -> None:
+    listed(folder, "recording,talker,phrase_end_ms,distance\na.wav,ann,870,1 m\nb.wav,ben,,3 m\nc.flac,ann,,\n")
+    trials = plan(load_scenario(folder / "said.yaml"), load_bench(folder / "bench.yaml"), 1)
+    said = {trial.recording: trial for trial in trials}
+    ends = {
+        name: trial.recipe.query.phrase_end_s
+        for name, trial in said.items()
+        if isinstance(trial.recipe.query, Recording)
+    }
+    assert ends == {"a.wav": 0.87, "b.wav": None, "c.flac": 0.64}
+    assert said["b.wav"].conditions == (("talker", "ben"), ("distance", "3 m"))
+    assert [said[name].speaker for name in ("a.wav", "b.wav", "c.flac")] == ["ann", "ben", "ann"]
+    assert all(trial.recipe.as_recorded for trial in trials)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("file,talker\na.wav,ann\n", 1, "no column 'recording'; found file, talker"),
+        ("recording,voice\na.wav,ann\n", 1, "like an axis of the matrix"),
+        ("recording,Talker\na.wav,ann\n", 1, "wrong column name: 'Talker'"),
+        ("recording,phrase_end_ms\na.wav,soon\n", 2, "phrase_end_ms 'soon' is not a time"),
+        ("recording,phrase_end_ms\na.wav,2000\n", 2, "ends at 2 s, and 'a.wav' is 1.000 s long"),
+        ("recording,talker\n\na.wav,ann,1\n", 3, "the row has 3 cells, the header 2"),
+        ("recording\nd.wav\n", 2, "there is no file 'lists/d.wav'"),
+        ("recording\n", 0, "the list has no recordings"),
+    ],
+)
+def test_a_mistake_in_a_list_is_refused_at_its_line(folder: Path, text: str, line: int, what: str) -> None:
+    listed(folder, text)
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(folder / "said.yaml")
+    problem = refused.value.problems[0]
+    assert what in problem.what
+    assert problem.place is not None
+    assert Path(problem.place.file).name == "said.csv"
+    assert problem.place.line == line
+
+
+def test_as_recorded_is_about_recordings_only(folder: Path) -> None:
+    listed(folder, "recording\na.wav\n")
+    (folder / "said.yaml").write_text(
+        "scenario: said\ntrials:\n  - {id: a, kind: wake, level: as_recorded}\n"
+        "  - {id: b, kind: wake, recordings: lists, level: as_recorded, level_dbfs: -20}\n"
+    )
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(folder / "said.yaml")
+    assert [problem.what for problem in refused.value.problems] == [
+        "as_recorded needs recordings",
+        "the trial has both level and level_dbfs",
+    ]

@@ -7,14 +7,25 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from harness.base.ports import Clock
+from harness.devices.in_process.device import FORGOT, REMEMBERS
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind
 from harness.model.errors import LogFull, Place
 from harness.model.record import Clip, Entry, Record
-from harness.model.scenario import Defaults, Evidence, Query, RepromptRule, Scenario, TrialTemplate
+from harness.model.scenario import (
+    Defaults,
+    Evidence,
+    MemorySpec,
+    Query,
+    RepromptRule,
+    Scenario,
+    TrialKind,
+    TrialTemplate,
+)
 from harness.model.stimulus import Part, RenderedStimulus, Role, SpokenText, StimulusRecipe, Waveform
 from harness.model.trial import Trial
 from harness.session.take import StimulusTiming
@@ -152,3 +163,19 @@ class Here:
     sound_server: str = "system"
     folder: Path = Path("/nonexistent")
     profile: DeviceProfile | None = None
+
+
+TELLS = replace(PROFILE, reports=PROFILE.reports | {ObservationKind.RESPONSE})
+RULE = RepromptRule(max_attempts=2, context_wait_s=3.0, end_silence_ms=300)
+
+
+def probe(*waits_s: float, repeat: int = 1, rule: RepromptRule = RULE, **changes: Any) -> Scenario:
+    """The first query primes, the second follows up."""
+    spec = MemorySpec("q1", waits_s, shows=(REMEMBERS,), forgets=(FORGOT,))
+    one = TrialTemplate("memory", "q0", kind=TrialKind.MEMORY, repeat=repeat, reprompt=rule, memory=spec)
+    return replace(scenario(2), trials=(one,), **changes)
+
+
+def quick(profile: DeviceProfile = TELLS) -> DeviceProfile:
+    """Without a context wait of its own."""
+    return replace(profile, context_wait_s=None)

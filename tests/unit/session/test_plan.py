@@ -28,8 +28,7 @@ from harness.model.scenario import (
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.model.trial import MemoryPart, Trial
 from harness.session.plan import plan, segments
-from tests.unit.session.material import PROFILE, bench, equipment, scenario
-from tests.unit.session.memory_material import TELLS, probe
+from tests.unit.session.material import PROFILE, TELLS, bench, equipment, probe, scenario
 
 ANN, BOB = VoiceSpec(name="ann"), VoiceSpec(name="bob")
 PINK = NoiseSpec(NoiseKind.PINK, 10.0)

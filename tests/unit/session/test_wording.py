@@ -1,10 +1,12 @@
 """What happens is said in one clear line, whatever a device sends."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harness.model.effect import EffectWord
@@ -30,7 +32,7 @@ from harness.model.record import (
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
-from harness.session.wording import Happenings
+from harness.session.wording import Happenings, short_names
 from tests.dashboard.frame_bench import some_frames
 from tests.unit.session.figures.rows import planned
 from tests.unit.session.log.records import KINDS, rows_of
@@ -123,3 +125,31 @@ def test_a_hostile_frame_is_harmless() -> None:
         assert line is not None
         assert line.isprintable()
         assert len(line) <= 1000
+
+
+def test_a_last_part_that_all_share_is_left_out() -> None:
+    assert short_names(["time.r1", "black_box.r1"], 9) == ["time", "black_box"]
+    assert short_names(["time.r1", "time.r2"], 9) == ["time.r1", "time.r2"]
+    assert short_names(["time.r1"], 9) == ["time.r1"]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [f"time.v-{voice}.n{noise}.r{n}" for voice in ("alan", "belinda") for noise in (10, -20) for n in (1, 2)],
+        [f"a-very-long-name-with-{one}-in-the-middle-of-it.r1" for one in ("alan", "belinda", "cass")],
+        [f"kitchen-evening-question-{n:03}.r1" for n in range(500)],
+    ],
+)
+def test_long_names_stay_different(ids: list[str]) -> None:
+    shown = short_names(ids, 11)
+    assert len(set(shown)) == len(ids)
+    assert max(map(len, shown)) <= 11
+
+
+@example(ids=["1", "1", "11", "1a"], width=1)
+@given(st.lists(st.text("abc.-1", min_size=1, max_size=30), max_size=8), st.integers(1, 24))
+def test_never_longer_than_asked_nor_empty(ids: list[str], width: int) -> None:
+    shown = short_names(ids, width)
+    assert len(shown) == len(ids)
+    assert all(1 <= len(one) <= width for one in shown)

@@ -1,19 +1,30 @@
 """The writer of a session log: order, acknowledgement, damage, a second writer, a full disk."""
 
+from __future__ import annotations
+
 import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from harness.base.codec import RECORDS, decode, encode
 from harness.model.errors import LogError
-from harness.model.record import EngineStarted, Entry, NoteWritten
+from harness.model.record import EngineStarted, Entry, NoteWritten, ResponseFrozen
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.session.log.clips import read_clip
 from harness.session.log.database import APPLICATION_ID
-from harness.session.log.reader import LogReader
+from harness.session.log.reader import LogReader, check, clips_without_rows
 from harness.session.log.writer import SqliteLog
+from tests.unit.session.log.records import KINDS, rows_of
 
 
 def note(text: str) -> NoteWritten:
@@ -219,3 +230,195 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         [unshare, "-rm", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(drawn=st.data())
+def test_row_to_text_and_back(kind: type, drawn: st.DataObject) -> None:
+    record = drawn.draw(rows_of(kind))
+    text = encode(RECORDS, record)
+    assert b"\n" not in text
+    back = decode(RECORDS, text)
+    assert type(back) is kind
+    assert back == record
+
+
+KILLS = 100
+
+# One process imports everything once, then forks a writer for each kill: the writer's acknowledgements go into a pipe.
+NURSERY = """
+import os, random, signal, sys, threading, time
+from pathlib import Path
+import numpy as np
+from harness.session.log.writer import SqliteLog
+from harness.model.record import NoteWritten, ResponseFrozen
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+def write(folder, kill, out):
+    log = SqliteLog(folder)
+    sound = Waveform(np.linspace(-0.5, 0.5, 4800, dtype=np.float32), 48000)
+    def notes(name):
+        number = 0
+        while True:
+            text = f"{kill}-{name}-{number}"
+            log.append(NoteWritten(text=text, by="t"))
+            os.write(out, f"note {text}\\n".encode())
+            number += 1
+    def clips():
+        while True:
+            clip = log.save_clip(sound, 0.0)
+            log.append(ResponseFrozen("t", 1, 1, clip, Stamp(0.0), Stamp(0.1)))
+            os.write(out, f"clip {clip.name}\\n".encode())
+    for target, args in ((notes, ("a",)), (notes, ("b",)), (clips, ())):
+        threading.Thread(target=target, args=args, daemon=True).start()
+    signal.pause()
+
+folder, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+chance = random.Random(seed)
+for kill in range(kills):
+    into, out = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(into)
+        try:
+            write(folder, kill, out)
+        finally:
+            os._exit(9)
+    os.close(out)
+    said = os.read(into, 1)  # the first acknowledgement: from here on, any moment will do
+    time.sleep(chance.uniform(0, 0.05))
+    os.kill(child, signal.SIGKILL)
+    while piece := os.read(into, 65536):
+        said += piece
+    os.close(into)
+    os.waitpid(child, 0)
+    sys.stdout.write(said.decode())
+"""
+
+
+def test_100_kills_lose_no_acknowledged_row(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", NURSERY, str(tmp_path), str(KILLS), "7"],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    acknowledged = set(found.stdout.splitlines())
+    assert len({line.split(" ")[1].split("-")[0] for line in acknowledged if line.startswith("note")}) > KILLS * 0.9
+    stored: list[str] = []
+    with LogReader(tmp_path) as reader:
+        for entry in reader.entries():
+            match entry.record:
+                case NoteWritten(text=text):
+                    stored.append(f"note {text}")
+                case ResponseFrozen(clip=clip):
+                    stored.append(f"clip {clip.name}")
+    assert acknowledged <= set(stored)
+    assert len(stored) == len(set(stored))
+    findings = check(tmp_path)
+    assert findings.damage == ()
+    assert findings.rows == len(stored)
+
+
+def tone(hz: float = 440.0, rate_hz: int = 48000) -> Waveform:
+    time = np.arange(rate_hz // 10) / rate_hz
+    return Waveform((0.5 * np.sin(2 * np.pi * hz * time)).astype(np.float32), rate_hz)
+
+
+def frozen(log: SqliteLog, hz: float = 440.0) -> ResponseFrozen:
+    clip = log.save_clip(tone(hz), 3.25)
+    row = ResponseFrozen("t1", 1, 1, clip, Stamp(3.25), Stamp(3.35))
+    log.append(row)
+    return row
+
+
+def test_a_clip_comes_back_to_16_bits(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log:
+        clip = log.save_clip(tone(), 3.25)
+    back = read_clip(tmp_path / "clips", clip)
+    assert (clip.samples, clip.rate_hz, clip.start_s) == (4800, 48000, 3.25)
+    assert back.rate_hz == 48000
+    assert np.max(np.abs(back.samples - tone().samples)) <= 1 / 32768
+    assert not list((tmp_path / "clips").glob(".*"))
+
+
+def test_what_is_louder_than_full_scale_is_clipped_and_not_wrapped(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log:
+        clip = log.save_clip(Waveform(np.full(480, 1.7, dtype=np.float32), 48000), 0.0)
+    assert read_clip(tmp_path / "clips", clip).samples.min() > 0.99
+
+
+def test_a_clip_without_samples_is_refused(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log, pytest.raises(LogError, match="without samples"):
+        log.save_clip(Waveform(np.zeros(0, dtype=np.float32), 48000), 0.0)
+
+
+def test_names_go_on_after_a_resume(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log:
+        first = log.save_clip(tone(), 0.0)
+    with SqliteLog(tmp_path) as log:
+        second = log.save_clip(tone(), 0.0)
+    assert (first.name[:6], second.name[:6]) == ("00001-", "00002-")
+
+
+def test_missing_altered_and_unnamed_clips_are_reported(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log:
+        whole, missing, altered = (frozen(log, hz) for hz in (300.0, 400.0, 500.0))
+        unnamed = log.save_clip(tone(600.0), 0.0)
+    clips = tmp_path / "clips"
+    assert check(tmp_path).damage == ()
+    (clips / missing.clip.name).unlink()
+    content = bytearray((clips / altered.clip.name).read_bytes())
+    content[-20] ^= 1
+    (clips / altered.clip.name).write_bytes(content)
+    (clips / ".00009-x.flac.1.part").write_bytes(b"fLaC")
+    findings = check(tmp_path)
+    assert findings.damage == (
+        f"row 2: clip {missing.clip.name} is missing",
+        f"row 3: clip {altered.clip.name} is not what was stored: its SHA-256 differs",
+    )
+    assert [unnamed.name in findings.notes[0], "half of a clip" in findings.notes[1]] == [True, True]
+    assert clips_without_rows(tmp_path) == (unnamed.name,)
+    read_clip(clips, whole.clip)
+    for clip in (missing.clip, altered.clip):
+        with pytest.raises(LogError, match=clip.name):
+            read_clip(clips, clip)
+    SqliteLog(tmp_path).close()  # the next writer removes the half
+    assert not list(clips.glob(".*"))
+
+
+@pytest.mark.parametrize("name", ["../log.sqlite", "/etc/passwd", ".hidden", "a/b.flac"])
+def test_a_row_cannot_name_a_file_elsewhere(tmp_path: Path, name: str) -> None:
+    with SqliteLog(tmp_path) as log:
+        row = frozen(log)
+        log.append(replace(row, clip=replace(row.clip, name=name)))
+    assert check(tmp_path).damage == (f"row 2: clip {name} is no name of a clip",)
+
+
+def test_gaps_and_unreadable_rows_are_reported(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log:
+        log.append(NoteWritten("a", "t"))
+        log._connection.execute(
+            "INSERT INTO entries (seq, run, at_s, wall_s, kind, body)"
+            " VALUES (3, 0, 0.0, 0.0, 'note_written', '{\"kind\":\"no_such\"}')"
+        )
+    findings = check(tmp_path)
+    assert findings.damage[0] == "rows 2 to 2 are missing"
+    assert findings.damage[1].startswith("row 3 (note_written) cannot be read")
+    with LogReader(tmp_path) as reader, pytest.raises(LogError, match="row 3 cannot be read"):
+        list(reader.entries())
+
+
+def test_a_damaged_page_is_reported(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log:
+        for number in range(200):
+            log.append(NoteWritten(f"{number}" * 50, "t"))
+    database = tmp_path / "log.sqlite"
+    content = bytearray(database.read_bytes())
+    content[3 * 4096 : 3 * 4096 + 600] = b"\xff" * 600
+    database.write_bytes(content)
+    assert any("damaged" in damage for damage in check(tmp_path).damage)
