@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,33 +49,6 @@ class RaterProgress:
         """Right ones of the known answers; None before the first."""
         right, answered = self.known
         return right / answered if answered else None
-
-
-def raters_of(round_: RatingRound, rows: Iterable[Judgment]) -> tuple[str, ...]:
-    """Those that the round names, and whoever else has judged in it."""
-    others = {row.rater for row in rows if row.round == round_.id} - set(round_.raters)
-    return (*round_.raters, *sorted(others))
-
-
-def standing_of(
-    rater: str, round_: RatingRound, items: Sequence[Item], exercises: Sequence[Item], rows: Iterable[Judgment]
-) -> RaterStanding:
-    """Where a rater stands, by what is on the disk."""
-    return RaterStanding(rater, round_, items, exercises, OwnRows(rater, round_, rows))
-
-
-def progress_of(rater: str, standing: RaterStanding) -> RaterProgress:
-    """The same in figures."""
-    return RaterProgress(
-        rater=rater,
-        count=standing.count,
-        exercises=standing.exercises,
-        pace_s=standing.rows.pace_s,
-        known=standing.known_answers,
-        stopped=standing.stopped,
-        open=len(standing.not_done),
-        last_wall_s=standing.rows.last_wall_s,
-    )
 
 
 RATE_HZ, LEVEL_DBFS = 16_000, -26.0
@@ -182,7 +155,23 @@ class RatingRoom:
     def progress(self) -> tuple[RaterProgress, ...]:
         """How far every rater is, as of the last `refresh`."""
         rows = self.rows
-        return tuple(progress_of(one, self._standing(one, rows)) for one in raters_of(self.round, rows))
+        others = {row.rater for row in rows if row.round == self.round.id} - set(self.round.raters)
+        found = []
+        for rater in (*self.round.raters, *sorted(others)):
+            one = self._standing(rater, rows)
+            found.append(
+                RaterProgress(
+                    rater=rater,
+                    count=one.count,
+                    exercises=one.exercises,
+                    pace_s=one.rows.pace_s,
+                    known=one.known_answers,
+                    stopped=one.stopped,
+                    open=len(one.not_done),
+                    last_wall_s=one.rows.last_wall_s,
+                )
+            )
+        return tuple(found)
 
     def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
         """Gives what a rater has not judged to these raters, and returns when that is on the disk; LogError, LogFull.
@@ -245,7 +234,7 @@ class RatingRoom:
     # Inside
 
     def _standing(self, rater: str, rows: Sequence[Judgment]) -> RaterStanding:
-        return standing_of(rater, self.round, self.items, self.exercises, rows)
+        return RaterStanding(rater, self.round, self.items, self.exercises, OwnRows(rater, self.round, rows))
 
     def _judged(self, rater: str | None) -> tuple[Item, ...]:
         wanted = {item.id for item in self.items}

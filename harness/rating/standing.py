@@ -163,18 +163,9 @@ class OwnRows:
         """The row in force on an item."""
         key = (item.subject.key, bool(item.inputs))
         if key not in self._standing:
-            rows = [row for row in in_force(self._all(item)) if bool(row.adjudicates) == bool(item.inputs)]
+            rows = [row for row in in_force(self.all_of(item)) if bool(row.adjudicates) == bool(item.inputs)]
             self._standing[key] = max(rows, key=lambda row: self._number[row.id], default=None)
         return self._standing[key]
-
-    def all_of(self, item: Item) -> tuple[Judgment, ...]:
-        """All rows on an item, what was taken back included, oldest first."""
-        return tuple(self._all(item))
-
-    def status(self, item: Item) -> JudgmentStatus | None:
-        """Of that row."""
-        row = self.standing(item)
-        return None if row is None else row.status
 
     def given_as(self, item: Item) -> int:
         """Which of the rater's rows that one was, counted from 0; −1 when there is none."""
@@ -187,21 +178,16 @@ class OwnRows:
         return tuple(row for row in reversed(in_force(self._order)) if row.round == self._round.id)
 
     @property
-    def times_s(self) -> tuple[float, ...]:
-        """Times to the answers of this round that stand, exercises left out, in the order of giving."""
-        return tuple(
+    def pace_s(self) -> float | None:
+        """The median time to one of the last answers of this round that stand, exercises left out."""
+        times = [
             row.time_to_answer_s
-            for row in reversed(self.undoable)
+            for row in self.undoable
             if row.status is JudgmentStatus.SUBMITTED
             and row.time_to_answer_s is not None
             and not row.trial_id.startswith(EXERCISE)
-        )
-
-    @property
-    def pace_s(self) -> float | None:
-        """The median time to one of the last answers."""
-        times = self.times_s[-PACE_ITEMS:]
-        return statistics.median(times) if times else None
+        ]
+        return statistics.median(times[:PACE_ITEMS]) if times else None
 
     @property
     def last_wall_s(self) -> float | None:
@@ -213,21 +199,20 @@ class OwnRows:
         new = tuple(item for item in exercises if self.standing(item) is None)
         if new or not exercises:
             return new
-        wrong = [item for item in exercises if not self._right(item)]
+        given = [(item, item.exercise, self.standing(item)) for item in exercises]
+        wrong = [item for item, one, row in given if not (one and row and one.is_right(row.category))]
         if len(exercises) - len(wrong) >= self._round.pass_share * len(exercises):
             return ()
         return tuple(item for item in wrong if self._answers(item) < 2)
 
-    def _right(self, item: Item) -> bool:
-        row, exercise = self.standing(item), item.exercise
-        return row is not None and exercise is not None and exercise.is_right(row.category)
-
     def _answers(self, item: Item) -> int:
         """How often it was answered, what was taken back left out."""
-        withdrawn = {row.replaces for row in self._all(item) if row.status is JudgmentStatus.WITHDRAWN}
-        return sum(row.status is JudgmentStatus.SUBMITTED and row.id not in withdrawn for row in self._all(item))
+        rows = self.all_of(item)
+        withdrawn = {row.replaces for row in rows if row.status is JudgmentStatus.WITHDRAWN}
+        return sum(row.status is JudgmentStatus.SUBMITTED and row.id not in withdrawn for row in rows)
 
-    def _all(self, item: Item) -> list[Judgment]:
+    def all_of(self, item: Item) -> list[Judgment]:
+        """All rows on an item, what was taken back included, oldest first."""
         subject = item.subject
         named = self._rows.get(subject.key, [])
         if not subject.session_id:
@@ -355,8 +340,8 @@ class RaterStanding:
     @property
     def not_done(self) -> tuple[Item, ...]:
         """What others could do for the rater: all that is neither judged nor put aside, known answers left out."""
-        rows = ((item, self.rows.status(item)) for item in self._mine if item.hidden.gold is None)
-        return tuple(item for item, status in rows if status not in DONE)
+        rows = ((item, self.rows.standing(item)) for item in self._mine if item.hidden.gold is None)
+        return tuple(item for item, row in rows if row is None or row.status not in DONE)
 
     @property
     def known_answers(self) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness import __version__
 from harness.base.foreign import plain_text, shown
+from harness.base.plain_json import plain
 from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import (
@@ -269,28 +270,23 @@ def _figures(of: CategoryFigures) -> dict[str, Any]:
         "interval_over": "queries",
         "interval_method": of.method.value,
         "basis": {basis.value: count for basis, count in of.bases},
-        "categories": {
-            one.value: {reading.value: _share(of.share(one, reading)) for reading in Reading} for one in Category
-        },
-        "derived": {
-            one.value: {reading.value: _share(of.share(one, reading)) for reading in Reading} for one in Derived
-        },
-        "core_capability": {
-            "by_rater": of.core.by_rater,
-            "by_scenario": of.core.by_scenario,
-            "by_both": of.core.by_both,
-        },
+        "categories": {one.value: _shares(of, one) for one in Category},
+        "derived": {one.value: _shares(of, one) for one in Derived},
+        "core_capability": plain(of.core),
         "sub_flags": {flag.value: count for flag, count in of.sub_flags},
         "flagged_too": of.flagged_too,
     }
 
 
-def _share(of: CountedShare) -> dict[str, Any]:
-    return {"count": of.count, "share": of.value, "interval": of.interval, "interval_together": of.together}
+def _shares(of: CategoryFigures, figure: Figure) -> dict[str, Any]:
+    shares = {reading.value: of.share(figure, reading) for reading in Reading}
+    return {
+        reading: {"count": one.count, "share": one.value, "interval": one.interval, "interval_together": one.together}
+        for reading, one in shares.items()
+    }
 
 
 def _reprompts(of: RepromptFigures) -> dict[str, Any]:
-    waits = of.waits
     return {
         "assessed": of.assessed,
         "attempts": {str(attempts): queries for attempts, queries in of.needed},
@@ -300,14 +296,7 @@ def _reprompts(of: RepromptFigures) -> dict[str, Any]:
         "mean": of.mean,
         "mean_interval": of.mean_interval,
         "interval_over": "queries",
-        "waits": {
-            "count": waits.count,
-            "least_s": waits.least_s,
-            "median_s": waits.median_s,
-            "most_s": waits.most_s,
-            "shorter": waits.shorter,
-            "unknown": waits.unknown,
-        },
+        "waits": plain(of.waits),
     }
 
 
