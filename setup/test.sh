@@ -23,7 +23,7 @@ waiting="$conformance/test_board_faults.py $conformance/test_new_board.py $confo
     $conformance/understanding $conformance/offline tests/dashboard tests/unit"
 
 # Deals with real sound, serial lines and moments: one at a time.
-engines="tests/dashboard/test_with_engine.py tests/dashboard/test_wake_with_engine.py"
+engines="tests/dashboard/test_with_engine.py tests/dashboard/test_with_engine.py"
 alone="$conformance $engines"
 
 without() { for path in "$@"; do printf -- '--ignore=%s ' "$path"; done; }

@@ -19,7 +19,7 @@ from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.messages import CommandWanted, NoticeWanted
-from harness.dashboard.screens.asking import Asked, AskingPanel, EffectPanel
+from harness.dashboard.screens.asking import Asked, AskingPanel
 from harness.dashboard.screens.panels import HelpPanel, Panel, Sheet
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.run import RunScreen
@@ -139,7 +139,6 @@ class Dashboard(GuardedApp):
             self._link.close()
 
     def redraw(self) -> None:
-        """Takes what has come from the engine, and shows it on every screen that is open."""
         self.watch_.drain()
         view = self.watch_.view()
         # While the app shuts down, screens lose their parts one by one.
@@ -196,8 +195,7 @@ class Dashboard(GuardedApp):
                 self._answered = wanted
 
         self._opened = wanted
-        kind = EffectPanel if wanted[2] is Question.EFFECT else AskingPanel
-        panel = kind(*wanted[:2], self._rater)
+        panel = AskingPanel(wanted, self._rater)
         self.push_screen(panel, closed)
         self.call_after_refresh(lambda: panel.show(self.watch_.view()) if panel.is_mounted else None)
 
@@ -277,7 +275,6 @@ class Dashboard(GuardedApp):
         self.exit(exit_code)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The palette: what the keys do, in words."""
         run = self._run
         if screen is run:
             yield SystemCommand("Pause or go on", "Pauses after the attempt that is running (p)", run.action_pause)

@@ -41,7 +41,6 @@ class Refreshing:
         threading.Thread(target=self._work, name="refreshing", daemon=True).start()
 
     def close(self) -> None:
-        """Returns at once, also while it reads."""
         with self._lock:
             self._closed.set()
 
@@ -138,7 +137,6 @@ class ItemSounds:
         return self.stop() if message.number == self._number else None
 
     def close(self) -> None:
-        """Nothing is told any more; returns at once."""
         with self._lock:
             self._open = False
         self._wishes.put(None)

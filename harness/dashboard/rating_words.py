@@ -37,7 +37,6 @@ SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
 
 
 def effect_words(found: EffectEvidence) -> tuple[str, str]:
-    """(what was wanted, what became of it), harmless."""
     return plain_text(found.check.wanted, 200) or "an effect", effect_text(found)
 
 

@@ -94,6 +94,5 @@ def run_annotation_app(room: AnnotationRoom, desk: AnnotationDesk) -> int:
 
 
 def demand_screen(instead: str) -> None:
-    """InputError on a terminal that cannot show one."""
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
         raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy=f"{instead} works in it")

@@ -82,7 +82,6 @@ class View:
 
     @property
     def over(self) -> bool:
-        """True when no engine is there any more."""
         return self.gone is not None or self.goodbye is not None
 
 
@@ -180,7 +179,6 @@ class Watch:
             pending.then(answer)
 
     def lost(self, why: str) -> None:
-        """The engine is gone: no command that was sent will be answered."""
         if self._view.goodbye is None:
             self._view = replace(self._view, gone=plain_text(why) or "the connection was closed")
         for command_id, pending in list(self._pending.items()):
@@ -189,28 +187,23 @@ class Watch:
                 pending.then(Answered(command_id, False, "the engine is gone"))
 
     def expect(self, command: Command, label: str, then: Then | None) -> None:
-        """A command was sent: its answer is waited for, and shown."""
         if not isinstance(command, Hello):
             self._pending[command.id] = _Pending(label, self._now(), then)
         self.tell(f"{label} …", None)
 
     def tell(self, text: str, ok: bool | None) -> None:
-        """Shows a line above the keys for a while."""
         self._notice = Notice(text, ok), self._now()
 
     def take_events(self) -> list[EventLine]:
-        """The lines that came since the last call."""
         new, self._new_events = self._new_events, []
         return new
 
     @property
     def waits_for_an_answer(self) -> bool:
-        """True while a command that was sent is not answered."""
         return bool(self._pending)
 
     @property
     def over(self) -> bool:
-        """True when no command can reach an engine any more."""
         return self._view.over
 
     def view(self) -> View:

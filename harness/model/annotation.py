@@ -161,8 +161,8 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """An annotator finds the proposal of a batch right for these utterances of a page.
+class OfPage:
+    """What an annotator makes of a proposal for these utterances of a page.
 
     page: the same in the rows of one page, accepted and struck. intents: what was proposed. time_s: at the whole page.
     """
@@ -176,22 +176,19 @@ class Accepted:
     shown_wall_s: float = 0.0
     given_wall_s: float = 0.0
     time_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted(OfPage):
+    """An annotator finds the proposal of a batch right for them."""
+
     kind: Literal["accepted"] = "accepted"
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
-    """… finds it wrong for these: they are to be labelled by hand. Fields as of `Accepted`."""
+class Struck(OfPage):
+    """… finds it wrong: they are to be labelled by hand."""
 
-    id: str
-    annotator: str
-    batch: str
-    page: str
-    intents: Intents
-    utterances: tuple[str, ...]
-    shown_wall_s: float = 0.0
-    given_wall_s: float = 0.0
-    time_s: float | None = None
     kind: Literal["struck"] = "struck"
 
 
@@ -265,7 +262,7 @@ Act = Accepted | Struck | Labelled | Skipped | Adjudicated
 
 def utterances_of(row: Act) -> tuple[str, ...]:
     """Those that it is about."""
-    return row.utterances if isinstance(row, Accepted | Struck) else (row.utterance,)
+    return row.utterances if isinstance(row, OfPage) else (row.utterance,)
 
 
 class AnnotationAction(StrEnum):

@@ -110,74 +110,66 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
-    """After the attempt that is running."""
+class ClientCommand:
+    """What every command has: its id, which the answer names, and whose it is."""
 
     id: str
     by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(ClientCommand):
+    """After the attempt that is running."""
+
     reason: str = ""
     kind: Literal["pause"] = "pause"
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
-    id: str
-    by: str
+class Resume(ClientCommand):
     kind: Literal["resume"] = "resume"
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(ClientCommand):
     """End the running trial now, with a reason."""
 
-    id: str
-    by: str
     reason: str
     kind: Literal["skip"] = "skip"
 
 
 @dataclass(frozen=True, slots=True)
-class Rerun:
+class Rerun(ClientCommand):
     """Another take of a trial that has ended, at the end of the plan."""
 
-    id: str
-    by: str
     trial_id: str
     kind: Literal["rerun"] = "rerun"
 
 
 @dataclass(frozen=True, slots=True)
-class WriteNote:
-    id: str
-    by: str
+class WriteNote(ClientCommand):
     text: str
     trial_id: str | None = None
     kind: Literal["write_note"] = "write_note"
 
 
 @dataclass(frozen=True, slots=True)
-class SetMark:
-    id: str
-    by: str
+class SetMark(ClientCommand):
     label: str
     kind: Literal["set_mark"] = "set_mark"
 
 
 @dataclass(frozen=True, slots=True)
-class Abort:
+class Abort(ClientCommand):
     """End the session; the running attempt becomes ABORTED."""
 
-    id: str
-    by: str
     kind: Literal["abort"] = "abort"
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerOperator:
+class AnswerOperator(ClientCommand):
     """The operator's word on the attempt that was asked about."""
 
-    id: str
-    by: str
     trial_id: str
     attempt: int
     recognised: bool | None
@@ -186,11 +178,9 @@ class AnswerOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerEffect:
+class AnswerEffect(ClientCommand):
     """The operator's word on what became of a response's effect. take None: the latest in which it has a response."""
 
-    id: str
-    by: str
     trial_id: str
     attempt: int
     word: EffectWord
@@ -200,30 +190,24 @@ class AnswerEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    id: str
-    by: str
+class Judge(ClientCommand):
     judgment: Judgment
     kind: Literal["judge"] = "judge"
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class Review(ClientCommand):
     """Say what an unmatched wake event was; word None takes it back. event_seq: of its `Observed` row."""
 
-    id: str
-    by: str
     event_seq: int
     word: ReviewWord | None
     kind: Literal["review"] = "review"
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(ClientCommand):
     """Play a stored clip on the bench's monitor (never on a loudspeaker that the device hears)."""
 
-    id: str
-    by: str
     clip_name: str
     kind: Literal["replay"] = "replay"
 

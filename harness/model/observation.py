@@ -27,26 +27,30 @@ class DeviceState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StimulusStarted:
-    """The first sample of a stimulus left the driver."""
+class Sighting:
+    """What every observation has: id of the driver that saw it, and when."""
 
     source: str
     at: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusStarted(Sighting):
+    """The first sample of a stimulus left the driver."""
+
     play_id: str
     audio_s: float | None = None
     kind: Literal["stimulus_started"] = "stimulus_started"
 
 
 @dataclass(frozen=True, slots=True)
-class StimulusEnded:
+class StimulusEnded(Sighting):
     """The last sample left the driver; `complete` is False when it was stopped or cut before, and `why` says why.
 
     Over a wire: the device has acknowledged the last sample, and whatever it had to say about any sample up to
     there was told before this.
     """
 
-    source: str
-    at: Stamp
     play_id: str
     complete: bool = True
     audio_s: float | None = None
@@ -55,56 +59,46 @@ class StimulusEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class StimulusHeard:
+class StimulusHeard(Sighting):
     """A microphone found our own stimulus in its recording; `at` is where its first sample lies.
 
     correlation: normalised peak, 0–1. Latencies use this when there is one, since query and response then lie on
     one recording and one clock.
     """
 
-    source: str
-    at: Stamp
     play_id: str
     correlation: float
     kind: Literal["stimulus_heard"] = "stimulus_heard"
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechStarted:
+class SpeechStarted(Sighting):
     """A microphone heard somebody begin to speak who is not us; level in dBFS."""
 
-    source: str
-    at: Stamp
     level_dbfs: float
     kind: Literal["speech_started"] = "speech_started"
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechEnded:
+class SpeechEnded(Sighting):
     """… and stop. Several spans may make one response (see `end_silence_ms`)."""
 
-    source: str
-    at: Stamp
     kind: Literal["speech_ended"] = "speech_ended"
 
 
 @dataclass(frozen=True, slots=True)
-class Earcon:
+class Earcon(Sighting):
     """A short, tonal sound without speech: never a response."""
 
-    source: str
-    at: Stamp
     ends: Stamp
     level_dbfs: float
     kind: Literal["earcon"] = "earcon"
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Sighting):
     """A device says that it heard its wake phrase; score 0–1 where it gives one."""
 
-    source: str
-    at: Stamp
     phrase: str = ""
     score: float | None = None
     audio_s: float | None = None
@@ -112,11 +106,9 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Sighting):
     """A device says what it heard: evidence of recognition when `final`."""
 
-    source: str
-    at: Stamp
     text: str
     final: bool = True
     audio_s: float | None = None
@@ -124,14 +116,12 @@ class Transcript:
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Sighting):
     """A device says what it understood to be wanted; slots: name → value, in its order; score 0–1.
 
     name: one intent, or several with `#` between; "" when it says that it understood nothing.
     """
 
-    source: str
-    at: Stamp
     name: str
     slots: tuple[tuple[str, str], ...] = ()
     score: float | None = None
@@ -140,56 +130,46 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseText:
+class ResponseText(Sighting):
     """A device says what it answers."""
 
-    source: str
-    at: Stamp
     text: str
     kind: Literal["response_text"] = "response_text"
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(Sighting):
     """A device says how it is."""
 
-    source: str
-    at: Stamp
     state: DeviceState
     detail: str = ""
     kind: Literal["status"] = "status"
 
 
 @dataclass(frozen=True, slots=True)
-class StateTold:
+class StateTold(Sighting):
     """A device tells a piece of what it is about: a timer that runs, a list that changed. value "": it is no more."""
 
-    source: str
-    at: Stamp
     name: str
     value: str = ""
     kind: Literal["state_told"] = "state_told"
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Sighting):
     """Something a device said that no mapping understood; kept as evidence."""
 
-    source: str
-    at: Stamp
     text: str
     kind: Literal["log_line"] = "log_line"
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Sighting):
     """Words of a device were lost on our side (a line that is too long): whatever they said is not known.
 
     count: lines or messages since the last such observation.
     """
 
-    source: str
-    at: Stamp
     what: str
     count: int = 1
     kind: Literal["unread"] = "unread"
@@ -205,28 +185,24 @@ class Proof(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ListeningProved:
+class ListeningProved(Sighting):
     """A device was listening at this moment. Drivers tell it at most every 5 s, and at the end of each injection.
 
     audio_s: up to where on its audio line it has heard.
     """
 
-    source: str
-    at: Stamp
     proof: Proof
     audio_s: float | None = None
     kind: Literal["listening_proved"] = "listening_proved"
 
 
 @dataclass(frozen=True, slots=True)
-class ClockFitted:
+class ClockFitted(Sighting):
     """The device's clock against the host's: host = device_s0 … see wire/device_clock.py; skew in parts per million.
 
     offset_s: host time at the device's time 0 of this boot. error_s: bound of the error of a time that it converts.
     """
 
-    source: str
-    at: Stamp
     boot: str
     offset_s: float
     skew_ppm: float
@@ -235,55 +211,45 @@ class ClockFitted:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceDescribed:
+class DeviceDescribed(Sighting):
     """Who a device says that it is; what it does not say is empty. Told when it is met, and when that changes."""
 
-    source: str
-    at: Stamp
     firmware: str = ""
     serial: str = ""
     kind: Literal["device_described"] = "device_described"
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorAnswer:
+class OperatorAnswer(Sighting):
     """The operator says whether the device understood; `heard` is what it understood, as far as they can tell.
 
     recognised None: the operator cannot tell.
     """
 
-    source: str
-    at: Stamp
     recognised: bool | None
     heard: str = ""
     kind: Literal["operator_answer"] = "operator_answer"
 
 
 @dataclass(frozen=True, slots=True)
-class LinkLost:
+class LinkLost(Sighting):
     """A driver lost its far end (sound server, broker, port); what is going on is interrupted."""
 
-    source: str
-    at: Stamp
     what: str
     kind: Literal["link_lost"] = "link_lost"
 
 
 @dataclass(frozen=True, slots=True)
-class LinkBack:
+class LinkBack(Sighting):
     """… and has it again."""
 
-    source: str
-    at: Stamp
     kind: Literal["link_back"] = "link_back"
 
 
 @dataclass(frozen=True, slots=True)
-class Overrun:
+class Overrun(Sighting):
     """Samples were late or lost on a sound stream since the last such message."""
 
-    source: str
-    at: Stamp
     count: int
     kind: Literal["overrun"] = "overrun"
 

@@ -94,12 +94,18 @@ class TrialStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptStarted:
-    """Committed before any sound. waited_s: time since the device last heard or said anything of this trial."""
+class OfAttempt:
+    """What rows about an attempt have in common."""
 
     trial_id: str
     take: int
     attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted(OfAttempt):
+    """Committed before any sound. waited_s: time since the device last heard or said anything of this trial."""
+
     play_id: str
     stimulus_sha256: str
     query_start_s: float
@@ -121,12 +127,9 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseFrozen:
+class ResponseFrozen(OfAttempt):
     """The first response, cut and stored. truncated: it reached response_max_s and was still going."""
 
-    trial_id: str
-    take: int
-    attempt: int
     clip: Clip
     starts: Stamp
     ends: Stamp
@@ -135,12 +138,9 @@ class ResponseFrozen:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseTranscribed:
+class ResponseTranscribed(OfAttempt):
     """What *our* recogniser makes of a response, for people; never evidence of what the device heard."""
 
-    trial_id: str
-    take: int
-    attempt: int
     text: str
     recogniser: str
     kind: Literal["response_transcribed"] = "response_transcribed"
@@ -154,17 +154,14 @@ class Question(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorAsked:
-    trial_id: str
-    take: int
-    attempt: int
+class OperatorAsked(OfAttempt):
     question: str
     about: Question = Question.RECOGNITION
     kind: Literal["operator_asked"] = "operator_asked"
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptFinished:
+class AttemptFinished(OfAttempt):
     """The verdict on an attempt. heard: what the device understood by its own evidence, or the operator's.
 
     errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
@@ -172,9 +169,6 @@ class AttemptFinished:
     understood: of its frame, where the trial expects something.
     """
 
-    trial_id: str
-    take: int
-    attempt: int
     outcome: Outcome
     recognition: Recognition
     evidence: EvidenceSource
@@ -264,12 +258,9 @@ class JudgmentGiven:
 
 
 @dataclass(frozen=True, slots=True)
-class EffectAnswered:
+class EffectAnswered(OfAttempt):
     """The operator says what became of a response's effect; the latest row stands. detail: what they saw."""
 
-    trial_id: str
-    take: int
-    attempt: int
     word: EffectWord
     by: str
     detail: str = ""

@@ -114,7 +114,6 @@ class _Reporting:
         )
 
     def _session(self) -> Suite:
-        """Did the run come to its end?"""
         progress, reason = self.progress, None
         faults = (f"fault: {plain_text(one.source, 80)}: {plain_text(one.what)}" for one in self.session.faults)
         said = (f"{progress.totals.finished} of {progress.totals.planned} trials finished", *faults)

@@ -77,7 +77,6 @@ class WholeSession:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Those that listened."""
         return tuple(one.device for one in self.wake.snapshot().devices)
 
     def demand(self, device: str | None) -> tuple[str, ...]:

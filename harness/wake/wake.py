@@ -45,12 +45,10 @@ class WakeFigures:
 
     @property
     def settings(self) -> WakeSettings:
-        """How this session counts."""
         found = next((one.listening for one in self._trials.values() if one.listening), None)
         return found.settings if found else WakeSettings()
 
     def add(self, entry: rows.Entry) -> None:
-        """Takes one row."""
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
@@ -86,7 +84,6 @@ class WakeFigures:
                 pass  # Other rows change no wake figure.
 
     def snapshot(self) -> WakeProgress:
-        """What the rows so far say."""
         return WakeProgress(
             devices=tuple(device.snapshot() for device in self._devices.values()),
             unmatched=self._events.latest(),

@@ -93,18 +93,15 @@ class UnmatchedEvents:
         return self._events.get(seq)
 
     def latest(self) -> tuple[UnmatchedWake, ...]:
-        """The last ones, latest first."""
         return tuple(self._events[seq] for seq in reversed(self._order[-SHOWN:]))
 
     def every(self, device: str) -> tuple[UnmatchedWake, ...]:
-        """All of a device, in their order."""
         return tuple(event for seq in self._order if (event := self._events[seq]).device == device)
 
     def counts(self, device: str) -> EventCounts:
         return self._counts.setdefault(device, EventCounts())
 
     def counted(self, event: UnmatchedWake, reviewed: bool) -> bool:
-        """Is it a false accept: before any review, or after?"""
         if not event.exposed or (event.in_vocabulary and not self.count_in_vocabulary):
             return False
         return event.false_accept(reviewed)
@@ -214,7 +211,6 @@ class DeviceFigures:
         self._recent.clear()
 
     def begin(self, play: Play) -> None:
-        """An attempt begins."""
         play.previous = self._recent[-1] if self._recent else None
         self._recent.append(play)
         self._shown.append(play)
@@ -290,7 +286,6 @@ class DeviceFigures:
                 self._settle(play)
 
     def snapshot(self) -> DeviceWake:
-        """The figures now."""
         if not self.changed:
             return self._found
         self.changed = False

@@ -145,7 +145,6 @@ class Play:
 
     @property
     def reach_s(self) -> float:
-        """Up to here an event may be due to it."""
         window = self.window
         return max(self.end_s, window.end_s) if window else self.end_s + self.settings.window_after_s
 
@@ -181,7 +180,6 @@ class Play:
         self.events.insert(at, event)
 
     def has(self, seq: int) -> bool:
-        """Whether the event of that row is one of the play's."""
         return any(event.seq == seq for event in reversed(self.events))
 
     def stands(self, event: HeardWake) -> bool:
@@ -413,7 +411,6 @@ class Listened:
 
     @property
     def last_s(self) -> float | None:
-        """Host time of the latest proof."""
         found = [one.last_s for one in (self.own, self.woken) if one is not None and one.last_s is not None]
         return max(found, default=None)
 

@@ -198,7 +198,6 @@ def ratio(share: Share, speakers: Speakers = ()) -> Ratio:
 
 @lru_cache(maxsize=4096)
 def rate(count: int, hours: float) -> Rate:
-    """A rate with both of its intervals."""
     return Rate(count, hours, garwood(count, hours), rate_sequence(count, hours))
 
 

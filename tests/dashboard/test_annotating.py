@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual import events
 
+from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.dashboard.key_guard import REPEAT_S
 from harness.dashboard.messages import RoomRead
@@ -18,8 +20,12 @@ from harness.model.annotation import (
     Accepted,
     Adjudicated,
     AnnotationRow,
+    Example,
+    Label,
     Labelled,
+    LabelProposal,
     LabelProposalShown,
+    LabelSet,
     Proposed,
     Skipped,
     Struck,
@@ -27,9 +33,11 @@ from harness.model.annotation import (
     label_keys,
 )
 from harness.model.errors import InputError, LogFull
+from harness.model.understanding import Utterance
 from tests.annotation_projects import LABELS, annotation_project, repeated, rows
-from tests.dashboard.annotating import SIZES, SMALL, WIDE, press, ready, seated, shown, sitting
+from tests.dashboard.annotating import SIZES, SMALL, WIDE, AnnotatorApp, press, ready, seated, shown, sitting
 from tests.dashboard.bench import shows, until
+from tests.dashboard.test_hostile import HOSTILE, raw
 
 
 @pytest.fixture
@@ -312,3 +320,62 @@ def test_a_terminal_without_a_screen_is_told_of_plain(project: Path, monkeypatch
     with pytest.raises(InputError, match="--plain"):
         run_annotation_app(room, room.desk("ann"))
     room.close()
+
+
+EXAMPLE = Example(HOSTILE, (HOSTILE,), HOSTILE)
+HOSTILE_LABELS = LabelSet(
+    HOSTILE,
+    HOSTILE,
+    (Label(HOSTILE, HOSTILE, HOSTILE, True, "", (EXAMPLE,), (EXAMPLE,)), Label("b", "[b]", HOSTILE)),
+    ((HOSTILE, "b"),),
+    intro=HOSTILE,
+)
+WORDS = "[/red] [wake]"
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]) -> None:
+    room = AnnotationRoom(annotation_project(tmp_path / "talk"))
+    room.label_set = HOSTILE_LABELS
+    room.project = replace(room.project, id=HOSTILE)
+    utterances = [Utterance(f"{HOSTILE}{n}", (HOSTILE,)) for n in range(3)]
+    batch = Proposed("b", HOSTILE, tuple(LabelProposal(one.id, (HOSTILE,)) for one in utterances[:2]))
+    desk = AnnotationDesk(HOSTILE, room.project, HOSTILE_LABELS, utterances, [batch], lambda rows: None)
+    app = AnnotatorApp(room, desk)
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot)
+        assert WORDS in shown(pilot)
+        assert raw(pilot) == []
+        await pilot.press("v")
+        await until(pilot, shows(pilot, "x" * 60))
+        assert raw(pilot) == []
+        await press(pilot, "escape", "question_mark")
+        await until(pilot, shows(pilot, "search the guide"))
+        assert raw(pilot) == []
+        await press(pilot, "escape", "1", "enter", "l", "1", "2")
+        await until(pilot, shows(pilot, "not like this"))
+        assert raw(pilot) == []
+        desk.comment(HOSTILE)
+        await press(pilot, "c")
+        assert raw(pilot) == []
+        await press(pilot, "escape", "2", "enter")
+        assert raw(pilot) == []
+        exported = app.export_screenshot()
+        assert not any(c in exported for c in "\x1b\x07\x9b\u202e\u200b")
+
+
+async def test_hostile_labels_of_others_before_who_settles(tmp_path: Path) -> None:
+    room = AnnotationRoom(annotation_project(tmp_path / "talk"))
+    room.label_set = HOSTILE_LABELS
+    project = replace(room.project, per_utterance=2)
+    utterances = [Utterance(HOSTILE, (HOSTILE,))]
+    given = [
+        Labelled("r1", "yan", HOSTILE, (HOSTILE,), comment=HOSTILE),
+        Labelled("r2", "zoe", HOSTILE, ("b",), comment=HOSTILE),
+    ]
+    desk = AnnotationDesk("ann", project, HOSTILE_LABELS, utterances, given, lambda rows: None, adjudicating=True)
+    async with AnnotatorApp(room, desk).run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        assert "annotator 2" in shown(pilot)
+        assert WORDS in shown(pilot)
+        assert raw(pilot) == []

@@ -1,5 +1,7 @@
 """A rater's terminal: each key, what is on the disk after it, and what is shown."""
 
+from __future__ import annotations
+
 import random
 from pathlib import Path
 from types import MappingProxyType
@@ -7,7 +9,9 @@ from types import MappingProxyType
 import pytest
 from textual import events
 
+from harness.dashboard.messages import RoomRead
 from harness.dashboard.sitting_app import run_rating_app
+from harness.model.effect import EffectWord
 from harness.model.errors import InputError
 from harness.model.judgment import (
     Category,
@@ -21,9 +25,12 @@ from harness.model.judgment import (
     SubFlag,
     TranscriptPolicy,
 )
+from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.guide import GUIDE, KEYS, LABELS
+from harness.rating.items import withdrawal
+from harness.rating.judgment_log import JudgmentLog
 from tests.dashboard.bench import screen_text, shows, until
-from tests.dashboard.seats import SIZES, SMALL, WIDE, press, ready, rows, seated, sitting
+from tests.dashboard.seats import SIZES, SMALL, WIDE, adjudication, press, ready, rows, seated, sitting
 from tests.rating_sessions import TALKS, judged_source, proposing_round, rating_session
 
 ANSWERS = {talk.query: talk.answer for talk in TALKS}
@@ -348,3 +355,105 @@ async def test_what_a_classifier_says_comes_after_the_choice_and_with_the_item_o
     async with sitting(seated(session, "bob", round_=proposing_round(source, ProposalShown.BEFORE))) as (_app, pilot):
         assert "classifier" in screen_text(pilot)
         assert "%)" in screen_text(pilot)
+
+
+@pytest.fixture
+async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_item_in_sight(tmp_path: Path) -> None:
+    session = rating_session(tmp_path / "s1", 12, effects=True)
+    async with sitting(seated(session)) as (app, pilot):
+        held = [item for item in app.room.items if item.waits_for_effect]
+        assert f"{len(held)} held" in screen_text(pilot)
+        before = app.desk.view.item
+        await press(pilot, "c", *"mine", "enter")
+        log = JudgmentLog(session)
+        for item in held:
+            subject = item.subject
+            log.append(EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectWord.RIGHT, "bob", "ran"))
+        log.close()
+        app.room.refresh()
+        app.screen.post_message(RoomRead(""))
+        await until(pilot, lambda: "held" not in screen_text(pilot).splitlines()[1])
+        assert app.desk.view.item == before
+        assert "mine" in screen_text(pilot)
+        app.screen.post_message(RoomRead("the disk is away"))
+        await until(pilot, shows(pilot, "the disk is away"))
+
+
+@pytest.mark.parametrize("names", [False, True])
+async def test_an_adjudicator_sees_the_inputs_and_settles_with_one_key(session: Path, names: bool) -> None:
+    adjudication(session)
+    async with sitting(seated(session, "eve", adjudicating=True, names=names), SMALL, "Settling item 1 of 2") as (
+        app,
+        pilot,
+    ):
+        text = screen_text(pilot)
+        assert ("zoe" in text, "rater 1" in text) == (names, not names)
+        assert "Correct" in text
+        assert "Wrong" in text
+        item = app.desk.view.item
+        assert item is not None
+        await press(pilot, "2")
+        last = rows(session)[-1]
+        assert last.adjudicates == tuple(row.id for row in item.inputs)
+        assert (last.rater, last.category) == ("eve", Category.PARTIALLY_CORRECT)
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "All is judged"))
+
+
+async def test_a_judgment_given_elsewhere_meanwhile_takes_the_item_away_from_a_panel(session: Path) -> None:
+    async with sitting(seated(session)) as (app, pilot):
+        item = app.desk.view.item
+        assert item is not None
+        await press(pilot, "c", *"late")
+        other = seated(session).room
+        desk = other.desk("ann")
+        desk.judge(Category.CORRECT)
+        app.room.refresh()
+        app.screen_stack[1].post_message(RoomRead(""))
+        await until(pilot, lambda: app.desk.view.item != item)
+        await press(pilot, "enter")
+        assert "no longer in sight" in screen_text(pilot)
+        assert app.desk.view.draft.comment == ""
+
+
+async def test_after_a_withdrawal_elsewhere_the_item_is_to_be_judged_again(session: Path) -> None:
+    async with sitting(seated(session)) as (app, pilot):
+        await press(pilot, "1")
+        log = JudgmentLog(session)
+        log.append(JudgmentGiven(withdrawal(rows(session)[0])))
+        log.close()
+        app.room.refresh()
+        app.screen.post_message(RoomRead(""))
+        await until(pilot, shows(pilot, "0 done, 12 left"))
+
+
+async def test_what_somebody_else_settled_meanwhile_is_not_settled_twice(session: Path) -> None:
+    adjudication(session)
+    async with sitting(seated(session, "eve", adjudicating=True), SMALL, "Settling item 1 of 2") as (app, pilot):
+        other = seated(session).room
+        other.adjudication("dan").judge(Category.CORRECT)
+        other.close()
+        settled = rows(session)[-1]
+        app.room.refresh()
+        app.screen.post_message(RoomRead(""))
+        await until(pilot, lambda: app.desk.view.count.total == 1)
+        left = app.desk.view.item
+        assert left is not None
+        assert left.subject.trial_id != settled.trial_id
+
+
+LOW = (60, 15)
+
+
+async def test_keys_and_answers_that_do_not_fit(tmp_path: Path) -> None:
+    async with sitting(seated(rating_session(tmp_path / "s1", 2)), LOW) as (_app, pilot):
+        text = screen_text(pilot)
+        assert "0 - … 24 lines show all keys" in text
+        await press(pilot, "?")
+        text = screen_text(pilot)
+        assert all(f"  {letter} " in text for letter in "abcd")
+        assert "escape" in text
+        assert "seen by the harness)\n" not in text
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert "query heard" in screen_text(pilot)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.dashboard.app import Dashboard
-from harness.dashboard.screens.asking import AskingPanel, EffectPanel
+from harness.dashboard.screens.asking import AskingPanel
 from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.model.effect import EffectWord
@@ -122,6 +122,10 @@ async def test_a_command_is_open_until_it_is_answered(tmp_path: Path) -> None:
         await until(pilot, shows(pilot, "pause …"))
 
 
+def asks(app: Dashboard, about: Question) -> bool:
+    return isinstance(app.screen, AskingPanel) and app.screen.question[2] is about
+
+
 async def ask(app: Dashboard, engine: EngineDouble) -> None:
     engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42)
 
@@ -161,10 +165,10 @@ async def test_the_operators_word_on_an_effect(
 ) -> None:
     async with opened(double(tmp_path), size) as (engine, app, pilot):
         await ask(app, engine)
-        await until(pilot, lambda: type(app.screen) is AskingPanel)
+        await until(pilot, lambda: asks(app, Question.RECOGNITION))
         # The same attempt, another question: the panel changes without a key.
         engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42, asks=Question.EFFECT)
-        await until(pilot, lambda: isinstance(app.screen, EffectPanel))
+        await until(pilot, lambda: asks(app, Question.EFFECT))
         await until(pilot, shows(pilot, "r right   p partly   w wrong"))
         await pilot.press("y", "n")  # keys of the other question do nothing here
         await pilot.press(*keys)

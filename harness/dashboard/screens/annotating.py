@@ -81,7 +81,6 @@ def guide_text(labels: LabelSet, wanted: str = "") -> Text:
 
 
 def rules(labels: LabelSet) -> list[str]:
-    """Which labels go together, in words; harmless."""
     alone = [plain_text(label.id, 60) for label in labels.labels if label.alone]
     found = [f"never beside another label: {', '.join(alone)}"] if alone else []
     found += [
@@ -163,7 +162,6 @@ class GuidePanel(Panel):
 
 
 def annotator_keys(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str], ...]:
-    """(key, what it does) of those that do something now."""
     match view.phase:
         case AnnotationPhase.REVIEWING:
             return _reviewing(view)
@@ -273,7 +271,6 @@ class AnnotatingScreen(SittingScreen):
     # What is shown
 
     def show(self) -> None:
-        """Draws what the desk says now."""
         view = self._desk.view
         in_sight = _in_sight(view)
         if in_sight != self._in_sight:

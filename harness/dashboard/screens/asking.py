@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -37,8 +38,6 @@ escape  look at the screen behind; o brings the question back while it is open
 
 What is written under "our transcription" comes from our own recogniser: a help to your memory, not evidence.
 """
-Asked = tuple[str, int, Question]
-"""Trial, attempt, and what about."""
 EFFECT_HELP = """\
 Did it do what was asked?
 
@@ -53,23 +52,50 @@ escape  look at the screen behind; o brings the question back while it is open
 
 A question that nobody answers in time stays open: harness effects asks it again.
 """
+Asked = tuple[str, int, Question]
+"""Trial, attempt, and what about."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wording:
+    """answers: key → what it says, its word, and whether what the operator saw is asked for."""
+
+    title: str
+    answers: dict[str, tuple[str, str, bool]]
+    hint: str
+    help: str
+
+
+QUESTIONS = {
+    Question.RECOGNITION: _Wording(
+        "Did the device understand?",
+        {
+            "y": ("recognised", "yes", False),
+            "n": ("not recognised", "no", True),
+            "u": ("cannot tell", "unknown", False),
+        },
+        "what it seems to have understood; enter sends",
+        HELP,
+    ),
+    Question.EFFECT: _Wording(
+        "Did it do what was asked?",
+        {
+            "r": ("right", EffectWord.RIGHT, False),
+            "p": ("partly", EffectWord.PARTIAL, True),
+            "w": ("wrong", EffectWord.WRONG, True),
+            "c": ("cannot tell", EffectWord.UNKNOWN, False),
+        },
+        "what it did instead; enter sends",
+        EFFECT_HELP,
+    ),
+}
 
 
 class AskingPanel(Panel):
-    """y, n with what it heard, or u. Closes when the engine has the answer, or has stopped waiting."""
-
-    about = Question.RECOGNITION
-    title_text: ClassVar[str] = "Did the device understand?"
-    answers: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("y", "recognised"), ("n", "not recognised"), ("u", "cannot tell"), ("escape", "behind"),
-    )  # fmt: skip
-    hint: ClassVar[str] = "what it seems to have understood; enter sends"
+    """A key answers, some after what was seen is written. Closes when the engine has the answer, or stops waiting."""
 
     AUTO_FOCUS = ""  # A hidden input would take the keys.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer('yes')", "Recognised"),
-        Binding("n", "heard", "Not recognised"),
-        Binding("u", "answer('unknown')", "Cannot tell"),
         Binding("escape", "leave", "Look behind"),
         Binding("question_mark,f1", "app.help", "Help"),
     ]
@@ -78,37 +104,32 @@ class AskingPanel(Panel):
     AskingPanel Input { display: none; margin-top: 1; }
     AskingPanel.-heard Input { display: block; }
     """
-    help_text = HELP
 
-    def __init__(self, trial_id: str, attempt: int, by: str) -> None:
+    def __init__(self, question: Asked, by: str) -> None:
         super().__init__()
-        self.asked = (trial_id, attempt)
-        self._by = by
+        self.question, self._by = question, by
+        self._wording = QUESTIONS[question[2]]
+        self.help_text = self._wording.help
+        self._word = ""
         self._sent = False
 
     def compose(self) -> ComposeResult:
+        keys = [(key, says) for key, (says, _, _) in self._wording.answers.items()]
         with Vertical():
-            yield Static(Text(self.title_text, style=f"bold {palette.YELLOW}"), markup=False)
+            yield Static(Text(self._wording.title, style=f"bold {palette.YELLOW}"), markup=False)
             yield Static(id="about", markup=False)
-            yield Static(id="keys", markup=False)
-            yield Input(placeholder=self.hint, max_length=300)
+            yield Static(key_words((*keys, ("escape", "behind")), "   "), id="keys", markup=False)
+            yield Input(placeholder=self._wording.hint, max_length=300)
             yield Static(id="said", markup=False)
 
-    @property
-    def question(self) -> Asked:
-        """What this panel asks."""
-        return (*self.asked, self.about)
-
-    def on_mount(self) -> None:
-        self._write_keys()
-
     def show(self, view: View) -> None:
-        found = view.progress.trial(self.asked[0])
+        trial_id, attempt, _ = self.question
+        found = view.progress.trial(trial_id)
         about = Text("\n")
         if found is not None:
             self._about(about, found.trial)
             response = found.latest_response
-            if response is not None and response.attempt == self.asked[1]:
+            if response is not None and response.attempt == attempt:
                 about.append("it said  ", style=palette.QUIET)
                 about.append(transcription(response, 120), style=palette.TEXT)
                 about.append("  (our transcription)\n", style=palette.QUIET)
@@ -117,33 +138,40 @@ class AskingPanel(Panel):
         self.query_one("#about", Static).update(about)
 
     def _about(self, about: Text, trial: Trial) -> None:
+        _, attempt, question = self.question
+        if question is Question.EFFECT and trial.effect is not None:
+            for name, text in (("wanted", trial.effect.wanted), ("question", trial.effect.question)):
+                about.append(f"{name:<9}", style=palette.QUIET)
+                about.append(f"{plain_text(text, 160)}\n", style=f"bold {palette.TEXT}")
         about.append("asked    ", style=palette.QUIET)
         about.append(f"“{query_text(trial, 120)}”\n", style=f"bold {palette.TEXT}")
         about.append("of       ", style=palette.QUIET)
-        about.append(f"{plain_text(trial.device, 30)}, attempt {self.asked[1]}\n", style=palette.TEXT)
-
-    def _write_keys(self) -> None:
-        self.query_one("#keys", Static).update(key_words(self.answers, "   "))
+        about.append(f"{plain_text(trial.device, 30)}, attempt {attempt}\n", style=palette.TEXT)
 
     def on_key(self, event: events.Key) -> None:
         """A key that was meant for what lay here before is no answer."""
-        if event.key in dict(self.answers) and not guarded(self).counts(event, lambda _: None, self._tell):
-            event.stop()
-            event.prevent_default()
+        answer = self._wording.answers.get(event.key)
+        if answer is None and event.key != "escape":
+            return
+        counts = guarded(self).counts(event, lambda _: None, lambda said: self._tell(said))
+        if counts and answer is None:
+            return  # its binding acts
+        event.stop()
+        event.prevent_default()
+        if counts and answer is not None:
+            _, self._word, wants_more = answer
+            if wants_more:
+                self.add_class("-heard")
+                self.query_one(Input).focus()
+            else:
+                self._send("")
 
-    def _tell(self, said: str) -> None:
-        self.query_one("#said", Static).update(Text(said, style=palette.YELLOW))
-
-    def action_heard(self) -> None:
-        self.add_class("-heard")
-        self.query_one(Input).focus()
+    def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
+        self.query_one("#said", Static).update(Text(said, style=colour))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self._send(False, event.value.strip())
-
-    def action_answer(self, word: str) -> None:
-        self._send(True if word == "yes" else None, "")
+        self._send(event.value.strip())
 
     def action_leave(self) -> None:
         if self.has_class("-heard"):
@@ -152,14 +180,18 @@ class AskingPanel(Panel):
         else:
             self.dismiss(False)
 
-    def _send(self, recognised: bool | None, heard: str) -> None:
-        self._answer(AnswerOperator(new_id(), self._by, *self.asked, recognised, heard))
-
-    def _answer(self, command: AnswerOperator | AnswerEffect) -> None:
+    def _send(self, detail: str) -> None:
         if self._sent:
             return
+        trial_id, attempt, question = self.question
+        command: AnswerEffect | AnswerOperator
+        if question is Question.EFFECT:
+            command = AnswerEffect(new_id(), self._by, trial_id, attempt, EffectWord(self._word), detail)
+        else:
+            recognised = {"yes": True, "no": False}.get(self._word)
+            command = AnswerOperator(new_id(), self._by, trial_id, attempt, recognised, detail)
         self._sent = True
-        self.query_one("#said", Static).update(Text("…", style=palette.YELLOW))
+        self._tell("…")
         self.post_message(CommandWanted(command, "answer", self._answered))
 
     def _answered(self, answer: Answered) -> None:
@@ -169,49 +201,4 @@ class AskingPanel(Panel):
             self.dismiss(True)
             return
         self._sent = False
-        why = plain_text(answer.why, 120) or "the engine gave no reason"
-        self.query_one("#said", Static).update(Text(f"Not taken: {why}", style=palette.RED))
-
-
-class EffectPanel(AskingPanel, inherit_bindings=False):
-    """r, p or w with what it did, or c: what became of the effect."""
-
-    about = Question.EFFECT
-    title_text = "Did it do what was asked?"
-    answers = (("r", "right"), ("p", "partly"), ("w", "wrong"), ("c", "cannot tell"), ("escape", "behind"))
-    hint = "what it did instead; enter sends"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "effect('right')", "Right"),
-        Binding("p", "seen('partial')", "Partly"),
-        Binding("w", "seen('wrong')", "Wrong"),
-        Binding("c", "effect('unknown')", "Cannot tell"),
-        Binding("escape", "leave", "Look behind"),
-        Binding("question_mark,f1", "app.help", "Help"),
-    ]
-    help_text = EFFECT_HELP
-
-    def __init__(self, trial_id: str, attempt: int, by: str) -> None:
-        super().__init__(trial_id, attempt, by)
-        self._word = EffectWord.UNKNOWN
-
-    def _about(self, about: Text, trial: Trial) -> None:
-        if trial.effect is not None:
-            for name, text in (("wanted", trial.effect.wanted), ("question", trial.effect.question)):
-                about.append(f"{name:<9}", style=palette.QUIET)
-                about.append(f"{plain_text(text, 160)}\n", style=f"bold {palette.TEXT}")
-        super()._about(about, trial)
-
-    def action_effect(self, word: str) -> None:
-        self._word = EffectWord(word)
-        self._say("")
-
-    def action_seen(self, word: str) -> None:
-        self._word = EffectWord(word)
-        self.action_heard()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._say(event.value.strip())
-
-    def _say(self, detail: str) -> None:
-        self._answer(AnswerEffect(new_id(), self._by, *self.asked, self._word, detail))
+        self._tell(f"Not taken: {plain_text(answer.why, 120) or 'the engine gave no reason'}", palette.RED)

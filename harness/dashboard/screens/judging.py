@@ -265,7 +265,6 @@ class JudgingScreen(SittingScreen):
         self.query_one(OfferedKeys).show(keys)
 
     def _waiting(self) -> tuple[str, ...]:
-        """What held items of this rater's wait for."""
         mine = (item for item in self._room.items if self._desk.item(item.id) is not None)
         return tuple(
             f"{item.query}: {item.effect.check.wanted}" for item in mine if item.waits_for_effect and item.effect

@@ -59,7 +59,6 @@ class MonitorRows(RowList):
 
     @property
     def chosen(self) -> MonitorRow | None:
-        """The chosen row; while following, the newest."""
         if not self._shown:
             return None
         return self._shown[-1 if self.following else min(self._chosen, len(self._shown) - 1)]
@@ -184,7 +183,6 @@ class MonitorApp(App[None]):
         self.set_interval(REDRAW_S, self.redraw)
 
     def redraw(self) -> None:
-        """Takes what has come, and shows it."""
         if not self.is_running or not self._rows.is_mounted:
             return
         rows: list[MonitorRow] = []
@@ -248,7 +246,6 @@ class MonitorApp(App[None]):
 
 
 def run_monitor(monitor: DeviceMonitor, source: DeviceSource, snippets: Path, *, unmapped: bool) -> None:
-    """Shows the monitor until somebody leaves it."""
     MonitorApp(monitor, source, snippets, unmapped=unmapped).run()
 
 

@@ -26,7 +26,7 @@ class Sheet(Screen[None]):
 
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-slim"), (70, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
-    help_text: ClassVar[str] = ""
+    help_text: str = ""
 
     def show(self, view: View) -> None:
         raise NotImplementedError
@@ -59,7 +59,7 @@ class Panel(ModalScreen[Any]):
     }
     Panel Static { height: auto; }
     """
-    help_text: ClassVar[str] = ""
+    help_text: str = ""
 
     def show(self, view: View) -> None:
         """Most panels do not change while they are open."""

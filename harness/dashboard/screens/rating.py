@@ -31,7 +31,6 @@ from harness.statistics.text import measured, seconds
 
 
 def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
-    """The rater's latest row in force on an item."""
     return next((one for one in reversed(item.judgments) if one.rater == rater), None)
 
 

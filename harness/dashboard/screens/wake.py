@@ -48,7 +48,6 @@ COLOURS = {
 
 
 def word_of(event: UnmatchedWake) -> tuple[str, str]:
-    """What it was, and the colour of that."""
     if event.word is None:
         return "unreviewed", palette.YELLOW
     by = "" if event.reviewed_by else " (rule)"

@@ -149,16 +149,13 @@ class PageLines(Painted):
 
     @property
     def unseen(self) -> int | None:
-        """The first line that has not been in sight."""
         return next((index for index in range(len(self._lines)) if index not in self._seen), None)
 
     @property
     def in_sight(self) -> range:
-        """The lines that are drawn now."""
         return self._drawn
 
     def turn_to(self, top: int) -> None:
-        """Draws from this line on."""
         self._top = top
         self.refresh()
 
@@ -213,7 +210,6 @@ MOST_LINES = 8
 
 
 def labels_words(intents: Iterable[str]) -> str:
-    """A set of labels as it is read; harmless."""
     return " + ".join(plain_text(one, 60) for one in intents) or "(no label)"
 
 
@@ -240,7 +236,6 @@ class AnnotationTitle(TextLine):
 
 
 def count_words(view: AnnotationView) -> str:
-    """How far they are, and what is left."""
     count = view.count
     words = f"{count.done} of {count.total} done, "
     words += (

@@ -109,7 +109,6 @@ class RowList(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def line(self, index: int, width: int) -> Text:
-        """Row `index`, at most `width` cells."""
         raise NotImplementedError
 
     def fit(self) -> None:
@@ -174,7 +173,6 @@ _GLYPHS: dict[str, tuple[str, ...]] = {
 
 
 def _dots(text: str) -> list[str]:
-    """Rows of dots; a character without a glyph is left out."""
     glyphs = [_GLYPHS[character] for character in text if character in _GLYPHS]
     return [".".join(glyph[row] for glyph in glyphs) for row in range(HEIGHT)]
 
@@ -188,7 +186,6 @@ def small(text: str) -> list[str]:
 
 
 def large(text: str) -> list[str]:
-    """Five lines, a dot is two cells wide."""
     return ["".join("██" if dot == "#" else "  " for dot in row) for row in _dots(text)]
 
 

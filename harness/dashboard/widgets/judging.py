@@ -14,7 +14,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.rating_words import effect_words, given_words
 from harness.dashboard.widgets.bars import Painted, Showing
-from harness.dashboard.widgets.response import slices
+from harness.dashboard.widgets.response import bars
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, RaterKeys
 from harness.model.trial import Recognition
 from harness.rating.desk import Explained, SittingView
@@ -40,7 +40,6 @@ class JudgedItem(Showing[SittingView]):
         return Text() if view.item is None else folded(self.rows(view), self.app.console, width, height)
 
     def rows(self, view: SittingView) -> list[Row]:
-        """The rows of the item in sight, the weightiest first."""
         item = view.item
         if item is None:
             return []
@@ -196,7 +195,6 @@ class GuideKeys(Painted):
         return [Text.assemble((indent, ""), line) for line in lines]
 
 
-_BARS = " ▁▂▃▄▅▆▇█"
 _WAVE_LABEL = 22
 
 
@@ -215,11 +213,9 @@ class MovingWave(Painted):
 
     @property
     def drawn(self) -> bool:
-        """True when the sound's shape is known."""
         return self._peaks is not None
 
     def clear(self, said: str) -> None:
-        """Nothing is known of the sound but this."""
         self._peaks, self._length_s, self._said = None, None, said
         self._what, self._at_s = "", None
         self.refresh()
@@ -241,24 +237,18 @@ class MovingWave(Painted):
         if not len(self._peaks) or width < 2 * _WAVE_LABEL:
             return label
         room = width - _WAVE_LABEL
-        shape = slices(self._peaks, room)
-        places = np.linspace(0, len(shape) - 1, room)
-        loudest = max(float(shape.max()), 1e-9)
-        heights = np.interp(places, np.arange(len(shape)), shape) / loudest
-        steps = np.clip(np.round(heights * height * 8), 1, height * 8).astype(int)
         cursor = self._cursor(room)
         text = Text()
-        for row in reversed(range(height)):
-            head = label if row == height - 1 else Text()
+        for row, line in enumerate(bars(self._peaks, room, height)):
+            head = Text() if row else label
             head.pad_right(_WAVE_LABEL - head.cell_len)
-            bars = "".join(_BARS[max(0, min(8, step - 8 * row))] for step in steps)
             text.append_text(head)
             if cursor is None:
-                text.append(bars, style=palette.CYAN)
+                text.append(line, style=palette.CYAN)
             else:
-                text.append(bars[:cursor], style=palette.CYAN)
+                text.append(line[:cursor], style=palette.CYAN)
                 text.append("┃", style=f"bold {palette.YELLOW}")
-                text.append(bars[cursor + 1 :], style=palette.RULE)
+                text.append(line[cursor + 1 :], style=palette.RULE)
             text.append("\n")
         text.right_crop(1)
         return text
@@ -342,7 +332,6 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
 
 
 def _short(path: str) -> str:
-    """As one would type it here."""
     here = Path.cwd()
     return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 

@@ -48,6 +48,15 @@ def slices(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float3
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
+def bars(values: npt.NDArray[np.float32], width: int, height: int) -> list[str]:
+    """A shape that is not empty as lines of characters, the highest first; its loudest moment at full height."""
+    shape = slices(values, width)
+    places = np.linspace(0, len(shape) - 1, width)
+    heights = np.interp(places, np.arange(len(shape)), shape) / max(float(shape.max()), 1e-9)
+    steps = np.clip(np.round(heights * height * 8), 1, height * 8).astype(int)
+    return ["".join(_BARS[max(0, min(8, step - 8 * row))] for step in steps) for row in reversed(range(height))]
+
+
 class ClipShape(Painted):
     """Reads the clip in a thread of its own, once; loudest moment at full height."""
 
@@ -61,7 +70,6 @@ class ClipShape(Painted):
 
     @property
     def drawn(self) -> bool:
-        """True when the clip's shape is known."""
         return self._peaks is not None
 
     def show(self, clip: Clip | None, folder: Path) -> None:
@@ -93,16 +101,10 @@ class ClipShape(Painted):
             return Text("the clip cannot be read here" if self._read else "reading the clip …", style=palette.QUIET)
         if not len(self._peaks):
             return Text("the clip is empty", style=palette.QUIET)
-        shape = slices(self._peaks, width)
-        places = np.linspace(0, len(shape) - 1, width)
-        heights = np.interp(places, np.arange(len(shape)), shape) / max(float(shape.max()), 1e-9)
-        steps = np.clip(np.round(heights * height * 8), 1, height * 8).astype(int)
-        rows = ["".join(_BARS[max(0, min(8, step - 8 * row))] for step in steps) for row in reversed(range(height))]
-        return Text("\n".join(rows), style=palette.CYAN)
+        return Text("\n".join(bars(self._peaks, width, height)), style=palette.CYAN)
 
 
 def transcription(response: FirstResponse | None, limit: int = 300) -> str:
-    """Our recogniser's words, harmless."""
     if response is None:
         return ""
     if response.transcript is None:

@@ -52,7 +52,6 @@ class EventLog(RowList):
         return len(self._events)
 
     def extend(self, lines: Sequence[EventLine]) -> None:
-        """Adds lines in one go."""
         if not lines:
             return
         self._at_end = self.scroll_offset.y >= self.max_scroll_y
@@ -135,7 +134,6 @@ def _told_frame(attempt: AttemptProgress) -> Understood | None:
 
 
 def _packed(parts: Sequence[Text], width: int) -> list[Text]:
-    """As many parts on a line as fit."""
     lines: list[Text] = []
     for part in parts:
         if lines and lines[-1].cell_len + 2 + part.cell_len <= width:
@@ -146,7 +144,6 @@ def _packed(parts: Sequence[Text], width: int) -> list[Text]:
 
 
 def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
-    """The verdict, and a line for each part."""
     told, row = _told_frame(attempt), attempt.verdict
     if told is None or row is None:
         return [Text()]
@@ -288,7 +285,6 @@ def _until_understood(progress: Progress) -> bool:
 
 
 def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
-    """Of trials that say what should be understood."""
     if not any(one.trial.expects is not None for one in progress.trials):
         return
     found = progress.totals.understood

@@ -44,7 +44,6 @@ class Wanted:
 
 
 def of_false_rejects(device: DeviceWake, declared: Declared) -> list[Wanted]:
-    """Limits and test of the false reject ratio, and of commands."""
     limits = declared.limits
     return [
         *_limit("max_false_reject_share", f"≤{_percent(limits.max_false_reject_share)}", device, declared),
@@ -197,7 +196,6 @@ _RANK = (
 
 
 def legend() -> Text:
-    """What the characters mean."""
     text = Text()
     for kind, word in LEGEND:
         text.append(GLYPHS[kind], style=palette.MARKS[kind])

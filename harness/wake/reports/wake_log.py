@@ -181,7 +181,6 @@ class WakeLog:
     decimals: tuple[tuple[str, int], ...] = ()
 
     def about(self, name: str) -> str | None:
-        """The first INFO line of that name."""
         return next((detail for key, detail in self.info if key == name), None)
 
     def seconds(self, part: str) -> float:
@@ -344,7 +343,6 @@ def total_line(key: str, value: float) -> str:
 
 
 def info_line(name: str, detail: str) -> str:
-    """A line of what was set or found."""
     return f"INFO {name} {_bare(detail)}".rstrip()
 
 
