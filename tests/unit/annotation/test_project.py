@@ -30,8 +30,7 @@ from harness.model.annotation import (
     Withdrawn,
 )
 from harness.model.errors import InputError, LogError
-from tests.unit.session.log.nursery import KILLS, together
-from tests.unit.session.log.records import killed
+from tests.unit.session.log.records import KILLS, killed, together
 
 
 @pytest.fixture
