@@ -17,6 +17,7 @@ from harness.statistics.intervals import (
     quantile_ranks,
     wilson,
 )
+from tests.known import known
 
 
 @given(st.integers(1, 2000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
@@ -68,8 +69,7 @@ def test_clopper_pearson_is_scipys(counts: tuple[int, int]) -> None:
 
 @given(st.integers(0, 5000), st.floats(0.01, 1000))
 def test_garwoods_ends_leave_each_tail_its_part(count: int, hours: float) -> None:
-    found = garwood(count, hours)
-    assert found is not None
+    found = known(garwood(count, hours))
     low, high = found
     assert poisson.cdf(count, high * hours) == pytest.approx(0.025, rel=1e-6)
     if count:
@@ -79,8 +79,7 @@ def test_garwoods_ends_leave_each_tail_its_part(count: int, hours: float) -> Non
 
 
 def test_the_manuals_example_has_an_interval() -> None:
-    found = garwood(118, 142.984)
-    assert found is not None
+    found = known(garwood(118, 142.984))
     assert found[0] < 118 / 142.984 < found[1]
 
 
@@ -106,9 +105,7 @@ CLUSTERS = st.lists(
 def test_the_share_lies_within_and_the_rest_is_mirrored(clusters: list[tuple[int, int]]) -> None:
     counts, totals = zip(*clusters, strict=True)
     rest = [of - count for count, of in clusters]
-    found, mirrored = clustered_interval(counts, totals), clustered_interval(rest, totals)
-    assert found is not None
-    assert mirrored is not None
+    found, mirrored = known(clustered_interval(counts, totals)), known(clustered_interval(rest, totals))
     share = sum(counts) / sum(totals)
     assert 0 <= found[0] <= share <= found[1] <= 1
     assert found == pytest.approx((1 - mirrored[1], 1 - mirrored[0]))
@@ -148,8 +145,7 @@ def test_the_effect_of_clusters_is_that_of_their_size_where_each_is_all_or_nothi
 def test_clusters_that_happen_to_be_the_same_do_not_pass_for_ones_that_never_differ() -> None:
     """Large ones say the same, and each of them within; the small ones hide that large ones could differ."""
     totals = [12, 1] * 3
-    found = design_effect([[12, 0] * 3, [0, 1] * 3], totals)
-    assert found is not None
+    found = known(design_effect([[12, 0] * 3, [0, 1] * 3], totals))
     assert found > 0.9 * sum(of * of for of in totals) / sum(totals)
 
 
@@ -157,10 +153,8 @@ def test_a_rare_share_is_as_clustered_as_the_others() -> None:
     totals = [8] * 24
     ends = []
     for count in range(6):
-        found = clustered_interval([1] * count + [0] * (24 - count), totals, least_effect=5.0)
-        assert found is not None
+        found = known(clustered_interval([1] * count + [0] * (24 - count), totals, least_effect=5.0))
         ends.append(found[1])
     assert ends == sorted(ends)
-    rare = clustered_interval([1, 1] + [0] * 22, totals)
-    assert rare is not None
+    rare = known(clustered_interval([1, 1] + [0] * 22, totals))
     assert ends[2] > 2 * rare[1]

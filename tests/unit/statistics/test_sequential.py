@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import beta, binomtest, gamma
 
 from harness.model.scenario import SequentialTest
-from harness.statistics.intervals import clopper_pearson, garwood
+from harness.statistics.intervals import garwood
 from harness.statistics.sequential import (
     PRIOR_EVENTS,
     PRIOR_EXPOSURE,
@@ -28,6 +28,7 @@ from harness.statistics.sequential import (
     share_verdict,
     wald,
 )
+from tests.known import known
 from tests.unit.statistics.simulations import kept_rate, kept_share, rate_verdicts, share_verdicts
 
 RATE = SequentialTest(0.1, 0.5)
@@ -139,8 +140,7 @@ def _mixed_share(count: int, total: int, share: float) -> float:
 
 @pytest.mark.parametrize(("count", "hours"), [(0, 1.0), (1, 2.0), (3, 7.5), (12, 40.0)])
 def test_the_rates_ends_are_where_the_mixture_reaches_twenty(count: int, hours: float) -> None:
-    found = rate_sequence(count, hours)
-    assert found is not None
+    found = known(rate_sequence(count, hours))
     assert [_mixed_rate(count, hours, end) for end in found if end > 0] == pytest.approx(
         [20.0] * (2 if count else 1), rel=1e-3
     )
@@ -148,8 +148,7 @@ def test_the_rates_ends_are_where_the_mixture_reaches_twenty(count: int, hours: 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 10), (1, 20), (7, 30), (30, 30)])
 def test_the_shares_ends_are_where_the_mixture_reaches_twenty(count: int, total: int) -> None:
-    found = share_sequence(count, total)
-    assert found is not None
+    found = known(share_sequence(count, total))
     inner = [end for end in found if 0 < end < 1]
     assert [_mixed_share(count, total, end) for end in inner] == pytest.approx(
         [20.0] * (2 if 0 < count < total else 1), rel=1e-3
@@ -158,26 +157,21 @@ def test_the_shares_ends_are_where_the_mixture_reaches_twenty(count: int, total:
 
 @given(st.integers(0, 100_000), st.floats(1e-4, 1e4))
 def test_the_rate_that_was_counted_lies_within(count: int, hours: float) -> None:
-    found = rate_sequence(count, hours)
-    assert found is not None
+    found = known(rate_sequence(count, hours))
     assert 0 <= found[0] <= count / hours <= found[1]
 
 
 @given(st.integers(0, 10_000), st.floats(4, 1e4))
 def test_wider_than_the_interval_of_one_look(count: int, hours: float) -> None:
     # Sooner the two may differ the other way without an event: one keeps 2.5 % above, the other all of 5 %.
-    always, once = rate_sequence(count, hours), garwood(count, hours)
-    assert always is not None
-    assert once is not None
+    always, once = known(rate_sequence(count, hours)), known(garwood(count, hours))
     assert always[1] >= once[1]
     assert always[0] <= once[0]
 
 
 @given(st.integers(1, 20_000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
 def test_shares_stay_within_bounds(counts: tuple[int, int]) -> None:
-    found, once = share_sequence(*counts), clopper_pearson(*counts)
-    assert found is not None
-    assert once is not None
+    found = known(share_sequence(*counts))
     assert 0 <= found[0] <= counts[0] / counts[1] <= found[1] <= 1
 
 

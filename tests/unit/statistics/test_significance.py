@@ -23,6 +23,7 @@ from harness.statistics.significance import (
     swapped,
     swapped_together,
 )
+from tests.known import known
 
 
 def test_mcnemar_is_the_binomial_of_those_that_differ() -> None:
@@ -42,8 +43,7 @@ def test_mcnemar_does_not_take_a_side() -> None:
 
 def test_poisson_rates_on_different_audio() -> None:
     assert poisson_rates(5, 10.0, 10, 20.0) == pytest.approx(1.0)
-    found = poisson_rates(2, 10.0, 20, 10.0)
-    assert found is not None
+    found = known(poisson_rates(2, 10.0, 20, 10.0))
     assert found < 0.001
     assert poisson_rates(0, 1.0, 0, 1.0) == 1.0
     assert poisson_rates(1, 0.0, 1, 1.0) is None
@@ -78,8 +78,7 @@ def test_it_counts_every_way_of_swapping(differences: list[Fraction]) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(9, 3), (1, 0), (5, 5), (40, 12), (300, 240)])
 def test_single_responses_are_mcnemars_exact_test(first: int, second: int) -> None:
-    found = swapped([1] * first + [-1] * second + [0] * 20)
-    assert found is not None
+    found = known(swapped([1] * first + [-1] * second + [0] * 20))
     assert found.p == pytest.approx(mcnemar(first, second))
 
 
@@ -104,9 +103,7 @@ def test_several_figures_at_once_by_hand() -> None:
 
 def test_one_figure_at_once_is_the_single_test() -> None:
     differences = [2, -1, 1, 1, 3, 1, -1, 1]
-    alone, together = swapped(differences), swapped_together(np.array(differences)[:, None])
-    assert alone is not None
-    assert together is not None
+    alone, together = known(swapped(differences)), known(swapped_together(np.array(differences)[:, None]))
     assert together.p == pytest.approx(alone.p)
 
 
@@ -129,8 +126,7 @@ def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
 
 def test_the_papers_example() -> None:
     """Statistics in Medicine 17 (1998), table III: 36, 12, 2, 0 by method 10."""
-    found = paired_difference(Discordance(36, 12, 2, 0))
-    assert found is not None
+    found = known(paired_difference(Discordance(36, 12, 2, 0)))
     assert found.value == pytest.approx(0.2)
     assert (found.low, found.high) == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
 
@@ -141,23 +137,22 @@ def test_nothing_has_no_difference() -> None:
 
 @pytest.mark.parametrize("table", [(10, 0, 0, 0), (0, 0, 0, 10), (0, 10, 0, 0), (0, 0, 10, 0), (3, 1, 1, 0)])
 def test_the_ends_hold_the_value_and_stay_shares(table: tuple[int, int, int, int]) -> None:
-    found = paired_difference(Discordance(*table))
-    assert found is not None
+    found = known(paired_difference(Discordance(*table)))
     assert -1 <= found.low <= found.value <= found.high <= 1
 
 
 def test_systems_change_places() -> None:
-    one, other = paired_difference(Discordance(20, 7, 3, 10)), paired_difference(Discordance(20, 3, 7, 10))
-    assert one is not None
-    assert other is not None
+    one, other = (
+        known(paired_difference(Discordance(20, 7, 3, 10))),
+        known(paired_difference(Discordance(20, 3, 7, 10))),
+    )
     assert (one.low, one.high) == (pytest.approx(-other.high), pytest.approx(-other.low))
 
 
 def test_it_never_contradicts_the_exact_test_beside_it() -> None:
     for first, second, both in product(range(13), range(13), (0, 5, 80)):
         counts = Discordance(both, first, second, 3)
-        found = paired_difference(counts)
-        assert found is not None
+        found = known(paired_difference(counts))
         assert (counts.p is not None and counts.p < 0.05) == (not found.low <= 0 <= found.high), counts
 
 
@@ -166,16 +161,14 @@ def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
     shares = (0.70, 0.12, 0.05, 0.13)
     covered = 0
     for counts in chance.multinomial(80, shares, size=2000):
-        found = paired_difference(Discordance(*map(int, counts)))
-        assert found is not None
+        found = known(paired_difference(Discordance(*map(int, counts))))
         covered += found.low <= shares[1] - shares[2] <= found.high
     assert 0.93 <= covered / 2000 <= 0.975
 
 
 def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:
     counts = [0, 3, 1, 0, 7, 2, 2, 0]
-    found = clustering(counts, [0.5] * len(counts))
-    assert found is not None
+    found = known(clustering(counts, [0.5] * len(counts)))
     assert found.index == pytest.approx(np.var(counts, ddof=1) / np.mean(counts))
 
 
@@ -190,9 +183,7 @@ def test_one_event_in_each_of_some_stretches_is_no_cluster() -> None:
     lengths = np.concatenate([np.full(16, 0.005), np.full(4, 2.0)])
     events = np.zeros(20)
     events[:4] = 1  # in short ones, which Pearson's chi-square takes for clusters
-    found, alone = clustering(events, lengths), garwood(4, float(lengths.sum()))
-    assert found is not None
-    assert alone is not None
+    found, alone = known(clustering(events, lengths)), known(garwood(4, float(lengths.sum())))
     assert (found.index < 1, found.p) == (True, 1.0)
     assert found.interval[0] <= alone[0]
     assert found.interval[1] >= alone[1]
@@ -227,8 +218,7 @@ def test_the_variance_for_many_events_is_that_of_all_ways_to_fall() -> None:
 
 def test_a_long_stretch_has_more_events_without_being_a_cluster() -> None:
     counts, lengths = [100, 1, 0, 1, 2], [100.0, 1.0, 1.0, 1.0, 1.0]
-    found = clustering(counts, lengths)
-    assert found is not None
+    found = known(clustering(counts, lengths))
     assert found.p > 0.05
 
 
@@ -244,8 +234,7 @@ def test_independent_events_are_seldom_called_clustered() -> None:
 def test_doubled_events_are_called_clustered(events: int) -> None:
     random = np.random.default_rng(5)
     counts = 4 * random.poisson(events / 4 / 300, 300)
-    found = clustering(counts, np.ones(300))
-    assert found is not None
+    found = known(clustering(counts, np.ones(300)))
     assert found.index == pytest.approx(4, rel=0.45)
     assert found.p < 0.01
 
@@ -268,9 +257,7 @@ def test_the_bootstrap_covers_a_clustered_rate_where_independence_would_not() ->
     runs = 20
     for _ in range(runs):
         counts = 5 * random.poisson(0.2, 200)  # a mean of 1
-        found, alone = clustering(counts, np.ones(200)), garwood(int(counts.sum()), 200.0)
-        assert found is not None
-        assert alone is not None
+        found, alone = known(clustering(counts, np.ones(200))), known(garwood(int(counts.sum()), 200.0))
         by_file += found.interval[0] <= 1 <= found.interval[1]
         by_events += alone[0] <= 1 <= alone[1]
     assert by_file / runs > 0.8

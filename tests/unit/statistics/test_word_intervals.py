@@ -17,6 +17,7 @@ from harness.statistics.word_intervals import (
     wer_difference,
     wer_interval,
 )
+from tests.known import known
 from tests.unit.transcripts.word_simulations import Corpus, called_different, kept
 
 COUNTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 10), st.sampled_from("abc")), min_size=2, max_size=12)
@@ -54,9 +55,7 @@ def test_nothing_to_say() -> None:
 
 def test_errors_that_come_together_tell_less() -> None:
     words = [10] * 100
-    spread, together = wer_interval([1] * 50 + [0] * 50, words), wer_interval([10] * 5 + [0] * 95, words)
-    assert spread is not None
-    assert together is not None
+    spread, together = known(wer_interval([1] * 50 + [0] * 50, words)), known(wer_interval([10] * 5 + [0] * 95, words))
     assert together[1] - together[0] > 2 * (spread[1] - spread[0])
 
 
@@ -80,8 +79,7 @@ def test_one_speaker_alone_is_judged_by_utterances() -> None:
 
 
 def test_more_errors_than_words() -> None:
-    found = wer_interval([12, 15, 11, 13], [10, 10, 10, 10])
-    assert found is not None
+    found = known(wer_interval([12, 15, 11, 13], [10, 10, 10, 10]))
     assert 0.6 < found[0] < 1.275 < found[1] < 2
 
 
@@ -97,8 +95,7 @@ def test_what_two_systems_share_falls_out() -> None:
     assert found.interval[1] - found.interval[0] < (alone[1] - alone[0]) / 5
     assert found.interval[0] < found.difference < found.interval[1] < 0
     assert found.p < 0.001
-    other = wer_difference(second, first, words, of)
-    assert other is not None
+    other = known(wer_difference(second, first, words, of))
     assert (other.difference, other.p) == pytest.approx((-found.difference, found.p))
 
 
@@ -114,19 +111,16 @@ def test_a_difference_is_told_with_its_interval_as_with_its_p(counts: list[tuple
 
 def test_few_units_that_differ_are_tested_exactly() -> None:
     first, words = np.array([1, 1, 1, 1] + [0] * 36), np.ones(40)
-    found = wer_difference(first, np.zeros(40, int), words)
-    assert found is not None
+    found = known(wer_difference(first, np.zeros(40, int), words))
     assert found.p == 0.125  # two of the 16 ways in which four files can be swapped; Student's t says 0.046
     low, high = found.interval
     assert low < 0 < found.difference < high
-    by_file = garwood(4, 40.0)
-    assert by_file is not None
+    by_file = known(garwood(4, 40.0))
     assert high == pytest.approx(by_file[1])  # with nothing on the other side it is that of the one sum
 
 
 def test_what_comes_from_one_unit_is_no_difference() -> None:
-    found = wer_difference([9, *[0] * 19], [0] * 20, [1] * 20)
-    assert found is not None
+    found = known(wer_difference([9, *[0] * 19], [0] * 20, [1] * 20))
     assert found.p == 1
     assert found.interval[0] < 0 < found.interval[1]
 
@@ -136,8 +130,7 @@ RARE = st.lists(st.sampled_from([-3, -1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 5]), min_siz
 
 @given(RARE)
 def test_an_exact_p_and_its_interval_never_contradict_each_other(apart: list[int]) -> None:
-    found = wer_difference(np.maximum(apart, 0), np.maximum(np.negative(apart), 0), [1] * len(apart))
-    assert found is not None
+    found = known(wer_difference(np.maximum(apart, 0), np.maximum(np.negative(apart), 0), [1] * len(apart)))
     low, high = found.interval
     assert low < found.difference < high
     assert (found.p < 0.05) == (not low <= 0 <= high)
@@ -151,8 +144,7 @@ def test_rare_events_are_told_apart_as_seldom_as_promised(first: float, second: 
     random, runs = np.random.default_rng(4), 400
     significant = held = 0
     for _ in range(runs):
-        found = wer_difference(random.poisson(first, 50), random.poisson(second, 50), [1] * 50)
-        assert found is not None
+        found = known(wer_difference(random.poisson(first, 50), random.poisson(second, 50), [1] * 50))
         significant += found.p < 0.05
         held += found.interval[0] <= first - second <= found.interval[1]
     assert held >= 0.95 * runs
@@ -161,8 +153,7 @@ def test_rare_events_are_told_apart_as_seldom_as_promised(first: float, second: 
 
 
 def test_the_same_errors_are_no_difference_but_not_proof_of_none() -> None:
-    found = wer_difference([1, 0, 2], [1, 0, 2], [5, 5, 5])
-    assert found is not None
+    found = known(wer_difference([1, 0, 2], [1, 0, 2], [5, 5, 5]))
     assert (found.difference, found.p) == (0, 1)
     assert found.interval[0] < 0 < found.interval[1]
 
@@ -187,8 +178,7 @@ def test_intervals_keep_what_they_promise() -> None:
 def test_the_difference_weighs_strata_by_their_pairs() -> None:
     # 3 of 4 against 1 of 4 is worth 4 pairs and differs by 1/2; 1 of 1 against 1 of 3 is worth 3/2 and differs by 2/3.
     strata = [[Stratum(3, 4, 1, 4)], [Stratum(1, 1, 1, 3)]]
-    found = stratified_difference(strata)
-    assert found is not None
+    found = known(stratified_difference(strata))
     assert found.difference == pytest.approx((4 / 2 + 3 / 2 * 2 / 3) / 5.5)
     assert found.first == pytest.approx((3 + 1.5) / 5.5)
     assert found.second == pytest.approx((1 + 0.5) / 5.5)
@@ -196,8 +186,7 @@ def test_the_difference_weighs_strata_by_their_pairs() -> None:
 
 def test_with_one_try_each_it_is_the_plain_difference() -> None:
     pairs = [(1, 0)] * 6 + [(0, 1)] * 2 + [(1, 1)] * 8 + [(0, 0)] * 4
-    found = stratified_difference([[Stratum(one, 1, other, 1)] for one, other in pairs])
-    assert found is not None
+    found = known(stratified_difference([[Stratum(one, 1, other, 1)] for one, other in pairs]))
     assert (found.first, found.second) == pytest.approx((0.7, 0.5))
     assert found.interval is not None
     assert found.interval[0] < 0.2 < found.interval[1]
@@ -222,8 +211,7 @@ def test_nothing_has_no_difference(clusters: list[list[Stratum]]) -> None:
 
 
 def test_one_cluster_has_no_interval() -> None:
-    found = stratified_difference([[Stratum(1, 2, 2, 2)]])
-    assert found is not None
+    found = known(stratified_difference([[Stratum(1, 2, 2, 2)]]))
     assert (found.difference, found.interval) == (-0.5, None)
 
 

@@ -25,6 +25,7 @@ from harness.transcripts.snor import (
     tokens,
     words,
 )
+from tests.known import known
 
 LEXICAL, EXPANDED, SNR = Form.LEXICAL, Form.EXPANDED, Form.SNR
 
@@ -253,8 +254,7 @@ def test_the_label_of_a_list_is_text() -> None:
 
 def test_the_example_of_the_documentation() -> None:
     page = (Path(__file__).parents[3] / "docs" / "snor.md").read_text(encoding="utf-8")
-    line = re.search(r"^\$ echo '(.*)' > a\.sro$", page, re.MULTILINE)
-    assert line is not None
+    line = known(re.search(r"^\$ echo '(.*)' > a\.sro$", page, re.MULTILINE))
     shown = re.findall(r"^\$ harness snor --to (\w+) a\.sro\n(.*)$", page, re.MULTILINE)
     assert [form for form, _ in shown] == [form.value for form in Form]
     assert [convert(line[1], Form(form)) for form, _ in shown] == [said for _, said in shown]

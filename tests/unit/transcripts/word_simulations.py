@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.statistics.word_intervals import wer_difference, wer_interval
+from tests.known import known
 
 Numbers = NDArray[np.int64]
 
@@ -54,8 +55,7 @@ def kept(random: np.random.Generator, corpus: Corpus, runs: int) -> tuple[int, i
     for _ in range(runs):
         of, words, hard = corpus.hard_words(random)
         clusters = of if corpus.between else None
-        found = wer_interval(corpus.heard(random, words, hard), words, clusters)
-        assert found is not None
+        found = known(wer_interval(corpus.heard(random, words, hard), words, clusters))
         below += found[1] < corpus.truth
         above += found[0] > corpus.truth
     return runs - below - above, below, above
@@ -67,8 +67,7 @@ def called_different(random: np.random.Generator, corpus: Corpus, runs: int) -> 
     for _ in range(runs):
         of, words, hard = corpus.hard_words(random)
         first, second = (corpus.heard(random, words, hard) for _ in range(2))
-        found = wer_difference(first, second, words, of if corpus.between else None)
-        assert found is not None
+        found = known(wer_difference(first, second, words, of if corpus.between else None))
         significant += found.p < 0.05
         excluded += not found.interval[0] <= 0 <= found.interval[1]
     return significant, excluded

@@ -13,6 +13,7 @@ from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.lists import read_csv, read_groups, read_labels, refuse_other_list
 from harness.transcripts.files.transcripts import read_pair
+from tests.known import known
 from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
 
 
@@ -174,8 +175,7 @@ def labels(folder: Path, segments: str, taken: tuple[str, ...] = ()) -> Grouping
 
 
 def test_each_place_of_the_labels_is_a_grouping(tmp_path: Path) -> None:
-    found = labels(tmp_path, SEGMENTS)
-    assert found is not None
+    found = known(labels(tmp_path, SEGMENTS))
     assert found.ids == ("ann-000", "bob-000", "bob-001", "ann-001", "cy-000")
     assert found.groupings == (
         ColumnGrouping("label 1", ("Overall", "Overall", "", "Overall", "Overall"), ("Overall",)),
@@ -186,8 +186,7 @@ def test_each_place_of_the_labels_is_a_grouping(tmp_path: Path) -> None:
 
 
 def test_labels_make_way_for_columns_of_a_list(tmp_path: Path) -> None:
-    found = labels(tmp_path, SEGMENTS, taken=("Focus", "label 3"))
-    assert found is not None
+    found = known(labels(tmp_path, SEGMENTS, taken=("Focus", "label 3")))
     assert [one.name for one in found.groupings] == ["label 1", "Focus (label 2)", "label 3 (label 3)"]
 
 

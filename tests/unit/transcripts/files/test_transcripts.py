@@ -21,6 +21,7 @@ from harness.transcripts.files.transcripts import (
     read_trn,
     speaker_scheme,
 )
+from tests.known import known
 from tests.unit.transcripts.files.told import Told, assert_told, problems_of, read_or_refused, told, written
 
 
@@ -111,8 +112,7 @@ def test_a_file_is_the_same_parted_at_once_or_line_by_line(lines: list[str]) -> 
     except InputProblems:
         assert parted_at_once(text) is None
         return
-    found = parted_at_once(text)
-    assert found is not None
+    found = known(parted_at_once(text))
     assert tuple(map(list, found)) == wanted
 
 

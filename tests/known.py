@@ -1,0 +1,13 @@
+"""Values that a test knows to be there."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def known(value: T | None) -> T:
+    """The value; the test fails where there is none."""
+    assert value is not None
+    return value
