@@ -28,7 +28,7 @@ _PROJECT: TypeAdapter[AnnotationProject] = TypeAdapter(AnnotationProject)
 
 @dataclass(frozen=True, slots=True)
 class AnnotationFolder:
-    """Names of the files of one project; creates nothing."""
+    """Names of the files of one project: frozen copies of its data and its label set, and all that was given."""
 
     path: Path
 
@@ -39,17 +39,14 @@ class AnnotationFolder:
 
     @property
     def utterances(self) -> Path:
-        """A frozen copy of the data."""
         return self.path / "utterances.jsonl"
 
     @property
     def labels(self) -> Path:
-        """A frozen copy of the label set."""
         return self.path / "labels.yaml"
 
     @property
     def rows(self) -> Path:
-        """All that was proposed and given."""
         return self.path / "annotation.sqlite"
 
     def demand(self) -> AnnotationFolder:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.annotation.ledger import ProjectOutcome, State
@@ -239,12 +239,12 @@ def rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
 
 def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
     """All counts; shares as counts, so that they add up."""
-    names = ("utterances", "final", "labelled_before", "batches", "proposed", "consensus", "without_consensus",
-             "refused", "unanimous", "unanimous_struck", "accepted", "struck", "overridden", "unreviewed", "by_hand",
-             "by_import", "by_review", "review_time_s", "hand_time_s", "cpu_s")  # fmt: skip
+    found: dict[str, Any] = plain(replace(report, splits={}, facts=()))
+    del found["splits"], found["facts"]
     shares = {name: getattr(report, name) for name in ("struck_share", "for_person", "hand_share")}
     return {
-        **{name: getattr(report, name) for name in names},
+        **found,
+        "without_consensus": report.without_consensus,
         **{name: {"count": one.count, "of": one.total} for name, one in shares.items()},
         "last_batch": dict(report.facts),
         "splits": {split: _counts(counts, labels) for split, counts in report.splits.items()},

@@ -222,7 +222,7 @@ class Difference:
 
     first: float | None
     second: float | None
-    value: float | None
+    difference: float | None
     interval: Interval | None
     p: float | None
 
@@ -233,7 +233,7 @@ NO_DIFFERENCE = Difference(None, None, None, None, None)
 @dataclass(frozen=True, slots=True)
 class FrameComparison:
     """first, second: paths of predictions. utterances: ids that both have; only_first, only_second, neither: how many
-    of the others have a prediction of one alone, or of none. The counts are of the shared utterances alone.
+    of the others have a prediction of one alone, or of none.
     """
 
     first: str
@@ -242,8 +242,6 @@ class FrameComparison:
     only_first: int
     only_second: int
     neither: int
-    first_counts: FrameCounts
-    second_counts: FrameCounts
     differences: Mapping[Metric, Difference]
 
 
@@ -278,8 +276,6 @@ def compare(
         only_first,
         only_second,
         neither,
-        total(one),
-        total(two),
         differences(one, two, zero, labels, draws=draws, seed=seed),
     )
 

@@ -154,7 +154,7 @@ def command(
     targets.put(as_json, html, lines(scored, width(), notes=found.notes, listed=listed))
     if max_sfa_loss is None:
         return
-    loss = scored.total.differences[Metric.SFA].value
+    loss = scored.total.differences[Metric.SFA].difference
     if loss is None or -loss > max_sfa_loss + 1e-9:
         above = None if loss is None else f"{percent(-loss, 2)}, above {percent(max_sfa_loss, 2)}"
         click.echo(f"harness: what recognition cost of SFA is {above or 'n/a, which no limit allows'}", err=True)

@@ -120,15 +120,8 @@ def load_label_set(path: Path) -> LabelSet:
 
 
 def _label_of(keys: LabelKeys) -> Label:
-    return Label(
-        id=keys.id,
-        title=keys.title or keys.id,
-        description=keys.description,
-        alone=keys.alone,
-        key=keys.key,
-        examples=tuple(_example_of(one) for one in keys.examples),
-        counterexamples=tuple(_example_of(one) for one in keys.counterexamples),
-    )
+    return Label(keys.id, keys.title or keys.id, keys.description, keys.alone, keys.key,
+                 tuple(map(_example_of, keys.examples)), tuple(map(_example_of, keys.counterexamples)))  # fmt: skip
 
 
 def _example_of(keys: ExampleKeys | CounterexampleKeys) -> Example:

@@ -13,6 +13,7 @@ from typing import Any
 from harness import __version__
 from harness.base.foreign import counted, plain_text, shown
 from harness.base.pages import filled_page
+from harness.base.plain_json import plain
 from harness.base.text_table import note
 from harness.base.whole_file import write_whole
 from harness.model.choices import LISTED_UTTERANCES as LISTED
@@ -182,7 +183,7 @@ def _cells(of: Cascade) -> list[tuple[str, Sequence[str]]]:
             (
                 percent(row.of.second, 2),
                 percent(row.of.first, 2),
-                points(row.of.value),
+                points(row.of.difference),
                 between(row.of),
                 probability(row.of.p),
             ),
@@ -210,7 +211,7 @@ def _group_table(column: str, labels: Sequence[tuple[str, CascadeGroup]], width:
         row = [f"{group.words.sentences:,}", percent(group.words.wer, 2)]
         for figure in IN_GROUPS:
             one = group.differences[figure]
-            row += [percent(one.second, 2), percent(one.first, 2), points(one.value)]
+            row += [percent(one.second, 2), percent(one.first, 2), points(one.difference)]
         cells.append((label or NO_LABEL, row))
     yield from table(column, heads, cells, width)
 
@@ -265,13 +266,8 @@ def _group_json(group: CascadeGroup) -> Json:
 
 
 def _difference_json(one: Difference) -> Json:
-    return {
-        "reference": one.second,
-        "transcript": one.first,
-        "difference": one.value,
-        "interval": None if one.interval is None else list(one.interval),
-        "p": one.p,
-    }
+    found: Json = plain(one)
+    return {"reference": found.pop("second"), "transcript": found.pop("first"), **found}
 
 
 def _utterance_json(one: CascadeUtterance) -> Json:

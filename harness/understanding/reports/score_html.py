@@ -175,7 +175,7 @@ def _compared(one: FrameComparison, rows: Sequence[_System]) -> dict[str, Any]:
         "first": labels.get(one.first, plain_text(one.first, 40)),
         "second": labels.get(one.second, plain_text(one.second, 40)),
         "utterances": len(one.utterances),
-        "rows": [(key, of) for key, of in one.differences.items() if of.value is not None],
+        "rows": [(key, of) for key, of in one.differences.items() if of.difference is not None],
     }
 
 

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from harness.base.foreign import padded, shown
+from harness.base.plain_json import plain
 from harness.base.text_table import Column, text_table
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.understanding import Chunking, Detail
@@ -357,34 +358,18 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
         rows = [
             (key.value.replace("_", " "), _compared_cells(of))
             for key, of in one.differences.items()
-            if of.value is not None
+            if of.difference is not None
         ]
         yield from table("figure", ("first", "second", "difference", "95 % interval", "p"), rows, width)
 
 
 def comparison_json(one: FrameComparison) -> dict[str, Any]:
     """The differences, 0–1; p two-sided."""
-    return {
-        "first": one.first,
-        "second": one.second,
-        "utterances": len(one.utterances),
-        "only_first": one.only_first,
-        "only_second": one.only_second,
-        "neither": one.neither,
-        "differences": {
-            key.value: {
-                "first": of.first,
-                "second": of.second,
-                "difference": of.value,
-                "interval": None if of.interval is None else list(of.interval),
-                "p": of.p,
-            }
-            for key, of in one.differences.items()
-        },
-    }
+    found: dict[str, Any] = plain(one)
+    return {**found, "utterances": len(one.utterances)}
 
 
 def _compared_cells(of: Difference) -> tuple[str, ...]:
     return (
-        per_cent(of.first), per_cent(of.second), points(of.value), points_interval(of.interval), probability(of.p)
+        per_cent(of.first), per_cent(of.second), points(of.difference), points_interval(of.interval), probability(of.p)
     )  # fmt: skip

@@ -21,7 +21,7 @@ def test_figures_on_the_reference_and_on_what_was_heard_stand_side_by_side() -> 
     # Of three concepts one is not heard.
     assert (before.slots.cer, after.slots.cer) == (0, 1 / 3)
     sfa = found.total.differences[Metric.SFA]
-    assert (sfa.second, sfa.first, sfa.value) == (0.75, 0.25, -0.5)
+    assert (sfa.second, sfa.first, sfa.difference) == (0.75, 0.25, -0.5)
     assert sfa.interval is not None
     # niece for nice, yellow for hello, and two words of three for away.
     assert (found.total.words.errors, found.total.words.words) == (4, 10)
@@ -33,7 +33,7 @@ def test_slot_f1_is_of_the_reference_alone() -> None:
     for side in (found.total.reference, found.total.transcript):
         assert figures(side).slots.micro.f1 is None
         assert not figures(side).slots.by_place
-    assert found.total.differences[Metric.SLOT_F1].value is None
+    assert found.total.differences[Metric.SLOT_F1].difference is None
 
 
 def test_each_utterance_has_a_fate() -> None:
@@ -53,7 +53,7 @@ def test_what_is_right_only_as_heard_is_told_too() -> None:
     gold = Corpus("gold", (said("a", "scrap it", intents=("cancel",)),))
     found = scored(joined(gold, heard(a="cancel it")))
     assert found.utterances[0].fate is FrameFate.MENDED
-    assert found.total.differences[Metric.SFA].value == 1
+    assert found.total.differences[Metric.SFA].difference == 1
 
 
 def test_what_has_no_partner_is_told_and_counts_nowhere() -> None:
@@ -93,7 +93,7 @@ def test_values_are_words_compared_without_case_and_marks() -> None:
     bare = scored(pairs, Rule(values=ValueRule.NONE, spoken=True))
     assert figures(bare.total.transcript).valued is None
     assert bare.utterances[0].fate is FrameFate.KEPT
-    assert bare.total.differences[Metric.VALUED_CER].value is None
+    assert bare.total.differences[Metric.VALUED_CER].difference is None
 
 
 def test_groups_part_the_whole() -> None:
@@ -105,8 +105,8 @@ def test_groups_part_the_whole() -> None:
     assert one.reference + two.reference == found.total.reference
     assert one.transcript + two.transcript == found.total.transcript
     assert one.words + two.words == found.total.words
-    assert one.differences[Metric.EMR].value == 0
-    assert two.differences[Metric.EMR].value == -0.5
+    assert one.differences[Metric.EMR].difference == 0
+    assert two.differences[Metric.EMR].difference == -0.5
 
 
 def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
@@ -123,7 +123,7 @@ def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
 def test_perfect_recognition_costs_nothing() -> None:
     found = scored(joined(GOLD, GOLD))
     for figure in (Metric.EMR, Metric.SFA, Metric.CER, Metric.F1MH, Metric.ACCURACY):
-        assert found.total.differences[figure].value == 0
+        assert found.total.differences[figure].difference == 0
         assert found.total.differences[figure].p == 1
     assert not found.of(FrameFate.BROKEN)
     assert found.total.words.wer == 0
