@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from rapidfuzz.distance import Levenshtein
 
-from harness.transcripts.alignment import align_texts
+from harness.transcripts.alignment import Alignments
 
 SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
 ROUNDS = 5
@@ -54,13 +54,13 @@ def main(utterances: int) -> None:
 def measure(utterances: int, wer: float) -> None:
     _, references, hypotheses = transcript_corpus.texts(utterances, 1, wer)
     equal = sum(map(str.__eq__, references, hypotheses)) / utterances
-    aligned = align_texts(references, hypotheses)
-    totals = aligned.totals()
+    aligned = Alignments(references, hypotheses)
+    totals = aligned.columns.totals()
     with tempfile.TemporaryDirectory() as folder:
         jiwer, least = by_jiwer(Path(folder), references, hypotheses)
         rows = {
-            "ours: counts of sclite's path": best(lambda: align_texts(references, hypotheses), ROUNDS),
-            "ours: all paths, after the counts": best(aligned.paths, ROUNDS),
+            "ours: counts of sclite's path": best(lambda: Alignments(references, hypotheses), ROUNDS),
+            "ours: all paths, after the counts": best(lambda: aligned.paths(range(utterances)), ROUNDS),
             "jiwer process_words": jiwer,
             "rapidfuzz distance where unequal": best(lambda: distances(references, hypotheses), ROUNDS),
             "sclite, the whole process": by_sclite(Path(folder), utterances, wer),
@@ -111,8 +111,8 @@ def conversation(sentences: int) -> None:
     """One pair of texts: 1,000 sentences are a conversation of an hour."""
     _, references, hypotheses = transcript_corpus.texts(sentences, 2, 0.2)
     of, said = " ".join(references), " ".join(filter(None, hypotheses))
-    wall, _ = best(lambda: align_texts([of], [said]), 2)
-    with_path, _ = best(lambda: align_texts([of], [said]).path(0), 2)
+    wall, _ = best(lambda: Alignments([of], [said]), 2)
+    with_path, _ = best(lambda: Alignments([of], [said]).paths([0]), 2)
     sides = len(of.split()), len(said.split())
     print(f"\none pair of {sides[0]:,} and {sides[1]:,} words: counts {wall:.2f} s, with the path {with_path:.2f} s")
 

@@ -21,7 +21,7 @@ import yardsticks
 sys.path.append(str(Path(__file__).parents[1]))
 
 from harness.model.scenario import Normalisation
-from harness.transcripts.alignment import align_texts
+from harness.transcripts.alignment import Alignments
 from harness.transcripts.files.transcripts import read_pair
 from harness.transcripts.words import Wording
 from tests.conformance import sclite
@@ -157,7 +157,7 @@ def compare(title: str, references: Sequence[str], hypotheses: Sequence[str]) ->
     print(f"\n{title}: {len(true):,} pairs, {words:,} words, sclite's WER {errors / words:.2%}\n")
     print("| | other path | other S/D/I | other number of errors | WER |")
     print("|---|---:|---:|---:|---:|")
-    ours = align_texts(references, hypotheses).paths()
+    ours = Alignments(references, hypotheses).paths(range(len(references)))
     for library, results in {"harness": ours, **found}.items():
         print(f"| {library} | {' | '.join(row(true, results, words))} |")
 
