@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -16,7 +17,6 @@ from harness.cli.options import Command, json_option
 
 if TYPE_CHECKING:
     from harness.model.errors import InputError
-    from harness.sound.path_check import PathCheck
 
 _SERVER = click.option(
     "--sound-server",
@@ -38,10 +38,7 @@ def command() -> None:
 @_JSON
 def list_devices(sound_server: str, as_json: bool) -> None:
     """List the sound devices by name: what a bench file names as sound_device."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+    from harness.base.text_table import Column, text_table
     from harness.sound.sound_devices import sound_devices
 
     devices = sound_devices(sound_server)
@@ -51,13 +48,10 @@ def list_devices(sound_server: str, as_json: bool) -> None:
     if not devices:
         click.echo("No sound device answers. For the virtual lab: harness lab up, then --sound-server virtual_lab")
         return
-    table = Table(box=None, pad_edge=False)
-    for heading, side in (("name", "left"), ("in", "right"), ("out", "right"), ("default rate", "right")):
-        table.add_column(heading, justify="right" if side == "right" else "left")
-    for device in devices:
-        rate = f"{device.rate_hz} Hz"
-        table.add_row(Text(plain_text(device.name)), str(device.inputs), str(device.outputs), rate)
-    Console(file=sys.stdout, soft_wrap=True).print(table)
+    columns = (Column("name"), Column("in"), Column("out"), Column("default rate"))
+    rows = [(one.name, str(one.inputs), str(one.outputs), f"{one.rate_hz} Hz") for one in devices]
+    for line in text_table(columns, rows, shutil.get_terminal_size((120, 24)).columns):
+        click.echo(line)
 
 
 @command.command("recordings", cls=Command)
@@ -118,71 +112,9 @@ def _refusal(path: Path) -> InputError | None:
 @_JSON
 def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sound_server: str, as_json: bool) -> None:
     """Play chirps and find them in the recording; exit status 3 when they are not heard."""
-    from harness.sound.path_check import check_path
+    from harness.sound.path_check import check_path, path_figures, path_words
 
     found = check_path(speaker, microphone, sound_server, count=count, frames_per_buffer=frames_per_buffer)
-    click.echo(json.dumps(_figures(found)) if as_json else _words(found))
+    click.echo(json.dumps(path_figures(found)) if as_json else path_words(found))
     if not found.ok:
         sys.exit(3)
-
-
-def _figures(found: PathCheck) -> dict[str, object]:
-    """Units in the names; what was not measured is null."""
-    from harness.sound.path_check import percentiles
-
-    figures: dict[str, object] = {
-        "speaker": found.speaker,
-        "microphone": found.microphone,
-        "ok": found.ok,
-        "played": found.played,
-        "heard": len(found.heard),
-        "best_correlation": round(found.best_correlation, 4),
-        "noise_dbfs": round(found.noise_dbfs, 1),
-        "stamp_error_ms": round(found.stamp_error_ms, 2),
-        "xruns": found.xruns,
-        "faults": list(found.faults),
-    }
-    for name, values in (
-        ("round_trip_ms", [one.round_trip_ms for one in found.heard]),
-        ("path_ms", [one.path_ms for one in found.heard]),
-        ("level_dbfs", [one.level_dbfs for one in found.heard]),
-    ):
-        three = percentiles(values) if values else (None, None, None)
-        labels = ("p5", "p50", "p95")
-        figures[name] = {label: value and round(value, 3) for label, value in zip(labels, three, strict=True)}
-    return figures
-
-
-def _words(found: PathCheck) -> str:
-    from harness.sound.path_check import percentiles
-
-    lines = [f"{plain_text(found.speaker)} -> {plain_text(found.microphone)}: {found.played} chirps played"]
-    if found.heard:
-        trip = percentiles([one.round_trip_ms for one in found.heard])
-        path = percentiles([one.path_ms for one in found.heard])
-        level = percentiles([one.level_dbfs for one in found.heard])
-        lines += [
-            f"  heard         {len(found.heard)} of {found.played}, correlation up to {found.best_correlation:.3f}",
-            f"  round trip    {trip[1]:.1f} ms (p5 to p95: {trip[0]:.1f} to {trip[2]:.1f}), from the call to play",
-            f"  path          {path[1]:.2f} ms (p5 to p95: {path[0]:.2f} to {path[2]:.2f}), from leaving to arriving",
-            f"  stamps        claim an error of {found.stamp_error_ms:.1f} ms at most",
-            f"  level         {level[1]:.1f} dBFS, noise floor {found.noise_dbfs:.1f} dBFS",
-        ]
-    lines.append(f"  late or lost  {found.xruns} callbacks")
-    lines += [f"  fault         {plain_text(fault)}" for fault in found.faults]
-    return "\n".join([*lines, _verdict(found)])
-
-
-def _verdict(found: PathCheck) -> str:
-    if not found.heard:
-        return (
-            f"NOT HEARD: the chirp is not in the recording (best correlation {found.best_correlation:.2f}, noise"
-            f" {found.noise_dbfs:.0f} dBFS). Is the volume up, and do both devices stand in one room?"
-        )
-    if found.faults:
-        return "INTERRUPTED: the sound server was lost while the check ran."
-    if not found.ok:
-        return f"UNRELIABLE: {found.played - len(found.heard)} of {found.played} chirps were not heard."
-    if found.xruns:
-        return "OK, but sound was late: try --frames-per-buffer 2400, and in the bench frames_per_buffer: 2400."
-    return "OK: every chirp was heard."

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import signal
 
+from harness.base.foreign import plain_text
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
@@ -102,10 +103,61 @@ class PathCheck:
         return len(self.heard) == self.played and not self.faults
 
 
-def percentiles(values: list[float]) -> tuple[float, float, float]:
-    """The 5th, 50th and 95th."""
-    low, middle, high = (float(value) for value in np.percentile(values, (5, 50, 95)))
-    return low, middle, high
+def path_figures(found: PathCheck) -> dict[str, object]:
+    """For JSON, with units in the names; what was not measured is null."""
+    figures: dict[str, object] = {
+        "speaker": found.speaker,
+        "microphone": found.microphone,
+        "ok": found.ok,
+        "played": found.played,
+        "heard": len(found.heard),
+        "best_correlation": round(found.best_correlation, 4),
+        "noise_dbfs": round(found.noise_dbfs, 1),
+        "stamp_error_ms": round(found.stamp_error_ms, 2),
+        "xruns": found.xruns,
+        "faults": list(found.faults),
+    }
+    for name in ("round_trip_ms", "path_ms", "level_dbfs"):
+        three = [round(value, 3) for value in _percentiles(found, name)] if found.heard else (None, None, None)
+        figures[name] = dict(zip(("p5", "p50", "p95"), three, strict=True))
+    return figures
+
+
+def path_words(found: PathCheck) -> str:
+    """For people, with what to do about it."""
+    lines = [f"{plain_text(found.speaker)} -> {plain_text(found.microphone)}: {found.played} chirps played"]
+    if found.heard:
+        trip, path, level = (_percentiles(found, name) for name in ("round_trip_ms", "path_ms", "level_dbfs"))
+        lines += [
+            f"  heard         {len(found.heard)} of {found.played}, correlation up to {found.best_correlation:.3f}",
+            f"  round trip    {trip[1]:.1f} ms (p5 to p95: {trip[0]:.1f} to {trip[2]:.1f}), from the call to play",
+            f"  path          {path[1]:.2f} ms (p5 to p95: {path[0]:.2f} to {path[2]:.2f}), from leaving to arriving",
+            f"  stamps        claim an error of {found.stamp_error_ms:.1f} ms at most",
+            f"  level         {level[1]:.1f} dBFS, noise floor {found.noise_dbfs:.1f} dBFS",
+        ]
+    lines.append(f"  late or lost  {found.xruns} callbacks")
+    lines += [f"  fault         {plain_text(fault)}" for fault in found.faults]
+    return "\n".join([*lines, _verdict(found)])
+
+
+def _verdict(found: PathCheck) -> str:
+    if not found.heard:
+        return (
+            f"NOT HEARD: the chirp is not in the recording (best correlation {found.best_correlation:.2f}, noise"
+            f" {found.noise_dbfs:.0f} dBFS). Is the volume up, and do both devices stand in one room?"
+        )
+    if found.faults:
+        return "INTERRUPTED: the sound server was lost while the check ran."
+    if not found.ok:
+        return f"UNRELIABLE: {found.played - len(found.heard)} of {found.played} chirps were not heard."
+    if found.xruns:
+        return "OK, but sound was late: try --frames-per-buffer 2400, and in the bench frames_per_buffer: 2400."
+    return "OK: every chirp was heard."
+
+
+def _percentiles(found: PathCheck, name: str) -> list[float]:
+    """The 5th, 50th and 95th of the chirps that were heard."""
+    return [float(value) for value in np.percentile([getattr(one, name) for one in found.heard], (5, 50, 95))]
 
 
 def check_path(
