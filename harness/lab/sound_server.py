@@ -19,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from harness.base.child_process import ChildProcess
 from harness.model.errors import InputError, LabError, did_you_mean
 
 
@@ -144,8 +145,8 @@ class LabSoundServer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.pid: int | None = None
-        self._child: subprocess.Popen[bytes] | None = None
-        self._readers: list[subprocess.Popen[bytes]] = []
+        self._child: ChildProcess | None = None
+        self._readers: list[ChildProcess] = []
         room = ROOMS["anechoic"]
         self._gains_db = {(mouth, ear): room.gain_db(mouth, ear) for mouth, ears in LEGS.items() for ear in ears}
 
@@ -166,21 +167,19 @@ class LabSoundServer:
         """Starts the daemon and returns `environment()` once it answers; a running one of ours is left alone."""
         if self.running():
             return self.environment()
-        self._end_readers()
+        self._end_children()
         self._end_left_over()
         for program in ("pulseaudio", "pactl", "parec"):
             if shutil.which(program) is None:
                 raise LabError(f"the program {program} is not installed", remedy=_PACKAGES)
         self._write_files()
-        with (self.folder / "sound_server.log").open("ab") as log:
-            self._child = subprocess.Popen(
-                ["pulseaudio", "-n", "-F", str(self.folder / "lab.pa")],
-                env=self._own_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self._child = ChildProcess(
+            ["pulseaudio", "-n", "-F", str(self.folder / "lab.pa")],
+            stdin=subprocess.DEVNULL,
+            stdout=None,
+            stderr=self.folder / "sound_server.log",
+            environment=self._own_environment(),
+        )
         self.pid = self._child.pid
         self._await(self._answers, "it does not answer")
         self._start_readers()
@@ -201,7 +200,7 @@ class LabSoundServer:
     def running(self) -> bool:
         """True while the daemon's process exists; it may be frozen."""
         if self._child is not None:
-            return self._child.poll() is None
+            return self._child.alive
         return self.pid is not None and self._is_ours(self.pid)
 
     def stop(self, limit_s: float = 2.0) -> None:
@@ -216,9 +215,8 @@ class LabSoundServer:
                     break
             else:
                 raise LabError(f"the sound server, process {self.pid}, does not end")
-        self._end_readers()
+        self._end_children()
         self.pid = None
-        self._child = None
 
     def use_room(self, room: Room) -> None:
         """Sets every path's gain as the room says; kept when the server is started again by this object."""
@@ -289,9 +287,8 @@ class LabSoundServer:
                 if true():
                     return
             time.sleep(0.01)
-        log = (self.folder / "sound_server.log").read_text(encoding="utf-8", errors="replace").strip()
+        last = (self._child.last_words() if self._child is not None else "") or otherwise
         self.stop()
-        last = log.splitlines()[-1] if log else otherwise
         raise LabError(f"the sound server does not start: {last}", remedy=f"Read {self.folder / 'sound_server.log'}")
 
     def _answers(self) -> bool:
@@ -306,22 +303,19 @@ class LabSoundServer:
         of 70, for 1 % of a core.
         """
         for sink in (*Ear, MONITOR_SINK):
-            reader = subprocess.Popen(
-                [*_READER, f"--device={sink}.monitor"],
-                env=self._own_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
+            reader = [*_READER, f"--device={sink}.monitor"]
+            null = subprocess.DEVNULL
+            self._readers.append(
+                ChildProcess(reader, stdin=null, stdout=null, stderr=null, environment=self._own_environment())
             )
-            self._readers.append(reader)
 
-    def _end_readers(self) -> None:
-        # They end by themselves when the daemon does, also for a lab that another process started.
-        for reader in self._readers:
-            reader.kill()
-            reader.wait()
+    def _end_children(self) -> None:
+        # Readers end by themselves when the daemon does, also for a lab that another process started.
+        for child in (*self._readers, self._child):
+            if child is not None:
+                child.end()
         self._readers.clear()
+        self._child = None
 
     def _is_ours(self, pid: int) -> bool:
         """True when that process is a daemon that was started on this folder, and not a zombie."""

@@ -65,7 +65,6 @@ class RaterPlayer:
                 on_started=self._started,
                 on_ended=self._ended,
                 on_fault=lambda at, what: self._lost(playback, what),
-                on_back=lambda at: None,
                 frames_per_buffer=960,
             )
             playback.open()

@@ -55,7 +55,7 @@ class Capture:
         *,
         on_block: Callable[[Block], None],
         on_fault: OnFault,
-        on_back: OnBack,
+        on_back: OnBack = lambda at: None,
         on_overrun: OnOverrun = lambda count: None,
         rate_hz: int = RATE_HZ,
         frames_per_buffer: int = 480,

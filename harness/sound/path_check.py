@@ -179,7 +179,6 @@ def check_path(
         sound_server,
         on_block=ring.put,
         on_fault=lambda at, what: faults.append(what),
-        on_back=lambda at: None,
         on_overrun=overruns.append,
         frames_per_buffer=frames_per_buffer,
     )
@@ -187,9 +186,7 @@ def check_path(
         speaker,
         sound_server,
         on_started=lambda play_id, at: started.put(at),
-        on_ended=lambda play_id, at, complete: None,
         on_fault=lambda at, what: faults.append(what),
-        on_back=lambda at: None,
         on_overrun=overruns.append,
         frames_per_buffer=frames_per_buffer,
     )

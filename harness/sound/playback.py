@@ -55,10 +55,10 @@ class Playback:
         device: str,
         sound_server: str,
         *,
-        on_started: OnStarted,
-        on_ended: OnEnded,
+        on_started: OnStarted = lambda play_id, at: None,
+        on_ended: OnEnded = lambda play_id, at, complete: None,
         on_fault: OnFault,
-        on_back: OnBack,
+        on_back: OnBack = lambda at: None,
         on_overrun: OnOverrun = lambda count: None,
         frames_per_buffer: int = 480,
     ) -> None:

@@ -54,10 +54,8 @@ class Talk:
         self.playback = Playback(
             "harness_speaker",
             "virtual_lab",
-            on_started=lambda play_id, at: None,
             on_ended=lambda play_id, at, complete: self.ended.put(complete),
             on_fault=lambda at, what: None,
-            on_back=lambda at: None,
         )
         self.playback.open()
 

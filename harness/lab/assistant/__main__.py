@@ -99,7 +99,6 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     playback = Playback(
         settings.speaker,
         "system",
-        on_started=lambda play_id, at: None,
         on_ended=lambda play_id, at, complete: device.end_play(play_id),
         on_fault=lambda at, what: _log.warning("speaker: %s", what),
         on_back=lambda at: _log.warning("the speaker is back"),

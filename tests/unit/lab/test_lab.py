@@ -66,10 +66,7 @@ class Talk:
         self.playback = Playback(
             "harness_speaker",
             "virtual_lab",
-            on_started=lambda play_id, at: None,
-            on_ended=lambda play_id, at, complete: None,
             on_fault=lambda at, what: None,
-            on_back=lambda at: None,
         )
         self.playback.open()
 

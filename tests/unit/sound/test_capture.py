@@ -49,9 +49,7 @@ def test_what_came_while_buffers_filled_or_before_a_loss_has_no_time() -> None:
 
 def test_blocks_come_in_order_and_once() -> None:
     given: list[Block] = []
-    capture = Capture(
-        "mic", "virtual_lab", on_block=given.append, on_fault=lambda at, what: None, on_back=lambda at: None
-    )
+    capture = Capture("mic", "virtual_lab", on_block=given.append, on_fault=lambda at, what: None)
     for life in range(2):
         capture.opened(Packet(Verb.OPENED), bool(life))
         for n in range(50):
