@@ -11,12 +11,11 @@ from typing import TextIO
 
 from harness.base.foreign import plain_text
 from harness.cli.typed_lines import TypedLines
-from harness.dashboard.rating_words import effect_words, found_words, given_words
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState, aid_lines
-from harness.rating.desk import Desk, Explained, SittingPhase, SittingView
+from harness.rating.desk import Desk, Explained, SittingPhase, SittingView, effect_words, found_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES
 from harness.rating.items import Item
 from harness.rating.rater_player import HeardAloud, RaterPlayer

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from harness.base.foreign import plain_text
 from harness.base.presence import Presence
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectEvidence, EffectWord
 from harness.model.judgment import (
     SUB_FLAGS_OF,
     Category,
@@ -24,7 +25,7 @@ from harness.model.judgment import (
 )
 from harness.model.row_ids import RowIds
 from harness.rating.aid import AID, AidState, Known
-from harness.rating.guide import LABELS
+from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import CategoryProposal, Item, Seen, new_row, seen_in, withdrawal
 from harness.rating.standing import Count, Given, OwnRows, RaterStanding
 
@@ -532,3 +533,37 @@ _OPPOSITE = {
 def _without(flag: SubFlag, flags: Iterable[SubFlag]) -> tuple[SubFlag, ...]:
     """The others, less the one that it excludes."""
     return tuple(one for one in flags if one is not flag and one is not _OPPOSITE.get(flag))
+
+
+SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
+
+
+def effect_words(found: EffectEvidence) -> tuple[str, str]:
+    return plain_text(found.check.wanted, 200) or "an effect", effect_text(found)
+
+
+def found_words(found: Given) -> str:
+    """An item that may be opened again, in a line; harmless."""
+    given = "agreed" if found.row is None else given_words(found.row)
+    return f"{plain_text(found.item.query, 120)}: {given}"
+
+
+def given_words(row: Judgment) -> str:
+    """A row of a rater's in a line: category, sub-flags, confidence, comment, path of the aid; harmless."""
+    if row.category is None:
+        return {
+            JudgmentStatus.SKIPPED: "left for the end",
+            JudgmentStatus.HELD: "held until it is known what the device did",
+            JudgmentStatus.FLAGGED: "put aside",
+        }.get(row.status, row.status.value)
+    parts = [LABELS[row.category]]
+    known = {flag.value: words for flag, words in SUB_FLAG_TEXTS.items()}
+    if row.sub_flags:
+        parts[0] += f" ({', '.join(known.get(name, plain_text(name, 40)) for name in row.sub_flags)})"
+    if row.confidence is not None:
+        parts.append(SURE[row.confidence])
+    if row.comment:
+        parts.append(f"“{plain_text(row.comment, 300)}”")
+    if row.aid_path:
+        parts.append(f"aid: {plain_text(', '.join(row.aid_path), 300)}")
+    return " · ".join(parts)

@@ -128,6 +128,10 @@ class Seat(Turns):
 TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
 MOST_FOUND = 200
 """So many earlier responses are listed at once."""
+_OWN = {
+    JudgmentStatus.SKIPPED: "you left it for the end",
+    JudgmentStatus.HELD: "you held it until its effect is known",
+}
 MENU_KEYS = "abcdefghij"
 WORDS = SiteWords(
     name="Rating",
@@ -178,7 +182,7 @@ def desk_page(place: str, page: str, seat: Seat, round_: RatingRound, alert: str
         "facts": _facts(item) if item else (),
         "effect": item.effect if item else None,
         "effect_text": effect_text,
-        "own": _own(view),
+        "own": _OWN.get(view.own.status, "") if view.own is not None else "",
         "flags": [(key, one.value, FLAG_TEXTS[one]) for key, one in zip(MENU_KEYS, Flag, strict=False)],
         "sub_flags": [
             (key, one.value, SUB_FLAG_TEXTS[one], _goes_with(one)) for key, one in zip(MENU_KEYS, SubFlag, strict=False)
@@ -246,16 +250,6 @@ def _facts(item: Item) -> tuple[str, ...]:
     if item.core_capability:
         facts.append("a core capability: every device must be able to do this")
     return tuple(facts)
-
-
-def _own(view: SittingView) -> str:
-    match view.own.status if view.own is not None else None:
-        case JudgmentStatus.SKIPPED:
-            return "you left it for the end"
-        case JudgmentStatus.HELD:
-            return "you held it until its effect is known"
-        case _:
-            return ""
 
 
 MOST_MS = 24 * 3600 * 1000

@@ -17,7 +17,7 @@ from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.listening import ItemSound, ItemSounds
 from harness.dashboard.messages import SoundEnded, SoundFailed, SoundRead
-from harness.dashboard.rating_words import found_words, key_name, offered
+from harness.dashboard.rating_words import key_name, offered
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
 from harness.dashboard.screens.sitting import SittingScreen
 from harness.dashboard.widgets.bars import key_words
@@ -32,7 +32,7 @@ from harness.dashboard.widgets.sitting_lines import (
 )
 from harness.model.judgment import NEWER, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.aid import AidState, AidStep
-from harness.rating.desk import Desk, SittingPhase, SittingView
+from harness.rating.desk import Desk, SittingPhase, SittingView, found_words
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer

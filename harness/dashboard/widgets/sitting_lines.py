@@ -6,10 +6,9 @@ from rich.text import Text
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.rating_words import SURE
 from harness.dashboard.widgets.bars import Showing, TextLine, key_words, progress_bar
 from harness.dashboard.wording import time_left
-from harness.rating.desk import SittingPhase, SittingView
+from harness.rating.desk import SURE, SittingPhase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS
 
 
