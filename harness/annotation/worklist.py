@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from harness.annotation.ledger import Ledger, Shares, settles
 from harness.annotation.queue import Queue, Queues, next_group
-from harness.annotation.view import (
-    AnnotationCount,
-)
+from harness.annotation.view import AnnotationCount
 from harness.model.annotation import (
     Accepted,
     Act,

@@ -62,10 +62,7 @@ def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: 
     sums = [total(one) for one in systems]
     seen = dict.fromkeys([*(labels or ()), *sorted(name for one in sums for name in one.intents.labels)])
     return FigureBasis(
-        tuple(seen),
-        all(_all_placed(one.slots) for one in sums),
-        all(_all_placed(one.valued) for one in sums),
-        zero,
+        tuple(seen), all(_all_placed(one.slots) for one in sums), all(_all_placed(one.valued) for one in sums), zero
     )
 
 

@@ -145,10 +145,7 @@ class BenchRow:
 
 
 def bench(
-    contender: Contender,
-    data: tuple[Corpus, Corpus | None, Corpus],
-    seed: int,
-    tell: Callable[[str], None],
+    contender: Contender, data: tuple[Corpus, Corpus | None, Corpus], seed: int, tell: Callable[[str], None]
 ) -> BenchRow:
     """Trains on the first corpus, with the second held out, and scores on the third; InputError, PluginError."""
     learned, held_out, test = data
@@ -182,11 +179,7 @@ def bench(
 
 
 def _known(name: str, intent: float, slot: float, sfa: float, cpu_s: float | None) -> BenchRow:
-    figures_ = (
-        (Metric.EMR, intent / 100, None),
-        (Metric.SLOT_F1, slot / 100, None),
-        (Metric.SFA, sfa / 100, None),
-    )
+    figures_ = ((Metric.EMR, intent / 100, None), (Metric.SLOT_F1, slot / 100, None), (Metric.SFA, sfa / 100, None))
     return BenchRow(name, 0, figures_, cpu_s, None, from_elsewhere=True)
 
 

@@ -310,10 +310,7 @@ def _counts(gold: Sequence[Utterance], voted: Sequence[Voted]) -> IntentCounts:
 
 
 def _demand(
-    labelled: Sequence[Utterance],
-    held_out: Sequence[Utterance],
-    unlabelled: Sequence[Utterance],
-    labels: Sequence[str],
+    labelled: Sequence[Utterance], held_out: Sequence[Utterance], unlabelled: Sequence[Utterance], labels: Sequence[str]
 ) -> None:
     if not labelled or not held_out or not labels:
         raise ValueError("tri-training needs labels, labelled utterances and held-out ones")

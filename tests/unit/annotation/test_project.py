@@ -10,13 +10,7 @@ import pytest
 
 from harness.annotation.ledger import State
 from harness.annotation.making import NewProject, make_project
-from harness.annotation.project import (
-    AnnotationFolder,
-    AnnotationLog,
-    AnnotationRoom,
-    project_text,
-    read_project,
-)
+from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text, read_project
 from harness.model.annotation import (
     Accepted,
     Adjudicated,

@@ -240,10 +240,7 @@ def store(folder: Path, plays: dict[str, list[Asked]]) -> Path:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    return store(
-        tmp_path / "s",
-        {"ann1": [GOOD], "ann2": [OTHER, GOOD], "bob1": [SILENT], "bob2": [OPEN]},
-    )
+    return store(tmp_path / "s", {"ann1": [GOOD], "ann2": [OTHER, GOOD], "bob1": [SILENT], "bob2": [OPEN]})
 
 
 def test_what_devices_understood_is_scored_by_voice(session: Path) -> None:
