@@ -4,41 +4,38 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.foreign import counted, plain_text
 from harness.cli.options import SHIPPED_FILE, Command, json_option
-from harness.model.bench import Bench, DeviceProfile
+from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.scenario import Scenario, TrialKind
-from harness.model.transcript import Rewriting
-from harness.understanding.grammar import Grammar
 
 if TYPE_CHECKING:
-    from harness.model.choices import FileKind
+    from harness.model.bench import DeviceProfile
 
 EXIT_PROBLEMS = 2
 LONGEST_LINE = 2000
+_FIRST = (FileKind.SCENARIO, FileKind.BENCH, FileKind.DEVICE, FileKind.NORMALISATION, FileKind.GRAMMAR)
 
 
 @dataclass(slots=True)
-class Findings:
-    """What was read, and what was wrong with it."""
+class ValidatedFiles:
+    """files: kind, path and content of each file that could be read. unmet: needs that a bench does not meet."""
 
-    scenarios: dict[Path, Scenario] = field(default_factory=dict)
-    benches: dict[Path, Bench] = field(default_factory=dict)
-    profiles: dict[Path, DeviceProfile] = field(default_factory=dict)
-    normalisations: dict[Path, Rewriting] = field(default_factory=dict)
-    grammars: dict[Path, Grammar] = field(default_factory=dict)
-    of_rating: dict[Path, tuple[FileKind, str]] = field(default_factory=dict)
+    files: list[tuple[FileKind, Path, Any]] = field(default_factory=list)
     problems: list[InputError] = field(default_factory=list)
     unmet: list[UnmetNeed] = field(default_factory=list)
     left_alone: list[Path] = field(default_factory=list)
+
+    def of(self, kind: FileKind) -> list[tuple[Path, Any]]:
+        return [(path, read) for other, path, read in self.files if other is kind]
 
     def note(self, error: InputError) -> None:
         """Notes a problem, or several, each only once."""
@@ -50,37 +47,38 @@ class Findings:
         """Reads a file of any kind."""
         from harness.base.findings import kind_of
         from harness.devices.profiles.profile import load_profile
-        from harness.model.choices import FileKind
+        from harness.rating.files.rounds import load_gold, load_rater_keys, load_training, read_round
         from harness.scenario.bench import load_bench
         from harness.scenario.scenario import load_scenario
         from harness.transcripts.files.normalisation_file import load_normalisation
         from harness.understanding.files.grammar_file import load_grammar
+        from harness.understanding.files.label_set_file import load_label_set
 
+        readers: dict[FileKind, Callable[[Path], Any]] = {
+            FileKind.SCENARIO: load_scenario,
+            FileKind.BENCH: load_bench,
+            FileKind.DEVICE: lambda path: load_profile(path, beside=Path()),
+            FileKind.NORMALISATION: load_normalisation,
+            FileKind.GRAMMAR: load_grammar,
+            FileKind.ROUND: read_round,
+            FileKind.TRAINING: load_training,
+            FileKind.GOLD: load_gold,
+            FileKind.RATER_KEYS: load_rater_keys,
+            FileKind.LABEL_SET: load_label_set,
+        }
         try:
-            match kind_of(path):
-                case FileKind.SCENARIO:
-                    self.scenarios[path] = load_scenario(path)
-                case FileKind.BENCH:
-                    self.benches[path] = load_bench(path)
-                case FileKind.DEVICE:
-                    self.profiles[path] = load_profile(path, beside=Path())
-                    self._try_samples(path)
-                case FileKind.NORMALISATION:
-                    self.normalisations[path] = load_normalisation(path)
-                case FileKind.GRAMMAR:
-                    self.grammars[path] = load_grammar(path)
-                case (
-                    FileKind.ROUND | FileKind.TRAINING | FileKind.GOLD | FileKind.RATER_KEYS | FileKind.LABEL_SET
-                ) as kind:
-                    self.of_rating[path] = (kind, rating_summary(kind, path))
+            kind = kind_of(path)
+            self.files.append((kind, path, read := readers[kind](path)))
+            if kind is FileKind.DEVICE:
+                self._try_samples(path, read)
         except InputError as error:
             self.note(error)
 
-    def _try_samples(self, path: Path) -> None:
+    def _try_samples(self, path: Path, profile: DeviceProfile) -> None:
         """Samples are a profile's tests: one that gives something else is a problem of the file."""
         from harness.devices.profiles.samples import check_samples
 
-        for result in check_samples(self.profiles[path]):
+        for result in check_samples(profile):
             if result.wrong:
                 what = f"the sample gives something else: {'; '.join(line.strip() for line in result.wrong)}"
                 remedy = f"Change the rules, or what it gives; see harness devices test {path}"
@@ -89,14 +87,15 @@ class Findings:
     def pair(self) -> None:
         """Checks every scenario on the bench, when exactly one was given: else it is not known which one is meant, and
         its voices are checked alone."""
-        if not self.scenarios:
+        if not (scenarios := self.of(FileKind.SCENARIO)):
             return
         from harness.scenario.together import check_together
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
         from harness.session.plan import plan
 
-        bench = next(iter(self.benches.values())) if len(self.benches) == 1 else None
-        for scenario in self.scenarios.values():
+        benches = [bench for _, bench in self.of(FileKind.BENCH)]
+        bench = benches[0] if len(benches) == 1 else None
+        for _, scenario in scenarios:
             try:
                 if bench is None:
                     refuse_unspeakable(scenario)
@@ -122,7 +121,7 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
     read whole, and every voice speaks.
     Exit status: 0 all is well · 2 something is wrong.
     """
-    findings = Findings()
+    findings = ValidatedFiles()
     for path in _files(paths, findings):
         findings.read(path)
     findings.pair()
@@ -134,7 +133,7 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
         sys.exit(EXIT_PROBLEMS)
 
 
-def _files(paths: tuple[Path, ...], findings: Findings) -> Iterator[Path]:
+def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
     """The files that are meant, each once; in a folder, YAML that is none of ours is left alone."""
     from harness.base.findings import is_foreign
 
@@ -156,9 +155,9 @@ def _files(paths: tuple[Path, ...], findings: Findings) -> Iterator[Path]:
                 yield one
 
 
-def _print(findings: Findings) -> None:
-    for path, summary in _summaries(findings):
-        click.echo(plain_text(f"{path}: {summary}", LONGEST_LINE))
+def _print(findings: ValidatedFiles) -> None:
+    for kind, path, read in _in_order(findings):
+        click.echo(plain_text(f"{path}: {_summary(kind, read)}", LONGEST_LINE))
     for path, note in _notes(findings):
         click.echo(plain_text(f"{path}: note: {note}", LONGEST_LINE))
     for path in findings.left_alone:
@@ -173,54 +172,47 @@ def _print(findings: Findings) -> None:
         click.echo(f"{counted(len(problems), 'problem')} in {counted(files, 'file')}", err=True)
 
 
-def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
-    for path, scenario in findings.scenarios.items():
-        yield path, f"scenario {scenario.id}: {_planned(scenario)}"
-    for path, bench in findings.benches.items():
-        speakers = counted(len(bench.loudspeakers), "loudspeaker")
-        yield path, f"bench {bench.id}: {counted(len(bench.devices), 'device')}, {speakers}"
-    for path, profile in findings.profiles.items():
-        reports = ", ".join(sorted(profile.reports)) or "nothing (a black box)"
-        yield path, f"device {profile.id}: wakes to {', '.join(profile.wake_phrases) or 'nothing'}; reports {reports}"
-    for path, list_ in findings.normalisations.items():
-        yield path, f"normalisation {list_.id}: {list_.base.value}, then {counted(len(list_.same), 'pair')}"
-    for path, grammar in findings.grammars.items():
-        patterns = sum(len(intent.sentences) for intent in grammar.intents)
-        yield path, f"grammar {grammar.name}: {counted(patterns, 'pattern')}, {counted(len(grammar.values), 'list')}"
-    for path, (kind, summary) in findings.of_rating.items():
-        yield path, f"{kind.value.replace('_', ' ')} {summary}"
+def _in_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
+    """Scenarios first, then what they need, then files for raters and annotators as they were named."""
+    return sorted(findings.files, key=lambda one: _FIRST.index(one[0]) if one[0] in _FIRST else len(_FIRST))
 
 
-def rating_summary(kind: FileKind, path: Path) -> str:
-    """What a file for raters or annotators holds, when it is right."""
-    from harness.model.choices import FileKind
-    from harness.rating.files.rounds import load_gold, load_rater_keys, load_training, read_round
-    from harness.understanding.files.label_set_file import load_label_set
-
+def _summary(kind: FileKind, read: Any) -> str:
+    """What a file holds, when it is right."""
     match kind:
+        case FileKind.SCENARIO:
+            return f"scenario {read.id}: {_planned(read)}"
+        case FileKind.BENCH:
+            speakers = counted(len(read.loudspeakers), "loudspeaker")
+            return f"bench {read.id}: {counted(len(read.devices), 'device')}, {speakers}"
+        case FileKind.DEVICE:
+            reports = ", ".join(sorted(read.reports)) or "nothing (a black box)"
+            return f"device {read.id}: wakes to {', '.join(read.wake_phrases) or 'nothing'}; reports {reports}"
+        case FileKind.NORMALISATION:
+            return f"normalisation {read.id}: {read.base.value}, then {counted(len(read.same), 'pair')}"
+        case FileKind.GRAMMAR:
+            patterns = sum(len(intent.sentences) for intent in read.intents)
+            return f"grammar {read.name}: {counted(patterns, 'pattern')}, {counted(len(read.values), 'list')}"
         case FileKind.ROUND:
-            read = read_round(path)
-            return f"{read.id}: {counted(len(read.sessions), 'session')}, {counted(len(read.raters), 'named rater')}"
+            raters = counted(len(read.raters), "named rater")
+            return f"round {read.id}: {counted(len(read.sessions), 'session')}, {raters}"
         case FileKind.TRAINING:
-            return f"of {counted(len(load_training(path)), 'exercise')}"
+            return f"training of {counted(len(read), 'exercise')}"
         case FileKind.GOLD:
-            return f"of {counted(len(load_gold(path)), 'known answer')}"
+            return f"gold of {counted(len(read), 'known answer')}"
         case FileKind.LABEL_SET:
-            labels = load_label_set(path)
-            return f"{labels.id}: {counted(len(labels.labels), 'label')}"
-        case _:
-            load_rater_keys(path)
-            return "as they are to be"
+            return f"label set {read.id}: {counted(len(read.labels), 'label')}"
+        case FileKind.RATER_KEYS:
+            return "rater keys as they are to be"
 
 
-def _notes(findings: Findings) -> Iterator[tuple[Path, str]]:
+def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:
     from harness.scenario.references import numeral_notes
     from harness.scenario.trials import wait_notes
 
-    for path, scenario in findings.scenarios.items():
-        yield from (
-            (path, note) for note in (*wait_notes(scenario), *numeral_notes(scenario, findings.benches.values()))
-        )
+    benches = [bench for _, bench in findings.of(FileKind.BENCH)]
+    for path, scenario in findings.of(FileKind.SCENARIO):
+        yield from ((path, note) for note in (*wait_notes(scenario), *numeral_notes(scenario, benches)))
 
 
 def _planned(scenario: Scenario) -> str:
@@ -243,20 +235,20 @@ def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:
     return counts
 
 
-def _as_json(findings: Findings) -> dict[str, object]:
+def _as_json(findings: ValidatedFiles) -> dict[str, object]:
     from harness.scenario.scenario import planned_trials
 
     files: list[dict[str, object]] = []
-    for path, scenario in findings.scenarios.items():
-        trials, cells = planned_trials(scenario)
-        planned = {"trials": trials, "cells": cells, "planned": sum(_by_kind(scenario).values())}
-        files.append({"file": str(path), "kind": "scenario", "id": scenario.id, **planned})
-    files += [{"file": str(path), "kind": "bench", "id": bench.id} for path, bench in findings.benches.items()]
-    files += [{"file": str(path), "kind": "device", "id": profile.id} for path, profile in findings.profiles.items()]
-    files += [
-        {"file": str(path), "kind": "normalisation", "id": one.id} for path, one in findings.normalisations.items()
-    ]
-    files += [{"file": str(path), "kind": kind.value} for path, (kind, _) in findings.of_rating.items()]
+    for kind, path, read in _in_order(findings):
+        if kind is FileKind.GRAMMAR:
+            continue
+        row: dict[str, object] = {"file": str(path), "kind": kind.value}
+        if kind in _FIRST:
+            row["id"] = read.id
+        if kind is FileKind.SCENARIO:
+            trials, cells = planned_trials(read)
+            row |= {"trials": trials, "cells": cells, "planned": sum(_by_kind(read).values())}
+        files.append(row)
     return {
         "ok": not findings.problems,
         "files": files,

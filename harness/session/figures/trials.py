@@ -340,29 +340,27 @@ class HeardTrial:
     final: Said | None
 
 
+def tested(take: TakeProgress) -> list[AttemptProgress]:
+    """The attempts that say something of the device: they have ended, and were not interrupted."""
+    return [one for one in take.attempts if one.outcome not in (None, Outcome.INTERRUPTED)]
+
+
 def heard_trial(one: TrialProgress) -> HeardTrial | None:
     """Of a query, by its latest finished take; None when that says nothing of the device, and for other kinds."""
     take = one.counting
     asked = one.trial.listening is None and one.trial.memory is None and _tells_words(one.trial)
     if take is None or take.outcome not in TESTED or not asked:
         return None
-    tested = [attempt for attempt in take.attempts if tests(attempt)]
-    if not tested:
+    attempts = tested(take)
+    if not attempts:
         return None
-    deciding = take.deciding
-    return HeardTrial(
-        one.trial, one.trial.device, _said(tested[0]), _said(deciding) if deciding and tests(deciding) else None
-    )
+    last = next((_said(attempt) for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
+    return HeardTrial(one.trial, one.trial.device, _said(attempts[0]), last)
 
 
 def _tells_words(trial: Trial) -> bool:
     """Whether words are asked for: of a device that tells only what it understood, none are missing."""
     return not trial.until_understood or ObservationKind.TRANSCRIPT in trial.reports
-
-
-def tests(attempt: AttemptProgress) -> bool:
-    """Whether an attempt says something of the device: it has ended, and was not interrupted."""
-    return attempt.outcome is not None and attempt.outcome is not Outcome.INTERRUPTED
 
 
 def heard_commands(wake: WakeFigures) -> Iterator[HeardTrial]:
@@ -514,11 +512,6 @@ def frame_of(attempt: AttemptProgress) -> Frame:
     if told is not None and told.right is not None:
         return Frame(told.right, told.intents_right)
     return Frame(False, False) if attempt.outcome in _SILENT else Frame(None, None)
-
-
-def tested(take: TakeProgress) -> list[AttemptProgress]:
-    """The attempts that say something of the device: they have ended, and were not interrupted."""
-    return [one for one in take.attempts if one.outcome not in (None, Outcome.INTERRUPTED)]
 
 
 def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
