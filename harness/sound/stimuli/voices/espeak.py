@@ -11,7 +11,6 @@ from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
 from harness.sound.stimuli.level import refuse_silence
 from harness.sound.stimuli.voices import program
-from harness.sound.stimuli.voices import program as wav
 from harness.sound.stimuli.voices.program import checked_range, one_line, same_language, unknown_name, wrong_language
 
 REMEDY = "Install it: apt-get install espeak-ng"
@@ -53,7 +52,7 @@ class EspeakVoice:
             argv += ["-p", str(checked_range("espeak", "pitch", voice.pitch, 0, 99))]
         # "[[" opens phoneme mnemonics and no option turns that off; a blank between the brackets does.
         line = re.sub(r"\[(?=\[)", "[ ", one_line(text, "espeak"))
-        return refuse_silence(wav.parse(program.run(argv, line), "espeak"), "espeak", text)
+        return refuse_silence(program.parse_wav(program.run(argv, line), "espeak"), "espeak", text)
 
     def _split(self, name: str) -> tuple[str, str]:
         code, plus, variant = name.partition("+")

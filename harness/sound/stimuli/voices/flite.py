@@ -13,7 +13,6 @@ from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
 from harness.sound.stimuli.level import refuse_silence
 from harness.sound.stimuli.voices import program
-from harness.sound.stimuli.voices import program as wav
 from harness.sound.stimuli.voices.program import (
     checked_range,
     excerpt,
@@ -79,7 +78,7 @@ class FliteVoice:
             script.write_text(line + "\n", encoding="ascii")
             program.run([*argv, "-f", str(script), "-o", str(sound)])
             speech = sound.read_bytes() if sound.exists() else b""
-        return refuse_silence(wav.parse(speech, "flite"), "flite", text)
+        return refuse_silence(program.parse_wav(speech, "flite"), "flite", text)
 
     @property
     def _program(self) -> str:

@@ -76,7 +76,7 @@ def wrong_language(engine: str, name: str, asked: str, spoken: str) -> LanguageE
     )
 
 
-def parse(data: bytes, engine: str) -> Waveform:
+def parse_wav(data: bytes, engine: str) -> Waveform:
     """The samples of a 16-bit mono WAV in memory, shape (n,), at its own rate.
 
     A data chunk whose size is zero or larger than what follows (a streamed header) holds all that follows.

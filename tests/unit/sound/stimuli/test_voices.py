@@ -13,7 +13,6 @@ from harness.base.ports import Voice
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec
 from harness.sound.stimuli.voices import program
-from harness.sound.stimuli.voices import program as wav
 from harness.sound.stimuli.voices.espeak import EspeakVoice
 
 SPECS = [
@@ -170,7 +169,7 @@ def streamed(size: int, pcm: bytes) -> bytes:
 
 @pytest.mark.parametrize("size", [0, 6, 0x7FFFF000, 0xFFFFFFFF])
 def test_a_streamed_header_may_lie_about_its_size(size: int) -> None:
-    sound = wav.parse(streamed(size, struct.pack("<3h", 16384, -32768, 0)), "it")
+    sound = program.parse_wav(streamed(size, struct.pack("<3h", 16384, -32768, 0)), "it")
     np.testing.assert_array_equal(sound.samples, np.array([0.5, -1, 0], dtype=np.float32))
     assert sound.rate_hz == 22_050
 
@@ -180,6 +179,6 @@ def test_every_cut_of_a_wav_is_parsed_or_refused() -> None:
     for length in range(len(whole)):
         if length < 46:
             with pytest.raises(VoiceError):
-                wav.parse(whole[:length], "it")
+                program.parse_wav(whole[:length], "it")
         else:
-            assert len(wav.parse(whole[:length], "it").samples) == (length - 44) // 2
+            assert len(program.parse_wav(whole[:length], "it").samples) == (length - 44) // 2
