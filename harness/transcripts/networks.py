@@ -20,13 +20,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from harness.base.problems import Problems
 from harness.model.choices import Marks
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, side_by_side
 from harness.transcripts.readings import Piece, Readings, first, is_single, settled
-from harness.transcripts.words import Wording, refuse
+from harness.transcripts.words import Wording
 
 NOWHERE = Place("<text>", 1)
 NOTHING = "@"
@@ -527,15 +528,15 @@ def aligned_networks(
         rows |= _rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
     same = _same_sound if wording.has_homophones else None
     found = _read_apart(of, said, rows) if wording.has_readings else {}
-    problems: list[InputError] = []
+    problems = Problems(references.file)
     for row in sorted(rows):
         try:
             found[row] = align_networks(
                 of.network(row), said.network(row), same, optional_words=optional_words, fragments=fragments
             )
         except InputError as error:
-            problems.append(error)
-    refuse(problems)
+            problems.take(error)
+    problems.refuse()
     return found
 
 

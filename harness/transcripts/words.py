@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.problems import Problems
 from harness.model.choices import Marks
-from harness.model.errors import InputError, InputProblems, Place
+from harness.model.errors import InputError, Place
 from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts, WordCounts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, count
@@ -72,7 +73,6 @@ def best_of(counts: Iterable[WordCounts]) -> int:
 
 
 NOWHERE = Place("<text>", 1)
-MOST_TOLD = 50
 _FORMS = {Normalisation.SNOR: snor.Form.LEXICAL, Normalisation.EXPANDED_SNOR: snor.Form.EXPANDED}
 LINE_END = ord("\n")
 _SPACES = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
@@ -150,14 +150,14 @@ class Wording:
         if not self.reads_sro and self.rewriting is None:
             return normalise_texts(transcripts.texts, self.normalisation, self.language)  # leaves no A-Z to fold
         said: list[str] = []
-        problems: list[InputError] = []
+        problems = Problems(transcripts.file)
         for text, line in zip(transcripts.texts, transcripts.lines, strict=True):
             try:
                 said.append(" ".join(self._words(text, Place(transcripts.file, line))))
             except InputError as error:
                 remedy = f"{error.remedy}; or read no .sro here: another --normalise than {self.normalisation.value}"
-                problems.append(InputError(error.what, place=error.place, remedy=remedy))
-        refuse(problems)
+                problems.take(InputError(error.what, place=error.place, remedy=remedy))
+        problems.refuse()
         return _folded(said) if self.fold_case else said
 
     def _words(self, text: str, place: Place) -> tuple[str, ...]:
@@ -168,18 +168,6 @@ class Wording:
         else:
             words = normalise(text, self.normalisation, self.language)
         return words if self.rewriting is None else first(rewrite(words, self.rewriting))
-
-
-def refuse(problems: Sequence[InputError]) -> None:
-    """InputProblems when there are any; the first MOST_TOLD are told, the rest is counted."""
-    if not problems:
-        return
-    told = list(problems[:MOST_TOLD])
-    if len(problems) > MOST_TOLD:
-        told.append(
-            InputError(f"and {len(problems) - MOST_TOLD} more", place=told[0].place and Place(told[0].place.file))
-        )
-    raise InputProblems(told)
 
 
 def fold(text: str) -> str:

@@ -142,7 +142,7 @@ def test_all_texts_that_cannot_be_read_are_told_up_to_a_limit(wrong: str, wordin
         scored(texts, dict.fromkeys(texts, "fine"), wording)
     told = caught.value.problems
     assert [one.place.line for one in told if one.place] == [1, 2, 3, *range(5, 52), 0]
-    assert told[-1].what == "and 9 more"
+    assert told[-1].what == "and 9 more problems"
     assert all("--" in one.remedy for one in told[:-1])
 
 
