@@ -18,9 +18,7 @@ from harness.model.trial import Outcome, Trial
 from harness.statistics.significance import Discordance, poisson_rates
 from harness.wake.wake_device import DeviceFigures, UnmatchedEvents
 from harness.wake.wake_plays import HeardWake, Play, PlayState, Utterances
-from harness.wake.wake_progress import Rate, UnmatchedWake, WakeProgress, due_decisions, needless
-
-__all__ = ["WakeFigures", "due_decisions", "needless"]
+from harness.wake.wake_progress import Rate, UnmatchedWake, WakeProgress
 
 Attempt = tuple[str, int, int]
 

@@ -157,9 +157,6 @@ class GuidePanel(Panel):
     def action_pages(self, by: int) -> None:
         self._scroll.scroll_relative(y=by * max(1, self._scroll.size.height - 2), animate=False)
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
 
 def annotator_keys(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str], ...]:
     match view.phase:

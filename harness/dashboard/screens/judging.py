@@ -85,9 +85,6 @@ class AidPanel(Panel):
         if self._state.ending is not None:
             self.dismiss(self._state)
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     def _write(self) -> None:
         text = Text(f"“{plain_text(self._query, 60)}”", style=palette.QUIET)
         # On a low screen the answers to the question itself need the room.

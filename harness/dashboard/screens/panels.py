@@ -64,6 +64,9 @@ class Panel(ModalScreen[Any]):
     def show(self, view: View) -> None:
         """Most panels do not change while they are open."""
 
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
 
 SCROLL_KEYS = ("up", "down", "pageup", "pagedown", "home", "end", "space")
 
@@ -117,9 +120,6 @@ class HelpPanel(Panel):
             yield Static(Text(self._text, style=palette.TEXT), markup=False)
             yield Static(Text("\nescape goes back", style=palette.QUIET), markup=False)
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
 
 class LinePrompt(Panel):
     """Asks for a line; answers with it, or None after escape. needed: not an empty one; line: to begin with."""
@@ -128,17 +128,15 @@ class LinePrompt(Panel):
     DEFAULT_CSS = "LinePrompt Input { margin-top: 1; }"
     help_text = "Type a line. enter sends it, escape leaves without doing anything."
 
-    def __init__(self, question: str, *, needed: bool = True, hint: str = "", line: str = "") -> None:
+    def __init__(self, question: str, *, needed: bool = True, line: str = "") -> None:
         super().__init__()
-        self._question = question
-        self._needed = needed
-        self._hint = hint
+        self._question, self._needed = question, needed
         self._line = plain_text(line) if line else ""
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(Text(self._question, style=f"bold {palette.TEXT}"), markup=False)
-            yield Input(self._line, placeholder=self._hint, max_length=500, select_on_focus=False)
+            yield Input(self._line, max_length=500, select_on_focus=False)
             yield Static(Text("enter send   escape leave", style=palette.QUIET), id="said", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -149,9 +147,6 @@ class LinePrompt(Panel):
             said.update(Text("Please write something, or press escape.", style=palette.YELLOW))
             return
         self.dismiss(line)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 class Confirm(Panel):
@@ -165,8 +160,7 @@ class Confirm(Panel):
 
     def __init__(self, question: str, consequence: str) -> None:
         super().__init__()
-        self._question = question
-        self._consequence = consequence
+        self._question, self._consequence = question, consequence
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -189,8 +183,7 @@ class ChoicePanel(Panel):
 
     def __init__(self, question: str, choices: tuple[str, ...]) -> None:
         super().__init__()
-        self._question = question
-        self._choices = choices
+        self._question, self._choices = question, choices
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -206,9 +199,6 @@ class ChoicePanel(Panel):
         if event.key.isdigit() and 1 <= int(event.key) <= len(self._choices):
             event.stop()
             self.dismiss(int(event.key) - 1)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def pause_or_go_on(view: View | None, by: str) -> CommandWanted:

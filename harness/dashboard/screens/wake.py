@@ -77,9 +77,6 @@ class UnmatchedList(RowList):
     def selected(self) -> UnmatchedWake | None:
         return next((one for one in self._events if one.seq == self._seq), None)
 
-    def event(self, seq: int) -> UnmatchedWake | None:
-        return next((one for one in self._events if one.seq == seq), None)
-
     def show(self, wake: WakeProgress, caught_up: bool = True) -> None:
         """caught_up: what comes now is new; before that the selection stays with the latest."""
         if wake.unmatched is self._events:

@@ -54,8 +54,8 @@ from harness.session.log.writer import SqliteLog
 from harness.session.resumption import Resumption
 from harness.session.run import Nudge, Stage
 from harness.sound.stimuli.renderer import renderer
-from harness.wake.wake import WakeFigures, due_decisions, needless
-from harness.wake.wake_progress import WakeProgress
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_progress import WakeProgress, due_decisions, needless
 
 
 class Monitor:

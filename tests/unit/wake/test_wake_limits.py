@@ -9,8 +9,7 @@ from harness.model.scenario import Limits, OnUndecided, SequentialTest, Stopping
 from harness.session.figures.progress import Totals, check_limits
 from harness.session.summary import limit_lines
 from harness.statistics.intervals import Share
-from harness.wake.wake import due_decisions, needless
-from harness.wake.wake_progress import DeviceWake, WakeProgress, rate, ratio
+from harness.wake.wake_progress import DeviceWake, WakeProgress, due_decisions, needless, rate, ratio
 from tests.unit.session.figures.rows import planned
 from tests.unit.wake.wake_rows import wake_trial
 
