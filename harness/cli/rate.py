@@ -89,7 +89,7 @@ def command(
     which sessions, whose raters, which training and known answers; options go before what it says. docs/rating.md,
     docs/round.md.
     """
-    from harness.rating.files.rounds import with_built_in_training
+    from harness.rating.exercises import BUILT_IN_EXERCISES
     from harness.rating.rating_room import RatingRoom
 
     round_ = named_round(named) or RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
@@ -102,7 +102,8 @@ def command(
         transcript=transcript or round_.transcript,
     )
     if training is not None:
-        round_ = with_built_in_training(round_) if training else replace(round_, exercises=())
+        # A round keeps exercises of its own.
+        round_ = replace(round_, exercises=(round_.exercises or BUILT_IN_EXERCISES) if training else ())
     site.demand_web("raters'")
     if site.web and (plain or listing or adjudicate or rater is not None or sound_device or silent):
         raise InputError(
@@ -150,11 +151,11 @@ def keys_place() -> Path:
 
 
 def _keys(named: Path | None) -> RaterKeys:
-    from harness.rating.files.rounds import load_rater_keys
-
     place = keys_place()
     if named is None and not place.is_file():
         return RaterKeys()
+    from harness.rating.files.rounds import load_rater_keys  # here, since it takes long to import
+
     return load_rater_keys(named or place)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, TypeVar
@@ -382,8 +381,3 @@ def _beside(path: Path, named: str, key: str, load: Callable[[Path], T], found: 
     except InputError as problem:
         found.add_at(problem.place or found.place((key,)), problem.what, problem.remedy)
     return None
-
-
-def with_built_in_training(round_: RatingRound) -> RatingRound:
-    """The round with the built-in exercises, unless it has its own."""
-    return round_ if round_.exercises else replace(round_, exercises=BUILT_IN_EXERCISES)

@@ -12,8 +12,7 @@ from harness.model.effect import EffectWord
 from harness.model.record import EffectAnswered
 from harness.model.stimulus import Waveform
 from harness.rating.items import Hidden, Item, Subject
-from harness.rating.rating_items import blinded
-from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, open_room
+from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, blinded, open_room
 from harness.sound.stimuli.level import FULL_SCALE, active_speech_level, at_level_unclipped
 from tests.rating_sessions import Talk, rating_session
 from tests.unit.rating.sittings import item
