@@ -34,7 +34,7 @@ def clicks(seconds: float, *at_s: float) -> Waveform:
 class FramedBoard:
     """Does as docs/framing.md says. lose_events: numbers that its broker never gets. twice: it says each event twice.
 
-    drop_audio: share of the audio messages that it loses. deaf: it answers nothing any more.
+    drop_audio: share of the audio messages that it loses.
     """
 
     def __init__(
@@ -51,11 +51,8 @@ class FramedBoard:
         self.ppm = ppm
         self.lose_events: set[int] = set()
         self.twice = False
-        self.deaf = False
         self.drop_audio = 0.0
         self.texts: list[str] = []
-        self.carried_out = 0
-        self.taken = 0
         self._random = np.random.default_rng(1)
         self._lock = threading.RLock()
         self._greeted = threading.Event()
@@ -146,7 +143,7 @@ class FramedBoard:
         self._greeted.set()
 
     def _message(self, _: mqtt.Client, __: object, message: mqtt.MQTTMessage) -> None:
-        if self.deaf or message.retain:
+        if message.retain:
             return
         received_us = self.time_us()
         with self._lock:
@@ -177,7 +174,6 @@ class FramedBoard:
         assert isinstance(number, int)
         if number == self.command + 1:
             self.command = number
-            self.carried_out += 1
             self.texts.append(str(text))
             self.event("response", text=f"You said {text}.")
         self._ack()
@@ -193,5 +189,4 @@ class FramedBoard:
                     self.event("wake", sample=sample, score=0.9, phrase="click")
                 self._last_click = sample
             self.expected += len(samples)
-            self.taken += 1
         self._ack()

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.devices.mqtt.options import MessageFraming, Pace
-from harness.devices.wire.adpcm import EncodingName
+from harness.devices.mqtt.options import MessageFraming
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     ClockFitted,
@@ -130,27 +129,6 @@ def test_what_is_given_is_heard_in_full_and_what_was_heard_is_told_before_the_en
     assert watch.driver.level_dbfs() is None
 
 
-@pytest.mark.parametrize("encoding", list(EncodingName))
-def test_every_encoding_carries_the_same_sound(
-    encoding: EncodingName, broker: Broker, board: FramedBoard, tmp_path: Path
-) -> None:
-    watch = framed(broker, tmp_path, encoding=encoding)
-    try:
-        play_whole(watch, "one", 1.0, 2.0)
-    finally:
-        watch.driver.close()
-
-
-def test_in_real_time_when_asked_for(broker: Broker, board: FramedBoard, tmp_path: Path) -> None:
-    watch = framed(broker, tmp_path, pace=Pace.REALTIME)
-    try:
-        began_s = time.monotonic()
-        play_whole(watch, "one", 0.5, seconds=1.5)
-        assert 1.3 <= time.monotonic() - began_s <= 3.0
-    finally:
-        watch.driver.close()
-
-
 def test_duplicates_count_once(watch: Watch, board: FramedBoard) -> None:
     board.twice = True
     play_whole(watch, "one", 1.0, 2.0, 3.0)
@@ -160,16 +138,6 @@ def test_duplicates_count_once(watch: Watch, board: FramedBoard) -> None:
 def test_lost_audio_slows_it_down_and_changes_no_count(watch: Watch, board: FramedBoard) -> None:
     board.drop_audio = 0.05
     play_whole(watch, "one", 1.0, 2.0, 3.0)
-
-
-def test_an_event_that_never_comes_makes_the_stimulus_not_count(watch: Watch, board: FramedBoard) -> None:
-    board.lose_events = {board.events + 2}
-    watch.driver.play("one", clicks(5.0, 1.0, 2.0, 3.0))
-    until(lambda: ended(watch, "one"), 10)
-    _, last, _ = span(watch, "one")
-    assert not last.complete
-    assert any(isinstance(one, LogLine) and "missing" in one.text for one in watch.seen)
-    play_whole(watch, "two", 1.0)
 
 
 def test_a_broker_killed_under_an_injection(watch: Watch, broker: Broker, board: FramedBoard) -> None:
@@ -270,57 +238,6 @@ def test_a_board_that_loses_its_power_under_an_injection(watch: Watch, broker: B
         audio_line_never_goes_back(watch)
     finally:
         again.close()
-
-
-def test_a_reset_under_an_injection_is_a_start_and_no_lost_link(watch: Watch, board: FramedBoard) -> None:
-    begun(watch, "one")
-    board.reset()
-    until(lambda: ended(watch, "one"))
-    assert not span(watch, "one")[1].complete
-    until(lambda: watch.of(Status))
-    until(lambda: _can_play(watch, "two"))
-    until(lambda: ended(watch, "two"))
-    assert wakes_s(watch, "two") == [1.0]
-    audio_line_never_goes_back(watch)
-    assert [one.state for one in watch.of(Status) if isinstance(one, Status)] == [DeviceState.STARTED]
-    assert not watch.of(LinkLost)
-
-
-def test_a_board_that_says_nothing_is_a_lost_link_until_it_does(watch: Watch, board: FramedBoard) -> None:
-    begun(watch, "one")
-    board.deaf = True
-    until(lambda: watch.of(LinkLost), 10)
-    (lost,) = watch.of(LinkLost)
-    assert isinstance(lost, LinkLost)
-    assert "said nothing" in lost.what
-    assert not span(watch, "one")[1].complete
-    board.deaf = False
-    until(lambda: watch.of(LinkBack), 10)
-    play_whole(watch, "two", 1.0)
-
-
-def test_a_stop_ends_it_at_once_and_the_next_one_is_whole(watch: Watch) -> None:
-    begun(watch, "one")
-    with pytest.raises(DeviceError, match="already"):
-        watch.driver.play("two", LONG)
-    began_s = time.monotonic()
-    watch.driver.stop()
-    until(lambda: ended(watch, "one"), 1)
-    assert time.monotonic() - began_s < 0.05
-    assert not span(watch, "one")[1].complete
-    watch.driver.stop()
-    play_whole(watch, "three", 2.0)
-    audio_line_never_goes_back(watch)
-
-
-def test_words_are_said_once_each(watch: Watch, board: FramedBoard) -> None:
-    texts = [f"number {count}" for count in range(5)]
-    for text in texts:
-        watch.driver.say(text)
-    until(lambda: len(watch.of(ResponseText)) == 5)
-    assert board.texts == texts
-    with pytest.raises(DeviceError, match="at most"):
-        watch.driver.say("x" * 1000)
 
 
 def test_a_board_that_is_met_again_goes_on_where_it_is(

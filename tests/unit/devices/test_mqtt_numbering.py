@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.mqtt.numbering import JudgedMessage, MappedNumbering
+from harness.devices.mqtt.device import JudgedMessage, MappedNumbering
 from harness.model.bench import PlainValue
 
 

@@ -1,0 +1,297 @@
+"""One board with our framing in simulated time, on a wire that loses frames and at a broker that delivers them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from harness.devices.framing.board_session import NO_PROGRESS_S, USED_QUIET_S, BoardSession
+from harness.devices.framing.board_words import BROKER, LINE, Received, WireManner
+from harness.devices.outlet import DriverOutlet
+from harness.devices.wire.adpcm import Encoding
+from harness.devices.wire.audio_link import PROBE_SAMPLE
+from harness.devices.wire.messages import (
+    Audio,
+    AudioAck,
+    CommandAck,
+    ErrorCode,
+    ErrorEvent,
+    Event,
+    EventAck,
+    FromBoard,
+    Hello,
+    HelloRequest,
+    Ping,
+    Pong,
+    Reset,
+    Set,
+    SetKey,
+    Text,
+    ToBoard,
+    WakeEvent,
+)
+from harness.model.observation import (
+    ClockFitted,
+    DeviceState,
+    Intent,
+    LinkLost,
+    ListeningProved,
+    LogLine,
+    Observation,
+    Status,
+    StimulusEnded,
+    StimulusStarted,
+    Wake,
+)
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+STEP_S = 0.005
+RATE_HZ = 16_000
+
+
+class SimulatedBoard:
+    """Takes what the session sends and answers at once; events stay until they are acknowledged, where that is so."""
+
+    def __init__(self, wire: WireManner, now_us: int) -> None:
+        self.wire = wire
+        self.boots = 0
+        self.on = self.hears = True
+        self.said: list[str] = []
+        self.start(now_us)
+
+    def start(self, now_us: int) -> None:
+        self.boots += 1
+        self.began_us = now_us
+        self.heard = self.seq = self.command = 0
+        self.kept: dict[int, Event] = {}
+        self.wakes_at: list[int] = []
+
+    @property
+    def boot(self) -> str:
+        return f"{self.boots:08x}"
+
+    def event(self, event: Event) -> Received:
+        self.seq += 1
+        self.kept[self.seq] = event
+        return self.received(event, self.seq)
+
+    def received(self, message: FromBoard, seq: int | None = None) -> Received:
+        return Received(message, "" if self.wire.loses else self.boot, seq)
+
+    def take(self, message: ToBoard, number: int, now_us: int) -> list[Received]:
+        at_us = now_us - self.began_us
+        match message:
+            case HelloRequest():
+                return [Received(Hello(1, self.boot, at_us, RATE_HZ, 8000, "sim 1", ("alexa",)))]
+            case Ping(token):
+                return [self.received(Pong(token, at_us, at_us, True))]
+            case Audio(_, first, data):
+                found = []
+                if first == self.heard and self.hears:
+                    self.heard += len(data) // 2
+                    for sample in [one for one in self.wakes_at if one <= self.heard]:
+                        self.wakes_at.remove(sample)
+                        found.append(self.event(WakeEvent(at_us, sample, 0.5, "alexa")))
+                if self.hears or first == PROBE_SAMPLE:
+                    command = None if self.wire.loses else self.command
+                    found.append(self.received(AudioAck(self.heard, self.seq, command)))
+                return found
+            case Text() | Set():
+                if number > self.command:
+                    self.command = number
+                    self.said.append(str(message))
+                if self.wire.loses:
+                    return [self.received(CommandAck(number))]
+                return [self.received(AudioAck(self.heard, self.seq, self.command))]
+            case EventAck(number):
+                self.kept.pop(number, None)
+            case Reset():
+                self.start(now_us)
+        return []
+
+
+class Simulation:
+    """A session and its board; `lost` says which of the board's messages never arrive."""
+
+    def __init__(self, wire: WireManner) -> None:
+        self.now_s = 100.0
+        self.seen: list[Observation] = []
+        clock = SimpleNamespace(now_s=lambda: self.now_s)
+        outlet = DriverOutlet("dut", SimpleNamespace(clock=clock, profile=None, folder=Path()))  # type: ignore[arg-type]
+        outlet.open(self.seen.append)
+        self.board = SimulatedBoard(wire, 100_000_000)
+        self.session = BoardSession("dut", outlet, wire, answer_limit_s=3.0, last_command=7 if wire.loses else None)
+        self.lost: set[type] = set()
+        self.why = ""
+        self.session.linked(self.now_s)
+        self.run(1.0)
+        assert self.session.ready
+
+    def hear(self, *received: Received) -> None:
+        for one in received:
+            if type(one.message) not in self.lost:
+                self.session.take(one, Stamp(self.now_s, 0.001))
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / STEP_S)):
+            self.now_s += STEP_S
+            self.why = self.why or self.session.tick(self.now_s)
+            for message, number in self.session.due(self.now_s):
+                if self.board.on:
+                    self.hear(*self.board.take(message, number, round(self.now_s * 1e6)))
+            if self.board.wire.loses and self.board.on:
+                self.hear(*(self.board.received(event, seq) for seq, event in self.board.kept.items()))
+
+    def play(self, play_id: str = "p", seconds: float = 1.0) -> None:
+        sound = self.session.prepared(Waveform(np.zeros(round(seconds * RATE_HZ), np.float32), RATE_HZ))
+        assert sound is not None
+        self.session.play(play_id, sound, self.now_s)
+
+    def of(self, *kinds: type) -> list[Observation]:
+        return [one for one in self.seen if isinstance(one, kinds)]
+
+    def ended(self, play_id: str = "p") -> list[bool]:
+        return [one.complete for one in self.seen if isinstance(one, StimulusEnded) and one.play_id == play_id]
+
+
+@pytest.fixture(params=[LINE, BROKER], ids=["line", "broker"])
+def simulation(request: pytest.FixtureRequest) -> Simulation:
+    return Simulation(request.param)
+
+
+def test_a_sound_ends_when_it_was_heard_and_its_events_were_told(simulation: Simulation) -> None:
+    simulation.board.wakes_at = [4_000, 16_000]
+    simulation.play()
+    simulation.run(1.0)
+    kinds = [type(one) for one in simulation.of(StimulusStarted, Wake, StimulusEnded)]
+    assert kinds == [StimulusStarted, Wake, Wake, StimulusEnded]
+    (start,) = [one for one in simulation.seen if isinstance(one, StimulusStarted)]
+    places = [one.audio_s for one in simulation.seen if isinstance(one, Wake)]
+    assert start.audio_s is not None
+    assert places == pytest.approx([start.audio_s + 0.25, start.audio_s + 1.0])
+    assert simulation.ended() == [True]
+    assert simulation.of(ListeningProved, ClockFitted)
+
+
+def test_a_stop_ends_it_at_once_and_the_next_one_is_whole(simulation: Simulation) -> None:
+    simulation.play("one", 30.0)
+    simulation.session.stop(simulation.now_s)
+    assert simulation.ended("one") == [False]
+    simulation.play("two")
+    simulation.run(1.5)
+    assert simulation.ended("two") == [True]
+
+
+def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(simulation: Simulation) -> None:
+    simulation.play("one", 30.0)
+    simulation.run(0.02)
+    before_s = simulation.session.link.line_s(simulation.session.link.sent)
+    simulation.session.reset()
+    simulation.run(0.05)
+    asked = Received(Hello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
+    simulation.hear(asked)
+    simulation.run(1.0)
+    told = simulation.of(Status, StimulusEnded)
+    assert [type(one) for one in told] == [Status, StimulusEnded]
+    assert isinstance(told[0], Status)
+    assert told[0].state is DeviceState.STARTED
+    simulation.play("two")
+    simulation.run(1.5)
+    assert simulation.ended("two") == [True]
+    starts = [one.audio_s for one in simulation.seen if isinstance(one, StimulusStarted)]
+    assert starts[-1] is not None
+    assert starts[-1] >= before_s
+
+
+def test_commands_are_carried_out_once_in_their_order(simulation: Simulation) -> None:
+    simulation.lost = {CommandAck, AudioAck}
+    one = simulation.session.command(Text("lights on"))
+    two = simulation.session.command(Set(SetKey.OPERATING_POINT, 40))
+    simulation.run(1.5)
+    assert not one.acknowledged
+    simulation.lost = set()
+    simulation.run(2.0)
+    assert one.acknowledged
+    assert two.acknowledged
+    assert simulation.board.said == [str(Text("lights on")), str(Set(SetKey.OPERATING_POINT, 40))]
+
+
+def test_a_silence_is_a_loss_after_the_limit_and_one_that_we_slept_through_is_not(simulation: Simulation) -> None:
+    simulation.now_s += 60.0
+    simulation.run(1.0)
+    assert simulation.why == ""
+    simulation.board.on = False
+    simulation.run(2.5)
+    assert simulation.why == ""
+    simulation.run(2.0)
+    assert simulation.why.startswith("the board has not answered for 3.0 s")
+
+
+def test_a_board_that_answers_and_takes_no_sound_is_noticed(simulation: Simulation) -> None:
+    simulation.board.hears = False
+    simulation.play()
+    simulation.run(NO_PROGRESS_S - 1.0)
+    assert simulation.ended() == []
+    simulation.run(2.0)
+    assert simulation.ended() == [False]
+    assert simulation.why == ""
+
+
+def test_an_event_that_never_comes_makes_the_sound_not_count(simulation: Simulation) -> None:
+    simulation.board.wakes_at = [8_000]
+    simulation.lost = {WakeEvent}
+    simulation.play()
+    simulation.run(simulation.board.wire.events_s + 2.0)
+    assert simulation.ended() == [False]
+    simulation.board.kept.clear()
+    simulation.lost = set()
+    simulation.play("two")
+    simulation.run(1.5)
+    assert simulation.ended("two") == [True]
+
+
+def test_a_gap_is_told_with_what_came_behind_it(simulation: Simulation) -> None:
+    first, _, third = (simulation.board.event(WakeEvent(None, at, 0.5, str(at))) for at in (1, 2, 3))
+    del simulation.board.kept[2]
+    simulation.now_s += STEP_S
+    simulation.hear(first, third, third)
+    simulation.run(2.5)
+    assert [one.phrase for one in simulation.seen if isinstance(one, Wake)] == ["1", "3"]
+    assert simulation.session.lost_events == 1
+    assert any(isinstance(one, LogLine) and one.text.startswith("1 of its events") for one in simulation.seen)
+    assert simulation.session.counted_repeats > 0
+
+
+def test_that_it_understood_nothing_is_evidence(simulation: Simulation) -> None:
+    now_us = round(simulation.now_s * 1e6) - simulation.board.began_us
+    simulation.hear(simulation.board.event(ErrorEvent(now_us, ErrorCode.NOT_UNDERSTOOD, "eh?")))
+    simulation.run(0.1)
+    assert [one.name for one in simulation.seen if isinstance(one, Intent)] == [""]
+
+
+def test_a_board_that_somebody_else_uses_is_lost_until_they_are_quiet(simulation: Simulation) -> None:
+    simulation.play(seconds=30.0)
+    simulation.session.used_by_another("it is used by two", simulation.now_s)
+    assert simulation.ended() == [False]
+    assert [one.what for one in simulation.seen if isinstance(one, LinkLost)] == ["it is used by two"]
+    simulation.run(USED_QUIET_S + 1.0)
+    assert simulation.session.ready
+    simulation.play("two")
+    simulation.run(1.5)
+    assert simulation.ended("two") == [True]
+
+
+def test_adpcm_is_left_where_the_window_is_smaller_than_a_chunk(simulation: Simulation) -> None:
+    hello = simulation.session.hello
+    assert hello is not None
+    small = Hello(1, hello.boot, 1, RATE_HZ, 100, "sim 1", ())
+    session = simulation.session
+    session._encoding = Encoding.ADPCM
+    session.hello = small
+    sound = session.prepared(Waveform(np.zeros(10, np.float32), RATE_HZ))
+    assert sound is not None
+    assert sound[2].encoding is Encoding.PCM16
