@@ -7,11 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.devices.framing.numbering import QUIET_S, Boots, Met
 from harness.devices.mqtt.board import BoardAtBroker
+from harness.devices.mqtt.device import JudgedMessage, MappedNumbering
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
+from harness.model.bench import PlainValue
 from harness.model.observation import (
     DeviceDescribed,
     DeviceState,
@@ -221,3 +226,74 @@ def test_two_boards_that_push_each_other_off_the_broker_are_named_too() -> None:
     assert not bench.outlet.linked
     bench.run(3.0)
     assert bench.outlet.linked
+
+
+def message(seq: int, boot: str = "a") -> PlainValue:
+    return {"boot": boot, "seq": seq}
+
+
+def test_the_first_number_heard_is_where_counting_begins() -> None:
+    assert MappedNumbering().judge(message(40)) == JudgedMessage()
+
+
+def test_duplicates_gaps_and_what_comes_late() -> None:
+    numbering = MappedNumbering()
+    assert [numbering.judge(message(seq)) for seq in (1, 2, 2, 5, 3, 3, 6)] == [
+        JudgedMessage(),
+        JudgedMessage(),
+        JudgedMessage(duplicate=True),
+        JudgedMessage(missing=2),
+        JudgedMessage(),
+        JudgedMessage(duplicate=True),
+        JudgedMessage(),
+    ]
+
+
+def test_a_new_boot_counts_from_one_and_the_old_ones_will_says_nothing() -> None:
+    numbering = MappedNumbering()
+    numbering.judge(message(7))
+    assert numbering.judge(message(1, "b")) == JudgedMessage(rebooted=True)
+    assert numbering.judge({"boot": "a", "state": "gone"}) == JudgedMessage(late=True)
+    assert numbering.judge(message(2, "b")) == JudgedMessage()
+    assert numbering.judge(message(3, "c")) == JudgedMessage(rebooted=True, missing=2)
+
+
+def test_one_message_of_another_boot_does_not_take_the_place_of_a_device_that_speaks_on() -> None:
+    numbering = MappedNumbering()
+    numbering.judge(message(7))
+    assert numbering.judge(message(3, "deadbeef")) == JudgedMessage(rebooted=True, missing=2)
+    assert numbering.judge(message(8)) == JudgedMessage(beside="deadbeef")
+    assert numbering.judge(message(8)) == JudgedMessage(duplicate=True)
+    assert numbering.judge({"boot": "a", "state": "gone"}) == JudgedMessage()
+
+
+@pytest.mark.parametrize(
+    "document", [None, 3, "x", [], {}, {"boot": None, "seq": 1}, {"boot": "a"}, {"boot": "a", "seq": True}]
+)
+def test_messages_without_numbers_are_taken_as_they_are(document: PlainValue) -> None:
+    numbering = MappedNumbering()
+    assert numbering.judge(document) == JudgedMessage()
+    assert numbering.judge(document) == JudgedMessage()
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=80))
+def test_each_number_is_new_exactly_once(numbers: list[int]) -> None:
+    numbering = MappedNumbering()
+    fresh = [seq for seq in numbers if not numbering.judge(message(seq)).duplicate]
+    assert sorted(fresh) == sorted(set(numbers))
+
+
+def test_a_flood_is_told_of_every_ten_seconds_and_at_its_end() -> None:
+    now = [0.0]
+    seen: list[Observation] = []
+    surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: now[0]), profile=None, folder=Path())
+    outlet = DriverOutlet("board", surroundings)  # type: ignore[arg-type]
+    outlet.open(seen.append)
+    for step in range(30_000):
+        now[0] = step / 1000
+        outlet.tell(LogLine("board", Stamp(now[0]), "x"))
+    outlet.close()
+    texts = [one.text for one in seen if isinstance(one, LogLine)]
+    counts = [int(text.split()[0]) for text in texts if "left out" in text]
+    assert len(counts) == 3
+    assert sum(counts) == outlet.left_out == 30_000 - texts.count("x")

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
+from harness.base.clocks import HostClock
+from harness.devices.framing.board_words import observation
+from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import FramingChoice, Injection, SerialOptions
-from harness.devices.serial.port import Port, find
+from harness.devices.serial.port import Port, find, hold_back_s, no_answer
+from harness.devices.wire.audio_link import AudioLink
+from harness.devices.wire.messages import ErrorCode, ErrorEvent
 from harness.model.bench import AudioDialogue, AudioInput, ConsoleSettings, DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
+from harness.model.observation import Intent, LinkBack, LinkLost, LogLine, Observation
+from harness.model.time import Stamp
+from harness.session.wording import in_words
 
 
 @pytest.mark.parametrize(
@@ -77,3 +89,59 @@ def test_an_adapter_that_comes_back_under_another_name_is_found(
     assert find(SerialOptions(port=gone), usb_serial="A") == Port("/dev/ttyUSB7", "A")
     with pytest.raises(DeviceError, match="there is no"):
         find(SerialOptions(port=gone))
+
+
+def until(holds: Callable[[], object]) -> None:
+    limit_s = time.monotonic() + 10.0
+    while not holds():
+        assert time.monotonic() < limit_s
+        time.sleep(0.01)
+
+
+def test_lines_of_a_bridge_its_loss_and_its_return() -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    url = f"socket://127.0.0.1:{server.getsockname()[1]}"
+    around = SimpleNamespace(clock=HostClock(), profile=None, folder=Path(), sound_server="system", seed=0)
+    device = SerialDevice("board", SerialOptions(port=url, framing=FramingChoice.NONE), around)  # type: ignore[arg-type]
+    seen: list[Observation] = []
+    device.open(seen.append)
+    try:
+        bridge, _ = server.accept()
+        bridge.sendall(b"hello\n")
+        until(lambda: any(isinstance(one, LogLine) and one.text == "hello" for one in seen))
+        bridge.close()
+        until(lambda: any(isinstance(one, LinkLost) for one in seen))
+        bridge, _ = server.accept()
+        until(lambda: any(isinstance(one, LinkBack) for one in seen))
+        bridge.close()
+    finally:
+        device.close()
+        server.close()
+    with pytest.raises(DeviceError, match="cannot be reached"):
+        device.open(seen.append)
+
+
+def test_an_ftdi_driver_says_what_it_holds_back(tmp_path: Path) -> None:
+    (tmp_path / "ttyUSB7").mkdir()
+    (tmp_path / "ttyUSB7" / "latency_timer").write_text("1\n", encoding="ascii")
+    assert hold_back_s("/dev/ttyUSB7", tmp_path) == pytest.approx(0.002)
+    assert hold_back_s("/dev/ttyACM0", tmp_path) is None
+
+
+def test_first_bytes() -> None:
+    assert no_answer(b"", 0)[0] == "nothing came from it"
+    assert no_answer(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text came, such as "I (5) main: hello"'
+    seen, remedy = no_answer(bytes(range(256)), 9000)
+    assert seen == "9000 bytes came that are neither text nor frames"
+    assert "`baud`" in remedy
+    assert "\x1b" not in no_answer(b"plain text that is long enough, and \x1b[31mred", 45)[0]
+
+
+def test_causes_in_words() -> None:
+    assert in_words("link_lost: a_b: the port is gone") == "link lost: a_b: the port is gone"
+    assert in_words("engine_ended") == "engine ended"
+
+
+def test_that_a_board_understood_nothing_is_evidence_and_other_errors_are_lines() -> None:
+    told_of = [observation(ErrorEvent(1, code, "so"), "dut", Stamp(1.0), AudioLink()) for code in ErrorCode]
+    assert [(type(one), getattr(one, "name", None)) for one in told_of] == [(LogLine, None), (Intent, "")]

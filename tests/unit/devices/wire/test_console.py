@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.devices.wire.console import Console
-from harness.model.bench import BinaryFrames, Checksum, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
-from harness.model.observation import LogLine, Observation, Unread, Wake
+from harness.base.foreign import ELLIPSIS, plain_text
+from harness.devices.wire.console import PROOF_EVERY_S, Console, ProofPace
+from harness.devices.wire.mappings import observations
+from harness.model.bench import (
+    BinaryFrames,
+    Checksum,
+    ConsoleSettings,
+    DeviceProfile,
+    LineMapping,
+    MessageMapping,
+    ObservationKind,
+)
+from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Proof, Status, Unread, Wake
 from harness.model.time import Stamp
 
 WAKE = LineMapping(r"^wake (?P<phrase>\w+)$", ObservationKind.WAKE)
@@ -127,3 +138,98 @@ def test_the_messages_of_today_are_within_the_default() -> None:
     console = Console(profile(), "dev")
     assert [type(one) for one in console.feed(b"x" * 60_000 + b"\n", Stamp(1.0))] == [LogLine]
     assert [type(one) for one in console.feed(b"x" * 70_000 + b"\n", Stamp(3.0))] == [LogLine, Unread]
+
+
+AT = Stamp(5.0, 0.1)
+BEAT = MessageMapping("vh/lamp/heartbeat", ObservationKind.LISTENING)
+
+
+def test_a_message_is_a_heartbeat_whatever_is_in_it() -> None:
+    for payload in (b"", b"{}", b'{"boot": "a", "time": 3.5}', b"alive"):
+        seen = observations([BEAT], "vh/lamp/heartbeat", payload, AT, "lamp")
+        assert seen == (ListeningProved("lamp", AT, Proof.HEARTBEAT),) or payload == b""
+
+
+def test_a_condition_says_which_messages_are_heartbeats() -> None:
+    asked = MessageMapping("lamp/state", ObservationKind.LISTENING, when=(("/microphone", "on"),))
+    on = observations([asked], "lamp/state", b'{"microphone": "on"}', AT, "lamp")
+    off = observations([asked], "lamp/state", b'{"microphone": "off"}', AT, "lamp")
+    assert [type(one) for one in (*on, *off)] == [ListeningProved, LogLine]
+
+
+def test_a_line_is_a_heartbeat() -> None:
+    rule = LineMapping(r"mic alive frames=\d+", ObservationKind.LISTENING)
+    profile = DeviceProfile("lamp", "Lamp", "/lamp.yaml", "", ("alexa",), lines=(rule,))
+    (seen,) = Console(profile, "lamp").feed(b"[12] mic alive frames=800\n", AT)
+    assert seen == ListeningProved("lamp", AT, Proof.HEARTBEAT)
+
+
+@given(st.lists(st.floats(0.01, 20.0), max_size=60))
+def test_heartbeats_are_told_about_every_five_seconds_and_never_held_back_longer(gaps: list[float]) -> None:
+    pace, at_s, told = ProofPace(), 0.0, [0.0]
+    assert pace.passes(ListeningProved("lamp", Stamp(0.0), Proof.HEARTBEAT))
+    for gap in gaps:
+        at_s += gap
+        if pace.passes(ListeningProved("lamp", Stamp(at_s), Proof.HEARTBEAT)):
+            assert at_s - told[-1] >= PROOF_EVERY_S - 0.5 - 1e-9
+            told.append(at_s)
+        else:
+            assert at_s - told[-1] < PROOF_EVERY_S - 0.5 + 1e-9
+
+
+def test_the_first_heartbeat_after_a_start_or_a_lost_link_is_told() -> None:
+    pace, beat = ProofPace(), ListeningProved("lamp", Stamp(1.0), Proof.HEARTBEAT)
+    assert [pace.passes(beat), pace.passes(beat)] == [True, False]
+    assert pace.passes(Status("lamp", Stamp(1.0), DeviceState.STARTED))
+    assert [pace.passes(beat), pace.passes(beat)] == [True, False]
+    pace.cut()
+    assert [pace.passes(beat), pace.passes(beat)] == [True, False]
+
+
+def test_acknowledgements_have_a_pace_of_their_own() -> None:
+    pace = ProofPace()
+    assert all(pace.passes(ListeningProved("lamp", Stamp(1.0), Proof.ACKNOWLEDGED, 3.0)) for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("what time is it?", "what time is it?"),
+        ("Zürich, 北京 ☕", "Zürich, 北京 ☕"),
+        ("[/red] [bold]", "[/red] [bold]"),
+        ("\x1b]0;owned\x07", "\\e]0;owned\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\u202eb\u200bc\u2066", "a\\u202eb\\u200bc\\u2066"),
+        ("two\r\nlines\there", "two\\r\\nlines\\there"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\ud800", "\\ud800"),
+        ("\u2028\u2029\x7f\x00", "\\u2028\\u2029\\x7f\\x00"),
+        ("\u3164", "\\u3164"),
+    ],
+)
+def test_shows_what_a_terminal_would_obey(text: str, shown: str) -> None:
+    assert plain_text(text) == shown
+
+
+def test_cuts_with_an_ellipsis_and_not_inside_an_escape() -> None:
+    assert plain_text("abcdef", 6) == "abcdef"
+    assert plain_text("abcdefg", 6) == "abcde" + ELLIPSIS
+    assert plain_text("abc\x9bdef", 6) == "abc" + ELLIPSIS
+    assert plain_text("x" * 10_000, 500) == "x" * 499 + ELLIPSIS
+
+
+def test_thins_a_flood_of_combining_marks() -> None:
+    assert plain_text("e" + "\u0301" * 300) == "e" + "\u0301" * 4
+
+
+def test_refuses_a_limit_without_room() -> None:
+    with pytest.raises(ValueError):
+        plain_text("x", 0)
+
+
+@given(st.text(alphabet=st.characters()), st.integers(1, 40))
+def test_never_longer_than_asked_and_always_printable(text: str, limit: int) -> None:
+    shown = plain_text(text, limit)
+    assert len(shown) <= limit
+    assert not any(unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for c in shown)
+    shown.encode("utf-8")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harness.devices.wire.line_clock import CREDIBLE_S, DeviceTime, LineClock, read_time
 from harness.model.bench import ClockKind
 from harness.model.time import Stamp
+from tests.unit.devices.wire.held_lines import ADAPTERS, Adapter, covered
 
 DELAY_S = 0.02  # what a driver knows: a line arrives between 0 and 20 ms after it was written
 
@@ -124,3 +125,12 @@ def test_after_a_restart_it_begins_anew() -> None:
     clock.add(time, at)
     stamp = clock.stamp(time, at)
     assert abs(stamp.at_s - 200.0) <= stamp.error_s <= at.error_s + time.step_s
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda one: one.name)
+def test_stated_errors_cover_the_truth(adapter: Adapter) -> None:
+    by_clock = covered(adapter, range(15))
+    assert by_clock.share >= 0.99
+    if adapter.hold_back_s >= adapter.longest_s:
+        by_arrival = covered(adapter, range(15), with_time=False)
+        assert by_arrival.share >= 0.99
