@@ -13,8 +13,8 @@ from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
 from harness.devices.wire import messages
 from harness.devices.wire.console import RATES_IN_WORDS, Console
-from harness.devices.wire.frames import Decoder, Frame
-from harness.devices.wire.lines import Reading
+from harness.devices.wire.frames import Decoder, WireFrame
+from harness.devices.wire.lines import LineReading
 from harness.devices.wire.mappings import for_device, observations
 from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import HarnessError, InputError
@@ -32,7 +32,7 @@ _NOISE = re.compile(r"^(\(\d+ bytes that are no text):.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardBytes:
     """Something a device said: console bytes, or a message when `topic` is set. wall_s: Unix time of its arrival.
 
     retained: the broker kept it from before; it is no event of now.
@@ -93,7 +93,7 @@ class DeviceMonitor:
         self._path = Path(self.profile.path)
         self._seen = self._state_of_file()
         self._look_at_s = 0.0
-        self._recent: deque[Heard] = deque()
+        self._recent: deque[HeardBytes] = deque()
         self._recent_bytes = 0
         self._begin()
 
@@ -105,7 +105,7 @@ class DeviceMonitor:
         self._gathered_seen: tuple[Observation, ...] = ()
         self._gathering = False
 
-    def take(self, heard: Heard) -> list[MonitorRow]:
+    def take(self, heard: HeardBytes) -> list[MonitorRow]:
         """The rows of what was heard."""
         if heard.data:
             self._recent.append(heard)
@@ -121,7 +121,7 @@ class DeviceMonitor:
         self.lines = self.mapped = self.unmapped = self.bytes = 0
         return [row for heard in self._recent for row in self._rows(heard)]
 
-    def _rows(self, heard: Heard) -> list[MonitorRow]:
+    def _rows(self, heard: HeardBytes) -> list[MonitorRow]:
         self.bytes += len(heard.data)
         rows = self._message(heard) if heard.topic else self._bytes(heard)
         self._count(rows)
@@ -185,18 +185,18 @@ class DeviceMonitor:
             return None
         return found.st_mtime_ns, found.st_size
 
-    def _bytes(self, heard: Heard) -> list[MonitorRow]:
+    def _bytes(self, heard: HeardBytes) -> list[MonitorRow]:
         if self._decoder is None:
             return self._read(heard.data, heard)
         rows: list[MonitorRow] = []
         for one in self._decoder.feed(heard.data) if heard.data else ():
-            rows += [_frame(one, heard)] if isinstance(one, Frame) else self._read(one, heard)
+            rows += [_frame(one, heard)] if isinstance(one, WireFrame) else self._read(one, heard)
         return rows
 
-    def _read(self, data: bytes, heard: Heard) -> list[MonitorRow]:
+    def _read(self, data: bytes, heard: HeardBytes) -> list[MonitorRow]:
         return [self._row(reading, heard) for reading in self._console.read(data, heard.at)]
 
-    def _row(self, reading: Reading, heard: Heard) -> MonitorRow:
+    def _row(self, reading: LineReading, heard: HeardBytes) -> MonitorRow:
         if not self._gathering:
             self._gathered, self._gathered_seen = [], ()
         self._gathering = reading.waiting
@@ -222,7 +222,7 @@ class DeviceMonitor:
             at.error_s if self._baud is not None else None,
         )
 
-    def _message(self, heard: Heard) -> list[MonitorRow]:
+    def _message(self, heard: HeardBytes) -> list[MonitorRow]:
         seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)
         text = heard.data.decode("utf-8", errors="backslashreplace")
         said = plain_text(f"{heard.topic} {text}", LONGEST)
@@ -237,9 +237,9 @@ class DeviceMonitor:
         return [MonitorRow(heard.wall_s, said, made, mapped, why, snippet, retained=heard.retained)]
 
 
-def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> Heard:
+def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> HeardBytes:
     """Something that has arrived at this moment."""
-    return Heard(Stamp(time.monotonic(), error_s), time.time(), data, topic, retained)
+    return HeardBytes(Stamp(time.monotonic(), error_s), time.time(), data, topic, retained)
 
 
 def _said(text: str) -> str:
@@ -260,7 +260,7 @@ def plain_text_lines(text: str) -> str:
     return "\n".join(plain_text(line, LONGEST) for line in text.splitlines())
 
 
-def _frame(frame: Frame, heard: Heard) -> MonitorRow:
+def _frame(frame: WireFrame, heard: HeardBytes) -> MonitorRow:
     try:
         message = messages.decode(frame)
     except HarnessError as error:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
 
-from harness.devices.device_monitor import Heard, now_heard
+from harness.devices.device_monitor import HeardBytes, now_heard
 from harness.model.errors import DeviceError, InputError
 
 HELD_BYTES = 1_000_000
@@ -24,12 +24,12 @@ class HeardQueue:
 
     def __init__(self) -> None:
         self.lost_bytes = 0
-        self._held: deque[Heard] = deque()
+        self._held: deque[HeardBytes] = deque()
         self._bytes = 0
         self._changed = threading.Condition()
         self._closed = False
 
-    def put(self, heard: Heard, *, wait: bool = False) -> None:
+    def put(self, heard: HeardBytes, *, wait: bool = False) -> None:
         with self._changed:
             while wait and self._bytes > HELD_BYTES and not self._closed:
                 self._changed.wait(0.2)
@@ -40,9 +40,9 @@ class HeardQueue:
                 self._bytes -= gone
                 self.lost_bytes += gone
 
-    def take(self, at_most_bytes: int) -> list[Heard]:
+    def take(self, at_most_bytes: int) -> list[HeardBytes]:
         """What has come, in its order."""
-        taken: list[Heard] = []
+        taken: list[HeardBytes] = []
         with self._changed:
             while self._held and at_most_bytes > 0:
                 one = self._held.popleft()
@@ -58,7 +58,7 @@ class HeardQueue:
             self._changed.notify_all()
 
 
-def heard_from(source: DeviceSource, at_most_bytes: int) -> list[Heard]:
+def heard_from(source: DeviceSource, at_most_bytes: int) -> list[HeardBytes]:
     """What has come; of a live source also that time has gone by, for what waits for further lines."""
     taken = source.queue.take(at_most_bytes)
     return [*taken, now_heard(b"")] if source.live else taken

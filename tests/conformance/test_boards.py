@@ -40,8 +40,8 @@ KINDS = [
 def boot_of(talk: Talk) -> int:
     """Whatever came before is passed over: the answer to what is asked now is the last HELLO."""
     talk.say(messages.HelloRequest())
-    (_, hello) = talk.hear(messages.Hello)[-1]
-    assert isinstance(hello, messages.Hello)
+    (_, hello) = talk.hear(messages.BoardHello)[-1]
+    assert isinstance(hello, messages.BoardHello)
     return hello.boot
 
 

@@ -16,7 +16,7 @@ import soundfile
 from paho.mqtt.enums import CallbackAPIVersion
 
 from harness.devices.mqtt.device import MqttDevice
-from harness.devices.mqtt.options import Injection, MqttOptions
+from harness.devices.mqtt.options import MqttInjection, MqttOptions
 from harness.model.bench import AudioDialogue, AudioInput, DeviceProfile, MessageMapping, ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkLost, Observation, StimulusEnded, StimulusStarted, Wake
@@ -155,7 +155,7 @@ def test_a_stop_and_a_lost_broker_end_it_for_us(device: Open, server: AudioServe
 def test_a_device_with_ears_only_is_given_nothing(broker: Broker, tmp_path: Path) -> None:
     ears = Open(broker, tmp_path, DeviceProfile("p", "p", "p.yaml", "0", (), mappings=(DETECTED,)))
     try:
-        assert MqttOptions("h").injection_of(None) is Injection.NONE
+        assert MqttOptions("h").injection_of(None) is MqttInjection.NONE
         with pytest.raises(DeviceError, match="takes no sound") as caught:
             ears.driver.play("one", tone(0.1))
         assert "injection" in caught.value.remedy

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.devices.serial.options import Pace
+from harness.devices.wire.adpcm import InjectionPace
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     DeviceState,
@@ -29,7 +29,7 @@ from tests.conformance.serial_bench import RATE_HZ, Bench, near, repeated, spoke
 
 def test_a_cable_that_is_pulled_and_put_back_interrupts_and_no_more(tmp_path: Path) -> None:
     sound = repeated(spoken(), 4)
-    with posix_board(tmp_path, cable=True) as board, Bench(tmp_path, board.port, pace=Pace.REALTIME) as bench:
+    with posix_board(tmp_path, cable=True) as board, Bench(tmp_path, board.port, pace=InjectionPace.REALTIME) as bench:
         assert board.cable is not None
         bench.driver.play("a", sound)
         until(lambda: bench.of(StimulusStarted))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.devices.serial.options import Pace
-from harness.devices.wire.adpcm import EncodingName
+from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.observation import ListeningProved, Proof, StimulusEnded, StimulusStarted, Wake
 from tests.conformance.boards import posix_board
 from tests.conformance.serial_bench import RATE_HZ, Bench, near, repeated, spoken, truth, until
@@ -81,7 +80,7 @@ def test_a_sound_of_another_rate_is_resampled(tmp_path: Path) -> None:
 
 
 def test_in_real_time_if_asked_and_stopped_at_once(tmp_path: Path) -> None:
-    with posix_board(tmp_path) as board, Bench(tmp_path, board.port, pace=Pace.REALTIME) as bench:
+    with posix_board(tmp_path) as board, Bench(tmp_path, board.port, pace=InjectionPace.REALTIME) as bench:
         bench.driver.play("p", repeated(spoken(), 10))
         until(lambda: bench.of(StimulusStarted))
         until(lambda: (bench.driver.level_dbfs() or -100) > -60, 5)
@@ -97,7 +96,7 @@ def test_in_real_time_if_asked_and_stopped_at_once(tmp_path: Path) -> None:
 
 
 def test_a_new_sound_ends_the_one_before(tmp_path: Path) -> None:
-    with posix_board(tmp_path) as board, Bench(tmp_path, board.port, pace=Pace.REALTIME) as bench:
+    with posix_board(tmp_path) as board, Bench(tmp_path, board.port, pace=InjectionPace.REALTIME) as bench:
         bench.driver.play("a", repeated(spoken(), 10))
         until(lambda: bench.of(StimulusStarted))
         bench.driver.play("b", spoken())

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.devices.serial.options import FramingChoice, Injection, Pace
+from harness.devices.serial.options import FramingChoice, SerialInjection
+from harness.devices.wire.adpcm import InjectionPace
 from harness.model.bench import DeviceProfile, LineMapping, ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (
@@ -40,7 +41,7 @@ PROFILE = DeviceProfile(
     lines=(LineMapping(r"Heard (?P<phrase>\w+) \((?P<score>\d+)\)", ObservationKind.WAKE, score_scale=255.0),),
 )
 LINES = {"framing": FramingChoice.NONE}
-TFLM = {"framing": FramingChoice.NONE, "injection": Injection.TFLM}
+TFLM = {"framing": FramingChoice.NONE, "injection": SerialInjection.TFLM}
 
 
 class TflmBoard:
@@ -146,7 +147,7 @@ def test_a_tflm_board_that_refuses_ends_the_injection(tmp_path: Path, fault: str
 
 
 def test_tflm_in_real_time_and_stopped(tmp_path: Path) -> None:
-    with tflm_board() as board, Bench(tmp_path, board.port, PROFILE, pace=Pace.REALTIME, **TFLM) as bench:
+    with tflm_board() as board, Bench(tmp_path, board.port, PROFILE, pace=InjectionPace.REALTIME, **TFLM) as bench:
         bench.driver.play("a", tone(30))
         until(lambda: len(board.heard) > 16000)
         assert (bench.driver.level_dbfs() or -100) == pytest.approx(-13.5, abs=1)

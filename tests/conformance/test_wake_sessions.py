@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.places import SessionFolder
-from harness.devices.in_process.device import Phrase, WakeAt, wakes_in
+from harness.devices.in_process.device import ScriptedPhrase, WakeAt, wakes_in
 from harness.model.feed import Review
 from harness.model.observation import StimulusStarted, Wake
 from harness.model.record import (
@@ -68,7 +68,7 @@ def truth(entries: list[Entry], device: str) -> dict[str, tuple[WakeAt, ...]]:
         assert listening is not None
         if device not in (target.device for target in listening.targets):
             continue
-        phrase = Phrase(listening.phrase, row.query_end_s) if listening.kind is TrialKind.WAKE else None
+        phrase = ScriptedPhrase(listening.phrase, row.query_end_s) if listening.kind is TrialKind.WAKE else None
         if listening.kind is TrialKind.COMMAND:
             continue  # where the phrase ends in it the log does not say
         found[row.play_id] = wakes_in(

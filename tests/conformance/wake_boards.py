@@ -15,7 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from harness.devices.mqtt.board_messages import read
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.audio_link import PROBE_SAMPLE
-from harness.devices.wire.frames import Decoder, Frame
+from harness.devices.wire.frames import Decoder, WireFrame
 from harness.devices.wire.messages import Audio, AudioAck, decode, encode, to_frame
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board
 from tests.conformance.mqtt_bench import Broker
@@ -93,7 +93,7 @@ def heard_by_line(port: str) -> int:
         while time.monotonic() < deadline:
             line.write(to_frame(_PROBE) + bytes(14))
             for one in decoder.feed(line.read(4096)):
-                if isinstance(one, Frame) and isinstance(said := decode(one), AudioAck):
+                if isinstance(one, WireFrame) and isinstance(said := decode(one), AudioAck):
                     return said.next
     raise AssertionError("the board on the line does not say what it has heard")
 

@@ -24,15 +24,15 @@ from harness.devices.outlet import DriverOutlet
 from harness.devices.playing import Playing, quantised
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
-from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, Answer, AudioLink
+from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, AudioAnswer, AudioLink
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule, Sync
 from harness.devices.wire.messages import (
     Audio,
     AudioAck,
+    BoardHello,
     CommandAck,
     Event,
     EventAck,
-    Hello,
     HelloRequest,
     Log,
     Ping,
@@ -40,7 +40,7 @@ from harness.devices.wire.messages import (
     Reset,
     Set,
     StatusEvent,
-    Text,
+    TextCommand,
 )
 from harness.model.observation import (
     ClockFitted,
@@ -102,7 +102,7 @@ class BoardSession:
         self.boots = Boots(alone=wire.loses)
         self.events: EventNumbers = ResentEvents() if wire.loses else DeliveredEvents()
         self.link = AudioLink(realtime=realtime, soonest_s=SOONEST_S if wire.loses else RESEND_S)
-        self.hello: Hello | None = None
+        self.hello: BoardHello | None = None
         self.playing: Playing | None = None
         self.known = False  # its hello of this link has come
         self.stale = self.strange = self.repeated = self.missing = self.completed = 0
@@ -200,7 +200,7 @@ class BoardSession:
     def level_dbfs(self) -> float | None:
         return self.playing.level_dbfs(self.link.sent) if self.playing is not None else None
 
-    def command(self, message: Text | Set) -> BoardCommand:
+    def command(self, message: TextCommand | Set) -> BoardCommand:
         return self._commands.add(message)
 
     def drop(self, command: BoardCommand) -> None:
@@ -275,7 +275,7 @@ class BoardSession:
 
     def take(self, received: Received, at: Stamp) -> None:
         now_s, message, boot = at.at_s, received.message, received.boot
-        if isinstance(message, Hello):
+        if isinstance(message, BoardHello):
             self._heard_s = now_s
             self._greeted(message, at)
         elif boot and (boot != self.boots.current or self.boots.rivals):
@@ -336,7 +336,7 @@ class BoardSession:
         self._outlet.lose(BOARD, what, named=True)
         self.lost(now_s)
 
-    def _greeted(self, hello: Hello, at: Stamp) -> None:
+    def _greeted(self, hello: BoardHello, at: Stamp) -> None:
         now_s, was_contested = at.at_s, bool(self.boots.rivals)
         met = self.boots.hello(hello.boot, now_s)
         if met is Met.RIVALS:
@@ -357,7 +357,7 @@ class BoardSession:
             self._put_away.remove(one)
             self._take_event(*one)
 
-    def _meet(self, hello: Hello, now_s: float) -> None:
+    def _meet(self, hello: BoardHello, now_s: float) -> None:
         self._end(now_s, complete=False)
         self.known, self._asks_sync = True, False
         self.clock.start(hello.boot)
@@ -446,23 +446,23 @@ class BoardSession:
         if not self.known:
             return
         match self.link.acknowledge(ack.next, now_s):
-            case Answer.FOUND:
+            case AudioAnswer.FOUND:
                 if isinstance(self.events, ResentEvents) and not self.events.begun:
                     self.stale = ack.events
                     self.events.begin(ack.events)
                 elif missing := self.events.resume(ack.events):
                     self._outlet.remark(f"{missing} of its events are missing: it kept no more")
-            case Answer.FOREIGN if self._wire.loses:
+            case AudioAnswer.FOREIGN if self._wire.loses:
                 self._wonder()
                 return
-            case Answer.FOREIGN:
+            case AudioAnswer.FOREIGN:
                 if self._last_ack is not None and ack.next >= self._last_ack.next:
                     what = f"it expects sample {ack.next}, which we never gave: it is used by two"
                     self.used_by_another(what, now_s)
                 return  # otherwise it was overtaken by a later one
-            case Answer.ADVANCED:
+            case AudioAnswer.ADVANCED:
                 self._progress_s = now_s
-            case Answer.REPEATED:
+            case AudioAnswer.REPEATED:
                 pass
         self._last_ack = ack
         if ack.command is not None:

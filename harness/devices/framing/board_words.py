@@ -16,7 +16,7 @@ from harness.devices.wire.messages import (
     StatusEvent,
     ToBoard,
     TranscriptEvent,
-    WakeEvent,
+    WakeMessage,
 )
 from harness.model.observation import Intent, LogLine, Observation, ResponseText, Status, Transcript, Wake
 from harness.model.time import Stamp
@@ -66,7 +66,7 @@ def observation(event: Event | Log, source: str, at: Stamp, link: AudioLink) -> 
         return None if sample is None else link.audio_s(sample)
 
     match event:
-        case WakeEvent(_, sample, score, phrase):
+        case WakeMessage(_, sample, score, phrase):
             return Wake(source, at, phrase, score, audio_s(sample))
         case TranscriptEvent(_, sample, final, text):
             return Transcript(source, at, text, final, audio_s(sample))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Protocol
 
-from harness.devices.wire.messages import Event, Log, Set, Text
+from harness.devices.wire.messages import Event, Log, Set, TextCommand
 from harness.model.time import Stamp
 
 KEPT_BY_BOARD = 32
@@ -269,7 +269,7 @@ class DeliveredEvents:
 class BoardCommand:
     """`done` is set in the end; `acknowledged` says how it ended."""
 
-    message: Text | Set
+    message: TextCommand | Set
     number: int = 0
     next_s: float = float("-inf")
     acknowledged: bool = False
@@ -288,7 +288,7 @@ class BoardCommands:
         self._last = last
         self._waiting: list[BoardCommand] = []
 
-    def add(self, message: Text | Set) -> BoardCommand:
+    def add(self, message: TextCommand | Set) -> BoardCommand:
         command = BoardCommand(message)
         self._waiting.append(command)
         return command
@@ -317,7 +317,7 @@ class BoardCommands:
         while self._waiting and 0 < self._waiting[0].number <= last:
             self.acknowledge(self._waiting[0].number)
 
-    def due(self, now_s: float) -> tuple[tuple[Text | Set, int], ...]:
+    def due(self, now_s: float) -> tuple[tuple[TextCommand | Set, int], ...]:
         if not self._waiting or self._last is None:
             return ()
         first = self._waiting[0]

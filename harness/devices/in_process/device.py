@@ -23,7 +23,7 @@ WAKES_AFTER_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class ScriptedPhrase:
     """A wake phrase in a sound, and the command after it ("" when there is none); seconds from the first sample."""
 
     text: str
@@ -41,7 +41,7 @@ class WakeAt(NamedTuple):
 
 
 def wakes_in(
-    duration_s: float, phrase: Phrase | None, *, miss_share: float, false_per_hour: float, seed: str
+    duration_s: float, phrase: ScriptedPhrase | None, *, miss_share: float, false_per_hour: float, seed: str
 ) -> tuple[WakeAt, ...]:
     """The events in a sound, in their order; the same seed gives the same ones.
 
@@ -74,14 +74,14 @@ def waveform_sha256(waveform: Waveform) -> str:
     return hashlib.sha256(np.ascontiguousarray(waveform.samples).tobytes()).hexdigest()
 
 
-class Heard(NamedTuple):
+class HeardPhrases(NamedTuple):
     """Energy found in a sound, in seconds from its first sample; wake_end_s: end of the first of several phrases."""
 
     wake_end_s: float | None
     query_end_s: float
 
 
-def hear(samples: Samples) -> Heard | None:
+def hear(samples: Samples) -> HeardPhrases | None:
     """Where the phrases of a sound at RATE_HZ end, by energy alone; None when there is nothing but noise."""
     size = round(FRAME_S * RATE_HZ)
     count = len(samples) // size
@@ -96,7 +96,7 @@ def hear(samples: Samples) -> Heard | None:
         return None
     pauses = np.flatnonzero(np.diff(loud) > JOIN_S / FRAME_S)
     wake_end_s = float(loud[pauses[0]] + 1) * FRAME_S if len(pauses) else None
-    return Heard(wake_end_s, float(loud[-1] + 1) * FRAME_S)
+    return HeardPhrases(wake_end_s, float(loud[-1] + 1) * FRAME_S)
 
 
 @dataclass(frozen=True, slots=True)

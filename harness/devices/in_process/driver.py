@@ -19,7 +19,7 @@ from harness.devices.in_process.device import (
     WAKES_AFTER_S,
     Doing,
     InProcessOptions,
-    Phrase,
+    ScriptedPhrase,
     SimpleDevice,
     WakeAt,
     babble,
@@ -58,7 +58,7 @@ FLOOR_DBFS = -72.0
 
 
 @dataclass(slots=True)
-class Sound:
+class AirSound:
     """Samples at RATE_HZ, the first at starts_s; `tag` says who made it."""
 
     tag: str
@@ -78,7 +78,7 @@ class Air:
         self._changed = threading.Condition()
         self._due: list[tuple[float, int, str, Callable[[], None]]] = []
         self._order = itertools.count()
-        self._sounds: list[Sound] = []
+        self._sounds: list[AirSound] = []
         self._open = True
         self._thread = threading.Thread(target=self._run, name="in-process-air", daemon=True)
         self._thread.start()
@@ -102,12 +102,12 @@ class Air:
             self._due = [each for each in self._due if each[2] != tag]
             heapq.heapify(self._due)
 
-    def sound(self, tag: str, starts_s: float, waveform: Waveform) -> Sound:
+    def sound(self, tag: str, starts_s: float, waveform: Waveform) -> AirSound:
         """A sound spreads; returns it at the air's rate."""
         samples = waveform.samples
         if waveform.rate_hz != RATE_HZ:
             samples = np.asarray(soxr.resample(samples, waveform.rate_hz, RATE_HZ), dtype=np.float32)
-        made = Sound(tag, starts_s, samples)
+        made = AirSound(tag, starts_s, samples)
         with self._changed:
             oldest_s = self._clock.now_s() - KEPT_S
             self._sounds = [sound for sound in self._sounds if sound.ends_s > oldest_s]
@@ -218,7 +218,7 @@ class InProcess:
         self._lock = threading.RLock()
         self._lost = False
         self._texts: dict[str, tuple[str, Expected | None]] = {}
-        self._phrases: dict[str, Phrase] = {}
+        self._phrases: dict[str, ScriptedPhrase] = {}
         self._line_s = 0.0
 
     @property
@@ -403,7 +403,7 @@ class InProcess:
         """
         self._texts[waveform_sha] = text, frame
 
-    def expect(self, waveform_sha: str, phrase: Phrase) -> None:
+    def expect(self, waveform_sha: str, phrase: ScriptedPhrase) -> None:
         """Tells where the wake phrase of a waveform is: the other shortcut of this path."""
         self._phrases[waveform_sha] = phrase
 
@@ -416,7 +416,10 @@ class InProcess:
             last = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
             wake = stimulus.span_s(Role.WAKE_PHRASE)
             phrase = trial.listening.phrase
-            self.expect(sha, Phrase(phrase, wake[1], trial.reference, last[1]) if wake else Phrase(phrase, last[1]))
+            self.expect(
+                sha,
+                ScriptedPhrase(phrase, wake[1], trial.reference, last[1]) if wake else ScriptedPhrase(phrase, last[1]),
+            )
 
     def _reach_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
         connection, ear = room.connection, room.ear

@@ -12,11 +12,12 @@ from harness.base.ports import Clock
 from harness.devices.framing.board_session import BOARD, BoardSession
 from harness.devices.framing.board_words import BROKER
 from harness.devices.mqtt.board_messages import published, read
-from harness.devices.mqtt.options import MqttOptions, Pace
+from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
+from harness.devices.wire.adpcm import InjectionPace
 from harness.devices.wire.audio_link import PROBE_SAMPLE
 from harness.devices.wire.mappings import Unmapped, parse, shown
-from harness.devices.wire.messages import Hello, Set, Text
+from harness.devices.wire.messages import BoardHello, Set, TextCommand
 from harness.model.errors import DeviceError
 from harness.model.observation import LogLine
 from harness.model.stimulus import Waveform
@@ -108,14 +109,14 @@ class BoardAtBroker:
             outlet,
             BROKER,
             encoding=options.encoding.encoding,
-            realtime=options.pace is Pace.REALTIME,
+            realtime=options.pace is InjectionPace.REALTIME,
             answer_limit_s=options.answer_wait_s,
             silent=self._silent,
         )
         self._thread = threading.Thread(target=self._work, name=f"{id}-board", daemon=True)
 
     @property
-    def hello(self) -> Hello | None:
+    def hello(self) -> BoardHello | None:
         return self.session.hello
 
     def start(self) -> None:
@@ -192,7 +193,7 @@ class BoardAtBroker:
         with self._changed:
             return self.session.level_dbfs()
 
-    def command(self, message: Text | Set) -> None:
+    def command(self, message: TextCommand | Set) -> None:
         """Returns when the board has acknowledged it, after those before; DeviceError when it does not within 5 s."""
         with self._changed:
             if not self.session.known:

@@ -10,9 +10,9 @@ from harness.devices.wire.mappings import Unmapped, parse
 from harness.devices.wire.messages import (
     Audio,
     AudioAck,
+    BoardHello,
     ErrorEvent,
     Event,
-    Hello,
     HelloRequest,
     IntentEvent,
     Log,
@@ -22,10 +22,10 @@ from harness.devices.wire.messages import (
     ResponseEvent,
     Set,
     StatusEvent,
-    Text,
+    TextCommand,
     ToBoard,
     TranscriptEvent,
-    WakeEvent,
+    WakeMessage,
 )
 from harness.model.bench import PlainValue
 from harness.model.observation import DeviceState
@@ -45,7 +45,7 @@ def published(message: ToBoard, number: int, owner: str) -> tuple[str, bytes, in
             return "in/reset", b"", 1
         case Audio():
             return "in/audio", messages.encode(message)[1], 0
-        case Text(text):
+        case TextCommand(text):
             return "in/text", json.dumps({"number": number, "by": owner, "text": text}).encode(), 1
         case Set(key, value):
             return "in/set", json.dumps({"number": number, "by": owner, "key": int(key), "value": value}).encode(), 1
@@ -64,7 +64,7 @@ def read(topic: str, payload: bytes) -> Received:
             rate_hz, window = number("rate_hz", 1, 384_000), number("window", 1, 1 << 32)
             phrases = fields.texts("wake_phrases")
             head = number("protocol"), boot, number("time_us"), rate_hz, window
-            return Received(Hello(*head, text("firmware"), phrases, text("serial")))
+            return Received(BoardHello(*head, text("firmware"), phrases, text("serial")))
         case "ack":
             return Received(AudioAck(number("next"), number("events"), number("command")), boot)
         case "pong":
@@ -74,7 +74,7 @@ def read(topic: str, payload: bytes) -> Received:
     event: Event | Log
     match topic:
         case "wake":
-            event = WakeEvent(time_us, sample, fields.score(), text("phrase"))
+            event = WakeMessage(time_us, sample, fields.score(), text("phrase"))
         case "transcript":
             event = TranscriptEvent(time_us, sample, fields.flag("final", default=True), fields.text("text"))
         case "intent":

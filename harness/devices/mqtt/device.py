@@ -14,7 +14,7 @@ from harness.base.clocks import HostClock
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
-from harness.devices.device_monitor import Heard
+from harness.devices.device_monitor import HeardBytes
 from harness.devices.device_sources import HeardQueue
 from harness.devices.framing.board_session import BOARD
 from harness.devices.framing.numbering import DeliveredEvents
@@ -23,7 +23,7 @@ from harness.devices.mqtt.board import GIVEN, BoardAtBroker
 from harness.devices.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpeaker
 from harness.devices.mqtt.lease import Reservation
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
-from harness.devices.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions, password
+from harness.devices.mqtt.options import EMBEDDED, MessageFraming, MqttInjection, MqttOptions, password
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.console import ProofPace
 from harness.devices.wire.mappings import (
@@ -35,7 +35,7 @@ from harness.devices.wire.mappings import (
     shown,
     topic_matches,
 )
-from harness.devices.wire.messages import Set, SetKey, Text
+from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import DeviceProfile, PlainValue
 from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.observation import DeviceState, LogLine, Observation, Status, Unread
@@ -138,7 +138,7 @@ class MqttDevice:
     def abilities(options: MqttOptions, profile: DeviceProfile | None) -> Abilities:
         """Boards with our framing can do everything; what plays through the device is a loudspeaker at its place."""
         framed = options.framing_of(profile) is MessageFraming.VH
-        return Abilities(options.injection_of(profile) in (Injection.VH, Injection.HERMES), framed, framed)
+        return Abilities(options.injection_of(profile) in (MqttInjection.VH, MqttInjection.HERMES), framed, framed)
 
     @staticmethod
     def source(options: MqttOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> MqttSource:
@@ -187,13 +187,13 @@ class MqttDevice:
             self._board = BoardAtBroker(
                 self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
             )
-        if self._injection in (Injection.HERMES, Injection.PLAY_BYTES):
-            kind = HermesMicrophone if self._injection is Injection.HERMES else HermesSpeaker
+        if self._injection in (MqttInjection.HERMES, MqttInjection.PLAY_BYTES):
+            kind = HermesMicrophone if self._injection is MqttInjection.HERMES else HermesSpeaker
             self._hermes = kind(self.id, self._device, self._surroundings, self._outlet, self._publish)
             topics.update(self._hermes.topics)
-        if self._injection is Injection.HERMES:
+        if self._injection is MqttInjection.HERMES:
             optional.append(lease_topic)
-        if self._injection not in (Injection.NONE, Injection.PLAY_BYTES):  # a loudspeaker feeds nobody
+        if self._injection not in (MqttInjection.NONE, MqttInjection.PLAY_BYTES):  # a loudspeaker feeds nobody
             self._lease = Reservation(
                 secrets.token_hex(6),
                 lease_topic,
@@ -294,8 +294,8 @@ class MqttDevice:
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Returns at once; any rate. DeviceError when it is not open, not there, takes no sound, or plays already."""
-        player = self._board if self._injection is Injection.VH else self._hermes
-        if self._injection is Injection.NONE:
+        player = self._board if self._injection is MqttInjection.VH else self._hermes
+        if self._injection is MqttInjection.NONE:
             raise DeviceError(
                 f"{self.id} takes no sound over MQTT",
                 remedy="Use a loudspeaker, or say how it does: `audio` of its profile, `injection` of its connection",
@@ -313,7 +313,7 @@ class MqttDevice:
     def level_dbfs(self) -> float | None:
         """RMS of the last 100 ms that were given; None when nothing is."""
         board, hermes = self._board, self._hermes
-        if self._injection is Injection.VH and board is not None:
+        if self._injection is MqttInjection.VH and board is not None:
             return board.level_dbfs()
         return hermes.level_dbfs() if hermes is not None else None
 
@@ -324,7 +324,7 @@ class MqttDevice:
         """
         if len(text.encode()) > _TEXT_MAX_BYTES:
             raise DeviceError(f"{self.id}: a query in words has at most {_TEXT_MAX_BYTES} bytes", remedy="Shorten it")
-        self._command(Text(text))
+        self._command(TextCommand(text))
 
     def set_operating_point(self, point: int) -> None:
         """Sensitivity of its wake word, 0–100; as `say`."""
@@ -337,7 +337,7 @@ class MqttDevice:
         if self._board is not None:
             self._board.reset()
 
-    def _command(self, message: Text | Set) -> None:
+    def _command(self, message: TextCommand | Set) -> None:
         board = self._board
         if board is None:
             raise DeviceError(f"{self.id} takes no words over MQTT, or is not open", remedy="Write `framing: vh`")
@@ -456,7 +456,7 @@ class MqttSource:
         self.trouble = what
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
-        self.queue.put(Heard(at, time.time(), payload, topic, retained))
+        self.queue.put(HeardBytes(at, time.time(), payload, topic, retained))
 
 
 def _broker_check(id: str, options: MqttOptions) -> Check:

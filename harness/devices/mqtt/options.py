@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from harness.devices.wire.adpcm import EncodingName
+from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
 
@@ -28,7 +28,7 @@ class MessageFraming(StrEnum):
     VH = "vh"
 
 
-class Injection(StrEnum):
+class MqttInjection(StrEnum):
     """How sound is given to the device: as docs/framing.md has it, or as its microphone's frames in Hermes.
 
     PLAY_BYTES plays WAV files through the device's own loudspeaker, which is no injection. AUTO: as the profile's
@@ -40,13 +40,6 @@ class Injection(StrEnum):
     VH = "vh"
     HERMES = "hermes"
     PLAY_BYTES = "hermes_play_bytes"
-
-
-class Pace(StrEnum):
-    """How fast sound is given: as fast as the device takes it, or as fast as it would sound."""
-
-    FASTEST = "fastest"
-    REALTIME = "realtime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +71,8 @@ class MqttOptions:
     tls_insecure: bool = False
     listen: str = "127.0.0.1:0"
     framing: MessageFraming = MessageFraming.AUTO
-    injection: Injection = Injection.AUTO
-    pace: Pace = Pace.FASTEST
+    injection: MqttInjection = MqttInjection.AUTO
+    pace: InjectionPace = InjectionPace.FASTEST
     encoding: EncodingName = EncodingName.PCM16
     hello_wait_s: float = 5.0
     answer_wait_s: float = 4.0
@@ -94,7 +87,7 @@ class MqttOptions:
         ):
             if not low <= value <= high:
                 raise InputError(f"{name} is {value:g}", remedy=f"Choose from {low:g} to {high:g}")
-        if self.injection is Injection.VH and self.framing is MessageFraming.NONE:
+        if self.injection is MqttInjection.VH and self.framing is MessageFraming.NONE:
             raise InputError("injection: vh needs our framing", remedy="Remove `framing: none`, or write `framing: vh`")
         if self.key_file and not self.cert_file:
             raise InputError("key_file is given without cert_file", remedy="Name the client's certificate: cert_file")
@@ -129,28 +122,28 @@ class MqttOptions:
 
     def framing_of(self, profile: DeviceProfile | None) -> MessageFraming:
         """Never AUTO."""
-        if self.injection is Injection.VH:
+        if self.injection is MqttInjection.VH:
             return MessageFraming.VH
         if self.framing is not MessageFraming.AUTO:
             return self.framing
         vh = profile is not None and profile.console.framing is Framing.VH
         return MessageFraming.VH if vh else MessageFraming.NONE
 
-    def injection_of(self, profile: DeviceProfile | None) -> Injection:
+    def injection_of(self, profile: DeviceProfile | None) -> MqttInjection:
         """Never AUTO. Of a loudspeaker, which has no profile, Hermes is what plays."""
-        if self.injection is Injection.HERMES and profile is None:
-            return Injection.PLAY_BYTES
-        if self.injection is not Injection.AUTO:
+        if self.injection is MqttInjection.HERMES and profile is None:
+            return MqttInjection.PLAY_BYTES
+        if self.injection is not MqttInjection.AUTO:
             return self.injection
         if profile is not None and profile.audio is not None:
             match profile.audio.dialogue:
                 case AudioDialogue.HERMES:
-                    return Injection.HERMES
+                    return MqttInjection.HERMES
                 case AudioDialogue.HERMES_SPEAKER:
-                    return Injection.PLAY_BYTES
+                    return MqttInjection.PLAY_BYTES
                 case _:
                     pass
-        return Injection.VH if self.framing_of(profile) is MessageFraming.VH else Injection.NONE
+        return MqttInjection.VH if self.framing_of(profile) is MessageFraming.VH else MqttInjection.NONE
 
 
 def host_and_port(address: str, *, free: bool = False, default: int = DEFAULT_PORT) -> tuple[str, int]:

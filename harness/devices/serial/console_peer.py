@@ -32,7 +32,7 @@ _ANSWER = re.compile(r"!(OK TEST (\d{1,5})|FAIL TEST|DATA_ACK (\d{1,6})|OK DATA 
 _MOST_LINE_BYTES = 65536
 
 
-class Step(Enum):
+class TflmStep(Enum):
     """What the dialogue waits for."""
 
     NOTHING = auto()
@@ -52,13 +52,13 @@ class TflmDialogue:
         self._data = b""
         self._command = ""
         self._at = 0
-        self._step = Step.NOTHING
+        self._step = TflmStep.NOTHING
         self._since_s = 0.0
         self._out: list[str] = []
 
     @property
     def active(self) -> bool:
-        return self._step is not Step.NOTHING
+        return self._step is not TflmStep.NOTHING
 
     @property
     def sent(self) -> int:
@@ -73,11 +73,11 @@ class TflmDialogue:
             self._out = [f"!{self._command}"]
             self._send_line()
         else:
-            self._out, self._step = ["!TEST"], Step.TEST
+            self._out, self._step = ["!TEST"], TflmStep.TEST
 
     def abandon(self) -> None:
         """Ends without the rest. The device still waits for data: test mode is asked for anew next time."""
-        self._step, self._line_bytes, self._data = Step.NOTHING, 0, b""
+        self._step, self._line_bytes, self._data = TflmStep.NOTHING, 0, b""
         self._out.clear()
 
     def take(self, line: str, now_s: float) -> None:
@@ -89,19 +89,19 @@ class TflmDialogue:
         what, size, acknowledged = found.group(1), found.group(2), found.group(3)
         if what.startswith("FAIL"):
             self._fail(f"it refuses: {line}")
-        elif size is not None and self._step is Step.TEST:
+        elif size is not None and self._step is TflmStep.TEST:
             self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)
             self._out.append(f"!{self._command}")
             self._send_line()
-        elif acknowledged is not None and self._step is Step.ACKNOWLEDGEMENT:
+        elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:
             expected = self._at - self.heard * 2
             if int(acknowledged) != expected:
                 self._fail(f"it took {acknowledged} bytes of a line of {expected}")
                 return
             self.heard = self._at // 2
             self._send_line()
-        elif what == f"OK {self._command}" and self._step is Step.END:
-            self._step, self.complete = Step.NOTHING, True
+        elif what == f"OK {self._command}" and self._step is TflmStep.END:
+            self._step, self.complete = TflmStep.NOTHING, True
 
     def tick(self, now_s: float) -> None:
         if self.active and not self._out and now_s - self._since_s > ANSWER_LIMIT_S:
@@ -111,7 +111,7 @@ class TflmDialogue:
         """What to write now; sample_limit: data lines wait until they end below it."""
         if not self._out:
             return b""
-        if self._step is Step.ACKNOWLEDGEMENT and self._at // 2 > sample_limit:
+        if self._step is TflmStep.ACKNOWLEDGEMENT and self._at // 2 > sample_limit:
             return b""
         text = "".join(f"{line}\n" for line in self._out)
         self._out.clear()
@@ -121,11 +121,11 @@ class TflmDialogue:
     def _send_line(self) -> None:
         piece = self._data[self._at : self._at + self._line_bytes]
         if not piece:
-            self._step = Step.END
+            self._step = TflmStep.END
             return
         self._at += len(piece)
         self._out.append(base64.b64encode(piece).decode())
-        self._step = Step.ACKNOWLEDGEMENT
+        self._step = TflmStep.ACKNOWLEDGEMENT
 
     def _fail(self, why: str) -> None:
         self.abandon()

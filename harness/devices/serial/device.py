@@ -24,10 +24,11 @@ from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.console_peer import RATE_HZ, ConsolePeer
 from harness.devices.serial.framed import FramedPeer
 from harness.devices.serial.host_checks import ports
-from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, Pace, SerialOptions
-from harness.devices.serial.port import KEPT_BYTES, Line, LineGone, Port, find, hold_back_s, is_pty, no_answer
+from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
+from harness.devices.serial.port import KEPT_BYTES, LineGone, Port, SerialLine, find, hold_back_s, is_pty, no_answer
+from harness.devices.wire.adpcm import InjectionPace
 from harness.devices.wire.console import RATES, Console
-from harness.devices.wire.messages import Set, SetKey, Text
+from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import AudioDialogue, DeviceProfile
 from harness.model.errors import DeviceError, InputError
 from harness.model.observation import DeviceDescribed
@@ -103,7 +104,7 @@ class SerialDevice:
         self._lock = self._outlet.lock
         self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
-        self._line: Line | None = None
+        self._line: SerialLine | None = None
         self._port = Port("")
         self._pending = self._first = b""
         self._stuck_since_s: float | None = None
@@ -159,7 +160,7 @@ class SerialDevice:
     def open(self, sink: Sink) -> None:
         """Returns when the board has answered and its clock is known; DeviceError when it does not within 5 s."""
         self._port = find(self._options)
-        self._line = Line(self._port.path, self._baud)
+        self._line = SerialLine(self._port.path, self._baud)
         self.peer = self._new_peer(self._port.path)  # after the port was set up: it asks for its latency timer
         self._closing = False
         self._outlet.open(sink)
@@ -227,7 +228,7 @@ class SerialDevice:
 
     def say(self, text: str) -> None:
         """A query in words; returns when the board has acknowledged it. DeviceError when it does not within 5 s."""
-        self._command(Text(text))
+        self._command(TextCommand(text))
 
     def set_operating_point(self, value: int) -> None:
         """Sensitivity of its wake word, 0–100; as `say`."""
@@ -257,7 +258,7 @@ class SerialDevice:
             measured=found_s is not None,
         )
         dialogue = options.dialogue(self._profile)
-        realtime = options.pace is Pace.REALTIME
+        realtime = options.pace is InjectionPace.REALTIME
         if not options.framed(self._profile):
             rate_hz = RATE_HZ if dialogue is AudioDialogue.TFLM else None
             return ConsolePeer(self.id, self._outlet, console, rate_hz=rate_hz, realtime=realtime)
@@ -279,7 +280,7 @@ class SerialDevice:
             raise DeviceError(f"{self.id} takes no commands", remedy="Only boards with framing: vh do")
         return self.peer.session
 
-    def _command(self, message: Text | Set) -> None:
+    def _command(self, message: TextCommand | Set) -> None:
         with self._lock:
             session = self._session()
             if self._thread is None or not self._outlet.linked:
@@ -318,7 +319,7 @@ class SerialDevice:
                 self._drop_line()
                 self._lose(error.what)
 
-    def _turn(self, line: Line) -> None:
+    def _turn(self, line: SerialLine) -> None:
         """Writes what is due, waits for the next thing to do, reads what came."""
         with self._lock:
             now_s = self._clock.now_s()
@@ -344,7 +345,7 @@ class SerialDevice:
         if line.fileno() in readable:
             self._read(line)
 
-    def _read(self, line: Line) -> None:
+    def _read(self, line: SerialLine) -> None:
         data = line.read()
         now_s = self._clock.now_s()
         if not data:
@@ -357,7 +358,7 @@ class SerialDevice:
                 self._changed.notify_all()
                 self._outlet.back(_PORT)
 
-    def _write(self, line: Line) -> None:
+    def _write(self, line: SerialLine) -> None:
         taken = line.write(self._pending)
         self._pending = self._pending[taken:]
         self.sent_bytes += taken
@@ -372,7 +373,7 @@ class SerialDevice:
     def _reopen(self) -> bool:
         try:
             self._port = find(self._options, self._port.usb_serial)
-            line = Line(self._port.path, self._baud)
+            line = SerialLine(self._port.path, self._baud)
         except DeviceError:
             return False  # not there yet: the next try may find it
         with self._lock:

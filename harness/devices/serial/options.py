@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.devices.wire.adpcm import EncodingName
+from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
 from harness.model.errors import InputError
 
@@ -23,20 +23,13 @@ class FramingChoice(StrEnum):
     NONE = "none"
 
 
-class Injection(StrEnum):
+class SerialInjection(StrEnum):
     """How it takes sound over the port: as the profile says, not at all, or in one of these dialogues."""
 
     PROFILE = "profile"
     NONE = "none"
     VH = "vh"
     TFLM = "tflm"
-
-
-class Pace(StrEnum):
-    """How fast sound is given: as fast as the board acknowledges it, or as it would sound."""
-
-    FASTEST = "fastest"
-    REALTIME = "realtime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +48,9 @@ class SerialOptions:
     usb: str = ""
     baud: int = 0
     framing: FramingChoice = FramingChoice.PROFILE
-    injection: Injection = Injection.PROFILE
+    injection: SerialInjection = SerialInjection.PROFILE
     encoding: EncodingName = EncodingName.PCM16
-    pace: Pace = Pace.FASTEST
+    pace: InjectionPace = InjectionPace.FASTEST
     hold_back_ms: float = DEFAULT_HOLD_BACK_MS
     ping_period_s: float = 1.0
     answer_limit_s: float = 3.0
@@ -78,7 +71,7 @@ class SerialOptions:
                 f"answer_limit_s is {self.answer_limit_s:g}, and a ping goes out every {self.ping_period_s:g} s",
                 remedy="Make answer_limit_s twice ping_period_s or more",
             )
-        if self.framing is FramingChoice.NONE and self.injection is Injection.VH:
+        if self.framing is FramingChoice.NONE and self.injection is SerialInjection.VH:
             raise InputError(
                 "injection vh needs framing vh", remedy="Write `framing: vh`, or leave both to the profile"
             )
@@ -100,13 +93,13 @@ class SerialOptions:
     def dialogue(self, profile: DeviceProfile | None) -> AudioDialogue | None:
         """How it takes sound; None: not over this port."""
         match self.injection:
-            case Injection.NONE:
+            case SerialInjection.NONE:
                 return None
-            case Injection.VH:
+            case SerialInjection.VH:
                 return AudioDialogue.VH
-            case Injection.TFLM:
+            case SerialInjection.TFLM:
                 return AudioDialogue.TFLM
-            case Injection.PROFILE:
+            case SerialInjection.PROFILE:
                 if profile is not None and profile.audio is not None:
                     return profile.audio.dialogue
                 return AudioDialogue.VH if self.framed(profile) else None

@@ -112,7 +112,7 @@ class LineGone(DeviceError):
     """The port is no longer there."""
 
 
-class Line:
+class SerialLine:
     """Opened with the constructor, for us alone; DeviceError when that fails.
 
     pyserial sets the port up. Reading and writing go past it: its reads wait for a full buffer, its writes give up half

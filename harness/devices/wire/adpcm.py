@@ -49,6 +49,13 @@ class EncodingName(StrEnum):
         return Encoding[self.name]
 
 
+class InjectionPace(StrEnum):
+    """How fast sound is given: as fast as the board acknowledges it, or as it would sound."""
+
+    FASTEST = "fastest"
+    REALTIME = "realtime"
+
+
 class EncodedSound:
     """Samples that are cut into AUDIO data as the link asks; `len()` is their count.
 

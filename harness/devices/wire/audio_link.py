@@ -26,7 +26,7 @@ _MOST_SHRUNK = 3
 _GOOD_CHUNKS = 64
 
 
-class Answer(Enum):
+class AudioAnswer(Enum):
     """What an acknowledgement was.
 
     FOUND: the first since `start`; the line and the board's count now have a common point. ADVANCED: more was heard.
@@ -40,7 +40,7 @@ class Answer(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class AudioChunk:
     """What an AUDIO frame carries; `first` is the board's own count, `count` the samples in `data`."""
 
     encoding: Encoding
@@ -161,7 +161,7 @@ class AudioLink:
         """Seconds on the audio line of a sample in the board's own count; None as long as that is not known."""
         return None if self._shift is None else self.line_s(sample + self._shift)
 
-    def due(self, now_s: float) -> Chunk | None:
+    def due(self, now_s: float) -> AudioChunk | None:
         """What to send at once; call again until None."""
         if not self._window:
             return None
@@ -169,7 +169,7 @@ class AudioLink:
             if now_s - self._last_s < self._resend_s:
                 return None
             self._last_s = now_s
-            return Chunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
+            return AudioChunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
         if self._heard < self._next and now_s - self._last_s >= self._patience_s():
             self._timeouts += 1
             self._flying = 0  # whatever was answered has come by now
@@ -179,27 +179,27 @@ class AudioLink:
             return None
         return self._sending(*span, now_s)
 
-    def acknowledge(self, expected: int, now_s: float) -> Answer:
+    def acknowledge(self, expected: int, now_s: float) -> AudioAnswer:
         """The board says which sample it expects, in its own count."""
         if not self._window:
-            return Answer.REPEATED
+            return AudioAnswer.REPEATED
         if self._shift is None or self._sent == self._base:
             # Nothing of this boot was sent: whatever it says last is where it is.
             self._shift = self._base - expected
-            return Answer.FOUND
+            return AudioAnswer.FOUND
         position = expected + self._shift
         self._answered(now_s)
         if not self._heard <= position <= self._sent:
-            return Answer.FOREIGN
+            return AudioAnswer.FOREIGN
         if position > self._heard:
             self._advance(position, now_s)
-            return Answer.ADVANCED
+            return AudioAnswer.ADVANCED
         # Frames that were under way when it went back are answered too, and prove no further loss.
         if self._heard < self._next and not self._ignored:
             self._go_back(now_s)
             # What it now sends again was not heard before, so its acknowledgement tells the round trip.
             self._timed_again = True
-        return Answer.REPEATED
+        return AudioAnswer.REPEATED
 
     def wait_s(self, now_s: float) -> float | None:
         """How long until `due` may have something without any acknowledgement; None: not before one, or `give`."""
@@ -229,7 +229,7 @@ class AudioLink:
             return None
         return self._next, end
 
-    def _sending(self, start: int, end: int, now_s: float) -> Chunk:
+    def _sending(self, start: int, end: int, now_s: float) -> AudioChunk:
         assert self._shift is not None
         piece = next(one for one in self._pieces if one.end > start)
         if start == self._heard:
@@ -243,7 +243,7 @@ class AudioLink:
         self._since_back += 1
         self._next, self._sent = end, max(self._sent, end)
         data = piece.sound.cut(start - piece.start, end - piece.start)
-        return Chunk(piece.sound.encoding, start - self._shift, end - start, data)
+        return AudioChunk(piece.sound.encoding, start - self._shift, end - start, data)
 
     def _answered(self, now_s: float) -> None:
         """An answer belongs to a frame that was under way; some frames and some answers are lost."""

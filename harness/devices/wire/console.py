@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from harness.base.foreign import without_escapes
 from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
-from harness.devices.wire.lines import Lines, Reading
+from harness.devices.wire.lines import LineReading, LineRules
 from harness.devices.wire.mappings import by_type, message_of
 from harness.devices.wire.segments import FrameFinder, WyomingEvents
 from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
@@ -104,12 +104,12 @@ class Console:
         mappings = profile.lines if profile is not None else ()
         takes_audio = profile is not None and profile.audio is not None
         self.clock = LineClock(hold_back_s, 0.0 if measured else UNPROVEN_S)
-        self._mapped = Lines(mappings, self._settings, source, clock=self.clock, takes_audio=takes_audio)
+        self._mapped = LineRules(mappings, self._settings, source, clock=self.clock, takes_audio=takes_audio)
         self._messages = profile.messages if profile is not None else ()
         self._finder = FrameFinder(profile.frames) if profile is not None and profile.frames else None
         wyoming = self._settings.framing is Framing.WYOMING
         self._events = WyomingEvents(self._settings.max_line_bytes) if wyoming else None
-        self._unread: list[Reading] = []
+        self._unread: list[LineReading] = []
         self._unread_at_s: float | None = None
         self._line = bytearray()
         self._dropped = 0
@@ -143,7 +143,7 @@ class Console:
         found += self._lost(at, at_once=True)
         return (*found, self._left_out(at)) if self._untold else tuple(found)
 
-    def read(self, data: bytes, at: Stamp) -> list[Reading]:
+    def read(self, data: bytes, at: Stamp) -> list[LineReading]:
         """The same line by line, with what each became, and without a rate limit: for whoever writes a profile."""
         found = self._mapped.expire(at.at_s)
         if self._events is not None and not data:
@@ -168,11 +168,11 @@ class Console:
                     found += self._text(segment.data, at)
         return found
 
-    def read_rest(self, at: Stamp) -> list[Reading]:
+    def read_rest(self, at: Stamp) -> list[LineReading]:
         """`flush`, line by line."""
         return [*self._ended(at), *self._mapped.flush()]
 
-    def _text(self, data: bytes, at: Stamp) -> Iterator[Reading]:
+    def _text(self, data: bytes, at: Stamp) -> Iterator[LineReading]:
         start = 0
         for end in _LINE_ENDS.finditer(data):
             self._gather(data[start : end.start()])
@@ -185,7 +185,7 @@ class Console:
         self._line += data[:room]
         self._dropped += max(0, len(data) - room)
 
-    def _ended(self, at: Stamp) -> list[Reading]:
+    def _ended(self, at: Stamp) -> list[LineReading]:
         if not self._line:
             return []
         raw, dropped = bytes(self._line), self._dropped
@@ -198,10 +198,10 @@ class Console:
             self.lines += 1
             self.too_long += 1
             why = f"the line is too long: {len(raw) + dropped} bytes"
-            return [Reading(text, at, why=why, unread=True)]
+            return [LineReading(text, at, why=why, unread=True)]
         return self._map(text, at, len(raw))
 
-    def _map(self, raw: str, at: Stamp, size: int) -> list[Reading]:
+    def _map(self, raw: str, at: Stamp, size: int) -> list[LineReading]:
         self.lines += 1
         way_s = size * self._byte_s + self._hold_back_s
         if self._byte_s or self._hold_back_s:
@@ -217,7 +217,7 @@ class Console:
             found = self._mapped.take(text, raw, at)
             return found if found[-1].rule is not None or not taken else [*found[:-1], replace(found[-1], why=taken)]
         number, seen = taken
-        return [*self._mapped.expire(at.at_s), Reading(raw, at, (seen,), len(self._mapped) + number)]
+        return [*self._mapped.expire(at.at_s), LineReading(raw, at, (seen,), len(self._mapped) + number)]
 
     def _lost(self, at: Stamp, *, at_once: bool = False) -> list[Observation]:
         """That lines were not read, not more often than anybody can follow."""
@@ -227,7 +227,7 @@ class Console:
         found, self._unread, self._unread_at_s = self._unread, [], at.at_s
         return [Unread(self._source, found[-1].at, found[-1].why, len(found))]
 
-    def _logged(self, reading: Reading) -> tuple[Observation, ...]:
+    def _logged(self, reading: LineReading) -> tuple[Observation, ...]:
         if reading.unread:
             self._unread.append(reading)
         if reading.rule is not None:

@@ -16,7 +16,7 @@ MAX_SEGMENT_BYTES = _MAX_BODY + 1 + _MAX_BODY // 254
 _RUN = 254
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """The type byte of a frame."""
 
     PING = 0x01
@@ -39,15 +39,15 @@ class Kind(IntEnum):
     ERROR = 0x8B
 
 
-_KINDS = {kind.value: kind for kind in Kind}
+_KINDS = {kind.value: kind for kind in FrameKind}
 _CODES = [bytes([number]) for number in range(256)]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class WireFrame:
     """A frame whose checksum was right."""
 
-    kind: Kind
+    kind: FrameKind
     seq: int
     payload: bytes
 
@@ -69,7 +69,7 @@ def encode(kind: int, payload: bytes, seq: int = 0) -> bytes:
     return b"".join(coded)
 
 
-def decode(segment: bytes) -> Frame | None:
+def decode(segment: bytes) -> WireFrame | None:
     """The frame that is coded between two zero bytes, or None when these bytes are none."""
     body = _unstuffed(segment)
     if body is None or not _MIN_BODY <= len(body) <= _MAX_BODY:
@@ -78,7 +78,7 @@ def decode(segment: bytes) -> Frame | None:
         return None
     number, seq = _HEAD.unpack_from(body)
     kind = _KINDS.get(number)
-    return None if kind is None else Frame(kind, seq, body[_HEAD.size : -_CRC.size])
+    return None if kind is None else WireFrame(kind, seq, body[_HEAD.size : -_CRC.size])
 
 
 def _unstuffed(segment: bytes) -> bytes | None:
@@ -114,9 +114,9 @@ class Decoder:
         """Bytes of what may become a frame."""
         return len(self._held)
 
-    def feed(self, received: bytes) -> list[Frame | bytes]:
+    def feed(self, received: bytes) -> list[WireFrame | bytes]:
         """Frames, and runs of console bytes between them."""
-        found: list[Frame | bytes] = []
+        found: list[WireFrame | bytes] = []
         *segments, rest = received.split(b"\0")
         for segment in segments:
             if self._console:
@@ -142,7 +142,7 @@ class Decoder:
                 self.release(found)
         return found
 
-    def release(self, found: list[Frame | bytes] | None = None) -> list[Frame | bytes]:
+    def release(self, found: list[WireFrame | bytes] | None = None) -> list[WireFrame | bytes]:
         """Gives up what was held for a frame: for when nothing has come for a while."""
         found = [] if found is None else found
         if self._held:
@@ -151,7 +151,7 @@ class Decoder:
         return found
 
     @staticmethod
-    def _add(found: list[Frame | bytes], console: bytes) -> None:
+    def _add(found: list[WireFrame | bytes], console: bytes) -> None:
         if not console:
             return
         last = found[-1] if found else None

@@ -144,7 +144,7 @@ _AUDIO_UNIT = {ClockKind.AUDIO_S, ClockKind.AUDIO_MS}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LineReading:
     """What came of one line. rule: number of the mapping that took it, from 0; None: none did.
 
     why: what was wrong, when a mapping took the line and could make nothing of it, or a line was cut.
@@ -189,7 +189,7 @@ class _Opened:
     scores: dict[str, float] = field(default_factory=dict)
 
 
-class Lines:
+class LineRules:
     """The mappings of one console, in their order: the first that fits a line takes it.
 
     slow: searches that were ended by their time limit; a mapping with three of them is not used any more.
@@ -217,7 +217,7 @@ class Lines:
         """How many mappings there are."""
         return len(self._rules)
 
-    def take(self, text: str, raw: str, at: Stamp) -> list[Reading]:
+    def take(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
         """What a line (`text`: without colours) makes, and what it completes; its own reading is the last one."""
         found = self.expire(at.at_s)
         time = self._line_time(text)
@@ -234,12 +234,12 @@ class Lines:
         last = replace(found[-1], waiting=bool(self._opened))
         return [*(replace(one, waiting=True) for one in found[:-1]), last]
 
-    def expire(self, now_s: float) -> list[Reading]:
+    def expire(self, now_s: float) -> list[LineReading]:
         """What has waited long enough for its lines."""
         over = [one for one in self._opened if now_s - one.since_s > one.rule.mapping.within_s]
         return [self._close(one) for one in over]
 
-    def flush(self) -> list[Reading]:
+    def flush(self) -> list[LineReading]:
         """What still waits, as complete as it is."""
         return [self._close(one) for one in list(self._opened)]
 
@@ -260,19 +260,19 @@ class Lines:
                 self._time = None
             return None
 
-    def _continued(self, text: str, raw: str, at: Stamp) -> list[Reading]:
+    def _continued(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
         """The line belongs to something that was opened before."""
         for opened in reversed(self._opened):
             rule = opened.rule
             if rule.until is not None and self._search(rule.until, text, rule):
                 done = self._close(opened)
-                return [Reading(raw, at, done.observations, rule.number, done.why, done.device_s)]
+                return [LineReading(raw, at, done.observations, rule.number, done.why, done.device_s)]
             for number, pattern in enumerate(rule.more):
                 if found := self._search(pattern, text, rule):
                     return self._add(opened, number, found, raw, at)
         return []
 
-    def _add(self, opened: _Opened, number: int, found: regex.Match[str], raw: str, at: Stamp) -> list[Reading]:
+    def _add(self, opened: _Opened, number: int, found: regex.Match[str], raw: str, at: Stamp) -> list[LineReading]:
         rule = opened.rule
         groups = _groups(found)
         opened.seen.add(number)
@@ -285,13 +285,13 @@ class Lines:
             opened.fields = opened.fields.with_groups(groups, _pairs(found))
         complete = rule.until is None and rule.mapping.block is None and len(opened.seen) == len(rule.more)
         if not complete:
-            return [Reading(raw, at, (), rule.number)]
+            return [LineReading(raw, at, (), rule.number)]
         done = self._close(opened)
-        return [Reading(raw, at, done.observations, rule.number, done.why, done.device_s)]
+        return [LineReading(raw, at, done.observations, rule.number, done.why, done.device_s)]
 
     def _begun(
-        self, text: str, raw: str, at: Stamp, line_time: DeviceTime | None, found: list[Reading]
-    ) -> list[Reading]:
+        self, text: str, raw: str, at: Stamp, line_time: DeviceTime | None, found: list[LineReading]
+    ) -> list[LineReading]:
         """The line begins something, or is an observation by itself, or is nothing that we know."""
         # A block of scores ends with the first line that is no score.
         for opened in [one for one in self._opened if one.scores and one.rule.until is None]:
@@ -313,9 +313,11 @@ class Lines:
             else:
                 time = time or line_time
             return [self._take_by(rule, match, raw, at, time)]
-        return [Reading(raw, at, device_s=line_time.device_s if line_time else None)]
+        return [LineReading(raw, at, device_s=line_time.device_s if line_time else None)]
 
-    def _take_by(self, rule: _Rule, found: regex.Match[str], raw: str, at: Stamp, time: DeviceTime | None) -> Reading:
+    def _take_by(
+        self, rule: _Rule, found: regex.Match[str], raw: str, at: Stamp, time: DeviceTime | None
+    ) -> LineReading:
         mapping, groups = rule.mapping, _groups(found)
         is_audio = mapping.clock in _AUDIO_UNIT and "time" in groups
         stamp = self._clock.stamp(time, at) if time is not None and not is_audio else at
@@ -325,22 +327,22 @@ class Lines:
         opened = _Opened(rule, raw, stamp, at.at_s, fields)
         if not mapping.more and not mapping.until:
             done = self._made(opened)
-            return Reading(raw, at, done.observations, rule.number, done.why, device_s)
+            return LineReading(raw, at, done.observations, rule.number, done.why, device_s)
         closed = [one for one in self._opened if one.rule is rule] or self._opened[: -MAX_OPEN + 1]
         told: tuple[Observation, ...] = ()
         for one in closed:
             told += self._close(one).observations
         self._opened.append(opened)
-        return Reading(raw, at, told, rule.number, "", device_s)
+        return LineReading(raw, at, told, rule.number, "", device_s)
 
-    def _close(self, opened: _Opened) -> Reading:
+    def _close(self, opened: _Opened) -> LineReading:
         self._opened.remove(opened)
         return self._made(opened)
 
-    def _made(self, opened: _Opened) -> Reading:
+    def _made(self, opened: _Opened) -> LineReading:
         """The observation of what was gathered; none, with the reason, when it is not enough."""
         rule, mapping, fields = opened.rule, opened.rule.mapping, opened.fields
-        nothing = Reading("", opened.at, (), rule.number, "", fields.device_s)
+        nothing = LineReading("", opened.at, (), rule.number, "", fields.device_s)
         if mapping.block is not None:
             best = _best(opened)
             above = {word for word, score in opened.scores.items() if score >= mapping.block.threshold}
@@ -356,8 +358,8 @@ class Lines:
             seen = observation(mapping, fields, opened.at, self._source)
         except Unmapped as error:
             line = LogLine(self._source, opened.at, f"{opened.raw} ({error})")
-            return Reading("", opened.at, (line,), rule.number, str(error), fields.device_s)
-        return Reading("", opened.at, (seen,), rule.number, "", fields.device_s)
+            return LineReading("", opened.at, (line,), rule.number, str(error), fields.device_s)
+        return LineReading("", opened.at, (seen,), rule.number, "", fields.device_s)
 
 
 def _rule(number: int, mapping: LineMapping) -> _Rule:

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.devices.wire import frames
 from harness.devices.wire.adpcm import Encoding
-from harness.devices.wire.frames import Frame, Kind
+from harness.devices.wire.frames import FrameKind, WireFrame
 from harness.model.errors import HarnessError
 from harness.model.observation import DeviceState
 
@@ -40,7 +40,7 @@ class Ping:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextCommand:
     """A query in words."""
 
     text: str
@@ -75,7 +75,7 @@ class EventAck:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class BoardHello:
     """boot: on a line, 8 hex digits. window: samples that may be on their way unacknowledged. serial: its number."""
 
     protocol: int
@@ -109,7 +109,7 @@ class AudioAck:
 
 
 @dataclass(frozen=True, slots=True)
-class WakeEvent:
+class WakeMessage:
     """score: 0–1. Over MQTT a board may leave time, sample and score out of its events."""
 
     time_us: int | None
@@ -167,12 +167,14 @@ class ErrorEvent:
     text: str
 
 
-Event = WakeEvent | TranscriptEvent | IntentEvent | ResponseEvent | StatusEvent | ErrorEvent
-ToBoard = Ping | Text | Audio | Set | Reset | HelloRequest | EventAck
-FromBoard = Hello | Pong | AudioAck | CommandAck | Log | Event
+Event = WakeMessage | TranscriptEvent | IntentEvent | ResponseEvent | StatusEvent | ErrorEvent
+ToBoard = Ping | TextCommand | Audio | Set | Reset | HelloRequest | EventAck
+FromBoard = BoardHello | Pong | AudioAck | CommandAck | Log | Event
 Message = ToBoard | FromBoard
 
-EVENTS = frozenset({Kind.WAKE, Kind.TRANSCRIPT, Kind.INTENT, Kind.RESPONSE, Kind.STATUS, Kind.ERROR})
+EVENTS = frozenset(
+    {FrameKind.WAKE, FrameKind.TRANSCRIPT, FrameKind.INTENT, FrameKind.RESPONSE, FrameKind.STATUS, FrameKind.ERROR}
+)
 """Numbered by the board, and to be acknowledged."""
 
 STATES = (
@@ -204,25 +206,25 @@ class _Form:
     rest: str = ""
 
 
-_FORMS: dict[Kind, _Form] = {
-    Kind.PING: _Form(Ping, "I"),
-    Kind.TEXT: _Form(Text, "", "t"),
-    Kind.AUDIO: _Form(Audio, "BxQ", "b"),
-    Kind.SET: _Form(Set, "Bi"),
-    Kind.RESET: _Form(Reset, ""),
-    Kind.HELLO_REQUEST: _Form(HelloRequest, ""),
-    Kind.EVENT_ACK: _Form(EventAck, "I"),
-    Kind.HELLO: _Form(Hello, "HIQII", "sp"),
-    Kind.PONG: _Form(Pong, "IQQB"),
-    Kind.AUDIO_ACK: _Form(AudioAck, "QI"),
-    Kind.WAKE: _Form(WakeEvent, "QQH", "t"),
-    Kind.COMMAND_ACK: _Form(CommandAck, "I"),
-    Kind.TRANSCRIPT: _Form(TranscriptEvent, "QQB", "t"),
-    Kind.INTENT: _Form(IntentEvent, "QQH", "sq"),
-    Kind.RESPONSE: _Form(ResponseEvent, "Q", "t"),
-    Kind.STATUS: _Form(StatusEvent, "QB", "t"),
-    Kind.LOG: _Form(Log, "QB", "t"),
-    Kind.ERROR: _Form(ErrorEvent, "QH", "t"),
+_FORMS: dict[FrameKind, _Form] = {
+    FrameKind.PING: _Form(Ping, "I"),
+    FrameKind.TEXT: _Form(TextCommand, "", "t"),
+    FrameKind.AUDIO: _Form(Audio, "BxQ", "b"),
+    FrameKind.SET: _Form(Set, "Bi"),
+    FrameKind.RESET: _Form(Reset, ""),
+    FrameKind.HELLO_REQUEST: _Form(HelloRequest, ""),
+    FrameKind.EVENT_ACK: _Form(EventAck, "I"),
+    FrameKind.HELLO: _Form(BoardHello, "HIQII", "sp"),
+    FrameKind.PONG: _Form(Pong, "IQQB"),
+    FrameKind.AUDIO_ACK: _Form(AudioAck, "QI"),
+    FrameKind.WAKE: _Form(WakeMessage, "QQH", "t"),
+    FrameKind.COMMAND_ACK: _Form(CommandAck, "I"),
+    FrameKind.TRANSCRIPT: _Form(TranscriptEvent, "QQB", "t"),
+    FrameKind.INTENT: _Form(IntentEvent, "QQH", "sq"),
+    FrameKind.RESPONSE: _Form(ResponseEvent, "Q", "t"),
+    FrameKind.STATUS: _Form(StatusEvent, "QB", "t"),
+    FrameKind.LOG: _Form(Log, "QB", "t"),
+    FrameKind.ERROR: _Form(ErrorEvent, "QH", "t"),
 }
 
 
@@ -250,10 +252,10 @@ _KINDS = {form.message: kind for kind, form in _FORMS.items()}
 _NAMES: dict[Any, list[str]] = {form.message: [one.name for one in fields(form.message)] for form in _FORMS.values()}  # type: ignore[arg-type]  # each is a dataclass
 
 
-def encode(message: Message) -> tuple[Kind, bytes]:
+def encode(message: Message) -> tuple[FrameKind, bytes]:
     """Type and payload; ValueError when a number or a text does not fit."""
     if isinstance(message, Audio):  # most of what is sent
-        return Kind.AUDIO, struct.pack("<BBQ", message.encoding, 0, message.first) + message.data
+        return FrameKind.AUDIO, struct.pack("<BBQ", message.encoding, 0, message.first) + message.data
     kind = _KINDS[type(message)]
     form = _FORMS[kind]
     values = [(name, getattr(message, name)) for name in _NAMES[type(message)]]
@@ -266,12 +268,12 @@ def encode(message: Message) -> tuple[Kind, bytes]:
     return kind, head + b"".join(map(_written, form.rest, (value for _, value in values[count:])))
 
 
-def decode(frame: Frame) -> Message:
+def decode(frame: WireFrame) -> Message:
     """What a frame says; PayloadError when its payload is too short, too long, or names what is not known.
 
     Text is foreign: bytes that are no UTF-8 become backslash escapes.
     """
-    form, reader = _FORMS[frame.kind], _Reader(frame.payload)
+    form, reader = _FORMS[frame.kind], _PayloadReader(frame.payload)
     try:
         numbers = zip(_NAMES[form.message], reader.numbers("<" + form.numbers), strict=False)
         values = [_FROM_NUMBER[name](number) if name in _FROM_NUMBER else number for name, number in numbers]
@@ -295,7 +297,7 @@ def _written(how: str, value: Any) -> bytes:
     return bytes([len(value)]) + b"".join(map(_short, texts))
 
 
-class _Reader:
+class _PayloadReader:
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
         self._at = 0

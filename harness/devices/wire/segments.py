@@ -19,7 +19,7 @@ WAIT_S = 0.5  # a frame that has not come whole by then is none
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class StreamSegment:
     """A part of the stream: the body of a whole frame, or bytes that belong to none."""
 
     data: bytes
@@ -36,9 +36,9 @@ class FrameFinder:
         self.broken = 0
         """Heads that no frame followed: wrong length, checksum or tail."""
 
-    def feed(self, data: bytes, at_s: float) -> list[Segment]:
+    def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete by now; at_s is the arrival, for frames that never come whole."""
-        found: list[Segment] = []
+        found: list[StreamSegment] = []
         if self._held and at_s - self._held_since_s > WAIT_S:
             self.broken += 1
             self._text(found, bytes(self._held[:1]))
@@ -67,7 +67,7 @@ class FrameFinder:
                 self._text(found, stream[start : start + 1])
                 position = start + 1
                 continue
-            found.append(Segment(body, True))
+            found.append(StreamSegment(body, True))
             position = start + size
         if position:
             self._held_since_s = at_s
@@ -92,13 +92,13 @@ class FrameFinder:
         return frame[f.body_from : end] if checksum(f.checksum, frame[f.checksum_from : end]) == given else None
 
     @staticmethod
-    def _text(found: list[Segment], data: bytes) -> None:
+    def _text(found: list[StreamSegment], data: bytes) -> None:
         if not data:
             return
         if found and not found[-1].is_frame:
-            found[-1] = Segment(found[-1].data + data, False)
+            found[-1] = StreamSegment(found[-1].data + data, False)
         else:
-            found.append(Segment(data, False))
+            found.append(StreamSegment(data, False))
 
 
 def checksum(kind: Checksum, data: bytes) -> int:
@@ -143,9 +143,9 @@ class WyomingEvents:
         self._in_line = False
         self._last_s: float | None = None
 
-    def feed(self, data: bytes, at_s: float) -> list[Segment]:
+    def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
         """Segments that are complete by now: events as one line of JSON (`is_frame`), all else as it came."""
-        found: list[Segment] = []
+        found: list[StreamSegment] = []
         if self._last_s is not None and at_s - self._last_s > STALE_S and (self._header is not None or self._skip):
             self.broken += 1
             self._header, self._skip = None, 0
@@ -157,7 +157,7 @@ class WyomingEvents:
             pass
         return found
 
-    def _step(self, found: list[Segment]) -> bool:
+    def _step(self, found: list[StreamSegment]) -> bool:
         """Takes one more thing off what is held; False when it needs more bytes."""
         if self._skip:
             taken = min(self._skip, len(self._held))
@@ -174,20 +174,20 @@ class WyomingEvents:
         header = None if self._in_line or not end else _header(line)
         self._in_line = not end
         if header is None:
-            found.append(Segment(line, False))
+            found.append(StreamSegment(line, False))
             return True
         self._data_bytes, self._skip = _size(header, "data_length"), 0
         if not self._data_bytes:
             self._tell(header, {}, found)
         elif self._data_bytes > self._max_bytes:
             # Let the console say that it was too long: what it was is not known without its data.
-            found.append(Segment(line.rstrip() + b" " * self._max_bytes + _NEWLINE, False))
+            found.append(StreamSegment(line.rstrip() + b" " * self._max_bytes + _NEWLINE, False))
             self._skip = self._data_bytes + _size(header, "payload_length")
         else:
             self._header = header
         return True
 
-    def _take_data(self, header: dict[str, object], found: list[Segment]) -> bool:
+    def _take_data(self, header: dict[str, object], found: list[StreamSegment]) -> bool:
         if len(self._held) < self._data_bytes:
             return False
         try:
@@ -203,10 +203,10 @@ class WyomingEvents:
         self._tell(header, data, found)
         return True
 
-    def _tell(self, header: dict[str, object], data: dict[str, object], found: list[Segment]) -> None:
+    def _tell(self, header: dict[str, object], data: dict[str, object], found: list[StreamSegment]) -> None:
         given = header.get("data")
         event = {"type": header["type"], "data": {**(given if isinstance(given, dict) else {}), **data}}
-        found.append(Segment(json.dumps(event, ensure_ascii=False).encode(), True))
+        found.append(StreamSegment(json.dumps(event, ensure_ascii=False).encode(), True))
         self._skip = _size(header, "payload_length")
 
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.devices.device_monitor import DeviceMonitor, Heard, now_heard
+from harness.devices.device_monitor import DeviceMonitor, HeardBytes, now_heard
 from harness.devices.device_sources import HeardQueue
 from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.devices.profiles.samples import check_samples
@@ -268,6 +268,6 @@ def test_held_back_lines_are_measured(tmp_path: Path) -> None:
     for number in range(60):
         written_s = 100 + number * 0.3
         late_s = dice.uniform(0.0, 0.04)
-        monitor.take(Heard(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
+        monitor.take(HeardBytes(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
     assert monitor.held_back_s is not None
     assert 0.035 < monitor.held_back_s < 0.045

@@ -16,22 +16,22 @@ from harness.devices.wire.audio_link import PROBE_SAMPLE
 from harness.devices.wire.messages import (
     Audio,
     AudioAck,
+    BoardHello,
     CommandAck,
     ErrorCode,
     ErrorEvent,
     Event,
     EventAck,
     FromBoard,
-    Hello,
     HelloRequest,
     Ping,
     Pong,
     Reset,
     Set,
     SetKey,
-    Text,
+    TextCommand,
     ToBoard,
-    WakeEvent,
+    WakeMessage,
 )
 from harness.model.observation import (
     ClockFitted,
@@ -86,7 +86,7 @@ class SimulatedBoard:
         at_us = now_us - self.began_us
         match message:
             case HelloRequest():
-                return [Received(Hello(1, self.boot, at_us, RATE_HZ, 8000, "sim 1", ("alexa",)))]
+                return [Received(BoardHello(1, self.boot, at_us, RATE_HZ, 8000, "sim 1", ("alexa",)))]
             case Ping(token):
                 return [self.received(Pong(token, at_us, at_us, True))]
             case Audio(_, first, data):
@@ -95,12 +95,12 @@ class SimulatedBoard:
                     self.heard += len(data) // 2
                     for sample in [one for one in self.wakes_at if one <= self.heard]:
                         self.wakes_at.remove(sample)
-                        found.append(self.event(WakeEvent(at_us, sample, 0.5, "alexa")))
+                        found.append(self.event(WakeMessage(at_us, sample, 0.5, "alexa")))
                 if self.hears or first == PROBE_SAMPLE:
                     command = None if self.wire.loses else self.command
                     found.append(self.received(AudioAck(self.heard, self.seq, command)))
                 return found
-            case Text() | Set():
+            case TextCommand() | Set():
                 if number > self.command:
                     self.command = number
                     self.said.append(str(message))
@@ -192,7 +192,7 @@ def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(sim
     before_s = simulation.session.link.line_s(simulation.session.link.sent)
     simulation.session.reset()
     simulation.run(0.05)
-    asked = Received(Hello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
+    asked = Received(BoardHello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
     simulation.hear(asked)
     simulation.run(1.0)
     told = simulation.of(Status, StimulusEnded)
@@ -209,7 +209,7 @@ def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(sim
 
 def test_commands_are_carried_out_once_in_their_order(simulation: Simulation) -> None:
     simulation.lost = {CommandAck, AudioAck}
-    one = simulation.session.command(Text("lights on"))
+    one = simulation.session.command(TextCommand("lights on"))
     two = simulation.session.command(Set(SetKey.OPERATING_POINT, 40))
     simulation.run(1.5)
     assert not one.acknowledged
@@ -217,7 +217,7 @@ def test_commands_are_carried_out_once_in_their_order(simulation: Simulation) ->
     simulation.run(2.0)
     assert one.acknowledged
     assert two.acknowledged
-    assert simulation.board.said == [str(Text("lights on")), str(Set(SetKey.OPERATING_POINT, 40))]
+    assert simulation.board.said == [str(TextCommand("lights on")), str(Set(SetKey.OPERATING_POINT, 40))]
 
 
 def test_a_silence_is_a_loss_after_the_limit_and_one_that_we_slept_through_is_not(simulation: Simulation) -> None:
@@ -243,7 +243,7 @@ def test_a_board_that_answers_and_takes_no_sound_is_noticed(simulation: Simulati
 
 def test_an_event_that_never_comes_makes_the_sound_not_count(simulation: Simulation) -> None:
     simulation.board.wakes_at = [8_000]
-    simulation.lost = {WakeEvent}
+    simulation.lost = {WakeMessage}
     simulation.play()
     simulation.run(simulation.board.wire.events_s + 2.0)
     assert simulation.ended() == [False]
@@ -255,7 +255,7 @@ def test_an_event_that_never_comes_makes_the_sound_not_count(simulation: Simulat
 
 
 def test_a_gap_is_told_with_what_came_behind_it(simulation: Simulation) -> None:
-    first, _, third = (simulation.board.event(WakeEvent(None, at, 0.5, str(at))) for at in (1, 2, 3))
+    first, _, third = (simulation.board.event(WakeMessage(None, at, 0.5, str(at))) for at in (1, 2, 3))
     del simulation.board.kept[2]
     simulation.now_s += STEP_S
     simulation.hear(first, third, third)
@@ -288,7 +288,7 @@ def test_a_board_that_somebody_else_uses_is_lost_until_they_are_quiet(simulation
 def test_adpcm_is_left_where_the_window_is_smaller_than_a_chunk(simulation: Simulation) -> None:
     hello = simulation.session.hello
     assert hello is not None
-    small = Hello(1, hello.boot, 1, RATE_HZ, 100, "sim 1", ())
+    small = BoardHello(1, hello.boot, 1, RATE_HZ, 100, "sim 1", ())
     session = simulation.session
     session._encoding = Encoding.ADPCM
     session.hello = small

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.clocks import HostClock, ScaledClock
-from harness.devices.in_process.device import WAKES_AFTER_S, InProcessOptions, Phrase, wakes_in, waveform_sha256
+from harness.devices.in_process.device import WAKES_AFTER_S, InProcessOptions, ScriptedPhrase, wakes_in, waveform_sha256
 from harness.devices.in_process.driver import InProcess
 from harness.model.errors import DeviceError
 from harness.model.observation import (
@@ -30,7 +30,7 @@ from tests.unit.session.material import PROFILE, Here
 
 SPEED = 50.0
 SOUND = Waveform(np.full(16_000 * 6, 0.1, dtype=np.float32), 16_000)
-PHRASE = Phrase("alexa", 1.6)
+PHRASE = ScriptedPhrase("alexa", 1.6)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def test_a_restart_cuts_an_injection_and_the_line_does_not_go_back() -> None:
 
 def test_a_command_is_told_as_a_transcript() -> None:
     with opened(wired=InProcessOptions(injection=True, injection_speed=20.0)) as (all_, told):
-        all_["speaker"].expect(waveform_sha256(SOUND), Phrase("alexa", 1.6, "what time is it", 3.0))
+        all_["speaker"].expect(waveform_sha256(SOUND), ScriptedPhrase("alexa", 1.6, "what time is it", 3.0))
         all_["wired"].play("p1", SOUND)
         until(lambda: bool(of(told, StimulusEnded, "wired")))
     assert [each.text for each in of(told, Transcript, "wired")] == ["what time is it"]  # type: ignore[attr-defined]

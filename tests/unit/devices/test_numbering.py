@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices.framing.numbering import GAP_LIMIT_S, Arrived, BoardCommands, Offered, ResentEvents
-from harness.devices.wire.messages import ResponseEvent, Text
+from harness.devices.wire.messages import ResponseEvent, TextCommand
 from harness.model.time import Stamp
 
 AGAIN_S = 0.2
@@ -87,9 +87,9 @@ def test_what_the_board_did_not_keep_is_not_waited_for() -> None:
 
 def test_commands_are_sent_one_at_a_time_and_again_until_acknowledged() -> None:
     commands = BoardCommands(AGAIN_S, 100)
-    one, two = commands.add(Text("one")), commands.add(Text("two"))
+    one, two = commands.add(TextCommand("one")), commands.add(TextCommand("two"))
     first = commands.due(5.0)
-    assert first == ((Text("one"), 101),)
+    assert first == ((TextCommand("one"), 101),)
     assert commands.due(5.0 + AGAIN_S / 2) == ()
     assert commands.due(5.0 + AGAIN_S) == first
     commands.acknowledge(99)
@@ -97,7 +97,7 @@ def test_commands_are_sent_one_at_a_time_and_again_until_acknowledged() -> None:
     commands.acknowledge(101)
     assert one.done.is_set()
     assert one.acknowledged
-    assert commands.due(5.3) == ((Text("two"), 102),)
+    assert commands.due(5.3) == ((TextCommand("two"), 102),)
     commands.carried_out(102)
     assert two.acknowledged
     assert commands.wait_s(9.0) is None
@@ -105,24 +105,24 @@ def test_commands_are_sent_one_at_a_time_and_again_until_acknowledged() -> None:
 
 def test_numbers_that_follow_the_boards_own_wait_until_it_has_named_them() -> None:
     commands = BoardCommands(AGAIN_S, None)
-    commands.add(Text("one"))
+    commands.add(TextCommand("one"))
     assert commands.due(0.0) == ()
     commands.carried_out(7)
-    assert commands.due(0.0) == ((Text("one"), 8),)
+    assert commands.due(0.0) == ((TextCommand("one"), 8),)
 
 
 def test_a_restart_ends_them_unacknowledged() -> None:
     commands = BoardCommands(AGAIN_S, 0)
-    command = commands.add(Text("one"))
+    command = commands.add(TextCommand("one"))
     commands.fail()
     assert command.done.is_set()
     assert not command.acknowledged
-    dropped = commands.add(Text("two"))
+    dropped = commands.add(TextCommand("two"))
     commands.drop(dropped)
     assert commands.due(0.0) == ()
 
 
 def test_numbers_go_round_past_zero() -> None:
     commands = BoardCommands(AGAIN_S, 0xFFFFFFFF)
-    commands.add(Text("one"))
-    assert commands.due(0.0) == ((Text("one"), 1),)
+    commands.add(TextCommand("one"))
+    assert commands.due(0.0) == ((TextCommand("one"), 1),)

@@ -15,7 +15,7 @@ from serial.tools.list_ports_common import ListPortInfo
 from harness.base.clocks import HostClock
 from harness.devices.framing.board_words import observation
 from harness.devices.serial.device import SerialDevice
-from harness.devices.serial.options import FramingChoice, Injection, SerialOptions
+from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
 from harness.devices.serial.port import Port, find, hold_back_s, no_answer
 from harness.devices.wire.audio_link import AudioLink
 from harness.devices.wire.messages import ErrorCode, ErrorEvent
@@ -34,7 +34,7 @@ from harness.session.wording import in_words
         ({"baud": -1}, "baud"),
         ({"ping_period_s": 0.0}, "ping_period_s"),
         ({"answer_limit_s": 1.5}, "answer_limit_s"),
-        ({"framing": FramingChoice.NONE, "injection": Injection.VH}, "injection vh needs framing vh"),
+        ({"framing": FramingChoice.NONE, "injection": SerialInjection.VH}, "injection vh needs framing vh"),
     ],
 )
 def test_options_that_cannot_be_are_refused(changes: dict[str, object], words: str) -> None:
@@ -56,7 +56,7 @@ def test_the_profile_says_what_the_bench_does_not() -> None:
     assert options.dialogue(lines) is None
     assert options.dialogue(vh) is AudioDialogue.VH
     assert options.dialogue(profile(Framing.LINES, AudioDialogue.TFLM)) is AudioDialogue.TFLM
-    assert SerialOptions(port="x", injection=Injection.NONE).dialogue(vh) is None
+    assert SerialOptions(port="x", injection=SerialInjection.NONE).dialogue(vh) is None
     assert SerialOptions(port="x", framing=FramingChoice.VH).framed(lines)
 
 

@@ -46,7 +46,7 @@ def test_both_sides_number_the_messages_alike() -> None:
     board = {name: int(number, 16) for name, number in re.findall(r"^VH_\w+\((\w+), (0x\w+)\)$", listed, re.MULTILINE)}
     page = (FIRMWARE.parent / "docs" / "framing.md").read_text(encoding="utf-8")
     written = {name: int(number, 16) for number, name in re.findall(r"^\| (0x\w\w) \| (\w+) \|", page, re.MULTILINE)}
-    assert board == {kind.name: kind.value for kind in frames.Kind} == written
+    assert board == {kind.name: kind.value for kind in frames.FrameKind} == written
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_the_truth_of_a_clock_with_a_known_offset_and_drift(tmp_path: Path) -> N
         talk = Talk(board.port)
         numbered = []
         for number in range(1, 4):
-            talk.say(messages.Text("turn on the light"), number)
+            talk.say(messages.TextCommand("turn on the light"), number)
             numbered += talk.hear(messages.ResponseEvent)
             time.sleep(0.05)
         talk.close()
@@ -103,7 +103,7 @@ def test_events_are_printed_in_the_chosen_style(style: int, line: bytes, tmp_pat
     with posix_board(tmp_path) as board:
         talk = Talk(board.port)
         talk.say(messages.Set(messages.SetKey.CONSOLE_STYLE, style), 1)
-        talk.say(messages.Text("lamp off"), 2)
+        talk.say(messages.TextCommand("lamp off"), 2)
         talk.hear(messages.ResponseEvent)
         talk.close()
     assert re.search(line, talk.console)
@@ -112,12 +112,12 @@ def test_events_are_printed_in_the_chosen_style(style: int, line: bytes, tmp_pat
 def test_a_pressed_reset_button_is_a_new_boot(tmp_path: Path) -> None:
     with posix_board(tmp_path) as board:
         talk = Talk(board.port)
-        (_, before) = talk.hear(messages.Hello)[0]
+        (_, before) = talk.hear(messages.BoardHello)[0]
         board.reset()
-        (_, after) = talk.hear(messages.Hello)[0]
+        (_, after) = talk.hear(messages.BoardHello)[0]
         talk.close()
-    assert isinstance(before, messages.Hello)
-    assert isinstance(after, messages.Hello)
+    assert isinstance(before, messages.BoardHello)
+    assert isinstance(after, messages.BoardHello)
     assert before.boot != after.boot
 
 

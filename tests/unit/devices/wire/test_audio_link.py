@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, decode
-from harness.devices.wire.audio_link import PROBE_SAMPLE, Answer, AudioLink, Chunk
+from harness.devices.wire.audio_link import PROBE_SAMPLE, AudioAnswer, AudioChunk, AudioLink
 
 RATE_HZ = 16000
 WINDOW = 4096
@@ -32,9 +32,9 @@ class Board:
         self.heard: list[np.ndarray] = []
         self.now_s = 100.0
         self.answers: deque[tuple[float, int]] = deque()
-        self.told: list[Answer] = []
+        self.told: list[AudioAnswer] = []
 
-    def take(self, chunk: Chunk) -> None:
+    def take(self, chunk: AudioChunk) -> None:
         if self.random.random() < self.loss:
             return
         if chunk.first == self.expected:
@@ -81,8 +81,8 @@ def test_whatever_is_lost_the_board_hears_exactly_the_sound(loss: float, seed: i
     board.run()
     assert np.array_equal(board.samples, samples)
     assert link.heard == link.sent == link.end == count
-    assert board.told.count(Answer.FOUND) >= 1
-    assert Answer.FOREIGN not in board.told
+    assert board.told.count(AudioAnswer.FOUND) >= 1
+    assert AudioAnswer.FOREIGN not in board.told
 
 
 @pytest.mark.parametrize("encoding", list(Encoding))
@@ -164,9 +164,9 @@ def test_an_answer_that_this_boot_cannot_give_is_foreign() -> None:
     link, board = linked(expected=100_000)
     link.give(sound(RATE_HZ)[1])
     board.run()
-    assert link.acknowledge(0, board.now_s) is Answer.FOREIGN
-    assert link.acknowledge(100_000 + RATE_HZ + 1, board.now_s) is Answer.FOREIGN
-    assert link.acknowledge(100_000 + RATE_HZ, board.now_s) is Answer.REPEATED
+    assert link.acknowledge(0, board.now_s) is AudioAnswer.FOREIGN
+    assert link.acknowledge(100_000 + RATE_HZ + 1, board.now_s) is AudioAnswer.FOREIGN
+    assert link.acknowledge(100_000 + RATE_HZ, board.now_s) is AudioAnswer.REPEATED
 
 
 def test_a_late_answer_of_before_does_not_fix_a_wrong_start() -> None:
@@ -175,8 +175,8 @@ def test_a_late_answer_of_before_does_not_fix_a_wrong_start() -> None:
     probe = link.due(0.0)
     assert probe is not None
     assert probe.first == PROBE_SAMPLE
-    assert link.acknowledge(500, 0.1) is Answer.FOUND
-    assert link.acknowledge(980, 0.1) is Answer.FOUND
+    assert link.acknowledge(500, 0.1) is AudioAnswer.FOUND
+    assert link.acknowledge(980, 0.1) is AudioAnswer.FOUND
     link.give(sound(100)[1])
     chunk = link.due(0.2)
     assert chunk is not None

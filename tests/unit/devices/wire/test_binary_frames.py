@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.devices.wire.segments import FrameFinder, Segment, checksum
+from harness.devices.wire.segments import FrameFinder, StreamSegment, checksum
 from harness.model.bench import BinaryFrames, Checksum
 
 SHAPE = BinaryFrames(b"\xaa\x55", 2, 1, 5, 3, b"\x0d", Checksum.XOR8, 2, 40)
@@ -31,7 +31,7 @@ TEXT = st.text("ab\n", min_size=1, max_size=20).map(lambda text: (False, text.en
 def test_frames_and_text_come_out_in_their_order(parts: list[tuple[bool, bytes]], cuts: list[int]) -> None:
     stream = b"".join(frame(data) if is_frame else data for is_frame, data in parts)
     finder = FrameFinder(SHAPE)
-    found: list[Segment] = []
+    found: list[StreamSegment] = []
     position = 0
     for cut in [*cuts, len(stream)]:
         found += finder.feed(stream[position : position + cut], 0.0)

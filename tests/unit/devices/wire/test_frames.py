@@ -9,25 +9,33 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.devices.wire.frames import MAX_PAYLOAD_BYTES, MAX_SEGMENT_BYTES, Decoder, Frame, Kind, decode, encode
+from harness.devices.wire.frames import (
+    MAX_PAYLOAD_BYTES,
+    MAX_SEGMENT_BYTES,
+    Decoder,
+    FrameKind,
+    WireFrame,
+    decode,
+    encode,
+)
 
-KINDS = st.sampled_from(list(Kind))
+KINDS = st.sampled_from(list(FrameKind))
 PAYLOADS = st.one_of(
     st.binary(max_size=MAX_PAYLOAD_BYTES),
     st.integers(0, MAX_PAYLOAD_BYTES).map(lambda n: b"\xaa" * n),
     st.integers(0, MAX_PAYLOAD_BYTES).map(bytes),
 )
-FRAMES = st.builds(Frame, KINDS, st.integers(0, 2**32 - 1), PAYLOADS)
+FRAMES = st.builds(WireFrame, KINDS, st.integers(0, 2**32 - 1), PAYLOADS)
 
 
-def coded(frame: Frame) -> bytes:
+def coded(frame: WireFrame) -> bytes:
     return encode(frame.kind, frame.payload, frame.seq)
 
 
 @given(FRAMES)
-@example(Frame(Kind.LOG, 1, b"\x01" * 249))
-@example(Frame(Kind.LOG, 0x01010101, b"\x01" * 249))
-def test_what_is_encoded_is_decoded(frame: Frame) -> None:
+@example(WireFrame(FrameKind.LOG, 1, b"\x01" * 249))
+@example(WireFrame(FrameKind.LOG, 0x01010101, b"\x01" * 249))
+def test_what_is_encoded_is_decoded(frame: WireFrame) -> None:
     sent = coded(frame)
     assert sent.count(0) == 2
     assert sent[0] == sent[-1] == 0
@@ -42,11 +50,11 @@ LINES = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=2, 
 
 @given(st.lists(st.one_of(FRAMES, LINES), max_size=12), st.data())
 def test_frames_and_lines_come_in_their_order_however_the_stream_is_cut(
-    said: list[Frame | bytes], data: st.DataObject
+    said: list[WireFrame | bytes], data: st.DataObject
 ) -> None:
-    stream = b"".join(coded(one) if isinstance(one, Frame) else one for one in said)
+    stream = b"".join(coded(one) if isinstance(one, WireFrame) else one for one in said)
     decoder = Decoder()
-    got: list[Frame | bytes] = []
+    got: list[WireFrame | bytes] = []
     at = 0
     while at < len(stream):
         size = data.draw(st.integers(1, 700))
@@ -56,8 +64,8 @@ def test_frames_and_lines_come_in_their_order_however_the_stream_is_cut(
     assert _joined(got) == _joined(said)
 
 
-def _joined(items: list[Frame | bytes]) -> list[Frame | bytes]:
-    joined: list[Frame | bytes] = []
+def _joined(items: list[WireFrame | bytes]) -> list[WireFrame | bytes]:
+    joined: list[WireFrame | bytes] = []
     for one in items:
         if isinstance(one, bytes) and joined and isinstance(joined[-1], bytes):
             joined[-1] += one
@@ -72,7 +80,7 @@ def test_at_a_byte_error_rate_of_1e_3_no_wrong_frame_is_taken() -> None:
     for number in range(1, 40_001):
         payload = chance.randbytes(chance.randrange(0, 48))
         sent[number] = payload
-        stream += encode(Kind.WAKE, payload, number)
+        stream += encode(FrameKind.WAKE, payload, number)
         if number % 10 == 0:
             stream += b"I (%d) main: all is well\n" % number
     clean = len(stream)
@@ -84,9 +92,9 @@ def test_at_a_byte_error_rate_of_1e_3_no_wrong_frame_is_taken() -> None:
         one
         for start in range(0, clean, 333)
         for one in decoder.feed(bytes(stream[start : start + 333]))
-        if isinstance(one, Frame)
+        if isinstance(one, WireFrame)
     ]
-    assert all(sent.get(frame.seq) == frame.payload and frame.kind is Kind.WAKE for frame in taken)
+    assert all(sent.get(frame.seq) == frame.payload and frame.kind is FrameKind.WAKE for frame in taken)
     assert 0.9 < len(taken) / len(sent) < 1
     assert [frame.seq for frame in taken] == sorted({frame.seq for frame in taken})
     assert decoder.garbage > 0
@@ -96,25 +104,25 @@ def test_at_a_byte_error_rate_of_1e_3_no_wrong_frame_is_taken() -> None:
 def test_garbage_is_let_through_whole_and_the_next_frame_is_found(garbage: bytes) -> None:
     decoder = Decoder()
     out = decoder.feed(garbage)
-    out += decoder.feed(b"\0" + encode(Kind.PONG, b"abc"))
-    assert out[-1] == Frame(Kind.PONG, 0, b"abc")
+    out += decoder.feed(b"\0" + encode(FrameKind.PONG, b"abc"))
+    assert out[-1] == WireFrame(FrameKind.PONG, 0, b"abc")
     console = b"".join(one for one in out if isinstance(one, bytes))
     assert console == garbage.replace(b"\0", b"")
 
 
 def test_a_log_line_does_not_wait_for_the_next_frame() -> None:
     decoder = Decoder()
-    assert decoder.feed(encode(Kind.PONG, b"")) == [Frame(Kind.PONG, 0, b"")]
+    assert decoder.feed(encode(FrameKind.PONG, b"")) == [WireFrame(FrameKind.PONG, 0, b"")]
     assert decoder.feed(b"I (3") == [b"I (3"]
     assert decoder.feed(b"12) wake\n") == [b"12) wake\n"]
-    assert decoder.feed(b"half" + encode(Kind.PONG, b"x")) == [b"half", Frame(Kind.PONG, 0, b"x")]
+    assert decoder.feed(b"half" + encode(FrameKind.PONG, b"x")) == [b"half", WireFrame(FrameKind.PONG, 0, b"x")]
 
 
 def test_what_looks_like_the_start_of_a_frame_is_held_but_not_for_ever() -> None:
     decoder = Decoder()
     assert decoder.feed(b"\x20\x84") == []
     assert decoder.release() == [b"\x20\x84"]
-    assert decoder.feed(b"more" + encode(Kind.PONG, b"")) == [b"more", Frame(Kind.PONG, 0, b"")]
+    assert decoder.feed(b"more" + encode(FrameKind.PONG, b"")) == [b"more", WireFrame(FrameKind.PONG, 0, b"")]
 
 
 def test_memory_is_bounded() -> None:
@@ -138,11 +146,11 @@ def test_an_unknown_type_is_console_text(kind: int) -> None:
 
 def test_a_payload_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="1024"):
-        encode(Kind.LOG, bytes(1025))
+        encode(FrameKind.LOG, bytes(1025))
 
 
 def test_it_keeps_up_with_a_fast_port() -> None:
-    stream = b"".join(encode(Kind.LOG, random.Random(n).randbytes(600)) for n in range(2000))
+    stream = b"".join(encode(FrameKind.LOG, random.Random(n).randbytes(600)) for n in range(2000))
     best_s = 1e9
     for _ in range(5):
         decoder, began_s = Decoder(), time.perf_counter()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.devices.profiles.profile import load_profile
 from harness.devices.wire.console import Console
-from harness.devices.wire.segments import STALE_S, Segment, WyomingEvents
+from harness.devices.wire.segments import STALE_S, StreamSegment, WyomingEvents
 from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
 from harness.model.errors import InputProblems
 from harness.model.observation import Intent, LogLine, Observation, ResponseText, Transcript, Unread, Wake
@@ -127,4 +127,4 @@ def test_data_of_any_stated_length_are_bounded_and_loud() -> None:
 
 def test_a_stream_of_nonsense_comes_out_as_it_went_in() -> None:
     data = b"{no json}\n[1]\n{}\n\xff\xfe\n"
-    assert WyomingEvents(100).feed(data, 1.0) == [Segment(one + b"\n", False) for one in data.split(b"\n")[:-1]]
+    assert WyomingEvents(100).feed(data, 1.0) == [StreamSegment(one + b"\n", False) for one in data.split(b"\n")[:-1]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.devices.wire.lines import Lines
+from harness.devices.wire.lines import LineRules
 from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, ObservationKind, ScoreBlock
 from harness.model.observation import DeviceState, Intent, LogLine, Observation, StateTold, Status, Transcript, Wake
 from harness.model.time import Stamp
@@ -31,12 +31,12 @@ BRACES = LineMapping(
 )
 
 
-def said(lines: Lines, *texts: str, at: Stamp = AT) -> list[Observation]:
+def said(lines: LineRules, *texts: str, at: Stamp = AT) -> list[Observation]:
     return [one for text in texts for reading in lines.take(text, text, at) for one in reading.observations]
 
 
-def lines(*mappings: LineMapping, takes_audio: bool = False) -> Lines:
-    return Lines(mappings, ConsoleSettings(), "dev", takes_audio=takes_audio)
+def lines(*mappings: LineMapping, takes_audio: bool = False) -> LineRules:
+    return LineRules(mappings, ConsoleSettings(), "dev", takes_audio=takes_audio)
 
 
 def test_a_second_line_fills_in_the_first_and_others_may_stand_between() -> None:
