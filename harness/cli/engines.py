@@ -45,7 +45,8 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
 
     Exit status: 0 done · 2 there is no such engine, or its model cannot be loaded · 3 an engine's own fault.
     """
-    from harness.engines.offline_loading import assigned, catalogue, catalogued, load_or_say, loaded_model
+    from harness.engines.offline_loading import catalogue, catalogued, load_or_say, loaded_model
+    from harness.engines.settings import assigned
 
     if name is None:
         if given:
@@ -75,7 +76,7 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
 
 def _by_model(entry: CataloguedEngine) -> bool:
     """Whether operating points are asked of each model: of wake engines with scores, whose models load in a moment."""
-    from harness.engines.offline_loading import OPERATING_POINT
+    from harness.engines.settings import OPERATING_POINT
 
     if entry.kind is not EngineKind.WAKE or entry.operating_points:
         return False

@@ -278,7 +278,8 @@ class EngineAsked:
 
     def checked(self) -> Task:
         """The task with its settings; PluginError, InputError. Loads no model."""
-        from harness.engines.offline_loading import assigned, task_of
+        from harness.engines.offline_loading import task_of
+        from harness.engines.settings import assigned
 
         return task_of(self.task, map(assigned, self.settings), self.files)
 

@@ -16,15 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.ports import ScoreStream
-from harness.engines.offline_loading import (
-    LEAD_IN,
-    OF_SCORES,
-    NoKernel,
-    fingerprint,
-    number,
-    operating_points,
-    spot_rule,
-)
+from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.openwakeword_classifier import (
     EMBEDDING_SIZE,
     Classifier,
@@ -35,6 +27,7 @@ from harness.engines.openwakeword_classifier import (
 from harness.engines.openwakeword_features import CALL_SAMPLES, STEP_SAMPLES, Features, Tail
 from harness.engines.openwakeword_kernel.native import VERSION as KERNEL_VERSION
 from harness.engines.openwakeword_onnx import Array
+from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.model.errors import EngineError, InputError, PluginError, did_you_mean
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTrack, Setting, SettingKind
 

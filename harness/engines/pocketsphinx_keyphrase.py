@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.offline_loading import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, fingerprint, number
+from harness.engines.offline_loading import fingerprint
+from harness.engines.settings import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, number
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.offline import (
     EngineFacts,

@@ -17,15 +17,7 @@ import numpy.typing as npt
 
 from harness.base.foreign import plain_text
 from harness.engines import process_protocol as protocol
-from harness.engines.offline_loading import (
-    LEAD_IN,
-    OF_SCORES,
-    SPOT_DURATION,
-    fingerprint,
-    number,
-    operating_points,
-    spot_rule,
-)
+from harness.engines.offline_loading import fingerprint
 from harness.engines.process_pipe import START_REMEDY, EnginePipe, shown
 from harness.engines.process_protocol import (
     DeclaredScores,
@@ -36,6 +28,7 @@ from harness.engines.process_protocol import (
     ProtocolFault,
     Refused,
 )
+from harness.engines.settings import LEAD_IN, OF_SCORES, SPOT_DURATION, number, operating_points, spot_rule
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import (
     EngineFacts,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.devices.profiles.profile import load_profile, profile_paths
-from harness.engines.offline_loading import LEAD_IN, SPOT_DURATION, number
+from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
 from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import InputError
 from harness.model.observation import StimulusEnded, StimulusStarted, Wake

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.ports import OfflineEngine, ScoresSound, ScoreStream, SpotsPhrases, Understands
-from harness.engines.offline_loading import LEAD_IN
+from harness.engines.settings import LEAD_IN
 from harness.model.errors import DeviceError, EngineError, HarnessError
 from harness.model.offline import (
     EngineFacts,

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.offline_loading import LEAD_IN, OF_SCORES, spot_rule
+from harness.engines.settings import LEAD_IN, OF_SCORES, spot_rule
 from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OfflineSpot, Said, ScoreTrack, Setting
 from harness.model.offline import SettingKind as Kind

@@ -9,8 +9,8 @@ import numpy as np
 import pyopen_wakeword
 import pytest
 
-from harness.engines.offline_loading import operating_points
 from harness.engines.openwakeword import OWN_THRESHOLD, OpenWakeWordOffline, margin
+from harness.engines.settings import operating_points
 from harness.model.offline import ScoreTrack, SpotRule
 from harness.offline.one_file import spots
 from tests.unit.engines.openwakeword_sounds import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.engines.offline_loading import operating_points
+from harness.engines.settings import operating_points
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
 from harness.offline.figures.counts import Key, OfflineCounts, Tally

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.engines.offline_loading import operating_points
+from harness.engines.settings import operating_points
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError
 from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack, SpotRule
