@@ -9,7 +9,7 @@ import pytest
 
 from harness.base.text_table import sorted_labels
 from harness.model.errors import InputError
-from harness.model.transcript import ColumnGrouping, Normalisation, Transcripts, WordCounts
+from harness.model.transcript import ColumnGrouping, WordCounts
 from harness.transcripts.groups import (
     MOST_LABELS,
     GroupFigures,
@@ -21,21 +21,10 @@ from harness.transcripts.groups import (
     interval_of,
     words_on,
 )
-from harness.transcripts.scoring import Scoring, score
-from harness.transcripts.words import Wording
-from tests.unit.transcripts.reports.scorings import prefixes
+from harness.transcripts.scoring import Scoring
+from tests.unit.transcripts.reports.scorings import scored
 
 WORDS = ("on", "off", "the", "light")
-
-
-def scored(
-    references: dict[str, str], hypotheses: dict[str, str], *, drop: bool = False, title: str = "hyp"
-) -> Scoring:
-    of, said = (
-        Transcripts(name, tuple(texts), tuple(texts.values()), (1,) * len(texts), ("",) * len(texts))
-        for name, texts in (("ref", references), (title, hypotheses))
-    )
-    return score(of, said, Wording(Normalisation.VERBATIM), speakers_of=prefixes, drop_missing=drop)
 
 
 def listed(rows: dict[str, str], name: str = "noise", order: tuple[str, ...] = ()) -> Groupings:

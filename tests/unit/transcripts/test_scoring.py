@@ -9,37 +9,16 @@ from hypothesis import strategies as st
 
 from harness.model.choices import Marks
 from harness.model.errors import InputError, InputProblems
-from harness.model.transcript import AlignedWord, Edit, Normalisation, Rewriting, Transcripts, WordCounts
+from harness.model.transcript import AlignedWord, Edit, Normalisation, Rewriting, WordCounts
 from harness.transcripts.alignment import align, count
 from harness.transcripts.groups import compare, interval_of
 from harness.transcripts.scoring import Scoring, confusions, score
 from harness.transcripts.words import Wording, fold, squeezed
-from tests.unit.transcripts.reports.scorings import prefixes
+from tests.unit.transcripts.reports.scorings import prefixes, scored, transcripts
 
 VERBATIM = Wording(Normalisation.VERBATIM)
 FOLDED = Wording(Normalisation.VERBATIM, fold_case=True)
 EXPANDED = Wording(Normalisation.EXPANDED_SNOR)
-
-
-def transcripts(texts: dict[str, str], file: str = "a.trn", speakers: dict[str, str] | None = None) -> Transcripts:
-    of = tuple((speakers or {}).get(id_, "") for id_ in texts)
-    return Transcripts(file, tuple(texts), tuple(texts.values()), tuple(range(1, len(texts) + 1)), of)
-
-
-def scored(
-    references: dict[str, str], hypotheses: dict[str, str], wording: Wording = VERBATIM, **more: bool
-) -> Scoring:
-    of, said = transcripts(references, "ref.trn"), transcripts(hypotheses, "hyp.trn")
-    return score(
-        of,
-        said,
-        wording,
-        wording.name,
-        speakers_of=prefixes,
-        drop_missing=more.get("drop_missing", False),
-        optional_words=more.get("optional_words", False),
-        fragments=more.get("fragments", False),
-    )
 
 
 def counts(scoring: Scoring) -> tuple[int, int, int, int]:
@@ -70,7 +49,7 @@ def corpus(seed: int, utterances: int = 60) -> tuple[dict[str, str], dict[str, s
 @pytest.mark.parametrize("drop", [False, True])
 def test_columns_say_what_one_pair_after_the_other_says(seed: int, drop: bool) -> None:
     references, hypotheses = corpus(seed)
-    found = scored(references, hypotheses, drop_missing=drop)
+    found = scored(references, hypotheses, drop=drop)
     ids = [id_ for id_ in references if id_ in hypotheses or not drop]
     paths = {id_: align(references[id_].split(), hypotheses.get(id_, "").split()) for id_ in ids}
     speakers: dict[str, WordCounts] = {}
@@ -99,7 +78,7 @@ def test_nothing_over_nothing_and_what_was_put_in() -> None:
     assert found.totals.wer is None
     assert interval_of(found) is None
     assert found.empty_references == 1
-    none = scored({"a_1": "one"}, {"b_1": "one"}, drop_missing=True)
+    none = scored({"a_1": "one"}, {"b_1": "one"}, drop=True)
     assert len(none) == 0
     assert (none.totals, none.by_speaker, none.dropped, none.surplus) == (WordCounts(), (), 1, ("b_1",))
     assert list(none.utterances()) == []
@@ -107,8 +86,8 @@ def test_nothing_over_nothing_and_what_was_put_in() -> None:
 
 
 def test_speakers_of_the_file_come_before_those_of_ids() -> None:
-    of = transcripts({"a_1": "x", "a_2": "x"}, speakers={"a_2": "Ann"})
-    found = score(of, transcripts({"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speakers_of=prefixes)
+    of = transcripts("r.trn", {"a_1": "x", "a_2": "x"}, speakers={"a_2": "Ann"})
+    found = score(of, transcripts("h.trn", {"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speakers_of=prefixes)
     assert [name for name, _ in found.by_speaker] == ["Ann", "a"]
     named = score(of, of, VERBATIM, "verbatim", speakers_of=lambda ids: ["z"] * len(ids))
     assert [name for name, _ in named.by_speaker] == ["Ann", "z"]
@@ -216,7 +195,9 @@ def test_a_text_whose_id_was_taken_off_has_no_other(text: str) -> None:
 def test_spaces_of_any_kind_part_words(texts: list[str]) -> None:
     wanted = [" ".join(text.split()) for text in texts]
     assert list(squeezed(texts)) == wanted
-    assert list(FOLDED.texts(transcripts(dict(zip(map(str, range(len(texts))), texts, strict=True))))) == wanted
+    assert (
+        list(FOLDED.texts(transcripts("a.trn", dict(zip(map(str, range(len(texts))), texts, strict=True))))) == wanted
+    )
 
 
 def test_confusions_count_each_sort_most_frequent_first_and_equals_by_word() -> None:
@@ -266,8 +247,8 @@ def test_a_recogniser_that_crashed_on_half_of_the_files_does_not_win() -> None:
 
 def test_what_was_left_out_on_request_is_not_compared() -> None:
     references = {f"a_{number}": "one two three four" for number in range(6)}
-    first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"), drop_missing=True)
-    second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"), drop_missing=True)
+    first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"), drop=True)
+    second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"), drop=True)
     (found,) = compare([first, second])
     assert (found.utterances, found.first_missing, found.second_missing) == (3, 0, 0)
     assert found.second_counts == WordCounts(9, 3, sentences=3, sentences_with_error=3)

@@ -14,18 +14,35 @@ HOSTILE = "\x1b]0;title\x07\x1b[31m[red]‮abc​\x9b2J"
 WIDE = "ｗｉｄｅ東京"
 
 
-def transcripts(file: str, texts: dict[str, str]) -> Transcripts:
-    lines = tuple(range(1, len(texts) + 1))
-    return Transcripts(file, tuple(texts), tuple(texts.values()), lines, ("",) * len(texts))
+def transcripts(file: str, texts: dict[str, str], speakers: dict[str, str] | None = None) -> Transcripts:
+    of = tuple((speakers or {}).get(id_, "") for id_ in texts)
+    return Transcripts(file, tuple(texts), tuple(texts.values()), tuple(range(1, len(texts) + 1)), of)
 
 
 def prefixes(ids: Sequence[str]) -> list[str]:
     return [id_.partition("_")[0] for id_ in ids]
 
 
-def scored(references: dict[str, str], hypotheses: dict[str, str], *, title: str = "", drop: bool = False) -> Scoring:
-    of, said = transcripts("ref.trn", references), transcripts("hyp.trn", hypotheses)
-    return score(of, said, VERBATIM, speakers_of=prefixes, title=title, drop_missing=drop)
+def scored(
+    references: dict[str, str],
+    hypotheses: dict[str, str],
+    wording: Wording = VERBATIM,
+    *,
+    title: str = "",
+    drop: bool = False,
+    optional_words: bool = False,
+    fragments: bool = False,
+) -> Scoring:
+    return score(
+        transcripts("ref.trn", references),
+        transcripts("hyp.trn", hypotheses),
+        wording,
+        speakers_of=prefixes,
+        title=title,
+        drop_missing=drop,
+        optional_words=optional_words,
+        fragments=fragments,
+    )
 
 
 def every_sort(title: str = "") -> Scoring:

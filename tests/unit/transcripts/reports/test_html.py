@@ -12,13 +12,13 @@ import pytest
 from harness.base.pages import templates_of
 from harness.model.errors import LogError
 from harness.model.scenario import Normalisation
-from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
+from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.intervals import Interval
 from harness.transcripts.reports import html
 from harness.transcripts.reports.html import MOST_STEPS, MOST_UTTERANCES, blocks, write_html
 from harness.transcripts.scoring import ScoredUtterance, Scoring, score
 from harness.transcripts.words import Wording
-from tests.unit.transcripts.reports.scorings import prefixes, reported
+from tests.unit.transcripts.reports.scorings import reported, scored, transcripts
 
 CLOSED_BY_ITSELF = {"meta", "link", "input", "br"}
 CLOSED_BY_NEXT = {"li", "td", "th", "option"}
@@ -59,29 +59,6 @@ class Page(HTMLParser):
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.tags if name == tag]
-
-
-def transcripts(file: str, rows: dict[str, str]) -> Transcripts:
-    size = len(rows)
-    return Transcripts(file, tuple(rows), tuple(rows.values()), tuple(range(1, size + 1)), ("",) * size)
-
-
-def scored(
-    references: dict[str, str],
-    hypotheses: dict[str, str],
-    normalisation: Normalisation = Normalisation.VERBATIM,
-    file: str = "hyp.trn",
-    *,
-    drop_missing: bool = False,
-) -> Scoring:
-    return score(
-        transcripts("ref.trn", references),
-        transcripts(file, hypotheses),
-        Wording(normalisation),
-        normalisation.value,
-        speakers_of=prefixes,
-        drop_missing=drop_missing,
-    )
 
 
 def page(
@@ -159,7 +136,7 @@ def test_missing_surplus_and_empty_are_stated() -> None:
     assert "1 reference has no words, so that only insertions can count." in text
     assert "cy_1 cy C 0 S 0 D 0 I 1 WER n/a" in text
     assert "bob_1 bob no hypothesis, C 0 S 0 D 3 I 0 WER 100 %" in text
-    dropped = Page(page([scored(references, heard, drop_missing=True)], "t", intervals=[None])).text
+    dropped = Page(page([scored(references, heard, drop=True)], "t", intervals=[None])).text
     assert "3 references without hypothesis were left out" in dropped
     assert "bob_1 bob" not in dropped
 
@@ -176,7 +153,7 @@ def test_foreign_text_is_text_only() -> None:
         'b_"onclick="x()': "'><script>alert(2)</script>",
     }
     heard = dict.fromkeys(ids, f"</article></script> {mark}")
-    text = page([scored(ids, heard, file=f"{mark}.trn")], f"{mark} {{{{7*7}}}}", mark, [None])
+    text = page([scored(ids, heard, title=f"{mark}.trn")], f"{mark} {{{{7*7}}}}", mark, [None])
     found = Page(text)
     assert not found.open
     assert len(found.of("script")) == 1
@@ -262,7 +239,7 @@ def test_systems_with_another_reference_have_a_block_each() -> None:
 
 def test_systems_are_compared_on_one_page() -> None:
     worse = {"ann_1": "turn", "ann_2": "time", "bob_1": "play"}
-    both = [scored(SPOKEN, HEARD, file="good.trn"), scored(SPOKEN, worse, file="bad.trn")]
+    both = [scored(SPOKEN, HEARD, title="good.trn"), scored(SPOKEN, worse, title="bad.trn")]
     found = Page(page(both, "t", intervals=[(0.1, 0.4), None]))
     assert not found.open
     assert "1 good.trn verbatim 12 25.00 % 10.00 % to 40.00 %" in found.text
@@ -274,8 +251,8 @@ def test_systems_are_compared_on_one_page() -> None:
 
 def test_an_utterance_that_one_system_lacks_is_shown_of_the_other() -> None:
     both = [
-        scored(SPOKEN, HEARD, file="good.trn"),
-        scored(SPOKEN, {"ann_1": "turn the lamp on"}, file="bad.trn", drop_missing=True),
+        scored(SPOKEN, HEARD, title="good.trn"),
+        scored(SPOKEN, {"ann_1": "turn the lamp on"}, title="bad.trn", drop=True),
     ]
     found = Page(page(both, "t", intervals=[None, None]))
     assert len(found.of("article")) == 4
