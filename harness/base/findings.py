@@ -329,3 +329,18 @@ def expect(kind: FileKind, tree: Node, file: str) -> None:
 def optional(description: str, **limits: Any) -> Any:
     """The field of a key that may be left out, and is None then; limits: as those of `Field`."""
     return Field(default=None, description=description, **limits)
+
+
+def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
+    """The keys of a file in which nothing is left empty, and its findings for what follows from them.
+
+    InputProblems with all that is wrong with the keys, InputError when it is no YAML or of another kind.
+    """
+    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
+    expect(kind, tree, str(path))
+    found = Findings(str(path), tree)
+    found.refuse_empty(tree, lambda at: False)
+    written = tree.plain()
+    found.check(model, written)
+    found.refuse()
+    return model.model_validate(written), found

@@ -10,9 +10,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, Field, create_model
 
-from harness.base import findings as kinds
-from harness.base import plugins, strict_yaml
-from harness.base.findings import Findings, Id, Keys, KeysT, Text, word, wrong
+from harness.base import plugins
+from harness.base.findings import Findings, Id, Keys, Text, read_keys, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import (
@@ -199,7 +198,7 @@ T = TypeVar("T")
 
 def read_round(path: Path) -> RatingRound:
     """The round of a file, with its training and gold files; InputProblems with all that is wrong, InputError."""
-    keys, found = _read(path, FileKind.ROUND, RoundKeys)
+    keys, found = read_keys(path, FileKind.ROUND, RoundKeys)
     sessions = _sessions(path, keys.sessions, found)
     proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, found)
     _check_raters(keys, found)
@@ -248,7 +247,7 @@ def read_round(path: Path) -> RatingRound:
 
 def load_training(path: Path) -> tuple[Exercise, ...]:
     """The exercises of a training file; InputProblems, InputError."""
-    keys, found = _read(path, FileKind.TRAINING, TrainingKeys)
+    keys, found = read_keys(path, FileKind.TRAINING, TrainingKeys)
     _refuse_twins([one.id for one in keys.exercises], ("exercises",), "id", found)
     found.refuse()
     return tuple(Exercise(**{**dict(one), "accept": tuple(one.accept)}) for one in keys.exercises)
@@ -256,7 +255,7 @@ def load_training(path: Path) -> tuple[Exercise, ...]:
 
 def load_gold(path: Path) -> tuple[GoldItem, ...]:
     """The known answers of a gold file; InputProblems, InputError."""
-    keys, found = _read(path, FileKind.GOLD, GoldFileKeys)
+    keys, found = read_keys(path, FileKind.GOLD, GoldFileKeys)
     _refuse_twins([f"{one.trial} of {one.session}" for one in keys.responses], ("responses",), "trial", found)
     found.refuse()
     return tuple(GoldItem(one.session, one.trial, one.category, tuple(one.accept), one.why) for one in keys.responses)
@@ -264,7 +263,7 @@ def load_gold(path: Path) -> tuple[GoldItem, ...]:
 
 def load_rater_keys(path: Path) -> RaterKeys:
     """The keys of a file, the others as they are by default; InputProblems, InputError."""
-    keys, found = _read(path, FileKind.RATER_KEYS, RaterKeysKeys)
+    keys, found = read_keys(path, FileKind.RATER_KEYS, RaterKeysKeys)
     given: dict[str, str] = {name: key for name, key in keys if name != "rater_keys" and key is not None}
     defaults = RaterKeys()
     every = {
@@ -288,17 +287,6 @@ def load_rater_keys(path: Path) -> RaterKeys:
         MappingProxyType({category: every[category.value] for category in Category}),
         MappingProxyType({action: every[action.value] for action in RaterAction}),
     )
-
-
-def _read(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
-    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
-    kinds.expect(kind, tree, str(path))
-    found = Findings(str(path), tree)
-    found.refuse_empty(tree, lambda _: False)
-    written = tree.plain()
-    found.check(model, written)
-    found.refuse()
-    return model.model_validate(written), found
 
 
 def _sessions(path: Path, patterns: Sequence[str], found: Findings) -> tuple[str, ...]:

@@ -8,9 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base import findings as kinds
-from harness.base import strict_yaml
-from harness.base.findings import MAX_TEXT, Findings, Id, Keys, word, wrong
+from harness.base.findings import MAX_TEXT, Findings, Id, Keys, read_keys, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
@@ -54,14 +52,7 @@ class NormalisationKeys(Keys):
 
 def load_normalisation(path: Path) -> Rewriting:
     """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is no YAML."""
-    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
-    kinds.expect(FileKind.NORMALISATION, tree, str(path))
-    found = Findings(str(path), tree)
-    found.refuse_empty(tree, lambda at: False)
-    written = tree.plain()
-    found.check(NormalisationKeys, written)
-    found.refuse()
-    keys = NormalisationKeys.model_validate(written)
+    keys, found = read_keys(path, FileKind.NORMALISATION, NormalisationKeys)
     pairs = _pairs(keys, found)
     found.refuse()
     return Rewriting(keys.normalisation, keys.base, pairs)

@@ -9,9 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base import findings as kinds
-from harness.base import strict_yaml
-from harness.base.findings import Findings, Id, Keys, Text, nearest, word, wrong
+from harness.base.findings import Findings, Id, Keys, Text, nearest, read_keys, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.transcripts.numerals import cardinal, clock_time, ordinal
@@ -231,14 +229,7 @@ class GrammarKeys(Keys):
 
 def load_grammar(path: Path) -> Grammar:
     """The grammar of a file; InputProblems with all that is wrong with it, or InputError when it is no YAML."""
-    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
-    kinds.expect(FileKind.GRAMMAR, tree, str(path))
-    found = Findings(str(path), tree)
-    found.refuse_empty(tree, lambda at: False)
-    written = tree.plain()
-    found.check(GrammarKeys, written)
-    found.refuse()
-    return _GrammarReading(GrammarKeys.model_validate(written), found).grammar()
+    return _GrammarReading(*read_keys(path, FileKind.GRAMMAR, GrammarKeys)).grammar()
 
 
 class _GrammarReading:

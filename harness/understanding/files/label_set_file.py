@@ -9,9 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from harness.base import findings as kinds
-from harness.base import strict_yaml
-from harness.base.findings import Findings, Id, Keys, Text, nearest, wrong
+from harness.base.findings import Findings, Id, Keys, Text, nearest, read_keys, wrong
 from harness.base.problems import Problems
 from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind
@@ -98,14 +96,7 @@ At = tuple[str | int, ...]
 
 def load_label_set(path: Path) -> LabelSet:
     """The label set of a file; InputProblems with all that is wrong, InputError."""
-    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
-    kinds.expect(FileKind.LABEL_SET, tree, str(path))
-    found = Findings(str(path), tree)
-    found.refuse_empty(tree, lambda _: False)
-    written = tree.plain()
-    found.check(LabelSetKeys, written)
-    found.refuse()
-    keys = LabelSetKeys.model_validate(written)
+    keys, found = read_keys(path, FileKind.LABEL_SET, LabelSetKeys)
     label_set = LabelSet(
         id=keys.label_set,
         title=keys.title or keys.label_set,
