@@ -94,194 +94,94 @@ def _ends(category: Category, *sub_flags: SubFlag) -> AidEnding:
 
 # Keys are letters, so that a digit, which labels, is never pressed for an answer.
 QUESTIONS: tuple[AidQuestion, ...] = (
-    AidQuestion(
-        "recognised",
-        "query heard",
-        "Did the device hear the query in the right words, as far as you can tell?",
-        (
-            AidAnswer("yes", "a", "Yes, or nothing speaks against it", "whole"),
-            AidAnswer("no", "b", "No, it heard other words", AidEnding(flag=Flag.RECOGNITION_DOUBTED)),
-        ),
-    ),
-    AidQuestion(
-        "whole",
-        "first response, whole",
-        "Is this the first response to the query, whole and clear enough to judge?",
-        (
-            AidAnswer("yes", "a", "Yes", "asks_back"),
-            AidAnswer("cut", "b", "No, a part is missing, or it is not the first", AidEnding(flag=Flag.CUT_RESPONSE)),
-            AidAnswer("unclear", "c", "No, the sound is too bad", AidEnding(flag=Flag.AUDIO_BAD)),
-        ),
-    ),
-    AidQuestion(
-        "asks_back",
-        "a question back",
-        "Does it ask the user something first, before it answers or acts?",
-        (
-            AidAnswer("no", "a", "No; an offer of more, or “please say that again”, does not count", "cannot"),
-            AidAnswer("detail", "b", "Yes, for a detail that the query left out", _ends(Category.SLOT_REQUEST)),
-            AidAnswer(
-                "meaning",
-                "c",
-                "Yes, which meaning was intended, or whether it understood it right",
-                _ends(Category.CLARIFICATION),
-            ),
-            AidAnswer("needless", "d", "Yes, but for what was said already, or beside the point", "noticed", "lacking"),
-        ),
-    ),
-    AidQuestion(
-        "cannot",
-        "cannot, does not know",
-        "Does it only say that it cannot, does not know, or did not understand?",
-        (
-            AidAnswer("no", "a", "No, or it answers or acts all the same", "which"),
-            AidAnswer(
-                "nobody", "b", "Yes, and nobody in its place could know or do it", _ends(Category.CORRECT_REJECTION)
-            ),
-            AidAnswer(
-                "could",
-                "c",
-                "Yes, though such a device could be expected to know or do it",
-                _ends(Category.ADMITTED_DEFEAT),
-                _ends(Category.ADMITTED_DEFEAT, SubFlag.CORE_CAPABILITY_MISSING),
-            ),
-        ),
-    ),
-    AidQuestion(
-        "which",
-        "should have asked",
-        "Does the query fit several things, so that the device should have asked which?",
-        (
-            AidAnswer("clear", "a", "No, what was meant is clear enough, or it took none of them", "effect"),
-            AidAnswer(
-                "told",
-                "b",
-                "Yes, and the response lets the user hear which one it took",
-                _ends(Category.MISSED_DISAMBIGUATION_RECOVERABLE),
-            ),
-            AidAnswer(
-                "untold",
-                "c",
-                "Yes, and nothing in the response tells which one it took",
-                _ends(Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE),
-            ),
-        ),
-    ),
-    AidQuestion(
-        "effect",
-        "what was done",
-        "Was something to be done? If so, was it really done, whatever the device said?",
-        (
-            AidAnswer("none", "a", "No, the user only wanted to hear something", "answers"),
-            AidAnswer("right", "b", "Yes, and just that was done", _ends(Category.CORRECT)),
-            AidAnswer("part", "c", "Yes, but only a part of it was done, or more than was asked", "amount"),
-            AidAnswer("wrong", "d", "Yes, but something else was done, or nothing", "noticed", "lacking"),
-            AidAnswer("not_yet", "e", "Yes, but it is not known yet; one can still find out", AidEnding()),
-            AidAnswer("unknown", "f", "Yes, but nobody can find out any more", "claim"),
-        ),
-    ),
-    AidQuestion(
-        "answers",
-        "answers what was asked",
-        "Leave aside whether its facts are right. Does it answer what was asked?",
-        (
-            AidAnswer("yes", "a", "Yes", "form"),
-            AidAnswer(
-                "gap",
-                "b",
-                "Yes, but I know that a fact is wrong or missing",
-                "form",
-                notes=(SubFlag.WORLD_KNOWLEDGE_GAP,),
-            ),
-            AidAnswer("other", "c", "No, it speaks of another thing, place or time", "noticed", "lacking"),
-            AidAnswer("amuses", "d", "No, it is a joke, a quote, a kind word or a dodge", "noticed", "lacking"),
-        ),
-    ),
-    AidQuestion(
-        "form",
-        "form of the answer",
-        "How does the response give the answer?",
-        (
-            AidAnswer("complete", "a", "In full, and nothing beyond it", _ends(Category.CORRECT)),
-            AidAnswer("little", "b", "Only a part of it", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
-            AidAnswer("much", "c", "With more than was asked for", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
-            AidAnswer(
-                "inferred",
-                "d",
-                "Not outright, but the user can easily work it out from what it says",
-                _ends(Category.INFERRABLE),
-            ),
-            AidAnswer(
-                "several",
-                "e",
-                "Among several things, of which the user must find the right one",
-                _ends(Category.FINDABLE),
-            ),
-            AidAnswer("none", "f", "Not at all, when one looks closely", _ends(Category.WRONG)),
-        ),
-    ),
-    AidQuestion(
-        "claim",
-        "what it says it did",
-        "Only its words are left to go by. What does it say that it did?",
-        (
-            AidAnswer("all", "a", "Just what was asked, even if only by “OK”", _ends(Category.CORRECT)),
-            AidAnswer("part", "b", "A part of it, or more than was asked", "amount"),
-            AidAnswer("other", "c", "Something else, or nothing that one can make out", "noticed", "lacking"),
-        ),
-    ),
-    AidQuestion(
-        "amount",
-        "less or more",
-        "Was it less than was asked, or more?",
-        (
-            AidAnswer("less", "a", "Less", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
-            AidAnswer("more", "b", "More", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
-            AidAnswer(
-                "both",
-                "c",
-                "Both: one thing is missing, another was not asked for",
-                _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE, SubFlag.TOO_MUCH),
-            ),
-        ),
-    ),
-    AidQuestion(
-        "noticed",
-        "would one notice",
-        "So it is wrong. Would the user notice?",
-        (
-            AidAnswer("shows", "a", "Yes, one can tell from the response", _ends(Category.WRONG, SubFlag.RECOVERABLE)),
-            AidAnswer("hidden", "b", "No, it sounds right", _ends(Category.WRONG, SubFlag.UNRECOVERABLE)),
-            AidAnswer("unsure", "c", "I cannot say", _ends(Category.WRONG)),
-        ),
-    ),
-    AidQuestion(
-        "lacking",
-        "lacks it, or would one notice",
-        "So it is wrong, and this is a basic task for such a device. Which fits best?",
-        (
-            AidAnswer(
-                "lacks",
-                "a",
-                "It seems unable to do this at all, and does not say so",
-                _ends(Category.WRONG, SubFlag.CORE_CAPABILITY_MISSING),
-            ),
-            AidAnswer(
-                "shows",
-                "b",
-                "It can do this but failed here, and the user would notice",
-                _ends(Category.WRONG, SubFlag.RECOVERABLE),
-            ),
-            AidAnswer(
-                "hidden",
-                "c",
-                "It can do this but failed here, and the user would not notice",
-                _ends(Category.WRONG, SubFlag.UNRECOVERABLE),
-            ),
-            AidAnswer("unsure", "d", "I cannot say", _ends(Category.WRONG)),
-        ),
-    ),
-)
+    AidQuestion("recognised", "query heard",
+        "Did the device hear the query in the right words, as far as you can tell?", (
+        AidAnswer("yes", "a", "Yes, or nothing speaks against it", "whole"),
+        AidAnswer("no", "b", "No, it heard other words", AidEnding(flag=Flag.RECOGNITION_DOUBTED)),
+    )),
+    AidQuestion("whole", "first response, whole",
+        "Is this the first response to the query, whole and clear enough to judge?", (
+        AidAnswer("yes", "a", "Yes", "asks_back"),
+        AidAnswer("cut", "b", "No, a part is missing, or it is not the first", AidEnding(flag=Flag.CUT_RESPONSE)),
+        AidAnswer("unclear", "c", "No, the sound is too bad", AidEnding(flag=Flag.AUDIO_BAD)),
+    )),
+    AidQuestion("asks_back", "a question back", "Does it ask the user something first, before it answers or acts?", (
+        AidAnswer("no", "a", "No; an offer of more, or “please say that again”, does not count", "cannot"),
+        AidAnswer("detail", "b", "Yes, for a detail that the query left out", _ends(Category.SLOT_REQUEST)),
+        AidAnswer("meaning", "c", "Yes, which meaning was intended, or whether it understood it right",
+            _ends(Category.CLARIFICATION)),
+        AidAnswer("needless", "d", "Yes, but for what was said already, or beside the point", "noticed", "lacking"),
+    )),
+    AidQuestion("cannot", "cannot, does not know",
+        "Does it only say that it cannot, does not know, or did not understand?", (
+        AidAnswer("no", "a", "No, or it answers or acts all the same", "which"),
+        AidAnswer("nobody", "b", "Yes, and nobody in its place could know or do it",
+            _ends(Category.CORRECT_REJECTION)),
+        AidAnswer("could", "c", "Yes, though such a device could be expected to know or do it",
+            _ends(Category.ADMITTED_DEFEAT), _ends(Category.ADMITTED_DEFEAT, SubFlag.CORE_CAPABILITY_MISSING)),
+    )),
+    AidQuestion("which", "should have asked",
+        "Does the query fit several things, so that the device should have asked which?", (
+        AidAnswer("clear", "a", "No, what was meant is clear enough, or it took none of them", "effect"),
+        AidAnswer("told", "b", "Yes, and the response lets the user hear which one it took",
+            _ends(Category.MISSED_DISAMBIGUATION_RECOVERABLE)),
+        AidAnswer("untold", "c", "Yes, and nothing in the response tells which one it took",
+            _ends(Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE)),
+    )),
+    AidQuestion("effect", "what was done",
+        "Was something to be done? If so, was it really done, whatever the device said?", (
+        AidAnswer("none", "a", "No, the user only wanted to hear something", "answers"),
+        AidAnswer("right", "b", "Yes, and just that was done", _ends(Category.CORRECT)),
+        AidAnswer("part", "c", "Yes, but only a part of it was done, or more than was asked", "amount"),
+        AidAnswer("wrong", "d", "Yes, but something else was done, or nothing", "noticed", "lacking"),
+        AidAnswer("not_yet", "e", "Yes, but it is not known yet; one can still find out", AidEnding()),
+        AidAnswer("unknown", "f", "Yes, but nobody can find out any more", "claim"),
+    )),
+    AidQuestion("answers", "answers what was asked",
+        "Leave aside whether its facts are right. Does it answer what was asked?", (
+        AidAnswer("yes", "a", "Yes", "form"),
+        AidAnswer("gap", "b", "Yes, but I know that a fact is wrong or missing", "form",
+            notes=(SubFlag.WORLD_KNOWLEDGE_GAP,)),
+        AidAnswer("other", "c", "No, it speaks of another thing, place or time", "noticed", "lacking"),
+        AidAnswer("amuses", "d", "No, it is a joke, a quote, a kind word or a dodge", "noticed", "lacking"),
+    )),
+    AidQuestion("form", "form of the answer", "How does the response give the answer?", (
+        AidAnswer("complete", "a", "In full, and nothing beyond it", _ends(Category.CORRECT)),
+        AidAnswer("little", "b", "Only a part of it", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
+        AidAnswer("much", "c", "With more than was asked for", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
+        AidAnswer("inferred", "d", "Not outright, but the user can easily work it out from what it says",
+            _ends(Category.INFERRABLE)),
+        AidAnswer("several", "e", "Among several things, of which the user must find the right one",
+            _ends(Category.FINDABLE)),
+        AidAnswer("none", "f", "Not at all, when one looks closely", _ends(Category.WRONG)),
+    )),
+    AidQuestion("claim", "what it says it did", "Only its words are left to go by. What does it say that it did?", (
+        AidAnswer("all", "a", "Just what was asked, even if only by “OK”", _ends(Category.CORRECT)),
+        AidAnswer("part", "b", "A part of it, or more than was asked", "amount"),
+        AidAnswer("other", "c", "Something else, or nothing that one can make out", "noticed", "lacking"),
+    )),
+    AidQuestion("amount", "less or more", "Was it less than was asked, or more?", (
+        AidAnswer("less", "a", "Less", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
+        AidAnswer("more", "b", "More", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
+        AidAnswer("both", "c", "Both: one thing is missing, another was not asked for",
+            _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE, SubFlag.TOO_MUCH)),
+    )),
+    AidQuestion("noticed", "would one notice", "So it is wrong. Would the user notice?", (
+        AidAnswer("shows", "a", "Yes, one can tell from the response", _ends(Category.WRONG, SubFlag.RECOVERABLE)),
+        AidAnswer("hidden", "b", "No, it sounds right", _ends(Category.WRONG, SubFlag.UNRECOVERABLE)),
+        AidAnswer("unsure", "c", "I cannot say", _ends(Category.WRONG)),
+    )),
+    AidQuestion("lacking", "lacks it, or would one notice",
+        "So it is wrong, and this is a basic task for such a device. Which fits best?", (
+        AidAnswer("lacks", "a", "It seems unable to do this at all, and does not say so",
+            _ends(Category.WRONG, SubFlag.CORE_CAPABILITY_MISSING)),
+        AidAnswer("shows", "b", "It can do this but failed here, and the user would notice",
+            _ends(Category.WRONG, SubFlag.RECOVERABLE)),
+        AidAnswer("hidden", "c", "It can do this but failed here, and the user would not notice",
+            _ends(Category.WRONG, SubFlag.UNRECOVERABLE)),
+        AidAnswer("unsure", "d", "I cannot say", _ends(Category.WRONG)),
+    )),
+)  # fmt: skip
 """In the order of asking, side questions last; the first opens the aid."""
 
 
