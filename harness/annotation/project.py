@@ -19,7 +19,7 @@ from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet
 from harness.model.errors import InputError, LogError, Place
 from harness.model.understanding import Utterance
 from harness.session.log.database import Content, Row, SharedRows, open_for_reading, texts
-from harness.session.log.reader import Findings, checked, findings, notes
+from harness.session.log.reader import LogFindings, checked, findings, notes
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.label_set_file import load_label_set
 
@@ -154,7 +154,7 @@ def _record_of(row: Row, path: Path) -> AnnotationRow:
         ) from error
 
 
-def check_annotation(folder: Path) -> Findings:
+def check_annotation(folder: Path) -> LogFindings:
     """Checks an annotation project whole: the files that it was made with, and its rows; LogError as `check`."""
     project = AnnotationFolder(folder).demand()
     damage = []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness.session.engine.launch import EnginePlace
 
 
-class View(Enum):
+class RunView(Enum):
     """How a session is shown."""
 
     DASHBOARD = "dashboard"
@@ -56,12 +56,12 @@ class WatchAsked:
             )
 
     @property
-    def view(self) -> View:
+    def view(self) -> RunView:
         """What was asked for, else the dashboard where there is a terminal for it."""
         if self.as_json:
-            return View.JSON
+            return RunView.JSON
         terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        return View.PLAIN if self.plain or not terminal else View.DASHBOARD
+        return RunView.PLAIN if self.plain or not terminal else RunView.DASHBOARD
 
 
 VIEW = (
@@ -84,7 +84,7 @@ sessions_option = click.option(
 )
 
 
-def watch(place: EnginePlace, view: View, *, history: bool) -> int:
+def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
     """Shows a running session until it ends or the person leaves; the exit status. EngineError.
 
     Without a dashboard, a session whose operator is present has its questions answered on standard input.
@@ -100,7 +100,7 @@ def watch(place: EnginePlace, view: View, *, history: bool) -> int:
         return _show(place, view, history=history)
     except KeyboardInterrupt as interrupt:
         # Before the view was there to take it; a session whose name nobody has read yet is named here.
-        if view is View.DASHBOARD:
+        if view is RunView.DASHBOARD:
             raise EngineError(
                 "left; the run goes on", remedy=f"Come back: harness attach {place.folder}"
             ) from interrupt
@@ -111,11 +111,11 @@ def watch(place: EnginePlace, view: View, *, history: bool) -> int:
         ) from interrupt
 
 
-def _show(place: EnginePlace, view: View, *, history: bool) -> int:
+def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
     from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps
     from harness.session.engine.resolved import read_resolved
 
-    if view is View.DASHBOARD:
+    if view is RunView.DASHBOARD:
         from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
 
         status = run_dashboard(Path(place.socket), Path(place.folder), user_name())
@@ -125,7 +125,7 @@ def _show(place: EnginePlace, view: View, *, history: bool) -> int:
             standard_output().write("\n".join(lines) + "\n")
         return status
     stream = standard_output()
-    printer = JsonPrinter(stream) if view is View.JSON else PlainPrinter(stream, history=history)
+    printer = JsonPrinter(stream) if view is RunView.JSON else PlainPrinter(stream, history=history)
     present = read_resolved(Path(place.folder)).bench.operator is OperatorPresence.PRESENT
     return _Watch(place, printer, attended=present).until_it_ends()
 
@@ -312,7 +312,7 @@ def resume(session: str, unattended: bool, asked: WatchAsked) -> None:
         if standing.ended is EndReason.ABORTED:
             raise InputError(f"{folder} was aborted", remedy="Begin a new session: harness run")
         complete = standing.ended is EndReason.COMPLETED and not standing.pending()
-        if complete and asked.view is not View.DASHBOARD:
+        if complete and asked.view is not RunView.DASHBOARD:
             click.echo(f"nothing is left to play; look at it: harness show {folder}")
             _write_report(asked.report, folder)
             sys.exit(_verdict(folder))

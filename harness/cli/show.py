@@ -18,7 +18,7 @@ from harness.model.feed import Logged
 
 if TYPE_CHECKING:
     from harness.session.figures.progress import Progress
-    from harness.session.log.reader import Findings
+    from harness.session.log.reader import LogFindings
 
 
 @click.command("show", cls=Command)
@@ -109,7 +109,7 @@ def _check_groupings(names: Iterable[str], progress: Progress) -> None:
             raise InputError(f"--by {name}: no trial is grouped by that", remedy=nearest(name, known))
 
 
-def print_findings(findings: Findings) -> int:
+def print_findings(findings: LogFindings) -> int:
     """Prints what a check found; the exit status."""
     for line in findings.damage:
         click.echo(f"DAMAGE {plain_text(line, 400)}")

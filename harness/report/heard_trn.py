@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
-from harness.session.figures.trials import HeardTrial, Said, group_of
+from harness.session.figures.trials import HeardTrial, SaidOfAttempt, group_of
 from harness.transcripts.recognition import recognised
 
 # What a trn file would take for an id, an alternative or a comment stands as its twin of full width.
@@ -39,7 +39,7 @@ def trn_files(trials: Sequence[HeardTrial]) -> Mapping[str, str]:
 
 
 def _files(
-    name: str, attempts: Iterable[tuple[str, HeardTrial, Said]], groupings: Sequence[Grouping]
+    name: str, attempts: Iterable[tuple[str, HeardTrial, SaidOfAttempt]], groupings: Sequence[Grouping]
 ) -> dict[str, str]:
     reference: list[str] = []
     hypothesis: list[str] = []

@@ -24,7 +24,7 @@ from harness.session.engine.resolved import read_resolved
 from harness.session.figures.progress import LimitVerdict, check_limits, normalisation_of
 from harness.session.figures.trials import (
     AttemptProgress,
-    Heard,
+    HeardWords,
     TrialProgress,
     frame_of,
     group_of,
@@ -235,7 +235,7 @@ def _figures(kind: str, of: DeviceWake | None) -> Properties:
     return (*counts, *_interval("per_hour", accepts.interval))
 
 
-def _words(of: Heard, normalisation: str) -> Properties:
+def _words(of: HeardWords, normalisation: str) -> Properties:
     """What was heard against what was said; nothing where nothing could be heard."""
     if not of.first.attempts:
         return ()

@@ -12,7 +12,15 @@ from harness.model.understanding import Slot
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
 from harness.session.figures.progress import Progress, normalisation_of
-from harness.session.figures.trials import AttemptProgress, Heard, TrialProgress, by_group, heard_in, tested, words_of
+from harness.session.figures.trials import (
+    AttemptProgress,
+    HeardWords,
+    TrialProgress,
+    by_group,
+    heard_in,
+    tested,
+    words_of,
+)
 from harness.statistics.intervals import Share, clopper_pearson
 from harness.transcripts.recognition import WordsHeard
 from harness.transcripts.reports.scoring_json import counts_of
@@ -145,7 +153,7 @@ def _attempts(needed: tuple[tuple[int | None, Share], ...]) -> list[Json]:
     return [{"attempts": n, "trials": share.count, "of": share.total} for n, share in needed]
 
 
-def _both(heard: Heard) -> Json:
+def _both(heard: HeardWords) -> Json:
     return {"first": _words(heard.first), "final": _words(heard.final)}
 
 

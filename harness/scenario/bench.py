@@ -140,7 +140,7 @@ def load_bench(path: Path | str) -> Bench:
     found.refuse_empty(tree, lambda _: False)
     written = tree.plain()
     found.check(BenchKeys, written)
-    reader = _Reader(path, written, found)
+    reader = _BenchReader(path, written, found)
     devices = reader.devices()
     microphone, monitor = reader.part("microphone", "cut"), reader.part("monitor", "play")
     found.refuse()
@@ -161,7 +161,7 @@ def load_bench(path: Path | str) -> Bench:
     )
 
 
-class _Reader:
+class _BenchReader:
     """Reads entry by entry; an entry whose shape is wrong is passed over, since that has been noted already."""
 
     def __init__(self, path: Path, written: Plain, found: Findings) -> None:

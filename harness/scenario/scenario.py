@@ -245,7 +245,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     found.refuse_empty(tree, _null_may_stand)
     written = tree.plain()
     found.check(ScenarioKeys, written)
-    reader = _Reader(path, written, found, extra_assets)
+    reader = _ScenarioReader(path, written, found, extra_assets)
     recognised = reader.recognised()
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
@@ -310,7 +310,7 @@ def _null_may_stand(path: KeyPath) -> bool:
     return False
 
 
-class _Reader:
+class _ScenarioReader:
     """Reads section by section; a section whose shape is wrong is passed over, since that has been noted already."""
 
     def __init__(self, path: Path, written: Plain, found: Findings, extra_assets: Mapping[str, Path]) -> None:

@@ -38,7 +38,7 @@ class _Sound:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _WantedClip:
     """A clip to cut; at_s: host time of the event. line_s: its place on the audio line, None through the air."""
 
     seq: int
@@ -74,7 +74,7 @@ class EventClips:
         self._plays: dict[str, tuple[Listening, Waveform]] = {}
         self._lines: dict[str, list[_Sound]] = {}
         self._listening: Listening | None = None
-        self._wanted: list[_Wanted] = []
+        self._wanted: list[_WantedClip] = []
         self._saving: set[int] = set()
 
     @property
@@ -151,7 +151,7 @@ class EventClips:
             return
         since_s = self._clock.now_s()
         line_s = wake.audio_s if target.injected else None
-        self._wanted.append(_Wanted(seq, target.player, wake.at.at_s, line_s, self._listening.settings, since_s))
+        self._wanted.append(_WantedClip(seq, target.player, wake.at.at_s, line_s, self._listening.settings, since_s))
 
     def _target(self, connection: str) -> Target | None:
         targets = self._listening.targets if self._listening else ()
@@ -159,14 +159,14 @@ class EventClips:
 
     # Cutting
 
-    def _is_due(self, wanted: _Wanted, now_s: float) -> bool:
+    def _is_due(self, wanted: _WantedClip, now_s: float) -> bool:
         after_s = wanted.settings.clip_after_s
         if wanted.line_s is None:
             return now_s >= wanted.at_s + after_s + ARRIVAL_S
         line = self._lines.get(wanted.player)
         return now_s >= wanted.since_s + after_s or bool(line and line[-1].ends_s >= wanted.line_s + after_s)
 
-    def _cutter(self, wanted: _Wanted, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
+    def _cutter(self, wanted: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
         before_s, after_s = wanted.settings.clip_before_s, wanted.settings.clip_after_s
         if wanted.line_s is not None:
             cut = _of_line(self._lines.get(wanted.player, []), wanted.line_s - before_s, wanted.line_s + after_s)
@@ -179,7 +179,7 @@ class EventClips:
             return lambda: None
         return lambda: microphone.cut(wanted.at_s - before_s, min(wanted.at_s + after_s, now_s))
 
-    def _save(self, wanted: _Wanted, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
+    def _save(self, wanted: _WantedClip, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
         """In the thread of clips."""
         clip: Clip | None = None
         why = "the sound around it is not kept any more"

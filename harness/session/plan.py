@@ -55,7 +55,7 @@ PAUSE_S = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SoakSegment:
     """One ambient trial's sound; number counts from 1."""
 
     number: int
@@ -63,7 +63,7 @@ class Segment:
     ambience: Ambience
 
 
-def segments(spec: AmbientSpec, seed: str) -> Iterator[Segment]:
+def segments(spec: AmbientSpec, seed: str) -> Iterator[SoakSegment]:
     """The segments of a soak; the same seed gives the same ones.
 
     Each is of one source. Sources get their shares of the number of segments, in an order drawn by the seed; the
@@ -77,7 +77,7 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[Segment]:
     for number, source in enumerate(order, start=1):
         duration_s = round(min(spec.segment_s, left_s), 6)
         left_s -= duration_s
-        yield Segment(number, source.id, streams[source.id].next(duration_s))
+        yield SoakSegment(number, source.id, streams[source.id].next(duration_s))
 
 
 def _shared_out(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:

@@ -21,8 +21,8 @@ from harness.model.trial import Trial
 from harness.session.figures.progress import LimitVerdict, Progress, Totals
 from harness.session.figures.trials import (
     AttemptProgress,
-    Heard,
     HeardTrial,
+    HeardWords,
     TrialProgress,
     TrialState,
     UnderstoodFigures,
@@ -269,7 +269,7 @@ def heard_tables(
     return out
 
 
-def _heard_table(title: str, groups: Iterable[tuple[str, Heard]], width: int) -> Iterator[str]:
+def _heard_table(title: str, groups: Iterable[tuple[str, HeardWords]], width: int) -> Iterator[str]:
     heads = ("WER", "95 %", "by", "sub", "del", "ins", "words", "transcripts")
     rows = [
         row

@@ -54,7 +54,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class WaitLevel:
     """The pairs of one wait. fitted: the share by the isotonic estimate."""
 
     wait_s: float
@@ -101,11 +101,11 @@ class Forgotten:
     surer: tuple[float, float] | None = None
 
 
-def levels(pairs: Sequence[Pair]) -> tuple[Level, ...]:
+def levels(pairs: Sequence[Pair]) -> tuple[WaitLevel, ...]:
     """The pairs by their waits, shortest first."""
     waits, shown, totals = _counted(pairs)
     return tuple(
-        Level(float(wait_s), Share(int(count), int(total)), float(fitted))
+        WaitLevel(float(wait_s), Share(int(count), int(total)), float(fitted))
         for wait_s, count, total, fitted in zip(waits, shown, totals, _fit(shown, totals), strict=True)
     )
 
@@ -239,7 +239,7 @@ class MemoryFinding:
     device: str
     group: str
     points: tuple[MemoryPoint, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[WaitLevel, ...]
     length: MemoryLength | None
     to_wake: MemoryLength | None
     forgotten: Forgotten | None
@@ -539,7 +539,7 @@ def _rests_on(found: Forgotten) -> str:
     return f"at {found.wait_s:g} s at most {found.at_most:.0%} show memory (95 %); {left}"
 
 
-def _bar(level: Level) -> str:
+def _bar(level: WaitLevel) -> str:
     share = level.shown
     low, high = (round(end * BAR) for end in level.interval)
     full = round(BAR * (share.value or 0.0))

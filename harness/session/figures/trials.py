@@ -315,7 +315,7 @@ TESTED = DECIDED | {Outcome.INCONCLUSIVE}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SaidOfAttempt:
     """What a device made of one attempt. heard: as it came; None without a transcript. counts: of it.
 
     typed: an operator typed it, having read it from the device or guessed it from the answer.
@@ -336,8 +336,8 @@ class HeardTrial:
 
     trial: Trial
     device: str
-    first: Said
-    final: Said | None
+    first: SaidOfAttempt
+    final: SaidOfAttempt | None
 
 
 def tested(take: TakeProgress) -> list[AttemptProgress]:
@@ -368,7 +368,7 @@ def heard_commands(wake: WakeFigures) -> Iterator[HeardTrial]:
     for device in wake.snapshot().devices:
         for play in wake.plays(device.device):
             if play.transcribes:
-                said = Said(play.row.attempt, None if play.reading.counts is None else play.reading.heard,
+                said = SaidOfAttempt(play.row.attempt, None if play.reading.counts is None else play.reading.heard,
                             play.reading.counts)  # fmt: skip
                 yield HeardTrial(play.trial, play.target.device, said, said)
 
@@ -380,30 +380,30 @@ def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardWords:
     """The words of a group of trials, at the first attempt and at the one that decided."""
 
     first: WordsHeard
     final: WordsHeard
 
 
-def words_of(trials: Iterable[HeardTrial]) -> Heard:
+def words_of(trials: Iterable[HeardTrial]) -> HeardWords:
     """The words of all of them together."""
     found = list(trials)
-    return Heard(
+    return HeardWords(
         _words((one.trial.query_id, one.first) for one in found),
         _words((one.trial.query_id, one.final) for one in found if one.final is not None),
     )
 
 
-def _words(attempts: Iterable[tuple[str, Said]]) -> WordsHeard:
+def _words(attempts: Iterable[tuple[str, SaidOfAttempt]]) -> WordsHeard:
     from harness.transcripts.recognition import WordsHeard
 
     found = list(attempts)
     return WordsHeard.of(((query, said.counts) for query, said in found), sum(said.typed for _, said in found))
 
 
-def by_group(trials: Iterable[HeardTrial], grouping: str) -> tuple[tuple[str, Heard], ...]:
+def by_group(trials: Iterable[HeardTrial], grouping: str) -> tuple[tuple[str, HeardWords], ...]:
     """Label → words, in the order in which labels first occur; "" for trials that have none."""
     groups: dict[str, list[HeardTrial]] = {}
     for one in trials:
@@ -456,11 +456,11 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
             return ""
 
 
-def _said(attempt: AttemptProgress) -> Said:
+def _said(attempt: AttemptProgress) -> SaidOfAttempt:
     verdict = attempt.verdict
     heard = verdict.heard if verdict else None
     typed = verdict is not None and heard is not None and verdict.evidence is EvidenceSource.OPERATOR
-    return Said(attempt.attempt, heard, attempt.words, typed)
+    return SaidOfAttempt(attempt.attempt, heard, attempt.words, typed)
 
 
 def deciding_words(take: TakeProgress | None) -> WordCounts | None:
@@ -499,25 +499,25 @@ class UnderstoodFigures:
         )
 
 
-class Frame(NamedTuple):
+class FrameVerdict(NamedTuple):
     """Whether an attempt's frame, and its intents, were right; None: nobody knows."""
 
     right: bool | None
     intents: bool | None
 
 
-def frame_of(attempt: AttemptProgress) -> Frame:
+def frame_of(attempt: AttemptProgress) -> FrameVerdict:
     """By its evidence; silence is "no"."""
     told = attempt.verdict.understood if attempt.verdict else None
     if told is not None and told.right is not None:
-        return Frame(told.right, told.intents_right)
-    return Frame(False, False) if attempt.outcome in _SILENT else Frame(None, None)
+        return FrameVerdict(told.right, told.intents_right)
+    return FrameVerdict(False, False) if attempt.outcome in _SILENT else FrameVerdict(None, None)
 
 
 def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
     """The figures over `trials`; those that expect nothing are left out."""
-    deciding: list[Frame] = []
-    first: list[Frame] = []
+    deciding: list[FrameVerdict] = []
+    first: list[FrameVerdict] = []
     needed: Counter[int] = Counter()
     unknown = 0
     for one in trials:

@@ -66,7 +66,7 @@ class LogReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class LogFindings:
     """What `check` found. damage: evidence is lost or altered. notes: left-overs that mean nothing bad, and what cannot
     be shown. clips: None of what has none. sealed: whether every row carries its hash. ends: the last row with its
     hash, of each file of rows that has hashes.
@@ -80,7 +80,7 @@ class Findings:
     ends: tuple[tuple[str, Seal], ...]
 
 
-def check(folder: Path) -> Findings:
+def check(folder: Path) -> LogFindings:
     """Checks a session folder whole: databases, seq without gaps, readable rows as they were written, clips as stored,
     the files that the session began with. Changes nothing. LogError when there is no log to check, or it is of another
     version.
@@ -206,10 +206,10 @@ def notes(files: list[_File]) -> Iterator[str]:
         yield from (f"{one.name}: {note}" for note in one.notes)
 
 
-def findings(files: list[_File], clips: int | None, damage: list[str], notes: list[str]) -> Findings:
+def findings(files: list[_File], clips: int | None, damage: list[str], notes: list[str]) -> LogFindings:
     ends = tuple((one.name, one.end) for one in files if one.end is not None)
     sealed = all(one.sealed for one in files)
-    return Findings(sum(one.rows for one in files), clips, tuple(damage), tuple(notes), sealed, ends)
+    return LogFindings(sum(one.rows for one in files), clips, tuple(damage), tuple(notes), sealed, ends)
 
 
 def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:

@@ -29,7 +29,7 @@ from harness.session.log.database import BATCH, INSERT, explain, explained, open
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _QueuedRow:
     record: Record
     body: str
     done: Future[Entry] = field(default_factory=Future)
@@ -67,7 +67,7 @@ class SqliteLog:
             raise
         self._closing = threading.Lock()
         self._closed = False
-        self._queue: queue.SimpleQueue[_Wanted | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_QueuedRow | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="session-log", daemon=True)
         self._thread.start()
 
@@ -82,7 +82,7 @@ class SqliteLog:
             body = encode(RECORDS, record).decode("utf-8")
         except PydanticSerializationError as error:
             raise LogError(f"a {record.kind} row cannot be written as text: {error}") from error
-        wanted = _Wanted(record, body)
+        wanted = _QueuedRow(record, body)
         with self._closing:
             if self._closed:
                 raise LogError("the session log is closed", remedy="Resume the session: harness resume SESSION")
@@ -141,7 +141,7 @@ class SqliteLog:
     def _write(self) -> None:
         going = True
         while going:
-            batch: list[_Wanted] = []
+            batch: list[_QueuedRow] = []
             wanted = self._queue.get()
             while wanted is not None:
                 batch.append(wanted)
@@ -152,7 +152,7 @@ class SqliteLog:
             if batch:
                 self._commit(batch)
 
-    def _commit(self, batch: list[_Wanted]) -> None:
+    def _commit(self, batch: list[_QueuedRow]) -> None:
         run = self._run
         entries: list[Entry] = []
         at_s, wall_s = self._now_s(), self._wall_s()
@@ -193,7 +193,7 @@ class SqliteLog:
             return False
         return found is not None
 
-    def _refuse(self, batch: list[_Wanted], error: sqlite3.Error) -> None:
+    def _refuse(self, batch: list[_QueuedRow], error: sqlite3.Error) -> None:
         try:
             explain(error, self._folder.database)
         except LogError as explained:

@@ -21,7 +21,7 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session import summary
 from harness.session.figures.progress import SessionFigures
-from harness.session.figures.trials import HeardTrial, Said, heard_in, words_of
+from harness.session.figures.trials import HeardTrial, SaidOfAttempt, heard_in, words_of
 from harness.session.log.writer import SqliteLog
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake import WakeFigures
@@ -124,7 +124,8 @@ def test_the_unit_of_an_interval_is_told_and_no_figure_is_cut() -> None:
     many = WordsHeard.of((f"q{number}", wrong) for number in range(6))
     assert " (95 % over queries " in summary.wer_in_words(many)
     trials = tuple(
-        HeardTrial(replace(planned(1), query_id=f"q{number}"), "", Said(1, "", wrong), None) for number in range(6)
+        HeardTrial(replace(planned(1), query_id=f"q{number}"), "", SaidOfAttempt(1, "", wrong), None)
+        for number in range(6)
     )
     first, final = summary.heard_tables(trials, "plain", [Grouping.KIND], width=80)[-2:]
     assert first.split()[-8:] == ["query", "30", "0", "740736", "90", "6", "of", "6"]

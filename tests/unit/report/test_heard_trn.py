@@ -16,7 +16,7 @@ from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import SessionFigures
-from harness.session.figures.trials import Heard, HeardTrial, by_group, heard_in, words_of
+from harness.session.figures.trials import HeardTrial, HeardWords, by_group, heard_in, words_of
 from harness.session.log.writer import SqliteLog
 from harness.transcripts.recognition import HeardUnit
 from harness.wake.wake import WakeFigures
@@ -93,7 +93,7 @@ def test_scored_by_groups_the_counts_are_those_of_the_session(rows: Rows | WakeR
         words = [getattr(one, which) for _, one in by_group(heard, grouping)]
         return sorted(tuple(getattr(one.counts, key) for key in COUNTED) for one in words if one.transcripts)
 
-    for which in Heard.__slots__:
+    for which in HeardWords.__slots__:
         found = scored(tmp_path / "out", which)
         assert len(found) >= len(Grouping) - 1
         for by, values in found.items():
