@@ -54,9 +54,7 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         installed = names(group)
         meant = did_you_mean(name, installed)
         raise PluginError(
-            f"no {what} is called {name!r}",
-            place=place,
-            remedy=f"{meant}Installed: {', '.join(installed) or 'none'}",
+            f"no {what} is called {name!r}", place=place, remedy=f"{meant}Installed: {', '.join(installed) or 'none'}"
         )
     try:
         return found.load()

@@ -16,14 +16,7 @@ from harness.base.plugins import Group, load, names
 from harness.base.ports import OfflineEngine
 from harness.engines.settings import checked, read_from_file
 from harness.model.errors import HarnessError, InputError
-from harness.model.offline import (
-    EngineFacts,
-    EngineKind,
-    OfflineModel,
-    OperatingPoint,
-    Setting,
-    Task,
-)
+from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OperatingPoint, Setting, Task
 
 
 class NoKernel(RuntimeError):

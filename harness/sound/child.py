@@ -70,13 +70,7 @@ class Packet:
 
     def encode(self) -> bytes:
         head = HEAD.pack(
-            self.word,
-            self.number,
-            self.frames,
-            self.first_sample,
-            self.moment_s,
-            self.reported_s,
-            len(self.payload),
+            self.word, self.number, self.frames, self.first_sample, self.moment_s, self.reported_s, len(self.payload)
         )
         return head + self.payload
 

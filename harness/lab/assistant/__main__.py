@@ -117,14 +117,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     if not reporter.connected(10.0):
         raise LabError(f"the broker at {mqtt} does not answer", remedy="Check `mqtt` in the settings")
     device = AssistantDevice(
-        settings,
-        Ears(engine, WebrtcDetector(), settings),
-        recogniser,
-        mouth,
-        playback,
-        reporter,
-        faults,
-        state.enter,
+        settings, Ears(engine, WebrtcDetector(), settings), recogniser, mouth, playback, reporter, faults, state.enter
     )
     try:
         playback.open()

@@ -50,14 +50,7 @@ class Dialogue:
         self._slot = ""
         self.timers = Timers()
         self.shopping = Shopping()
-        self._skills: tuple[Skill, ...] = (
-            self.timers,
-            self.shopping,
-            Weather(),
-            ClockSkill(),
-            Facts(),
-            Arithmetic(),
-        )
+        self._skills: tuple[Skill, ...] = (self.timers, self.shopping, Weather(), ClockSkill(), Facts(), Arithmetic())
 
     def hear(self, text: str, moment: Moment) -> Reply:
         """What it says to a text that was recognised; "" is nothing understood, which closes an open dialogue."""

@@ -76,10 +76,7 @@ NOT_WRITTEN = "is not what was written: its SHA-256 differs"
     ("statements", "said"),
     [
         ([REWRITTEN], [f"row 4 {NOT_WRITTEN}"]),
-        (
-            ["UPDATE entries SET at_s = at_s + 1 WHERE seq IN (3, 5, 6)"],
-            [f"row 3 {NOT_WRITTEN}", "rows 5 to 6 are"],
-        ),
+        (["UPDATE entries SET at_s = at_s + 1 WHERE seq IN (3, 5, 6)"], [f"row 3 {NOT_WRITTEN}", "rows 5 to 6 are"]),
         (["UPDATE entries SET wall_s = 0 WHERE seq = 1"], [f"row 1 {NOT_WRITTEN}"]),
         (["UPDATE entries SET kind = 'x' WHERE seq = 2"], [f"row 2 {NOT_WRITTEN}"]),
         (["UPDATE entries SET run = 9 WHERE seq = 8"], [f"row 8 {NOT_WRITTEN}"]),

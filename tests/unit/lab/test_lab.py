@@ -63,11 +63,7 @@ class Talk:
         self.client.connect(state.mqtt_host, state.mqtt_port)
         self.client.subscribe("vh/parrot/#", 1)
         self.client.loop_start()
-        self.playback = Playback(
-            "harness_speaker",
-            "virtual_lab",
-            on_fault=lambda at, what: None,
-        )
+        self.playback = Playback("harness_speaker", "virtual_lab", on_fault=lambda at, what: None)
         self.playback.open()
 
     def ask(self, *texts: str) -> None:

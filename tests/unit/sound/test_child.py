@@ -73,12 +73,7 @@ def test_plays_follow_one_another_without_a_gap_and_silence_is_around_them() -> 
     player.play(2, ramp(1000, 100))
     assert played(player, 2) == [*range(1, 701), *range(1000, 1100), *[0] * 160]
     told = [(packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != Verb.TICK]
-    assert told == [
-        (Verb.STARTED, 1, 480),
-        (Verb.ENDED, 1, 1180),
-        (Verb.STARTED, 2, 1180),
-        (Verb.ENDED, 2, 1280),
-    ]
+    assert told == [(Verb.STARTED, 1, 480), (Verb.ENDED, 1, 1180), (Verb.STARTED, 2, 1180), (Verb.ENDED, 2, 1280)]
 
 
 def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:

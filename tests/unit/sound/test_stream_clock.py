@@ -199,13 +199,7 @@ def test_reports_that_agree_are_believed_once_the_stream_has_settled() -> None:
 
 
 @pytest.mark.parametrize(
-    "reports",
-    [
-        [0.02 * block for block in range(100)],
-        [0.0] * 100,
-        [3.0] * 100,
-    ],
-    ids=["growing", "none", "absurd"],
+    "reports", [[0.02 * block for block in range(100)], [0.0] * 100, [3.0] * 100], ids=["growing", "none", "absurd"]
 )
 def test_reports_that_cannot_be_are_not_believed(reports: list[float]) -> None:
     clock = fed(StreamClock(ASSUMED, 0.01), reports)
