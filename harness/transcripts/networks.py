@@ -528,6 +528,8 @@ def aligned_networks(
         rows |= _rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
     same = _same_sound if wording.has_homophones else None
     found = _read_apart(of, said, rows) if wording.has_readings else {}
+    if not rows:
+        return found
     problems = Problems(references.file)
     for row in sorted(rows):
         try:
