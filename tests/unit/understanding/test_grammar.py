@@ -14,7 +14,7 @@ from harness.understanding.counts import chunks
 from harness.understanding.files.grammar_file import load_grammar, load_grammars
 from harness.understanding.grammar import fingerprint, generate
 
-GRAMMARS = Path(__file__).parents[4] / "scenarios" / "understanding"
+GRAMMARS = Path(__file__).parents[3] / "scenarios" / "understanding"
 SIZES = {"train": 4000, "dev": 500, "test": 1000}
 DEFAULT = "147e194cc6d8e318c819853c17e30fb748309fddf2687c2d9c4357c7a1542e2f"
 """sha256 of the corpus that `harness understanding generate scenarios/understanding` makes with seed 1."""
