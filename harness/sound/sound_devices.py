@@ -65,12 +65,17 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevi
 LIST_LIMIT_S = 10.0
 
 
-def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
-    """Every device that PortAudio finds on `system` or in the `virtual_lab`; SoundError when it finds no answer."""
+def environment_of(sound_server: str) -> dict[str, str]:
+    """The whole environment of a child that opens sound devices; SoundError when the lab is not up."""
     try:
-        environment = {**os.environ, **places.sound_environment(sound_server)}
+        return {**os.environ, **places.sound_environment(sound_server)}
     except LabError as error:
         raise SoundError(error.what, remedy=error.remedy) from error
+
+
+def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
+    """Every device that PortAudio finds on `system` or in the `virtual_lab`; SoundError when it finds no answer."""
+    environment = environment_of(sound_server)
     try:
         done = subprocess.run(
             [sys.executable, "-m", "harness.sound.child", "devices"],

@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from harness.base import places
 from harness.base.child_process import ChildProcess, ended_words, python
-from harness.model.errors import DeviceError, LabError, SoundError
+from harness.model.errors import DeviceError, SoundError
 from harness.model.time import Stamp
 from harness.sound.child import Packet, PacketReader, Verb
+from harness.sound.sound_devices import environment_of
 
 SILENT_S = 0.6
 """No callback for so long: the sound server is dead or frozen."""
@@ -85,7 +85,7 @@ class SupervisedStream:
         """Returns when the stream runs; SoundError when it cannot, or does not within 4 s."""
         if self._thread is not None:
             raise SoundError(f"the stream of {self._device!r} is open already")
-        self._environment()
+        environment_of(self._sound_server)  # SoundError now, not from the thread
         self._closing.clear()
         self._first_answer.clear()
         self._failure = None
@@ -132,17 +132,12 @@ class SupervisedStream:
         with contextlib.suppress(BlockingIOError, OSError):
             os.write(self._wake_out, b"!")
 
-    def _environment(self) -> dict[str, str]:
-        """The child's environment; SoundError when the lab is not up."""
-        try:
-            return {**os.environ, **places.sound_environment(self._sound_server)}
-        except LabError as error:
-            raise SoundError(error.what, remedy=error.remedy) from error
-
     def _spawn(self) -> ChildProcess:
         """The child; DeviceError, OSError."""
         told = (f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}")
-        self._child = ChildProcess(python("harness.sound.child", self._what, *told), environment=self._environment())
+        self._child = ChildProcess(
+            python("harness.sound.child", self._what, *told), environment=environment_of(self._sound_server)
+        )
         return self._child
 
     def _reap(self) -> str:
