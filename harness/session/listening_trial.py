@@ -8,7 +8,8 @@ events count as is worked out from the log (harness.evaluate). docs/wake.md draw
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import Unpack
 
 from harness.model.bench import ObservationKind
 from harness.model.observation import (
@@ -38,6 +39,7 @@ from harness.session.take import (
     StimulusTiming,
     StopStimulus,
     Take,
+    TakeOptions,
     Verdict,
 )
 from harness.session.wording import in_words
@@ -187,23 +189,13 @@ class ListeningMachine(Take):
     """One take of one trial with `listening`, from its first sound to COUNTED (or INTERRUPTED too often).
 
     Every method takes the time at which it is called (session seconds, never going back) and returns what to do, in
-    order. before: rows of attempts that an earlier run of the session made of this take. link_wait_s: how long a lost
-    link is waited for before the trial is given up.
+    order.
     """
 
-    def __init__(
-        self,
-        trial: Trial,
-        take: int,
-        timing: StimulusTiming,
-        *,
-        before: Sequence[AttemptFinished] = (),
-        attended: bool = False,
-        link_wait_s: float = 600.0,
-    ) -> None:
+    def __init__(self, trial: Trial, take: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
         if trial.listening is None:
             raise ValueError(f"{trial.id} is a query trial")
-        super().__init__(trial, take, timing, before=before, attended=attended, link_wait_s=link_wait_s)
+        super().__init__(trial, take, timing, **options)
         self._listening = trial.listening
         self._current: ListeningAttempt | None = None
         self._seen = BenchState()
@@ -486,6 +478,5 @@ class ListeningMachine(Take):
         return {target.connection for target in self._listening.targets} - {""}
 
     def _missing(self) -> list[str]:
-        """Players and connections that are not there."""
         needed = self._connections() | set(self._listening.players)
         return sorted((self._seen.lost | self._seen.gone) & needed)

@@ -285,7 +285,6 @@ class _Planner:
     # Sound
 
     def _is_injected(self, device: Device, template: TrialTemplate) -> bool:
-        """Whether the sound reaches it over its connection."""
         can = device.connection is not None and device.connection.injects
         return can and template.route is not Route.LOUDSPEAKER
 

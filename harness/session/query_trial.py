@@ -7,7 +7,8 @@ every time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import Unpack
 
 from harness.model.observation import (
     DeviceState,
@@ -51,6 +52,7 @@ from harness.session.take import (
     StimulusTiming,
     StopStimulus,
     Take,
+    TakeOptions,
     Verdict,
 )
 
@@ -76,21 +78,11 @@ class TrialMachine(Take):
     """One take of one trial, from its first sound to its verdict.
 
     Every method takes the time at which it is called (session seconds, never going back) and returns what to do, in
-    order. before: rows of attempts that an earlier run of the session made of this take. attended: somebody is there to
-    answer; may be set at any time. link_wait_s: how long a lost link is waited for before the trial is given up.
+    order.
     """
 
-    def __init__(
-        self,
-        trial: Trial,
-        take: int,
-        timing: StimulusTiming,
-        *,
-        before: Sequence[AttemptFinished] = (),
-        attended: bool = False,
-        link_wait_s: float = 600.0,
-    ) -> None:
-        super().__init__(trial, take, timing, before=before, attended=attended, link_wait_s=link_wait_s)
+    def __init__(self, trial: Trial, take: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
+        super().__init__(trial, take, timing, **options)
         self._current: Attempt | None = None
         self._previous: Attempt | None = None
         self._lost: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 from harness.model.feed import StateWord
 from harness.model.observation import DeviceState, LinkBack, LinkLost, ListeningProved, Observation, Status, Wake
@@ -232,30 +232,27 @@ _WORDS = {
 _ASKS = {Phase.ASKING: Question.RECOGNITION, Phase.ASKING_EFFECT: Question.EFFECT}
 
 
-class Take:
-    """One take of one trial; the kinds of trials say when a phase ends (`_until`) and what follows (`_step`).
-
-    before: rows of attempts that an earlier run of the session made of this take. attended: somebody is there to
+class TakeOptions(TypedDict, total=False):
+    """before: rows of attempts that an earlier run of the session made of this take. attended: somebody is there to
     answer; may be set at any time. link_wait_s: how long a lost link is waited for before the trial is given up.
     """
 
-    def __init__(
-        self,
-        trial: Trial,
-        take: int,
-        timing: StimulusTiming,
-        *,
-        before: Sequence[AttemptFinished] = (),
-        attended: bool = False,
-        link_wait_s: float = 600.0,
-    ) -> None:
+    before: Sequence[AttemptFinished]
+    attended: bool
+    link_wait_s: float
+
+
+class Take:
+    """One take of one trial; the kinds of trials say when a phase ends (`_until`) and what follows (`_step`)."""
+
+    def __init__(self, trial: Trial, take: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
         self.trial = trial
         self.take = take
-        self.attended = attended
+        self.attended = options.get("attended", False)
         self._timing = timing
         self._rule = trial.reprompt
-        self._link_wait_s = link_wait_s
-        self._rows = {row.attempt: row for row in before}
+        self._link_wait_s = options.get("link_wait_s", 600.0)
+        self._rows = {row.attempt: row for row in options.get("before", ())}
         self._last_number = max(self._rows, default=0)
         self._phase = Phase.READY
         self._now_s = 0.0

@@ -169,7 +169,6 @@ class Takes:
         self._run.append(TrialFinished(*take, outcome, attempts, None, cause))
 
     def _ask(self, trial: Trial, number: int, stimulus: RenderedStimulus, resumed: bool) -> None:
-        """Plays a query trial."""
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
         timing = StimulusTiming.of(stimulus)
@@ -182,7 +181,6 @@ class Takes:
         )
 
     def _let_listen(self, trial: Trial, listening: Listening, number: int, stimulus: RenderedStimulus) -> None:
-        """Plays a wake, command or ambient trial."""
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
         # The sound of a wake or command stimulus is kept, once; ambient sound can be made again from its recipe.
@@ -197,7 +195,6 @@ class Takes:
             run.append(row)
 
     def _play(self, machine: Machine, begin: Callable[[float], list[Action]]) -> None:
-        """From the machine's beginning to its end."""
         run = self._run
         run.machine = machine
         if run.paused:

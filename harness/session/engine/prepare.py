@@ -160,7 +160,6 @@ def prepare(
 
 
 def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
-    """Those that speak in it."""
     match recipe.query:
         case Ambience(sayings=sayings):
             yield from (saying.voice for saying in sayings)
@@ -204,7 +203,6 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
 
 
 def _hashes(folder: Path) -> Iterator[tuple[str, str]]:
-    """All files of a folder, by their names in it."""
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         with disk_errors(f"{path} cannot be read"):
             yield str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()

@@ -370,7 +370,6 @@ class SharedRows(ABC, Generic[T]):
 
 
 def _place(path: Path) -> tuple[int, int] | None:
-    """Which file a path leads to now; None when there is none."""
     try:
         found = path.stat()
     except OSError:

@@ -107,14 +107,6 @@ def check(folder: Path) -> LogFindings:
     return findings(of_files, len(clips), damage, remarks)
 
 
-def clips_without_rows(folder: Path) -> tuple[str, ...]:
-    """Names of whole clips that no row names (the process ended between the two); LogError."""
-    with LogReader(folder) as reader:
-        named = {clip.name for _, clip in named_clips(reader.entries())}
-        found = reader.folder.clips.glob("*.flac")
-    return tuple(sorted(path.name for path in found if path.name not in named))
-
-
 def _database_damage(connection: sqlite3.Connection) -> list[str]:
     try:
         answers = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
@@ -187,7 +179,6 @@ def _read_all(
 
 
 def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) -> Iterator[str]:
-    """What is wrong with the files that the first row names."""
     started = entries[0].record if entries else None
     if not isinstance(started, SessionStarted):
         return
