@@ -1,4 +1,4 @@
-"""What the rows of a project say together: what is proposed, what each annotator chose, and what is final."""
+"""What the rows of a project say together: whose it is, what is proposed and chosen, what is final, how far it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels that come with the data or from a file of intents, as rows of their own annotator."""
+"""Makes an annotation project: a folder that is there whole or not at all, with labels that come with its data."""
 
 from __future__ import annotations
 

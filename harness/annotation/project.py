@@ -1,4 +1,7 @@
-"""An annotation project's folder: what lies where, and its facts."""
+"""An annotation project: what lies where, its facts, its log of rows, and the room that annotators sit in.
+
+Several processes may add rows at the same time: screens, the annotators' site, tri-training.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one annotator has to do in a sitting, and has done: the queue as it stands after each row. No screen."""
+"""What one annotator has to do in a sitting: the queue after each row, drafts, undo, what is brought back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of intents and slots. They add up: counts of shards, added in any order, are the counts of the whole."""
+"""Frames counted against each other. Counts add up: those of shards, in any order, are the counts of the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of intents and slots, from their counts. A figure over nothing is None."""
+"""Figures of intents and slots, from their counts, with intervals. A figure over nothing is None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A grammar of annotated utterances: sentences, their parts, and the values that slots take."""
+"""A grammar of annotated utterances, and a corpus out of grammars and a seed: the same on every machine.
+
+Only `random.Random.random` is drawn from, whose numbers Python promises to keep; each split has a source of its own.
+No sentence is there twice, whatever its split.
+"""
 
 from __future__ import annotations
 

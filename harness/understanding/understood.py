@@ -1,4 +1,4 @@
-"""Is what a device says that it understood what was expected of it?"""
+"""What a device said that it understood, against what was expected: right or not, and part by part for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The lines of a file of any size, numbered; what is no text in them is gathered."""
+"""Utterances in the formats that they come in: BIO folders, intents by id as CSV, and JSON lines.
+
+BIO: seq.in (words), seq.out (tags) and label (intents joined with #), line by line; only seq.in has to be there. It is
+the form in which ATIS and SNIPS are shared (Goo et al. 2018). CSV: `id,intent`, the form of the public MEDIA intent
+files; only the intent column is parted at #, a column `text` is the words, every other one is a group. JSONL: one
+object a line, with the keys `KEYS`; slots may stand as a list, with or without places (docs/understanding.md).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BIO tags made of slots that have places, and slots made of tags."""
+"""Annotated utterances as files that `read_corpus` reads: JSONL, BIO folders, CSV of intents; slots as tags."""
 
 from __future__ import annotations
 

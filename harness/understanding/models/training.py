@@ -1,4 +1,4 @@
-"""Training of an understander by name, with the facts that its model folder keeps."""
+"""Understanders trained by name, measured on what was held out, and compared on one corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cascade as lines for people: figures on reference and transcript, by groups, and what recognition broke."""
+"""A cascade as lines for people, as JSON and as a page: figures on both sides, groups, and what recognition broke."""
 
 from __future__ import annotations
 

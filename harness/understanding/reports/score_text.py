@@ -1,4 +1,4 @@
-"""Figures of understanding in words and columns for people."""
+"""A scored system as rows of figures, and these, with labels, confusions and comparisons, as lines for people."""
 
 from __future__ import annotations
 
