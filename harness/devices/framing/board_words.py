@@ -9,9 +9,9 @@ from harness.devices.wire.messages import (
     ErrorCode,
     ErrorEvent,
     Event,
-    FromBoard,
     IntentEvent,
     Log,
+    Message,
     ResponseEvent,
     StatusEvent,
     ToBoard,
@@ -29,10 +29,10 @@ Outgoing = tuple[ToBoard, int]
 class Received:
     """What a wire has decoded. boot: "" where messages do not name it. seq: of events that are numbered.
 
-    message: None for an event whose payload says nothing.
+    message: None for an event whose payload says nothing; what is not for a host is passed over.
     """
 
-    message: FromBoard | None
+    message: Message | None
     boot: str = ""
     seq: int | None = None
 

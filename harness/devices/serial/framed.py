@@ -8,7 +8,7 @@ from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.adpcm import EncodedSound, Pcm
 from harness.devices.wire.console import Console
 from harness.devices.wire.frames import Decoder
-from harness.devices.wire.messages import EVENTS, FromBoard, PayloadError, decode, to_frame
+from harness.devices.wire.messages import EVENTS, PayloadError, decode, to_frame
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
@@ -56,14 +56,11 @@ class FramedPeer:
                 continue
             seq = one.seq if one.kind in EVENTS else None
             try:
-                message = decode(one)
+                self.session.take(Received(decode(one), seq=seq), at)
             except PayloadError:
                 self.malformed += 1
                 if seq is not None:
                     self.session.take(Received(None, seq=seq), at)  # it would be sent for ever
-            else:
-                if isinstance(message, FromBoard):
-                    self.session.take(Received(message, seq=seq), at)
 
     def output(self, now_s: float) -> bytes:
         return b"".join(to_frame(message, number) for message, number in self.session.due(now_s))
