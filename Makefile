@@ -30,7 +30,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python setup/module_sizes.py
+	$(BIN)/python setup/shape.py
 	$(TEST)
 
 soak: setup
