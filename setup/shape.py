@@ -59,7 +59,7 @@ def too_small_or_twice(root: Path) -> Iterator[str]:
             if isinstance(top, ast.ClassDef):
                 classes[top.name].append(path)
     small = [
-        f"{path.relative_to(root)}: under {SMALL} lines, only {next(iter(importers[name])).relative_to(root)} imports it"
+        f"{path.relative_to(root)}: under {SMALL} lines, only {sorted(importers[name])[0].relative_to(root)} imports it"
         for name, path in names.items()
         if len(importers[name]) == 1
         and path.name != "__init__.py"
