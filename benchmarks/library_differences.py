@@ -24,7 +24,7 @@ from harness.model.scenario import Normalisation
 from harness.transcripts.alignment import Alignments
 from harness.transcripts.files.transcripts import read_pair
 from harness.transcripts.words import Wording
-from tests.conformance import sclite
+from tests.conformance.scoring import sclite
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "asr"
 SEED = 1

@@ -17,7 +17,7 @@ NOTHING = "n/a"
 
 
 def number(value: float | None) -> str:
-    """About three significant digits: `0.042`, `0.42`, `3.90`, `42.0`, `142`."""
+    """Two or three significant digits: `0.0025`, `0.042`, `0.42`, `3.90`, `42.0`, `142`."""
     if value is None:
         return NOTHING
     size = abs(value)
@@ -25,7 +25,9 @@ def number(value: float | None) -> str:
         return f"{value:.0f}"
     if size >= 9.95:
         return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.095 or value == 0 else f"{value:.3f}"
+    if size >= 0.095 or value == 0:
+        return f"{value:.2f}"
+    return f"{value:.3f}" if size >= 0.0095 else f"{value:.2g}"
 
 
 def _hundredths(value: float, digits: int | None) -> str:

@@ -59,7 +59,7 @@ HELP: dict[PlainWord, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Instruction:
     """A command, and what stands behind it."""
 
     word: PlainWord
@@ -80,15 +80,15 @@ class Unknown:
     what: str
 
 
-def parse(line: str, labels: LabelSet, *, reviewing: bool) -> Said | Labels | Unknown:
+def parse(line: str, labels: LabelSet, *, reviewing: bool) -> Instruction | Labels | Unknown:
     """What a line means. Commands are whole words; labels are ids, keys or titles, with blanks or # between them."""
     line = line.strip()
     first, _, rest = line.partition(" ")
     if reviewing:
         if first.lower() == "a" and not rest:
-            return Said(PlainWord.ACCEPT)
+            return Instruction(PlainWord.ACCEPT)
         if all(part.isdecimal() for part in line.replace(",", " ").split()):
-            return Said(PlainWord.STRIKE, line)
+            return Instruction(PlainWord.STRIKE, line)
     else:
         found = labels_of(line, labels)
         if isinstance(found, Labels):
@@ -96,7 +96,7 @@ def parse(line: str, labels: LabelSet, *, reviewing: bool) -> Said | Labels | Un
         if first.lower() not in list(PlainWord):
             return found
     if first.lower() in list(PlainWord):
-        return Said(PlainWord(first.lower()), rest.strip())
+        return Instruction(PlainWord(first.lower()), rest.strip())
     near = difflib.get_close_matches(first.lower()[:LONGEST_TOLD], list(PlainWord), n=1)
     hint = f"Did you mean {near[0]!r}?" if near else "help lists the commands"
     return Unknown(f"'{plain_text(line, LONGEST_TOLD)}' is no command. {hint}")
@@ -267,7 +267,7 @@ class _Sitting:
         """Does what a line says; False when the sitting is to end."""
         self._desk.present()
         meant = parse(line, self._labels, reviewing=self._desk.view.phase is AnnotationPhase.REVIEWING)
-        if isinstance(meant, Said) and meant.word is PlainWord.QUIT:
+        if isinstance(meant, Instruction) and meant.word is PlainWord.QUIT:
             return False
         try:
             wrong = self._label(meant.intents) if isinstance(meant, Labels) else self._do(meant)
@@ -306,7 +306,7 @@ class _Sitting:
                 desk.toggle(label)
         return wrong
 
-    def _do(self, said: Said | Unknown) -> str:
+    def _do(self, said: Instruction | Unknown) -> str:
         desk = self._desk
         if isinstance(said, Unknown):
             return said.what

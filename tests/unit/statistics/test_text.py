@@ -25,7 +25,15 @@ def test_a_percentage_may_have_set_decimals() -> None:
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(None, "n/a"), (0.0417, "0.042"), (0.417, "0.42"), (3.9, "3.90"), (42.0, "42.0"), (142.4, "142")],
+    [
+        (None, "n/a"),
+        (0.002532, "0.0025"),
+        (0.0417, "0.042"),
+        (0.417, "0.42"),
+        (3.9, "3.90"),
+        (42.0, "42.0"),
+        (142.4, "142"),
+    ],
 )
 def test_a_rate_has_about_three_digits(value: float | None, told: str) -> None:
     assert text.number(value) == told
