@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-stamp
 DEMO := $(VENV)/.demo-stamp
 TEST := sh setup/test.sh $(BIN)/python
 
-.PHONY: setup demo test check soak bench packages lock clean
+.PHONY: setup demo quick test check soak bench packages lock clean
 
 setup: $(STAMP)
 
@@ -24,6 +24,10 @@ demo: $(DEMO)
 
 test: setup
 	$(TEST)
+
+# What a contributor runs all day: no sound, no network, no browser, nothing slow.
+quick: setup
+	$(BIN)/python -m pytest tests/unit --quick -n 2 -q
 
 check: setup
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -30,3 +31,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.getreports("rerun"):
         terminalreporter.section(f"failed, and was run once more: {report.nodeid}")
         terminalreporter.line(report.longreprtext)
+
+
+SLOW = Path(__file__).with_name("slow.txt")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slow.txt lists")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """For --quick: without what needs a sound server or speech models, and without what took long when measured."""
+    if not config.getoption("--quick"):
+        return
+    slow = set(SLOW.read_text(encoding="utf-8").split())
+    left_out = [
+        item
+        for item in items
+        if item.nodeid.partition("[")[0] in slow or any(item.get_closest_marker(name) for name in ("sound", "speech"))
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]

@@ -1,0 +1,29 @@
+"""Writes tests/slow.txt, which `make quick` leaves out: tests/unit's functions in which a test took long.
+
+usage: python -m pytest tests/unit --durations=0 --durations-min=0.1 | python setup/slow_tests.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+SLOW_S = 0.4
+"""A function all of whose cases together took longer is left out."""
+_LINE = re.compile(r"([0-9.]+)s (?:call|setup|teardown) +([^ \[]+)")
+
+
+def main() -> None:
+    took_s: dict[str, float] = defaultdict(float)
+    for line in sys.stdin:
+        if found := _LINE.match(line):
+            took_s[found[2]] += float(found[1])
+    slow = sorted(name for name, seconds in took_s.items() if seconds > SLOW_S)
+    Path(__file__).parent.parent.joinpath("tests", "slow.txt").write_text("".join(f"{name}\n" for name in slow))
+    sys.stderr.write(f"{len(slow)} functions, {sum(took_s[name] for name in slow):.0f} s\n")
+
+
+if __name__ == "__main__":
+    main()
