@@ -65,7 +65,7 @@ def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
         "Total: 4 files, 10.003 hr, 10:00:12.000",
         "Using operating point 10.",
         "4 files, 10.003 hr, 1 FA 0.10/hr, 33.33% FR, 2 TA, 658.9x RT",
-        "False accepts: 95 % interval 0.003–0.56 per hour (Garwood).",
+        "False accepts: 95 % interval 0.0025–0.56 per hour (Garwood).",
         "False rejects: 95 % interval 0.84–90.6 % (Clopper-Pearson).",
         "False rejects: 95 % interval 6.15–79.2 % (Wilson).",
         "Rejected: 1 unreadable.",
