@@ -27,7 +27,7 @@ test: setup
 
 # What a contributor runs all day: no sound, no network, no browser, nothing slow.
 quick: setup
-	$(BIN)/python -m pytest tests/unit --quick -n 2 -q
+	$(BIN)/python -m pytest tests/unit --quick -n 2 --dist worksteal -q
 
 check: setup
 	$(BIN)/ruff check .

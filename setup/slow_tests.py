@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-SLOW_S = 0.4
+SLOW_S = 0.1
 """A function all of whose cases together took longer is left out."""
 _LINE = re.compile(r"([0-9.]+)s (?:call|setup|teardown) +([^ \[]+)")
 
