@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import PIPE as PIPE
+from subprocess import PIPE
 from typing import IO
 
 from harness.base.whole_file import write_whole

@@ -8,8 +8,9 @@ import shlex
 import time
 import weakref
 from collections import deque
+from subprocess import PIPE
 
-from harness.base.child_process import PIPE, ChildProcess, ended_words
+from harness.base.child_process import ChildProcess, ended_words
 from harness.base.foreign import plain_text
 from harness.model.errors import EngineError
 

@@ -16,7 +16,8 @@ from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.adpcm import InjectionPace
 from harness.devices.wire.audio_link import PROBE_SAMPLE
-from harness.devices.wire.mappings import Unmapped, parse, shown
+from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.mappings import parse, shown
 from harness.devices.wire.messages import BoardHello, Set, TextCommand
 from harness.model.errors import DeviceError
 from harness.model.observation import LogLine

@@ -6,7 +6,8 @@ import json
 
 from harness.devices.framing.board_words import Received
 from harness.devices.wire import messages
-from harness.devices.wire.mappings import Unmapped, parse
+from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.mappings import parse
 from harness.devices.wire.messages import (
     Audio,
     AudioAck,

@@ -26,9 +26,9 @@ from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.options import EMBEDDED, MessageFraming, MqttInjection, MqttOptions, password
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.console import ProofPace
+from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import (
     MAX_PAYLOAD_BYTES,
-    Unmapped,
     for_device,
     observations,
     parse,

@@ -14,7 +14,8 @@ import soundfile
 from harness.base.ports import Surroundings
 from harness.devices.outlet import DriverOutlet
 from harness.devices.playing import Playing, quantised
-from harness.devices.wire.mappings import Unmapped, parse, pointed
+from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.mappings import parse, pointed
 from harness.model.errors import DeviceError
 from harness.model.observation import StimulusEnded, StimulusStarted
 from harness.model.stimulus import Waveform

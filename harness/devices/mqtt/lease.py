@@ -18,7 +18,8 @@ from enum import Enum, auto
 
 from harness.base.foreign import plain_text
 from harness.base.ports import Clock
-from harness.devices.wire.mappings import Unmapped, parse
+from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.mappings import parse
 from harness.model.errors import DeviceError
 
 TOPIC = "lease"

@@ -14,8 +14,7 @@ from types import MappingProxyType
 import regex
 
 from harness.base.foreign import without_escapes
-from harness.devices.wire.lines import SLOT, LineFields, observation
-from harness.devices.wire.lines import Unmapped as Unmapped
+from harness.devices.wire.lines import SLOT, LineFields, Unmapped, observation
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
     DeviceDescribed,

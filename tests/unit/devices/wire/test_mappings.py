@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.wire.mappings import Unmapped, for_device, observations, pointed, topic_matches
+from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.mappings import for_device, observations, pointed, topic_matches
 from harness.model.bench import MessageMapping, ObservationKind
 from harness.model.observation import DeviceState, Intent, LogLine, ResponseText, StateTold, Status, Transcript, Wake
 from harness.model.time import Stamp
