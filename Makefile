@@ -6,7 +6,7 @@ STAMP := $(VENV)/.setup-stamp
 DEMO := $(VENV)/.demo-stamp
 TEST := sh setup/test.sh $(BIN)/python
 
-.PHONY: setup demo quick test check soak bench packages lock clean
+.PHONY: setup demo quick test check docs soak bench packages lock clean
 
 setup: $(STAMP)
 
@@ -35,7 +35,15 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python setup/shape.py
+	$(BIN)/codespell
+	$(BIN)/python setup/prose.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	$(TEST)
+
+# The documentation as a site in build/site; fails on a broken link or anchor. It is built offline.
+docs: setup
+	$(BIN)/python setup/reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 soak: setup
 	$(BIN)/python -m pytest -m soak --timeout=7200

@@ -173,8 +173,8 @@ def speak(folder: Path) -> None:
 
     from harness.base.plugins import Group, load
     from harness.model.stimulus import NoiseKind, NoiseSpec, VoiceSpec, Waveform
+    from harness.sound.level import at_level
     from harness.sound.recordings import at_rate
-    from harness.sound.stimuli.level import at_level
     from harness.sound.stimuli.renderer import make_noise
 
     engines = {engine: load(Group.VOICES, engine)() for engine in ("espeak", "flite")}

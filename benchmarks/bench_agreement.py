@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from harness.statistics.agreement import MISSING, agreement, alpha_of, consensus, pairs, without_each
-from tests.unit.statistics.raters import CATEGORIES, confusion_matrix, said, truths
+from tests.unit.statistics.simulations import CATEGORIES, confusion_matrix, said, truths
 
 SIZES = ((3, 300), (5, 2000), (20, 10_000))
 ROUNDS = 3

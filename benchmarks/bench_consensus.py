@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from harness.statistics.agreement import MISSING, consensus, label_counts, majority
-from tests.unit.statistics.raters import CATEGORIES, confusion_matrix, prevalences, said, truths
+from tests.unit.statistics.simulations import CATEGORIES, confusion_matrix, prevalences, said, truths
 
 LEAST_RIGHT = 0.88
 Matrix = NDArray[np.float64]

@@ -70,8 +70,8 @@ def main() -> None:
     parser.add_argument("--set", action="append", choices=list(SETS), help="(both)")
     arguments = parser.parse_args()
     set_names = tuple(arguments.set or SETS)
-    print("errors in ms: |error| p50 p95 (signed p5 p50 p95); mis: missed, fal: false; in: true time within error_s;")
-    print("told: p95 of how long after the end it was told, in ms")
+    print("errors in ms: |error| p50 p95 (signed p5 p50 p95); mis: missed; fal: false; in: true time within error_s;")
+    print("late: time from the end of speech to its report, p95, in ms")
     if arguments.sound:
         sound((arguments.detector or ["webrtcvad"])[0], set_names, arguments.utterances or 14)
     else:

@@ -23,7 +23,7 @@ from pymicro_features import MicroFrontend
 sys.path.append(str(Path(__file__).parents[1]))  # sound as the tests make it
 
 from harness.base.ports import ScoreStream
-from harness.engines.microwakeword_offline import Interpreter, MicroWakeWordOffline, find_model
+from harness.engines.microwakeword_offline import MicroWakeWordOffline, find_model, interpreter
 from harness.sound.sound_files import open_sound
 from tests.unit.engines.wake_sound import varied
 
@@ -45,7 +45,7 @@ def tight_loop(model: str, sound: np.ndarray) -> np.ndarray:
     frontend, content = MicroFrontend(), memoryview(sound.tobytes())
     process = frontend.process_samples
     frames = [process(bytes(content[at : at + 320])).features for at in range(0, len(content) - 319, 320)]
-    engine = Interpreter(find_model(model).path).package_model
+    engine = interpreter(find_model(model).path)
     made = np.array([frame for frame in frames if frame])
     steps = np.round(made[: len(made) // 3 * 3] / engine.input_scale + engine.input_zero_point).astype(np.int8)
     answers = np.empty(len(steps) // 3, np.uint8)
@@ -53,10 +53,10 @@ def tight_loop(model: str, sound: np.ndarray) -> np.ndarray:
     put, run, take = (
         library.TfLiteTensorCopyFromBuffer, library.TfLiteInterpreterInvoke, library.TfLiteTensorCopyToBuffer,
     )  # fmt: skip
-    interpreter, at, to = engine.interpreter, steps.ctypes.data, answers.ctypes.data
+    handle, at, to = engine.interpreter, steps.ctypes.data, answers.ctypes.data
     for number in range(len(answers)):
         put(entry, ctypes.c_void_p(at + 120 * number), 120)
-        run(interpreter)
+        run(handle)
         take(end, ctypes.c_void_p(to + number), 1)
     chances = (answers.astype(np.float32) - engine.output_zero_point) * engine.output_scale
     sums = np.convolve(chances.astype(float), np.ones(5))[: len(chances)] / 5

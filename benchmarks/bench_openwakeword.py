@@ -18,12 +18,11 @@ sys.path.append(str(Path(__file__).parents[1]))  # sounds as the tests make them
 import numpy as np
 import pyopen_wakeword
 
-from harness.engines.openwakeword import FIRST_END, FastScores, OpenWakeWordOffline
-from harness.engines.openwakeword_features import Features
+from harness.engines.openwakeword import FIRST_END, FastScores, Features, OpenWakeWordOffline
 from harness.engines.settings import operating_points
 from harness.offline.one_file import crossings
 from tests.unit.engines.openwakeword_sounds import RATE_HZ, Sound, noise, pcm, scored
-from tests.unit.engines.spoken import spoken
+from tests.unit.engines.wake_sound import spoken
 
 TEXTS = ("alexa", "hey jarvis", "okay nabu", "what is the weather in Paris", "turn the lights off in the kitchen")
 SHORT_S = 3

@@ -100,14 +100,13 @@ def main() -> None:
          timed(lambda: swept(quantised, hour).at()))  # fmt: skip
     tell("every threshold at once, files of 3 s", inv_s, timed(lambda: swept(short, utterance).at()))
     with tempfile.TemporaryDirectory() as folder:
-        cache = ScoreCache(folder)
+        cache = ScoreCache(folder, print)
         names = [hashlib.sha256(bytes([n])).hexdigest() for n in range(HOURS)]
         for name, one in zip(names, fine, strict=True):
             cache.put(facts.fingerprint, name, (one,), 3600 * RATE_HZ, RATE_HZ)
         tell("reading kept scores of an hour, checksum included", oov_s,
              timed(lambda: [cache.get(facts.fingerprint, name) for name in names]))  # fmt: skip
-        size = cache.size()
-        print(f"kept scores: {size.bytes / HOURS / 1e6:.3f} MB an hour of audio")
+        print(f"kept scores of {HOURS} hours: {cache.size(facts.fingerprint)}")
 
 
 if __name__ == "__main__":

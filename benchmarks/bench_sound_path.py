@@ -48,12 +48,7 @@ def cost(server: LabSoundServer) -> None:
 
     capture = Capture("harness_mic", "virtual_lab", on_block=nothing, on_fault=nothing, on_back=nothing)
     playback = Playback(
-        "harness_speaker",
-        "virtual_lab",
-        on_started=nothing,
-        on_ended=nothing,
-        on_fault=nothing,
-        on_back=nothing,
+        "harness_speaker", "virtual_lab", on_started=nothing, on_ended=nothing, on_fault=nothing, on_back=nothing
     )
     capture.open()
     playback.open()

@@ -14,11 +14,11 @@ sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
 from harness.model.record import EventReviewed, ReviewWord
 from harness.model.scenario import TrialKind
+from harness.offline.wake_log import write
+from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
 from harness.wake.counting import Window, match_events
-from harness.wake.reports.wake_log import write
-from harness.wake.reports.wake_log_reading import read
 from harness.wake.wake import WakeFigures
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 

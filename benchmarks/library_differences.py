@@ -1,4 +1,4 @@
-"""How often other libraries align words otherwise than sclite does, on real and on random pairs (docs/scoring.md).
+"""How often other libraries align words otherwise than sclite does, on real and on random pairs (docs).
 
     python benchmarks/library_differences.py [RANDOM_PAIRS]       20,000 without it; about a minute
 

@@ -1,4 +1,4 @@
-"""The reference evaluation of docs/reference-evaluation.md, on the lists that reference_audio.py makes.
+"""The reference evaluation of docs/reference/reference-evaluation.md, on the lists that reference_audio.py makes.
 
 usage: reference_evaluation.py LISTS OUT [--jobs N]
 Writes a log, a sweep and its picture for each engine and phrase to OUT, and prints the page's table.
@@ -13,9 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from harness.offline.wake_log import WakeLog, computed
+from harness.offline.wake_log_reading import read
 from harness.statistics.intervals import clopper_pearson, garwood
-from harness.wake.reports.wake_log import WakeLog, computed
-from harness.wake.reports.wake_log_reading import read
 
 PHRASES = {
     "microwakeword": ("alexa", "hey_jarvis", "hey_mycroft", "okay_nabu"),

@@ -213,7 +213,7 @@ def compare(told: list[tuple[Observation, float]], spans: list[tuple[float, floa
 
 
 HEADER = (
-    "detector   set       dBFS    SNR  onset                       end                         mis fal  in         told"
+    "detector   set       dBFS    SNR  onset                       end                         mis fal  in         late"
 )
 
 

@@ -1,3 +1,3 @@
 """A live test harness for voice devices."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

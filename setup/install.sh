@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing, then a virtual environment: what the demo needs, or all that the tests need.
+# Installs missing Debian packages and a virtual environment, for the demo or for all tests.
 # usage: setup/install.sh demo|test VENV-FOLDER
 set -eu
 slice=$1
@@ -17,7 +17,7 @@ if command -v dpkg-query >/dev/null 2>&1; then
     lists="$here/packages-demo.txt"
     [ "$slice" = demo ] || lists="$lists $here/packages-test.txt"
     for package in $(sed 's/#.*//' $lists); do
-        # python3-dev serves the system's Python; another one brings its own headers.
+        # python3-dev is for the system's Python; another Python has its own headers.
         if [ "$package" = python3-dev ] && "$python" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))'; then
             continue
         fi
@@ -45,20 +45,21 @@ if [ -n "$missing" ]; then
 fi
 
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-install="$venv/bin/python -m pip install --quiet --disable-pip-version-check"
+# Packages without a wheel are built apart, with the build tools that they ask for.
+install="$venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517"
 if [ "$slice" = demo ]; then
     echo "setup: installing Python packages from setup/demo.lock"
-    # Modules are compiled when they are first imported: most never are.
+    # Modules are compiled at their first import; most are never imported.
     $install --no-compile --require-hashes -r "$here/demo.lock"
 else
     echo "setup: installing PyTorch's CPU build"
-    # Where no package index at hand has that very file: PyTorch's own index, and there the build for this Python.
+    # If the package index does not have that file: PyTorch's index, with the build for this Python.
     $install --no-deps --require-hashes -r "$here/torch.txt" 2>/dev/null \
         || $install --no-deps --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
     echo "setup: installing Python packages from requirements.lock"
     $install --require-hashes -r "$here/../requirements.lock"
-    # What the demo's slice left uncompiled; a warning of somebody else's module would fail the test that compiles it.
+    # Compile what the demo left uncompiled: a warning in a foreign module would fail the test that first imports it.
     "$venv/bin/python" -W ignore -m compileall -q "$venv"/lib/python3*/site-packages >/dev/null || true
 fi
-rm -rf "$here/../voice_harness.egg-info" # of an earlier install: it may name entry points that have moved
+rm -rf "$here/../voice_harness.egg-info" # from an earlier install: its entry points may be outdated
 $install --no-deps -e "$here/.."

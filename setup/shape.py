@@ -1,10 +1,10 @@
-"""Fails when the tree loses its shape: modules that are too long, too many that are too small, names that stand twice.
+"""Checks the tree's shape: modules that are too long, too many small modules, repeated class names.
 
-- A module of ours has at most 600 lines: a longer one probably holds more than one idea.
-- In harness/ at most 30 modules are under 60 lines and have a single importer: such a module belongs into its importer.
-- In harness/ no class name stands twice: a reader would ask which one it is.
+- A module has at most 600 lines: a longer one probably holds more than one idea.
+- In harness/ at most 30 modules are under 60 lines and have a single importer: such a module belongs in its importer.
+- In harness/ every class name is unique.
 
-C that a tool has made is left out; its first line says so: `/* Made by tools/… `.
+Generated C is left out; its first line is `/* Made by tools/… `.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MADE = "/* Made by tools/"
 
 
 def modules(root: Path) -> Iterator[Path]:
-    """All that people write, but nothing in firmware_stubs/build or the virtual environment of the benchmarks."""
+    """All files that people write, without firmware_stubs/build and the benchmarks' virtual environment."""
     for folder in PYTHON:
         yield from (path for path in sorted((root / folder).rglob("*.py")) if ".venv" not in path.parts)
     for folder in C:

@@ -52,10 +52,7 @@ TALK: tuple[tuple[str, Intents | None], ...] = (
 
 
 def annotation_project(
-    folder: Path,
-    talk: Sequence[tuple[str, Intents | None]] = TALK,
-    labels: str = LABELS,
-    **project: Any,
+    folder: Path, talk: Sequence[tuple[str, Intents | None]] = TALK, labels: str = LABELS, **project: Any
 ) -> Path:
     """A project in a new folder. Ids are u0, u1, … in the order of the talk; the batch of proposals is b1."""
     folder.mkdir(parents=True)

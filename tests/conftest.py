@@ -17,6 +17,9 @@ pytest.register_assert_rewrite("tests.conformance", "tests.dashboard", "tests.un
 settings.register_profile("untimed", parent=settings(), deadline=None, derandomize="EXPLORE" not in os.environ)
 settings.load_profile("untimed")
 
+# A worker of xdist has 80 columns, the tests alone have none: the same text for both.
+os.environ.pop("COLUMNS", None)
+
 # Who starts the tests may be deaf to these, as a shell without job control makes what runs in the background, or
 # `nohup`; every program that a test starts would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -24,13 +27,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for asked in (signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(asked) is signal.SIG_IGN:
         signal.signal(asked, signal.SIG_DFL)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What failed first and then passed is printed whole: it is still to be explained."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"failed, and was run once more: {report.nodeid}")
-        terminalreporter.line(report.longreprtext)
 
 
 SLOW = Path(__file__).with_name("slow.txt")

@@ -16,8 +16,8 @@ from harness.model.trial import Outcome, Recognition, Trial
 from harness.rating.figures.judged import JudgedResponse, judged_in
 from harness.rating.judgment_log import JudgmentLog
 from harness.session.figures.progress import SessionFigures
+from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, rating_rows
-from harness.session.log.writer import SqliteLog
 from tests.unit.session.figures.rows import Rows, planned
 
 RATE_HZ = 8000

@@ -47,8 +47,8 @@ from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import open_room
 from harness.session.log.clips import ClipShelf
 from harness.session.log.database import open_for_writing
+from harness.sound.level import amplify
 from harness.sound.recordings import at_rate
-from harness.sound.stimuli.level import amplify
 from harness.sound.stimuli.renderer import renderer
 
 STARTED_WALL_S = 1_700_000_000.0

@@ -1,8 +1,8 @@
-"""Makes categories.png: the page of category figures, on a session that is made up here.
+"""Makes categories.png: the page of category results, on an invented session.
 
     .venv/bin/python docs/pictures/categories.py
 
-24 queries, twice each in two voices, to two devices; three raters who are right nine times of ten. Needs chromium.
+24 queries, twice each in two voices, to two devices; three raters who are right nine times in ten. Needs chromium.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def asked(chance: Random) -> list[Answer]:
 
 
 def given(one: Answer, clip: str, chance: Random) -> list[Judgment]:
-    """Of three raters. What a device makes of a query is mostly the same every time."""
+    """Judgments of three raters. A device mostly answers a query the same way each time."""
     of_query = Random(f"{one.query_id} {one.device}")
     usual = Category.CORRECT if of_query.random() < GOOD[one.device] else of_query.choice(OTHERS)
     truth = usual if chance.random() < 0.9 else chance.choice((Category.CORRECT, *OTHERS))

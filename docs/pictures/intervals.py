@@ -1,4 +1,4 @@
-"""Draws intervals.svg: how both intervals of false accepts an hour narrow over a simulated week of listening.
+"""Draws intervals.svg: how both intervals of false accepts per hour narrow over a simulated week of listening.
 
 .venv/bin/python docs/pictures/intervals.py
 """
@@ -64,7 +64,7 @@ def main() -> None:
             f'<path d="{path([(0, TRUTH), (HOURS, TRUTH)])}" stroke="{COLOURS["truth"]}" '
             'stroke-dasharray="6 4" fill="none"/>'
         ),
-        text(LEFT, 20, "False accepts an hour, and 95 % intervals, by hours heard"),
+        text(LEFT, 20, "False accepts per hour, and 95 % intervals, by hours heard"),
         text(WIDTH - RIGHT, TOP + 14, "light: at any time · dark: one look (Garwood)", "end", COLOURS["one look"]),
         text(WIDTH - RIGHT, TOP + 32, f"line: counted · dashed: the truth, {TRUTH:g}", "end", COLOURS["truth"]),
         text(x_of(HOURS / 2), HEIGHT - 8, "hours of audio heard", "middle"),

@@ -1,12 +1,15 @@
 """Makes the pictures of this folder from the real thing: the demonstration in the virtual lab, and boards over a wire.
 
-    .venv/bin/python docs/pictures/make.py            # about six minutes; needs tmux, chromium and mosquitto
-    .venv/bin/python docs/pictures/make.py wake       # the wake screen alone; boards by `make -C firmware_stubs`
-    .venv/bin/python docs/pictures/make.py scoring    # the page of scored transcripts alone; needs chromium only
-    .venv/bin/python docs/pictures/make.py understanding   # a run that asks for intents and slots alone
+    .venv/bin/python docs/pictures/make.py                  # all; takes about six minutes
 
-The dashboard runs in a private tmux of 120×36. What tmux says is on the screen is drawn as SVG, cell by cell, and
-chromium turns that into PNG.
+    .venv/bin/python docs/pictures/make.py wake             # the wake screen; needs `make -C firmware_stubs`
+
+    .venv/bin/python docs/pictures/make.py scoring          # the page of scored transcripts; needs chromium only
+
+    .venv/bin/python docs/pictures/make.py understanding    # a run with intents and slots
+
+Needs tmux, chromium and mosquitto. The dashboard runs in a private tmux of 120×36. The screen is drawn as SVG, cell
+by cell, and chromium turns the SVG into PNG.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ class Terminal:
         limit = time.monotonic() + within_s
         while not predicate(self.text()):
             if time.monotonic() > limit:
-                sys.exit(f"it did not come about in time:\n{self.text()}")
+                sys.exit(f"the screen did not show it in time:\n{self.text()}")
             time.sleep(0.05)
 
     def close(self) -> None:
@@ -108,7 +111,7 @@ def cells(line: Text) -> Iterator[tuple[str, str, str, str]]:
 
 
 def svg(coloured: str) -> str:
-    """The screen as a picture; every character stands in its own cell."""
+    """The screen as SVG; every character has its own cell."""
     width, height = COLUMNS * CELL_WIDTH + 2 * MARGIN, ROWS * CELL_HEIGHT + 2 * MARGIN
     backs, fronts = [], []
     for row, line in enumerate(coloured.splitlines()[:ROWS]):
@@ -167,7 +170,7 @@ def response_just_kept(screen: str) -> bool:
 
 @contextmanager
 def boards(folder: Path) -> Iterator[Path]:
-    """Two posix boards, by serial and by MQTT, each with a place of its own; the bench file of them."""
+    """Starts two posix boards, on a serial port and over MQTT; returns their bench file."""
     board = ROOT / "firmware_stubs" / "build" / "posix" / "vh_board"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -220,7 +223,7 @@ def understanding_picture(folder: Path) -> None:
     try:
         files = ["scenarios/understanding.yaml", "--bench", "scenarios/benches/virtual_lab.yaml"]
         run = [str(HARNESS), "run", *files, "--sessions", str(folder / "sessions")]
-        terminal.type(f"cd {shlex.quote(str(ROOT))}; clear; {shlex.join(run)}", "Enter")
+        terminal.type(f"cd {shlex.quote(str(ROOT))} && clear && {shlex.join(run)}", "Enter")
         terminal.wait(lambda screen: "Last frame, ×2: timer.l" in screen and "×1 ≠" in screen, within_s=400)
         terminal.wait(partial(shows, "our transcription: “"))
         screen = terminal.coloured()
@@ -237,7 +240,7 @@ def understanding_picture(folder: Path) -> None:
 
 
 def scoring_picture(folder: Path) -> None:
-    """The page of scored transcripts, on what a recogniser made of sentences without noise and in a little."""
+    """The page of scored transcripts: a recogniser's output for sentences without noise and with a little."""
     ids: list[str] = []
     for name in ("reference", "whisper"):
         lines = (ROOT / "tests" / "data" / "asr" / f"{name}.trn").read_text(encoding="utf-8").splitlines(keepends=True)
@@ -254,7 +257,7 @@ def scoring_picture(folder: Path) -> None:
 
 
 def _of_twenty_four(id_: str) -> int:
-    """Where a sentence stands in its two dozen; ids end in a number."""
+    """The position of a sentence in its two dozen; ids end in a number."""
     return int(id_.rstrip(")\n")[-4:]) % 24
 
 
@@ -297,7 +300,7 @@ def main() -> None:
             terminal.type("y")
             terminal.wait(lambda screen: "The engine has ended" in screen)
             terminal.type("C-q")
-            terminal.wait(lambda screen: "session folder:" in screen or "look at it:" in screen)
+            terminal.wait(lambda screen: "session folder:" in screen or "results:" in screen)
             time.sleep(2.0)  # the lab goes down
         finally:
             terminal.close()

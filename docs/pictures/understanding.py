@@ -2,8 +2,8 @@
 
     .venv/bin/python docs/pictures/understanding.py
 
-A model that was trained on a few hundred made utterances of hotel bookings, on others of the same grammar. Needs
-chromium and the extra `understanding`.
+A model, trained on a few hundred generated hotel bookings, reads others of the same grammar. Needs chromium and the
+extra `understanding`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
         report = folder / "report.html"
         photograph(report, HERE / "understanding.png", 1100, 1180, folder)
         text = report.read_text(encoding="utf-8")
-        # A photograph begins where the page does.
+        # A picture begins at the top of the page.
         begin, end = text.index("<section id=figures"), text.index("<section id=utterances")
         report.write_text(text[:begin] + text[end:], encoding="utf-8")
         photograph(report, HERE / "understanding-utterances.png", 1100, 900, folder)

@@ -1,4 +1,4 @@
-/* Frames on a byte stream: 0x00 | COBS(type, seq, payload, crc32) | 0x00. See docs/framing.md. */
+/* Frames on a byte stream: 0x00 | COBS(type, seq, payload, crc32) | 0x00. See docs/reference/framing.md. */
 #ifndef VH_FRAMES_H
 #define VH_FRAMES_H
 

@@ -20,7 +20,7 @@ from sound_mixing import CORE, Sound, noise, spoken_span
 from speech_corpus import PCM, RATE_HZ, Speakers, negatives, positives
 
 from harness.model.stimulus import Waveform
-from harness.sound.stimuli.level import active_speech_level
+from harness.sound.level import active_speech_level
 
 LEVEL_DBFS = -26
 LEAD_IN_S, TAIL_S = 0.8, 1.2

@@ -1,4 +1,4 @@
-"""How far the annotators of a project agree: every two who share utterances, and all at once."""
+"""Agreement of the annotators of a project: each pair with common utterances, and all together."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class SetAgreement:
 
 
 def masi_distance(first: frozenset[str], second: frozenset[str]) -> float:
-    """0 of equal sets, 1 of sets with nothing in common.
+    """0 for equal sets, 1 for disjoint sets.
 
-    1 − Jaccard × M; M is 1 of equal sets, 2/3 where one holds the other, 1/3 where both have more, 0 of disjoint ones.
+    1 − Jaccard × M. M is 1 for equal sets, 2/3 for a subset, 1/3 for other overlaps, and 0 for disjoint sets.
     Source: Passonneau, LREC 2006.
     """
     if first == second:
@@ -120,9 +120,9 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES, see
 def set_agreement(
     first: LabelSets, second: LabelSets, labels: Sequence[str], *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> SetAgreement:
-    """All figures of two annotators, from the sets that both gave to the same utterances, in the same order.
+    """Agreement of two annotators, from their sets for the same utterances, in the same order.
 
-    labels: all there are, in the order of the table. ValueError when the two do not have as many.
+    labels: all labels, in the order of the table. ValueError if the numbers of sets differ.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} sets of one annotator and {len(second)} of the other")
@@ -251,7 +251,7 @@ def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collec
 def pairs_of_annotators(
     utterances: Sequence[Utterance], label_set: LabelSet, ledger: Ledger, only: Collection[str] = ()
 ) -> tuple[PairOfAnnotators, ...]:
-    """Every two who labelled an utterance both, those with the most of them first. only: these annotators.
+    """Pairs of annotators with common utterances, those with the most first. only: these annotators.
 
     Labels count as they were given before their annotator saw what is proposed (`Ledger.independent`).
     """
@@ -292,12 +292,12 @@ def agreement_lines(pairs: Sequence[PairOfAnnotators], together: AllAnnotators |
         yield from _labels(figures.labels)
         if figures.confusion:
             yield ""
-            yield f"where they differ, {counted(len(pair.differing), 'utterance')}: the first said / the second said"
+            yield f"where they differ, {counted(len(pair.differing), 'utterance')}: first / second"
             for one, other, often in figures.confusion[:LISTED]:
                 yield f"{often:>6}  {_labelled(tuple(sorted(one)))} / {_labelled(tuple(sorted(other)))}"
             rest = figures.confusion[LISTED:]
             if rest:
-                yield f"{sum(often for _, _, often in rest):>6}  in {len(rest)} other ways"
+                yield f"{sum(often for _, _, often in rest):>6}  in {len(rest)} other combinations"
     if together is not None and together.shared:
         yield ""
         names = ", ".join(map(_name, together.annotators))
@@ -312,7 +312,7 @@ def _labels(labels: Sequence[LabelAgreement]) -> Iterator[str]:
     given = [one for one in labels if one.both + one.first + one.second]
     rows = [(one.label, str(one.both), str(one.first), str(one.second), *_figure(one.kappa)) for one in given]
     yield from text_table(columns, rows, 120)
-    yield "1st, 2nd: that annotator alone gave it"
+    yield "1st, 2nd: only that annotator gave it"
 
 
 def differing_lines(pairs: Sequence[PairOfAnnotators], texts: Mapping[str, str], ledger: Ledger) -> Iterator[str]:
@@ -327,7 +327,7 @@ def differing_lines(pairs: Sequence[PairOfAnnotators], texts: Mapping[str, str],
 
 
 def agreement_object(pairs: Sequence[PairOfAnnotators], together: AllAnnotators | None) -> dict[str, Any]:
-    """All figures as JSON."""
+    """All results as JSON."""
     of_all = together and {
         "annotators": list(together.annotators),
         "shared": together.shared,

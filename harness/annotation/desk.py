@@ -29,13 +29,13 @@ from harness.model.understanding import Utterance, joined
 
 
 class AnnotationDesk:
-    """What a front-end calls for each key, and then shows `view`.
+    """A sitting. A front-end calls one method per key, then shows `view`. Not thread-safe.
 
-    Each call that writes returns after its rows are on the disk; when that fails the error passes through, and the
-    same page or utterance stays in sight with what was done to it. Each returns whether something was done; `said` of
-    the view says what, or why not. rows: all of the project so far. adjudicating: settles what annotators disagree
-    on. again: just these utterances, with the labels that they have. ids: of the rows that it writes; a front-end whose
-    requests may come twice begins each of them there, and asks `wrote`. Not thread-safe.
+    A call that writes returns after its rows are on the disk. If that fails, the error is raised, and the page or
+    utterance keeps its changes. Each call returns whether something was done; `said` of the view gives the result or
+    the reason. `rows`: all rows of the project. `adjudicating`: settle disagreements. `again`: only these utterances,
+    with their labels. `ids`: ids of the rows to write. A front-end whose requests may arrive twice begins each request
+    there, and checks `wrote`.
     """
 
     def __init__(
@@ -357,10 +357,10 @@ class AnnotationDesk:
             struck=ledger.has_struck(hand.utterance, self.annotator),
             refusal=self.label_set.refusal(chosen),
             comment=hand.comment,
-            # In an order that does not tell who gave them.
+            # Sorted, so that the order does not reveal the annotators.
             inputs=tuple(sorted(inputs, key=lambda one: (one.intents, one.comment))),
         )
 
 
-NO_PAGE = "no page of proposals is in sight"
-NO_ITEM = "no utterance to label is in sight"
+NO_PAGE = "there is no page of proposals here"
+NO_ITEM = "there is no utterance to label here"

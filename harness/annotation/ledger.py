@@ -32,7 +32,7 @@ Choice = Accepted | Labelled
 
 
 class State(StrEnum):
-    """Of one utterance. The last three are final; see docs/annotation.md.
+    """Of one utterance. The last three are final; see docs/how-to/annotate-utterances.md.
 
     OPEN: nobody has chosen labels, and none are proposed. PROPOSED: nobody has chosen, and labels are proposed.
     STRUCK: nobody has chosen, and somebody struck what is proposed. WAITING: fewer annotators have chosen than are
@@ -64,17 +64,17 @@ class Batched:
 
 @dataclass(frozen=True, slots=True)
 class LabelStanding:
-    """Where an utterance stands. intents: the final labels; those of whoever has chosen when WAITING; else None."""
+    """State of an utterance. `intents`: the final labels. The labels so far when WAITING, else None."""
 
     state: State
     intents: Intents | None = None
 
 
 class Ledger:
-    """All rows of a project, in the order of the file; a row is added when it is on the disk.
+    """All rows of a project that are on the disk, in the order of the file.
 
-    A row that is known already, by its id, changes nothing: rows may be sent and read more than once. label_set: a
-    proposal that breaks its rules counts as no consensus.
+    A row with a known id changes nothing, so rows may be sent and read more than once. `label_set`: a proposal that
+    breaks its rules counts as no consensus.
     """
 
     def __init__(self, label_set: LabelSet, rows: Iterable[AnnotationRow] = ()) -> None:
@@ -90,7 +90,7 @@ class Ledger:
         self.add_all(rows)
 
     def __contains__(self, row_id: object) -> bool:
-        """Whether there is a row of that id, in force or not."""
+        """Whether there is a row with this id, in force or not."""
         return row_id in self._ids
 
     def add_all(self, rows: Iterable[AnnotationRow]) -> bool:
@@ -172,7 +172,7 @@ class Ledger:
         return {row.annotator: row for row in self.acts_on(utterance) if isinstance(row, Accepted | Labelled)}
 
     def independent(self, utterance: str) -> dict[str, Choice]:
-        """The same, but of who labelled by hand the labels from before they saw what is proposed."""
+        """The same, but with the labels from before an annotator saw the proposal, for work by hand."""
         found = self.choices(utterance)
         for row in self.acts_on(utterance):
             if isinstance(row, Labelled) and not row.proposal_shown:
@@ -246,7 +246,7 @@ class AnnotatorCount:
 class ProjectOutcome:
     """standing: of every utterance, in the order of the data. double: how many are wanted from two annotators.
 
-    changed: settled ones whose annotators' labels are not those any more that were settled; what was settled holds.
+    changed: settled ones whose annotators' labels are not those any more that were settled; the settled labels stay.
     """
 
     standing: Mapping[str, LabelStanding]
@@ -336,15 +336,15 @@ class Shares:
     def is_for(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
         """Whether it is in the annotator's queue. chosen: who has chosen labels for it.
 
-        Where annotators are named, each utterance has its own, in turn. Else it is for whoever comes, as long as fewer
-        others than wanted have chosen labels for it. Labels that were imported are those of one annotator.
+        If the project names annotators, each utterance is assigned in turn. Otherwise it is for anyone, until the
+        wanted number of others has chosen labels. Imported labels count as those of one annotator.
         """
         if not self._project.annotators:
             return len(chosen) - (annotator in chosen) < self.wanted(utterance)
         return annotator in self._named(utterance)[: self.wanted(utterance) - (IMPORTED in chosen)]
 
     def is_second(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
-        """Whether the annotator is the second of two at it: by turn where they are named, else by who came first."""
+        """Whether the annotator is the second of two: by turn if the project names annotators, else by time."""
         if self.wanted(utterance) < 2:
             return False
         if not self._project.annotators:
@@ -352,6 +352,6 @@ class Shares:
         return IMPORTED in chosen or self._named(utterance)[1] == annotator
 
     def _named(self, utterance: str) -> tuple[str, ...]:
-        """The annotators in the order in which it is theirs."""
+        """The annotators of an utterance, in order."""
         names, turn = self._project.annotators, self._turn[utterance] % len(self._project.annotators)
         return (*names[turn:], *names[:turn])

@@ -25,7 +25,7 @@ from harness.model.annotation import (
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.understanding import Corpus, Utterance, joined
 from harness.understanding.files.corpus_file import read_corpus
-from harness.understanding.files.corpus_writing import jsonl_lines
+from harness.understanding.files.corpus_writing import jsonl
 from harness.understanding.files.label_set_file import PRESETS, load_label_set
 
 MOST_TOLD = 20
@@ -85,9 +85,9 @@ def import_rows(
     if not labelled:
         first = next((one.id for one in given), "")
         raise InputError(
-            f"no utterance is given labels here; its first id is {first!r}",
+            f"no id of this file occurs in the data: the first is {first!r}",
             place=Place(source),
-            remedy=f"Write ids as the data does, such as {utterances[0].id!r}",
+            remedy=f"Use the ids of the data, such as {utterances[0].id!r}",
         )
     return Import(
         tuple(rows),
@@ -114,18 +114,16 @@ def _problem(one: Utterance, intents: Intents, refusal: str, label_set: LabelSet
     place = one.place or Place(source)
     if unknown is None:
         remedy = "Change the labels, or the rules of the label set"
-        return InputError(
-            f"{joined(intents)} is against the rules of the label set: {refusal}", place=place, remedy=remedy
-        )
-    remedy = f"{nearest(unknown, label_set.ids, listed='Labels')}; other names are told with --map"
+        return InputError(f"the label set forbids {joined(intents)}: {refusal}", place=place, remedy=remedy)
+    remedy = f"{nearest(unknown, label_set.ids, listed='Labels')}; give other names with --map"
     preset = next((name for name, names in PRESETS.items() if names.get(unknown) in label_set.ids), None)
     if preset is not None:
-        remedy = f"Add --map {preset}, which knows it"
+        remedy = f"Add --map {preset}, which has it"
     return InputError(f"there is no label {unknown!r}", place=place, remedy=remedy)
 
 
 def _first_of_each(problems: Sequence[InputError]) -> list[InputError]:
-    """A wrong label is told where it stands first: a file may have it a thousand times."""
+    """The first occurrence of each problem, since a file may repeat a wrong label many times."""
     first: dict[str, InputError] = {}
     for one in problems:
         first.setdefault(one.what, one)
@@ -165,9 +163,9 @@ class MadeProject:
 def make_project(folder: Path, wanted: NewProject) -> MadeProject:
     """Makes the folder; InputError and InputProblems before anything is written, LogError when it cannot be."""
     if folder.exists() or folder.is_symlink():
-        raise InputError("it is there already", place=Place(str(folder)), remedy="Name a folder that is not there yet")
+        raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new folder")
     if not folder.absolute().parent.is_dir():
-        raise InputError("the folder above is not there", place=Place(str(folder)), remedy="Make it first: mkdir -p")
+        raise InputError("the parent folder does not exist", place=Place(str(folder)), remedy="Make it first: mkdir -p")
     label_set = load_label_set(wanted.labels)
     utterances = _utterances(wanted)
     mapping = wanted.mapping or {}
@@ -180,7 +178,7 @@ def make_project(folder: Path, wanted: NewProject) -> MadeProject:
         imported.append(import_rows(utterances, given, label_set, before, mapping, str(wanted.intents)))
     # Labels stand in rows and nowhere else: the copy of the data has none.
     frozen = tuple(replace(one, intents=None) for one in utterances)
-    text = "".join(jsonl_lines(Corpus("", frozen))).encode("utf-8")
+    text = jsonl(Corpus("", frozen)).encode("utf-8")
     with disk_errors(f"{wanted.labels} cannot be read"):
         labels = wanted.labels.read_bytes()
     project = AnnotationProject(
@@ -226,9 +224,9 @@ def _utterances(wanted: NewProject) -> tuple[Utterance, ...]:
                 _, known = found.get(one.id, (one, None))
                 if known is not None:
                     raise InputError(
-                        f"the id {one.id!r} is there already, from {known}",
+                        f"the id {one.id!r} is already in {known}",
                         place=one.place or Place(str(path)),
-                        remedy="Rename one of the two: rows name utterances by their ids",
+                        remedy="Rename one of the two",
                     )
                 found[one.id] = one, path
     utterances = tuple(one for one, _ in found.values())

@@ -56,7 +56,7 @@ class AnnotationFolder:
         """Itself; LogError when there is no project here."""
         if not self.project.is_file():
             raise LogError(
-                f"{self.path} is no annotation project: it holds no {self.project.name}",
+                f"{self.path} is not an annotation project: it has no {self.project.name}",
                 remedy="Make one with: harness annotate new",
             )
         return self
@@ -70,7 +70,7 @@ def read_project(folder: AnnotationFolder) -> AnnotationProject:
         project = decode(_PROJECT, text)
     except CodecError as error:
         raise LogError(
-            f"this is no project: {error.what}",
+            f"this is not a project file: {error.what}",
             place=Place(str(folder.project)),
             remedy="Restore the file; it is written once and never changed",
         ) from error
@@ -81,7 +81,7 @@ def read_project(folder: AnnotationFolder) -> AnnotationProject:
         if found != sha256:
             raise LogError(
                 f"{path} is not the file that the project was made with",
-                remedy="Restore it: rows name utterances and labels as they were. For other data make a new project",
+                remedy="Restore it, or make a new project for other data",
             )
     return project
 
@@ -96,7 +96,7 @@ ANNOTATION = Content(
     1,
     "an annotation project",
     "an annotation log",
-    "Use the version of the tool that project.json names",
+    "Use the version of the harness that project.json names",
 )
 ANNOTATIONS: TypeAdapter[AnnotationRow] = TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")])
 
@@ -153,7 +153,7 @@ def _record_of(row: Row, path: Path) -> AnnotationRow:
     except CodecError as error:
         raise LogError(
             f"{path}: row {row[0]} cannot be read: {error.what}",
-            remedy="Keep the folder, and go on with a copy from a backup",
+            remedy="Keep the folder, and continue with a copy from a backup",
         ) from error
 
 
@@ -180,7 +180,7 @@ class AnnotationRoom:
         self.utterances: tuple[Utterance, ...] = read_corpus(files.utterances).utterances
         self.shares = Shares(self.project, self.utterances)
         self._lock = threading.RLock()
-        self._log: AnnotationLog | None = None  # who only looks needs no right to write
+        self._log: AnnotationLog | None = None  # reading needs no write permission
         self._rows: list[AnnotationRow] = []
         self._seq = 0
         self.refresh()
@@ -215,7 +215,7 @@ class AnnotationRoom:
         """
         if self.project.annotators and annotator not in self.project.annotators:
             raise InputError(
-                f"{annotator!r} is no annotator of this project",
+                f"{annotator!r} is not an annotator of this project",
                 remedy=f"Its annotators: {', '.join(self.project.annotators)}",
             )
         return self._sitting(annotator, again, adjudicating=False)

@@ -13,8 +13,8 @@ from harness.model.choices import EpisodesEnding
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
 from harness.statistics.text import percent
-from harness.understanding.figures import Averages
 from harness.understanding.models.tritraining import Episode, TriTraining
+from harness.understanding.scoring import Averages
 
 LEAST_LABELLED = 30
 LEAST_HELD_OUT = 5
@@ -42,11 +42,11 @@ def material(
     share: float,
     split: str | None = None,
 ) -> Material:
-    """Divides a project. final: utterance → its final labels. open_: ids to be proposed for. share: of the labelled,
-    to be held out; split: hold out the labelled utterances of that split instead.
+    """Divides a project into training, held-out and unlabelled utterances.
 
-    An utterance is held out only if every label it has stays with one to train on. InputError, with what is needed,
-    when too few are labelled or nothing is left to propose for.
+    `final`: utterance → its final labels. `open_`: ids that need proposals. `share`: share of the labelled utterances
+    to hold out. `split`: hold out the labelled utterances of this split instead. An utterance is held out only if each
+    of its labels remains in training. InputError if too few are labelled, or none needs a proposal.
     """
     texts = [one for one in utterances if one.words]
     # Labels of a project can be other than what its set allows, if they were imported; nothing is learnt from those.
@@ -54,25 +54,22 @@ def material(
     labelled = [one for one in labelled if not label_set.refusal(one.intents or ())]
     unlabelled = tuple(replace(one, intents=None) for one in texts if one.id in open_ and one.id not in final)
     if not unlabelled:
-        raise InputError("nothing is left to propose labels for", remedy="See how far it is: harness annotate status")
+        raise InputError("every utterance is labelled", remedy="Show the progress: harness annotate status")
     if len(labelled) < LEAST_LABELLED:
         raise InputError(
-            f"{len(labelled)} utterances are labelled, and tri-training wants at least {LEAST_LABELLED} (the method's"
+            f"{len(labelled)} utterances are labelled, but tri-training needs at least {LEAST_LABELLED} (the method's"
             " authors labelled 1,551)",
-            remedy="Label some first: harness annotate review PROJECT, or take labels: harness annotate import",
+            remedy="Label some first: harness annotate review PROJECT, or import labels: harness annotate import",
         )
     sets = {one.intents for one in labelled}
     if len(sets) < LEAST_SETS:
         raise InputError(
-            "all labelled utterances have the same labels, from which nothing can be told apart",
-            remedy="Label utterances with other labels first",
+            "all labelled utterances have the same labels", remedy="Label utterances with other labels first"
         )
     train, held_out = _divided(labelled, seed, share, split)
     if len(held_out) < LEAST_HELD_OUT:
-        what = (
-            f"{len(held_out)} of {len(labelled)} labelled utterances are held out, and at least {LEAST_HELD_OUT} wanted"
-        )
-        raise InputError(what, remedy="Hold out a larger share with --held-out, or label more")
+        what = f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {LEAST_HELD_OUT} are needed"
+        raise InputError(what, remedy="Give a larger --held-out, or label more utterances")
     return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(texts))
 
 
@@ -123,9 +120,9 @@ def batch(found: TriTraining, used: Material, *, id_: str, classifier: str, wall
 
 
 ENDINGS = {
-    EpisodesEnding.SETTLED: "as good as nothing changed any more",
-    EpisodesEnding.CIRCLING: "what they teach each other came round to that of an earlier episode",
-    EpisodesEnding.MOST: "the most episodes",
+    EpisodesEnding.SETTLED: "almost nothing changed",
+    EpisodesEnding.CIRCLING: "the taught labels equal those of an earlier episode",
+    EpisodesEnding.MOST: "the limit of episodes",
 }
 
 
@@ -144,7 +141,7 @@ def episode_line(one: Episode, triads: int) -> str:
     triad = f"triad {one.triad + 1}, " if triads > 1 else ""
     exact = f"{one.exact.count} of {one.exact.total} held-out right"
     if not one.number:
-        return f"{triad}on the samples alone: {exact}, {one.cpu_s:.1f} CPU s"
+        return f"{triad}on the samples only: {exact}, {one.cpu_s:.1f} CPU s"
     taught = " + ".join(map(str, one.taught))
     return f"{triad}episode {one.number}: taught {taught} texts, {one.changed} changed, {exact}, {one.cpu_s:.1f} CPU s"
 
@@ -166,11 +163,11 @@ def training_lines(found: TriTraining) -> Iterator[str]:
     if never:
         yield f"  never given there: {', '.join(shown(one, 60) for one in never)}"
     if found.absent:
-        yield f"no labelled utterance has, so never proposed: {', '.join(shown(one, 60) for one in found.absent)}"
+        yield f"on no labelled utterance, so never proposed: {', '.join(shown(one, 60) for one in found.absent)}"
     if found.known_texts:
-        yield f"{found.known_texts} of those proposed for have a text that a labelled utterance has, too"
+        yield f"{found.known_texts} of these have the text of a labelled utterance"
     if found.shared_texts:
-        yield f"{found.shared_texts} of the held-out have a text that a training utterance has: figures flatter"
+        yield f"{found.shared_texts} held-out texts are also training texts: results are optimistic"
     labelled = [one for one in found.voted if one.intents is not None]
     number = len(found.voted)
     yield (
@@ -178,7 +175,7 @@ def training_lines(found: TriTraining) -> Iterator[str]:
         f"all three agree on {sum(one.unanimous for one in labelled)}; without consensus {number - len(labelled)}"
     )
     for why, many in Counter(one.refused for one in found.voted if one.refused).most_common(3):
-        yield f"  of these {many} agree on what the label set refuses: {shown(why, 120)}"
+        yield f"  of these {many} agree on labels that the label set forbids: {shown(why, 120)}"
     yield f"{found.cpu_s:.1f} CPU s"
 
 

@@ -43,10 +43,10 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class _QueuePart:
-    """What an utterance adds to an annotator's queue. reviewed: the proposal that was accepted or struck last.
+    """The place of an utterance in an annotator's queue. reviewed: the proposal accepted or struck last.
 
-    proposed: what is to be reviewed now; with neither that nor a choice it is labelled by hand. skipped: number of the
-    row that skipped it, when that is the last.
+    proposed: the proposal to review now. Without a proposal and a choice, it is labelled by hand. skipped: number of
+    the row that skipped it, if that row is the last.
     """
 
     is_chosen: bool

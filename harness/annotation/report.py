@@ -38,14 +38,14 @@ WITHOUT_SPLIT = ""
 
 @dataclass(frozen=True, slots=True)
 class AnnotationReport:
-    """Counts of utterances, but where a name says otherwise. Of several batches that name one, the latest counts.
+    """Counts of utterances, unless a name says otherwise. If several batches contain one, the latest counts.
 
-    labelled_before: with labels by hand or by import before the first batch. proposed: named by a batch; consensus: of
-    them, with a proposal; refused: two of three agreed, on what the label set refuses (part of without_consensus).
-    unanimous: all three votes are what is proposed. struck: by anybody; accepted: by somebody, who labelled it no other
-    way since, and struck by nobody; overridden: neither, and labelled by hand otherwise. unreviewed: nobody was there.
-    by_hand: final labels come from an annotator's own choice of labels; by_import: from a file; by_review: from an
-    accepted proposal. time_s: of annotators at pages and at utterances, where rows tell; cpu_s: of all batches.
+    `labelled_before`: labelled by hand or import before the first batch. `proposed`: in a batch. `consensus`: of these,
+    with a proposal. `refused`: two of three agreed on labels that the label set refuses (part of without_consensus).
+    `unanimous`: all three votes equal the proposal. `struck`: by anybody. `accepted`: by somebody who kept it, and
+    struck by nobody. `overridden`: neither, and labelled otherwise by hand. `unreviewed`: seen by nobody. `by_hand`,
+    `by_import`, `by_review`: source of the final labels. `review_time_s`, `hand_time_s`: time of annotators, as far as
+    rows have it. `cpu_s`: of all batches.
     """
 
     utterances: int = 0
@@ -152,7 +152,7 @@ def _fate(proposal: LabelProposal, acts: Sequence[Act]) -> str:
 
 
 def _changed_later(accepted: Act, acts: Sequence[Act]) -> bool:
-    """Whether who accepted it has labelled it by hand since."""
+    """Whether the annotator who accepted it has labelled it by hand since."""
     return any(
         isinstance(row, Labelled) and row.annotator == accepted.annotator for row in acts[acts.index(accepted) :]
     )
@@ -171,7 +171,7 @@ def _of_fate(fate: Mapping[str, str], wanted: str) -> int:
 
 
 def _page_time(rows: Sequence[AnnotationRow]) -> float:
-    """Rows of one page tell one time."""
+    """Time at pages; the rows of one page share one time."""
     pages: dict[tuple[str, str], float] = {}
     for row in rows:
         if isinstance(row, Accepted | Struck):
@@ -225,10 +225,10 @@ def rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
         ("    accepted", report.accepted, ""),
         ("    struck", report.struck, ""),
         ("    labelled otherwise without striking", report.overridden, ""),
-        ("      both, of those looked at", report.struck + report.overridden, _share(report.struck_share)),
-        ("    not looked at yet", report.unreviewed, ""),
+        ("      both, of those reviewed", report.struck + report.overridden, _share(report.struck_share)),
+        ("    not reviewed yet", report.unreviewed, ""),
         ("  without consensus", report.without_consensus, _of(report.without_consensus, report.proposed, "")),
-        ("    agreed, but refused by the label set", report.refused, ""),
+        ("    agreed, but forbidden by the label set", report.refused, ""),
         ("  left for a person", report.for_person.count, _share(report.for_person)),
         ("final", report.final, _of(report.final, report.utterances, "of all")),
         ("  by accepting proposals", report.by_review, ""),
@@ -278,7 +278,7 @@ def _distribution(report: AnnotationReport, labels: Sequence[str]) -> Iterator[s
         yield "combinations"
         yield from (f"{many:>8}  {shown(joined(of), 200)}" for many, of in several[:MOST_COMBINATIONS])
         if len(several) > MOST_COMBINATIONS:
-            yield f"{len(several) - MOST_COMBINATIONS} more: --csv has them all"
+            yield f"{len(several) - MOST_COMBINATIONS} more (all with --csv)"
 
 
 def _counts(counts: LabelCounts, labels: Sequence[str]) -> dict[str, Any]:
@@ -303,12 +303,12 @@ def _time(seconds: float) -> str:
 
 
 SAID = {
-    State.OPEN: "nobody has labelled them, and no labels are proposed",
-    State.PROPOSED: "labels are proposed, to be reviewed",
-    State.STRUCK: "the proposal was struck, to be labelled by hand",
-    State.WAITING: "labelled once, and wait for a second annotator",
-    State.DISPUTED: "annotators disagree, to be settled with --adjudicate",
-    State.SINGLE: "final: labelled by the one who was wanted",
+    State.OPEN: "not labelled, and nothing is proposed",
+    State.PROPOSED: "labels are proposed, not reviewed yet",
+    State.STRUCK: "the proposal was struck; label by hand",
+    State.WAITING: "labelled once, waiting for a second annotator",
+    State.DISPUTED: "annotators disagree; settle with --adjudicate",
+    State.SINGLE: "final: labelled by one annotator",
     State.AGREED: "final: two annotators agree",
     State.ADJUDICATED: "final: settled",
 }
@@ -335,8 +335,8 @@ def outcome_lines(project: str, label_set: str, found: ProjectOutcome) -> Iterat
 def _changed(ids: tuple[str, ...]) -> str:
     shown = ", ".join(plain_text(one, 60) for one in ids[:MOST_IDS]) + ", …" * (len(ids) > MOST_IDS)
     was = "was" if len(ids) == 1 else "were"
-    told = f"{len(ids)} of them {was} labelled otherwise since: {shown}; what was settled holds"
-    return f"{'':10}{told}. Look again with: harness annotate review --adjudicate --utterance {plain_text(ids[0], 60)}"
+    told = f"{len(ids)} of them {was} labelled differently since: {shown}; the settled labels stay"
+    return f"{'':10}{told}. Review with: harness annotate review --adjudicate --utterance {plain_text(ids[0], 60)}"
 
 
 def outcome_object(project: str, label_set: str, found: ProjectOutcome) -> dict[str, Any]:

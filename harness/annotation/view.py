@@ -39,7 +39,7 @@ class PageLine:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationInput:
-    """What an annotator gave, for who settles a disagreement: nobody is named."""
+    """An annotator's labels for an adjudicator, without a name."""
 
     intents: Intents
     comment: str = ""
@@ -47,10 +47,10 @@ class AnnotationInput:
 
 @dataclass(frozen=True, slots=True)
 class LabellingItem:
-    """An utterance to be labelled. chosen: labels so far, in the order of the label set; saved: they are on the disk.
+    """An utterance to label. `chosen`: labels so far, in the order of the label set. `saved`: they are on the disk.
 
-    proposal: what is proposed, None where there is nothing, or where it is not to be seen yet. struck: this annotator
-    struck the proposal. refusal: why `chosen` cannot be saved as it stands, "" when it can. inputs: when settling.
+    `proposal`: None if there is none, or if the annotator may not see it yet. `struck`: this annotator struck the
+    proposal. `refusal`: why `chosen` cannot be saved, "" if it can. `inputs`: for adjudicators.
     """
 
     utterance: str
@@ -66,10 +66,10 @@ class LabellingItem:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationCount:
-    """Where an annotator stands. total: utterances of their queue; done: with a choice of theirs; left: without.
+    """Counts of an annotator's utterances. `total`: the queue. `done`: with a choice by them. `left`: without.
 
-    to_review: of those left, with a proposal to accept or strike; to_label: by hand, with `skipped` among them.
-    struck: utterances whose proposal this annotator struck, labelled since or not.
+    `to_review`: left, with a proposal to accept or strike. `to_label`: left, by hand, including `skipped`. `struck`:
+    utterances whose proposal this annotator struck, labelled since or not.
     """
 
     total: int = 0

@@ -26,7 +26,7 @@ Stood = tuple[Intents, str]
 
 
 def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: str, *, adjudicating: bool) -> bool:
-    """Whether it is the annotator's own, labelled or not; who settles may change all that has been labelled."""
+    """Whether it is the annotator's own, labelled or not. An adjudicator may change every labelled utterance."""
     chosen = ledger.choices(utterance)
     if adjudicating:
         return bool(chosen) or ledger.adjudication(utterance) is not None
@@ -34,7 +34,7 @@ def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: s
 
 
 def what_stands(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
-    """The annotator's own labels, or for who settles the final ones; None when there are none."""
+    """The annotator's own labels, or the final ones for an adjudicator; None for none."""
     if not adjudicating:
         return _of(ledger.choices(utterance).get(annotator))
     settled = ledger.adjudication(utterance)
@@ -60,15 +60,16 @@ class FoundUtterance:
 
 
 def has_words(text: str, words: str) -> bool:
-    """Whether a text has these words as they stand, in any case."""
+    """Whether a text contains these words, in any case."""
     return words.casefold() in text.casefold()
 
 
 def find(
     utterances: Iterable[Utterance], words: str, ledger: Ledger, shares: Shares, annotator: str, *, adjudicating: bool
 ) -> tuple[FoundUtterance, ...]:
-    """In the order of the data, those that have the words in their text or as their id, and that the annotator may
-    label again (`may_label_again`); with the annotator's own labels, or for who settles the final ones.
+    """Utterances with these words in their text, or as their id, that the annotator may label again.
+
+    In the order of the data, with the annotator's own labels; for an adjudicator with the final ones.
     """
     found = []
     for one in utterances:

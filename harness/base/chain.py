@@ -1,9 +1,9 @@
-"""The chain of rows: each row carries a SHA-256 over its content and over that of the row before it.
+"""The hash chain of rows: each row carries a SHA-256 over its content and over the hash of the previous row.
 
-A row that was changed, added between others or taken out shows, and so does what was written before the chain began.
-A file beside the rows, written when their writer closes, keeps the last row's number and hash: rows that are missing
-at the end show by it. The hashes have no key: who rewrites all rows, all hashes and that file leaves no trace here, but
-gives another last hash. Keep that one elsewhere to be able to prove more.
+The chain shows rows that were changed, inserted or removed, and rows from before the chain began. The seal is a file
+that the writer adds when it closes: the number and hash of the last row. It shows rows that are missing at the end.
+The hashes have no key. Someone who rewrites all rows, all hashes and the seal leaves no trace here, but changes the
+last hash. To prove more, keep the last hash elsewhere.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from harness.model.errors import LogError, Place
 
 COLUMN = "chain"
 Link = tuple[int, int, float, float, str, str]
-"""seq, run, at_s, wall_s, kind, body: what the hash of a row covers, after that of the row before."""
+"""seq, run, at_s, wall_s, kind, body: what the hash of a row covers, after the hash of the previous row."""
 _FIRST = bytes(32)
 _NUMBERS = struct.Struct(">qqddI")
 
 
 def linked(before: bytes, row: Link) -> bytes:
-    """The hash of a row, 32 bytes. before: that of the row before it, or FIRST."""
+    """The hash of a row, 32 bytes. before: the hash of the previous row, or FIRST."""
     seq, run, at_s, wall_s, kind, body = row
     name = kind.encode()
     # SQLite has no -0.0.
@@ -38,22 +38,22 @@ def linked(before: bytes, row: Link) -> bytes:
 
 
 def is_chained(connection: sqlite3.Connection) -> bool:
-    """Whether the rows of a file have a place for their hashes; sqlite3.Error."""
+    """Whether the rows have a column for their hashes; sqlite3.Error."""
     return any(name == COLUMN for _, name, *_ in connection.execute("PRAGMA table_info(entries)"))
 
 
 def begin_chain(connection: sqlite3.Connection) -> None:
-    """Gives a file of an earlier version a place for hashes, unless it has one; sqlite3.Error."""
+    """Adds a column for hashes to a file of an earlier version, if it is missing; sqlite3.Error."""
     if is_chained(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
-    if not is_chained(connection):  # another process may have been quicker
+    if not is_chained(connection):  # another process may have added it first
         connection.execute(f"ALTER TABLE entries ADD COLUMN {COLUMN} BLOB")
     connection.execute("COMMIT")
 
 
 def last_link(connection: sqlite3.Connection) -> bytes:
-    """The hash of the last row, over all rows before it, those of earlier versions too; sqlite3.Error."""
+    """The hash of the last row, over all earlier rows, those of earlier versions too; sqlite3.Error."""
     found = connection.execute(
         f"SELECT seq, {COLUMN} FROM entries WHERE {COLUMN} IS NOT NULL ORDER BY seq DESC LIMIT 1"
     ).fetchone()
@@ -67,7 +67,7 @@ def last_link(connection: sqlite3.Connection) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What the last row was when a writer closed. sha256: its hash, hex."""
+    """The last row when a writer closed. sha256: its hash, hex."""
 
     rows: int
     sha256: str
@@ -77,12 +77,12 @@ _SEAL: TypeAdapter[Seal] = TypeAdapter(Seal)
 
 
 def seal_of(database: Path) -> Path:
-    """The file that keeps the end of a file of rows."""
+    """The file that keeps the seal of a database."""
     return database.with_suffix(".seal")
 
 
 def read_seal(database: Path) -> Seal | None:
-    """None where there is none; LogError when it cannot be read."""
+    """The seal, or None; LogError if it cannot be read."""
     path = seal_of(database)
     if not path.exists():
         return None
@@ -91,13 +91,13 @@ def read_seal(database: Path) -> Seal | None:
     try:
         return decode(_SEAL, content)
     except CodecError as error:
-        raise LogError(f"this is no seal: {error.what}", place=Place(str(path))) from error
+        raise LogError(f"this file is not a seal: {error.what}", place=Place(str(path))) from error
 
 
 def seal_end(connection: sqlite3.Connection, database: Path) -> None:
-    """Keeps the last row's number and hash on the disk; LogFull, LogError, sqlite3.Error.
+    """Writes the last row's number and hash to disk; LogFull, LogError, sqlite3.Error.
 
-    A seal that the rows contradict stays as it is: it is the evidence that some are missing or were changed.
+    Keeps a seal that the rows contradict: it is the evidence that some are missing or were changed.
     """
     found = connection.execute(f"SELECT seq, {COLUMN} FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
     if found is None or found[1] is None:
@@ -115,7 +115,7 @@ def seal_end(connection: sqlite3.Connection, database: Path) -> None:
 
 
 class ChainCheck:
-    """Takes the rows of one file in order, and says what their hashes do not bear out."""
+    """Takes the rows of one file in order, and reports where their hashes do not match."""
 
     def __init__(self, seal: Seal | None) -> None:
         self._seal = seal
@@ -129,7 +129,7 @@ class ChainCheck:
     def take(self, row: Link, stored: bytes | None) -> None:
         seq = row[0]
         if seq != self._last + 1:
-            self._link = None  # what it follows is missing
+            self._link = None  # the previous row is missing
         link = None if self._link is None else linked(self._link, row)
         if stored is None:
             if self._sealed_from is not None:
@@ -156,11 +156,11 @@ class ChainCheck:
     def damage(self) -> Iterator[str]:
         for first, last in _runs(self._wrong):
             if first == self._sealed_from and first > 1:
-                yield f"row {first}, or one of the rows before it, is not what was written: its SHA-256 differs"
+                yield f"row {first}, or an earlier row, has changed since it was written: its SHA-256 differs"
             elif first == last:
-                yield f"row {first} is not what was written: its SHA-256 differs"
+                yield f"row {first} has changed since it was written: its SHA-256 differs"
             else:
-                yield f"rows {first} to {last} are not what was written: their SHA-256 differ"
+                yield f"rows {first} to {last} have changed since they were written: their SHA-256 differ"
         for first, last in _runs(self._bare):
             yield f"row {first} has no SHA-256" if first == last else f"rows {first} to {last} have no SHA-256"
         if self._seal is None:
@@ -169,29 +169,29 @@ class ChainCheck:
             first, last = self._last + 1, self._seal.rows
             yield f"row {last} is missing" if first == last else f"rows {first} to {last} are missing"
         elif self._at_seal != self._seal.sha256:
-            yield f"row {self._seal.rows}, or one of the rows before it, is not what was sealed: its SHA-256 differs"
+            yield f"row {self._seal.rows}, or an earlier row, has changed since it was sealed: the SHA-256 differs"
 
     def notes(self) -> Iterator[str]:
-        """What cannot be shown."""
+        """What the check cannot show."""
         if not self._last:
             return
         if self._sealed_from is None:
-            yield "not sealed: an earlier version wrote it, and nothing shows whether its rows were changed"
+            yield "not sealed: an earlier version wrote the log, and nothing shows whether its rows were changed"
             return
         if self._sealed_from > 1:
             yield (
-                f"rows 1 to {self._sealed_from - 1} were not sealed when they were written; from row"
-                f" {self._sealed_from} on it shows whether they were changed"
+                f"rows 1 to {self._sealed_from - 1} were not sealed when they were written; changes show only from row"
+                f" {self._sealed_from} on"
             )
         if self._seal is None or self._seal.rows < self._last:
             yield (
-                f"the end is not sealed: a writer is at it, or was killed; whether rows after row {self._last} are"
-                " missing cannot be shown"
+                f"the end is not sealed: a writer is still running, or was killed. Rows missing after row {self._last}"
+                " would not show"
             )
 
 
 def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Runs of following numbers: first and last of each."""
+    """First and last number of each run of consecutive numbers."""
     first = last = 0
     for number in numbers:
         if last and number != last + 1:

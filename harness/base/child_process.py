@@ -1,8 +1,8 @@
-"""Child processes: started, watched and ended in one way.
+"""Starts, watches and ends child processes.
 
-A child leads a session of its own: a Ctrl-C at the terminal is for us to deal with, and what it starts can be ended
-with it. One of our programs reads standard input and ends when that does, so it ends with us, however we end. Another
-program is `guarded`: it runs below guard.py, which takes down all that the program has started when we die.
+A child leads its own process session. So Ctrl-C at the terminal reaches only us, and a child can be ended together
+with all that it started. Our own programs end at the end of standard input, so they end with us. A program of others
+is `guarded`: it runs below guard.py, which kills all that the program has started when we die.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _GUARD = str(Path(__file__).with_name("guard.py"))
 _LAST_BYTES = 1 << 16
 _POLL_S = 0.01
 _EXITING = 0x4
-"""Linux's flag PF_EXITING: nothing of the process runs any more."""
+"""Linux's flag PF_EXITING: no code of the process runs any more."""
 _KILLED = 1 << (signal.SIGKILL - 1)
 
 
 class ChildProcess:
-    """A running child; OSError when it cannot be started.
+    """A running child; OSError if it cannot be started.
 
-    stderr: None keeps what it says in a file without a name; a path appends it there. stdout: None joins stderr.
-    stdin and stdout are otherwise as for Popen. `end` is for any state, and leaves nothing behind.
+    stderr: None keeps the output in an unnamed file; a path appends it there. stdout: None joins stderr. stdin and
+    stdout are otherwise as for Popen. `end` works in any state, and leaves nothing behind.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ChildProcess:
 
     @property
     def stdin(self) -> IO[bytes]:
-        """The pipe to it, which takes what it has room for."""
+        """The pipe to the child; non-blocking."""
         assert self._process.stdin is not None
         return self._process.stdin
 
@@ -96,13 +96,13 @@ class ChildProcess:
     def status(self) -> int | None:
         """Its exit status, negative for a signal; None while it runs.
 
-        One that has ended is not waited for until `end`: until then, the number of its group is its own.
+        A child that has ended is reaped only by `end`: until then, its process group id is not reused.
         """
         if self._process.returncode is not None:
             return self._process.returncode
         try:
             found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:  # `end` has waited for it meanwhile, in another thread
+        except ChildProcessError:  # another thread has called `end`
             return self._process.wait()
         if found is None:
             return None
@@ -113,7 +113,7 @@ class ChildProcess:
         return self.status is None
 
     def last_words(self) -> str:
-        """The last line that it wrote to standard error, where that is kept; "" for none."""
+        """The last line that it wrote to standard error, if that is kept; else ""."""
         if self._said is None or self._said.closed:
             return ""
         end = os.fstat(self._said.fileno()).st_size
@@ -121,7 +121,7 @@ class ChildProcess:
         return last_line(os.pread(self._said.fileno(), end - first, first))
 
     def await_ready(self, ready: Callable[[], bool], limit_s: float) -> str:
-        """Waits until it is ready; "" then, otherwise why it is not, with its last words."""
+        """Waits until it is ready. Returns "", or the reason why it is not, with its last line."""
         deadline_s = time.monotonic() + limit_s
         while not ready():
             if not self.alive:
@@ -132,14 +132,14 @@ class ChildProcess:
         return ""
 
     def wait(self, limit_s: float) -> bool:
-        """Waits for its end; whether it came in time."""
+        """Waits for its end; returns whether it came in time."""
         deadline_s = time.monotonic() + limit_s
         while self.alive and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
         return not self.alive
 
     def end(self, grace_s: float = 0.0) -> str:
-        """Asks it to end, if it has that long, and ends it and all that it has started; its last words."""
+        """Asks it to end within grace_s, then kills it and all that it has started. Returns its last line."""
         if grace_s:
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -160,13 +160,13 @@ class ChildProcess:
             os.kill(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends it and all that it has started, by force; its pipes stay open."""
+        """Kills it and all that it has started; its pipes stay open."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
 
     def leave(self) -> None:
-        """It outlives us: nobody waits for it, and nobody is to be warned that it was not waited for."""
+        """Lets it outlive us, without a warning that it was never reaped."""
         if self.alive:
             self._process.returncode = 0
         else:
@@ -176,7 +176,7 @@ class ChildProcess:
 
 
 def python(module: str, *arguments: str) -> list[str]:
-    """A program of ours, by the name of its module."""
+    """The command line of one of our programs, by its module."""
     return [sys.executable, "-m", module, *arguments]
 
 
@@ -194,28 +194,28 @@ def ended_words(status: int) -> str:
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # real-time signals have no name of their own
+    except ValueError:  # real-time signals have no name
         return f"signal {number}"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownProcess:
-    """A process: pids are used again, but never with the same start time (clock ticks) in the same boot."""
+    """A process. Pids are reused, but never with the same start time (clock ticks) in the same boot."""
 
     pid: int
     start_ticks: int
     boot_id: str
 
     def alive(self) -> bool:
-        """True while this very process runs."""
+        """True while this process runs."""
         return self.boot_id == boot_id() and start_ticks(self.pid) == self.start_ticks
 
     def ending(self) -> bool:
-        """True when it was killed and is not gone yet: a busy host takes a while to take it apart."""
+        """True if it was killed and has not ended yet, which takes a while on a busy host."""
         return self.alive() and _is_ending(self.pid)
 
     def outlast(self, patience_s: float = 5.0) -> None:
-        """Waits for the end of a process that is ending, and for no other."""
+        """Waits for the end of a process that is ending; returns at once for others."""
         deadline = time.monotonic() + patience_s
         while self.ending() and time.monotonic() < deadline:
             time.sleep(_POLL_S)
@@ -225,7 +225,7 @@ class KnownProcess:
             return float(file.read().split()[0]) - self.start_ticks / os.sysconf("SC_CLK_TCK")
 
     def end(self, patience_s: float = 3.0) -> bool:
-        """Asks it to end, then makes it; True when it is gone. A process that is not this one is left alone."""
+        """Asks it to end, then kills it; True when it has ended. Never touches another process."""
         for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 2.0)):
             if not self.alive():
                 return True
@@ -246,13 +246,13 @@ def describe(pid: int) -> KnownProcess | None:
 
 
 def save_process(path: Path, started: KnownProcess) -> None:
-    """Written whole or not at all."""
+    """Writes a process to a file, atomically."""
     told = {"pid": started.pid, "start_ticks": started.start_ticks, "boot_id": started.boot_id}
     write_whole(path, json.dumps(told).encode())
 
 
 def read_process(path: Path) -> KnownProcess | None:
-    """The process in a file; None when there is no file or it is damaged."""
+    """The process in a file; None if the file is missing or damaged."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         return KnownProcess(int(told["pid"]), int(told["start_ticks"]), str(told["boot_id"]))
@@ -261,25 +261,25 @@ def read_process(path: Path) -> KnownProcess | None:
 
 
 def start_detached(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
-    """The pid of a process that outlives us: a Ctrl-C or a closed terminal does not reach it."""
+    """Starts a process that outlives us; Ctrl-C or a closed terminal does not reach it. Returns its pid."""
     child = ChildProcess(arguments, stdin=subprocess.DEVNULL, stdout=None, stderr=log, environment=environment)
     child.leave()
     return child.pid
 
 
 def boot_id() -> str:
-    """Names this boot of the host: monotonic times of different boots cannot be compared."""
+    """Identifies this boot of the host: monotonic times of different boots cannot be compared."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def start_ticks(pid: int) -> int | None:
-    """Field 22 of /proc/<pid>/stat; None for a process that is gone or a zombie."""
+    """Field 22 of /proc/<pid>/stat; None for an ended process or a zombie."""
     fields = _stat(pid)
     return None if fields is None or fields[0] == "Z" else int(fields[19])
 
 
 def _stat(pid: int) -> list[str] | None:
-    """/proc/<pid>/stat from field 3 on: those before it may hold anything."""
+    """/proc/<pid>/stat from field 3 on: earlier fields may contain anything."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -288,7 +288,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _is_ending(pid: int) -> bool:
-    """A kill that it has not taken yet is pending, or its threads are on their way out."""
+    """Whether a SIGKILL is pending, or its threads are exiting."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:

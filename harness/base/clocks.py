@@ -25,13 +25,13 @@ class HostClock:
 class ScaledClock:
     """A clock that runs `speed` times as fast as another one.
 
-    Its zero is the other clock's zero, not the moment it was made: so that processes which follow each other within one
-    boot (a run and its resume) stay on one time line. The wall clock stays what it is.
+    Its zero is the zero of the other clock, not the moment of its creation. So a run and its resume within one boot
+    share one time line. The wall clock is unchanged.
     """
 
     def __init__(self, speed: float, clock: Clock) -> None:
         if not speed > 0:
-            raise ValueError(f"a clock's speed is positive, not {speed}")
+            raise ValueError(f"the speed of a clock must be positive, not {speed}")
         self.speed = speed * clock.speed
         self._factor = speed
         self._clock = clock

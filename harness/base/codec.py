@@ -1,4 +1,4 @@
-"""Domain types to JSON and back; the `kind` of a message says which type it is."""
+"""Domain types to JSON and back; the `kind` of a message names its type."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from harness.model.record import Record
 
 T = TypeVar("T")
 
+EVENTS_SCHEMA = "voice-harness.events.1"
+"""Of rows as JSON lines. Kinds and fields are added; another change makes another schema."""
 RECORDS: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="kind")])
 COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="kind")])
 
 
 class CodecError(HarnessError):
-    """A text is no message of the kind that was expected."""
+    """A text is not a message of the expected kind."""
 
 
 def encode(adapter: TypeAdapter[T], value: T) -> bytes:
@@ -27,7 +29,7 @@ def encode(adapter: TypeAdapter[T], value: T) -> bytes:
 
 
 def decode(adapter: TypeAdapter[T], text: bytes | str) -> T:
-    """The value; CodecError when the text is not JSON or not of the type."""
+    """The value; CodecError if the text is not JSON or not of the type."""
     try:
         return adapter.validate_json(text)
     except ValidationError as error:

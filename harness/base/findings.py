@@ -1,8 +1,9 @@
-"""Problems of one file, gathered so that all are told at once, each with its place and the nearest right word."""
+"""Collects the problems of one file, to report all at once, each with its place and the nearest correct word."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
@@ -22,7 +23,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from harness.base import strict_yaml
-from harness.base.strict_yaml import Mark, Node
+from harness.base.strict_yaml import Mark, Node, Plain
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, did_you_mean
 
@@ -30,7 +31,7 @@ KeyPath = Sequence[str | int]
 
 
 class Keys(BaseModel):
-    """A mapping in a file; the context, when given, learns which keys were known where (by identity of the mapping)."""
+    """A mapping in a file. A validation context collects the known keys of each mapping, by identity of the mapping."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -46,14 +47,14 @@ KeysT = TypeVar("KeysT", bound=Keys)
 
 
 def nearest(word: object, known: Collection[str], *, listed: str = "Known") -> str:
-    """A remedy: the nearest of the known words, and (up to twenty of) all of them."""
+    """A remedy: the nearest known word, and the list of known words (at most twenty)."""
     meant = did_you_mean(str(word), known)
     shown = ", ".join(list(known)[:20]) + (", …" if len(known) > 20 else "")
     return f"{meant}{listed}: {shown or 'none'}"
 
 
 class Findings:
-    """What is wrong with one file; `tree` gives the places."""
+    """The problems of one file; `tree` gives the places."""
 
     def __init__(self, file: str, tree: Node) -> None:
         self.file = file
@@ -61,7 +62,7 @@ class Findings:
         self.problems: list[InputError] = []
 
     def place(self, path: KeyPath, *, key: bool = False) -> Place:
-        """Where the value (or the key) of that path stands; of the nearest thing above it when it is not there."""
+        """The place of the value (or the key) at a path; if it is missing, of its nearest parent."""
         node, mark = self.tree, self.tree.mark
         for step in path:
             child, key_mark = _child(node, step)
@@ -72,7 +73,7 @@ class Findings:
         return Place(self.file, mark.line, mark.column)
 
     def add(self, path: KeyPath, what: str, remedy: str, *, key: bool = False) -> None:
-        """Notes a problem with the value (or the key) of that path."""
+        """Notes a problem with the value (or the key) at a path."""
         self.add_at(self.place(path, key=key), what, remedy)
 
     def add_at(self, place: Place, what: str, remedy: str) -> None:
@@ -80,7 +81,7 @@ class Findings:
             self.problems.append(InputError(what, place=place, remedy=remedy))
 
     def refuse_empty(self, node: Node, may: Callable[[KeyPath], bool], path: KeyPath = ()) -> None:
-        """Notes every key without a value, except where null says something: where `may` says so."""
+        """Notes every key without a value, except where `may` allows null."""
         match node.value:
             case dict() as entries:
                 children: list[tuple[str | int, Node]] = list(entries.items())
@@ -96,12 +97,12 @@ class Findings:
             self.refuse_empty(child, may, below)
 
     def refuse(self) -> None:
-        """Raises InputProblems when there are any, in the order of their places."""
+        """Raises InputProblems if there are any, in the order of their places."""
         if self.problems:
             raise InputProblems(sorted(self.problems, key=_order))
 
     def check(self, model: type[Keys], written: object) -> None:
-        """Notes everything about the shape of the whole file that `model` objects to."""
+        """Notes everything in the whole file that does not validate as `model`."""
         known: dict[int, tuple[str, ...]] = {}
         try:
             model.model_validate(written, context=known)
@@ -110,7 +111,7 @@ class Findings:
                 self.note(detail, (), _known_keys(detail, written, known))
 
     def note(self, detail: ErrorDetails, above: KeyPath, known: Sequence[str]) -> None:
-        """Notes one of pydantic's errors in our words; `above` is the path of what was validated."""
+        """Notes one of pydantic's errors in our own words; `above` is the path of the validated value."""
         path = (*above, *detail["loc"])
         last = str(detail["loc"][-1]) if detail["loc"] else ""
         match detail["type"]:
@@ -127,7 +128,7 @@ class Findings:
 
 
 def attempt(model: type[KeysT], written: object) -> KeysT | None:
-    """The written mapping as its model, or None: what is wrong with it was noted with the whole file."""
+    """The written mapping as its model; None if it is wrong, which was noted with the whole file."""
     try:
         return model.model_validate(written)
     except ValidationError:
@@ -135,15 +136,15 @@ def attempt(model: type[KeysT], written: object) -> KeysT | None:
 
 
 def explained(detail: ErrorDetails) -> tuple[str, str]:
-    """What is wrong, and the remedy, of one of pydantic's errors, in words for whoever wrote the file."""
+    """Message and remedy for one of pydantic's errors, in words for the author of the file."""
     context: Mapping[str, Any] = detail.get("ctx", {})
     given = detail["input"]
     shown = _shown(given)
     match detail["type"]:
         case "word":
-            return f"{shown} is not a word for this", nearest(given, context["choices"])
+            return f"{shown} is not supported here", nearest(given, context["choices"])
         case "literal_error" | "enum":
-            return f"{shown} is not a word for this", nearest(given, re.findall(r"'([^']*)'", context["expected"]))
+            return f"{shown} is not supported here", nearest(given, re.findall(r"'([^']*)'", context["expected"]))
         case "string_type":
             quoted = str(given).lower() if isinstance(given, bool) else given
             hint = "Write text" if isinstance(given, list | dict) else f'Put it in quotes: "{quoted}"'
@@ -155,7 +156,7 @@ def explained(detail: ErrorDetails) -> tuple[str, str]:
         case "finite_number":
             return f"{shown} is not a finite number", "Write an ordinary number"
         case "bool_type" | "bool_parsing":
-            return f"expected true or false, found {shown}", "Write true or false, in small letters, without quotes"
+            return f"expected true or false, found {shown}", "Write true or false, in lower case, without quotes"
         case "list_type" | "tuple_type" | "set_type" | "frozen_set_type":
             return f"expected a list, found {shown}", "Write [one, two], or lines that begin with -"
         case "dict_type" | "model_type" | "model_attributes_type" | "dataclass_type" | "mapping_type":
@@ -175,8 +176,8 @@ def explained(detail: ErrorDetails) -> tuple[str, str]:
         case "written":
             return str(context["what"]), str(context["remedy"])
         case "value_error":
-            return str(context["error"]), "Change it; docs/bench.md names the options of each driver"
-    return f"{shown} is not right here", "See docs/scenario.md and docs/bench.md for what may stand here"
+            return str(context["error"]), "Change it; docs/reference/keys-bench.md lists the options of each driver"
+    return f"{shown} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
 
 
 def _shown(given: object) -> str:
@@ -198,7 +199,7 @@ def _order(problem: InputError) -> tuple[str, int, int]:
 
 
 def _child(node: Node, step: str | int) -> tuple[Node | None, Mark | None]:
-    """One step down; steps that are no key here (pydantic names the branches of a union so) lead nowhere."""
+    """One step down. Steps that are not keys (pydantic's names for branches of a union) lead nowhere."""
     match node.value, step:
         case dict() as entries, str() if step in entries:
             return entries[step], node.keys[step]
@@ -228,7 +229,7 @@ def wrong(what: str, remedy: str) -> PydanticCustomError:
 
 
 def word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
-    """Makes a word of the file a member of the enum; another one, or one of `never`, is answered with the nearest."""
+    """Turns a word into a member of the enum. For other words, and those in `never`, the error names the nearest."""
     choices = [member.value for member in kind if member not in never]
 
     def member_of(written: Any) -> StrEnum:
@@ -263,7 +264,7 @@ def _text(text: str) -> str:
 
 def _spoken(text: str) -> str:
     if not any(letter.isalnum() for letter in text):
-        raise wrong(f"{text!r} has nothing to speak", "Write some words")
+        raise wrong(f"{text!r} contains nothing to speak", "Write some words")
     return text
 
 
@@ -280,12 +281,12 @@ Language = Annotated[str, AfterValidator(_language), Field(json_schema_extra={"p
 
 
 def kind_of(path: Path) -> FileKind:
-    """The kind of a file; InputError when it is none of ours or not even YAML."""
+    """The kind of a file; InputError if it is not a file of ours or not YAML."""
     return kind_of_tree(strict_yaml.parse(strict_yaml.read_bytes(path), str(path)), str(path))
 
 
 def kind_of_tree(tree: Node, file: str) -> FileKind:
-    """The kind of a file that was read."""
+    """The kind of a file that has been read."""
     kinds = [kind.value for kind in FileKind]
     for key in tree.keys:
         if key in kinds:
@@ -297,11 +298,11 @@ def kind_of_tree(tree: Node, file: str) -> FileKind:
 
 
 SAMPLES = ".samples.yaml"
-"""End of the name of a file in which the monitor gathers samples: a part of a profile, to be pasted."""
+"""Suffix of files in which the monitor collects samples: part of a profile, to paste into one."""
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a file is YAML that has nothing to do with us: its first key is unlike ours, and none of it is one."""
+    """Whether a YAML file is not one of ours: no key names a kind of file, and the first key resembles none."""
     if path.name.endswith(SAMPLES):
         return True
     try:
@@ -315,32 +316,49 @@ def is_foreign(path: Path) -> bool:
     )
 
 
-def expect(kind: FileKind, tree: Node, file: str) -> None:
-    """InputError when the file is of another kind."""
+def _expect(kind: FileKind, tree: Node, file: str) -> None:
+    """InputError if the file is of another kind."""
     actual = kind_of_tree(tree, file)
     if actual is not kind:
         mark = tree.keys[actual.value]
-        what = f"this is a {actual.value} file, and a {kind.value} file is wanted"
+        what = f"this is a {actual.value} file, but a {kind.value} file is expected"
         swapped = {actual, kind} == {FileKind.SCENARIO, FileKind.BENCH}
         remedy = "Swap the two files: harness run SCENARIO --bench BENCH" if swapped else "Check the path"
         raise InputError(what, place=Place(file, mark.line, mark.column), remedy=remedy)
 
 
 def optional(description: str, **limits: Any) -> Any:
-    """The field of a key that may be left out, and is None then; limits: as those of `Field`."""
+    """The field of an optional key, None by default; limits: as for `Field`."""
     return Field(default=None, description=description, **limits)
 
 
-def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
-    """The keys of a file in which nothing is left empty, and its findings for what follows from them.
+def preset(default: Any, description: str, **limits: Any) -> Any:
+    """The field of a key with a default; limits: as for `Field`."""
+    return Field(default=default, description=description, **limits)
 
-    InputProblems with all that is wrong with the keys, InputError when it is no YAML or of another kind.
+
+def written_in(
+    path: Path, kind: FileKind, model: type[Keys], may_be_null: Callable[[KeyPath], bool] = lambda at: False
+) -> tuple[str, Plain, Findings]:
+    """SHA-256 (hex) of a file, its content, and the problems of its keys, which are not raised yet.
+
+    may_be_null: where null is allowed. InputError if it is not YAML or of another kind.
     """
-    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
-    expect(kind, tree, str(path))
+    content = strict_yaml.read_bytes(path)
+    tree = strict_yaml.parse(content, str(path))
+    _expect(kind, tree, str(path))
     found = Findings(str(path), tree)
-    found.refuse_empty(tree, lambda at: False)
+    found.refuse_empty(tree, may_be_null)
     written = tree.plain()
     found.check(model, written)
+    return hashlib.sha256(content).hexdigest(), written, found
+
+
+def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
+    """The keys of a file in which no value is empty, and its findings, to add further problems to.
+
+    InputProblems with every mistake in the keys; InputError if it is not YAML or of another kind.
+    """
+    _, written, found = written_in(path, kind, model)
     found.refuse()
     return model.model_validate(written), found

@@ -1,4 +1,4 @@
-"""Text that we did not write (device lines, transcripts, file names, notes), made harmless to a terminal."""
+"""Text that we did not write (device lines, transcripts, file names, notes), sanitised for a terminal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ LONGEST_MARK_RUN = 4
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 # Cc: controls (C0, DEL, C1). Cf: bidi, zero-width, tags. Cs: lone surrogates, which cannot be printed.
-# Co, Cn: no agreed meaning. Zl, Zp: line breaks of their own.
+# Co, Cn: no agreed meaning. Zl, Zp: line and paragraph separators.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Drawn as nothing although Unicode calls them letters or marks: fillers and variation selectors.
+# Invisible, although Unicode classes them as letters or marks: fillers and variation selectors.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 # CSI sequences (colours among them), OSC with its end, two-byte escapes.
@@ -20,22 +20,22 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 
 def without_escapes(text: str) -> str:
-    """The text without terminal sequences such as colours: for matching only; the rest is as hostile as before."""
+    """The text without terminal sequences such as colours. For matching only: the rest is not sanitised."""
     return _ESCAPES.sub("", text)
 
 
 def plain_text(text: str, limit: int = 500) -> str:
-    """One line of printable text of at most `limit` characters: what a terminal might obey is shown as an escape.
+    """One line of printable text of at most `limit` characters; what a terminal might obey becomes an escape.
 
-    Controls, ESC and C1, bidirectional and zero-width characters become visible escapes (`\\e`, `\\x07`, `\\u202e`);
-    a flood of combining marks is thinned; what is longer ends in an ellipsis, never inside an escape.
-    The result is still to be printed without markup: brackets stay as they are.
+    Controls, ESC and C1, bidirectional and zero-width characters become visible escapes (`\\e`, `\\x07`, `\\u202e`).
+    Long runs of combining marks are shortened. A longer text ends in an ellipsis, never inside an escape.
+    Print the result without markup: brackets are not escaped.
     """
     if limit < 1:
         raise ValueError(f"a text cannot be cut to {limit} characters")
     pieces: list[str] = []
     length = 0
-    room = 0  # number of pieces that leave a place for the ellipsis
+    room = 0  # number of pieces that leave room for the ellipsis
     marks = 0
     for character in text:
         marks = marks + 1 if unicodedata.combining(character) else 0
@@ -71,16 +71,16 @@ LONGEST = 2000
 
 
 def width_of(text: str) -> int:
-    """Columns that a text takes."""
+    """Width of a text in columns."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # here, since most files of transcripts never need its tables
+    from rich.cells import cell_len  # here, since most transcripts never need its tables
 
     return cell_len(text)
 
 
 def shown(text: str, width: int = LONGEST) -> str:
-    """A text made harmless, at most so many columns wide; what is longer ends in an ellipsis."""
+    """A sanitised text, at most `width` columns wide; a longer one ends in an ellipsis."""
     if text.isascii() and text.isprintable() and len(text) <= width:
         return text
     safe = plain_text(text, max(1, min(width, LONGEST)))
@@ -95,10 +95,10 @@ def counted(number: int, what: str) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """A text that is already safe, with spaces to its right."""
+    """A sanitised text, padded with spaces on the right."""
     return text + " " * (width - width_of(text))
 
 
 def fit(text: str, width: int) -> str:
-    """A harmless cell of so many columns."""
+    """A sanitised cell, `width` columns wide."""
     return padded(shown(text, width), width)

@@ -1,8 +1,8 @@
-"""Runs a program so that it ends with our parent, however that ends: `guard.py PARENT_PID PROGRAM ARGUMENTS…`.
+"""Runs a program that ends when our parent ends, for whatever reason: `guard.py PARENT_PID PROGRAM ARGUMENTS…`.
 
-A script of its own, which imports nothing of ours and little else: it costs some 30 ms a start. It leads the session
-that the program and whatever it starts live in. When its parent dies, even by SIGKILL, the kernel tells it, and it
-takes all of them down. prctl(2), PR_SET_PDEATHSIG.
+A separate script with few imports, which adds about 30 ms per start. It leads the process session of the program and
+of everything that the program starts. When the parent dies, even by SIGKILL, the kernel signals this script, which
+then kills them all. See prctl(2), PR_SET_PDEATHSIG.
 """
 
 import ctypes
@@ -17,25 +17,25 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(parent: int, command: list[str]) -> int:
-    """Runs a program until it or our parent ends; its exit status, or the end by its signal.
+    """Runs a program until it or our parent ends. Returns its exit status, or ends by the same signal.
 
-    NOT_STARTED, with the reason on stderr, when it cannot be started. Its standard streams are left alone.
+    NOT_STARTED, with the reason on stderr, if it cannot be started. Does not touch its standard streams.
     """
 
     def down(number: int, frame: object) -> None:
-        if os.getppid() != parent:  # else it was only the parent's thread that ended, which the kernel tells as well
+        if os.getppid() != parent:  # the kernel also signals when only a thread of the parent ends
             os.killpg(0, signal.SIGKILL)
 
     signal.signal(signal.SIGTERM, down)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it died before it could be watched
+    if os.getppid() != parent:  # the parent died before prctl
         return NOT_STARTED
     try:
         program = subprocess.Popen(command)
     except OSError as error:
         sys.stderr.write(f"{command[0]}: {error.strerror}\n")
         return NOT_STARTED
-    # The ends of the pipes are the program's alone: they close when it closes them.
+    # Only the program holds the ends of the pipes, so they close when it closes them.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
         os.dup2(nowhere, stream)

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""Results of checks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """OK; WARN: it may disturb a measurement, or is missed only sometimes; FAIL: it does not work."""
+    """OK. WARN: may disturb a measurement, or is needed only sometimes. FAIL: does not work."""
 
     OK = "ok"
     WARN = "warn"
@@ -16,7 +16,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding; remedy: what to do about it, when it is not OK."""
+    """One result. remedy: what to do if it is not OK."""
 
     name: str
     level: Level

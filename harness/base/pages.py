@@ -1,10 +1,11 @@
-"""Pages of HTML that need nothing else: one shell for head, styles, tables that sort and lists that filter.
+"""Self-contained HTML pages: one template for head, styles, sortable tables and lists with filters.
 
-A room's template extends `page.html` and fills its blocks; `macros.html` has what several pages write.
+A room's template extends `page.html` and fills its blocks; `macros.html` holds what several pages share.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -14,17 +15,26 @@ from harness.base.foreign import plain_text
 
 
 def filled_page(package: str, template: str, **values: object) -> str:
-    """The template of a package, filled: what it is given is escaped, and must be there."""
+    """A filled template of a package. Values are escaped, controls too; a missing one is an error."""
     return templates_of(package).get_template(template).render(version=__version__, plain=plain_text, **values)
+
+
+_CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def _harmless(value: object) -> object:
+    """Text with signs that control a terminal or turn the direction of writing is shown by their escapes."""
+    return plain_text(value, 2000) if type(value) is str and _CONTROL.search(value) else value
 
 
 @cache
 def templates_of(package: str) -> Environment:
-    """The templates of a package, and those that all pages share."""
+    """The templates of a package, and the shared ones."""
     return Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("harness.base")]),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_harmless,
         trim_blocks=True,
         lstrip_blocks=True,
     )

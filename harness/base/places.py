@@ -1,6 +1,6 @@
-"""Where things live on a host, and what a running virtual lab tells about itself.
+"""Folders on a host, and the state of a running virtual lab.
 
-Nothing here creates a folder unless it says so.
+Nothing here creates a folder unless its docstring says so.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from harness.model.errors import LabError, LogError
 
 
 def runtime_folder() -> Path:
-    """Folder for sockets and the state of running things, mode 0700, created. Short: a socket path has ≤ 107 bytes."""
+    """Creates the folder for sockets and state, mode 0700. Short: a socket path has at most 107 bytes."""
     root = os.environ.get("HARNESS_RUNTIME") or os.environ.get("XDG_RUNTIME_DIR")
     folder = Path(root) / "voice-harness" if root else Path(tempfile.gettempdir()) / f"voice-harness-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise LabError(
-            f"{folder} cannot be made: {error.strerror}", remedy="Set HARNESS_RUNTIME to a folder of your own"
+            f"{folder} cannot be created: {error.strerror}", remedy="Set HARNESS_RUNTIME to a folder of your own"
         ) from error
     if folder.stat().st_uid != os.getuid():
         raise LabError(f"{folder} belongs to another user", remedy="Set HARNESS_RUNTIME to a folder of your own")
@@ -30,19 +30,19 @@ def runtime_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Folder for what can be made again (rendered speech)."""
+    """Folder for what can be recreated (rendered speech)."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "voice-harness"
 
 
 def lab_folder() -> Path:
-    """Folder of the virtual lab of this user; HARNESS_LAB names another one, for labs side by side."""
+    """Folder of the virtual lab of this user; HARNESS_LAB names another one, to run several labs."""
     named = os.environ.get("HARNESS_LAB")
     return Path(named) if named else runtime_folder() / "lab"
 
 
 def shipped_folder(name: str) -> Path:
-    """`devices` or `scenarios` as the project ships them: inside an installed package, beside it in a checkout."""
+    """The shipped `devices` or `scenarios`: inside an installed package, beside it in a checkout."""
     from importlib.resources import files  # here, since it takes long to import and few need it
 
     package = Path(str(files("harness")))
@@ -52,7 +52,7 @@ def shipped_folder(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class LabState:
-    """A running lab: environment that makes PortAudio and Pulse find its sound server, and its broker's address."""
+    """A running lab: environment variables that lead to its sound server, and the address of its broker."""
 
     environment: tuple[tuple[str, str], ...]
     mqtt_host: str
@@ -61,7 +61,7 @@ class LabState:
 
 
 def lab_state() -> LabState:
-    """The running lab, from its state file; LabError when none is up."""
+    """The running lab, from its state file; LabError if none is running."""
     path = lab_folder() / "lab.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -72,9 +72,11 @@ def lab_state() -> LabState:
             pids=tuple(sorted(found["pids"].items())),
         )
     except FileNotFoundError as error:
-        raise LabError("the virtual lab is not up", remedy="Start it: harness lab up") from error
+        raise LabError("the virtual lab is not running", remedy="Start it: harness lab up") from error
     except (KeyError, ValueError, AttributeError) as error:
-        raise LabError(f"{path} is damaged: {error}", remedy="harness lab down, then harness lab up") from error
+        raise LabError(
+            f"{path} is damaged: {error}", remedy="Restart the lab: harness lab down, then harness lab up"
+        ) from error
 
 
 def sound_environment(sound_server: str) -> dict[str, str]:
@@ -86,58 +88,31 @@ def sound_environment(sound_server: str) -> dict[str, str]:
     raise LabError(f"no sound server is called {sound_server!r}", remedy="Use system or virtual_lab")
 
 
-@dataclass(frozen=True, slots=True)
 class SessionFolder:
     """Names of the files in one session's folder; creates nothing."""
 
-    path: Path
-
-    @property
-    def database(self) -> Path:
-        return self.path / "log.sqlite"
-
-    @property
-    def lock(self) -> Path:
-        return self.path / "writer.lock"
-
-    @property
-    def clips(self) -> Path:
-        return self.path / "clips"
-
-    @property
-    def judgments(self) -> Path:
-        """What raters said of its responses; not there before one has."""
-        return self.path / "judgments.sqlite"
-
-    @property
-    def inputs(self) -> Path:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.database = path / "log.sqlite"
+        self.lock = path / "writer.lock"
+        self.clips = path / "clips"
+        self.judgments = path / "judgments.sqlite"
+        """Judgments of its responses; does not exist before the first one."""
+        self.inputs = path / "inputs"
         """Copies of the scenario, the bench and the device profiles, for people."""
-        return self.path / "inputs"
-
-    @property
-    def resolved(self) -> Path:
+        self.resolved = path / "resolved.json"
         """Scenario and bench as they were read, for the engine."""
-        return self.path / "resolved.json"
-
-    @property
-    def summary(self) -> Path:
+        self.summary = path / "session.json"
         """Versions, hashes and seeds."""
-        return self.path / "session.json"
-
-    @property
-    def engine(self) -> Path:
-        """Which process runs the session, and its socket; gone when none does."""
-        return self.path / "engine.json"
-
-    @property
-    def engine_output(self) -> Path:
-        return self.path / "engine.log"
+        self.engine = path / "engine.json"
+        """The process that runs the session, and its socket; removed when it ends."""
+        self.engine_output = path / "engine.log"
 
     def demand(self) -> SessionFolder:
-        """Itself; LogError when there is no session log here."""
+        """Returns itself; LogError if there is no session log here."""
         if not self.database.is_file():
             raise LogError(
-                f"{self.path} is no session folder: it holds no {self.database.name}",
+                f"{self.path} is not a session folder: {self.database.name} is missing",
                 remedy="Name the folder that `harness run` printed, e.g. sessions/2026-01-31-kitchen",
             )
         return self

@@ -1,4 +1,4 @@
-"""Frozen types of ours as plain JSON and back, by their declared fields."""
+"""Converts our frozen types to plain JSON and back, by their declared fields."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ T = TypeVar("T")
 
 
 def plain(value: Any, *, sparse: bool = False) -> Any:
-    """Dicts, lists, texts and numbers that say all of a value: a dataclass by its fields, an enum by its value.
+    """A value as dicts, lists, texts and numbers: a dataclass by its fields, an enum by its value.
 
-    The keys of JSON output are the names of fields: give a frozen type the fields that its JSON has. sparse: without
-    fields that have their default.
+    The names of fields are the keys of the JSON output. sparse: leaves out fields with their default value.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
@@ -37,10 +36,15 @@ def plain(value: Any, *, sparse: bool = False) -> Any:
     return value
 
 
-def restored(kind: type[T], told: Any) -> T:
-    """The value of that type which `plain` told. ValueError, TypeError or KeyError where it cannot be one.
+def picked(value: Any, *names: str) -> dict[str, Any]:
+    """Some fields or properties of a value by their names, as `plain` gives them."""
+    return {name: plain(getattr(value, name)) for name in names}
 
-    Keys that the type has not are passed over: a later version may have written them.
+
+def restored(kind: type[T], told: Any) -> T:
+    """The value of a type from the output of `plain`. ValueError, TypeError or KeyError if that is impossible.
+
+    Ignores keys that the type lacks: a later version may have written them.
     """
     found: T = _restored(kind, told)
     return found

@@ -1,4 +1,4 @@
-"""Plug-ins by entry point: names are listed without importing, a wrong name lists those that are installed.
+"""Plug-ins by entry point. Lists names without importing; the error for a wrong name lists the installed ones.
 
 Their settings are texts, checked by name, kind and range before anything is loaded.
 """
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class Group(StrEnum):
 
 
 def _points(group: Group) -> EntryPoints:
-    """To look through all packages takes tens of milliseconds, so it is done once for each sys.path."""
+    """Searching all packages takes tens of milliseconds, so it happens once per sys.path."""
     return _found(group, tuple(sys.path))
 
 
@@ -47,7 +48,7 @@ def names(group: Group) -> tuple[str, ...]:
 
 
 def load(group: Group, name: str, *, place: Place | None = None) -> Any:
-    """The class or function behind a name; PluginError when there is none or it cannot be imported."""
+    """The class or function of a name; PluginError if there is none or it cannot be imported."""
     found: EntryPoint | None = next(iter(_points(group).select(name=name)), None)
     what = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
     if found is None:
@@ -62,12 +63,26 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         raise PluginError(
             f"the {what} {name!r} cannot be loaded: {error}",
             place=place,
-            remedy="Install the extra that carries it: pip install 'voice-harness[all]'",
+            remedy="Install the extra that contains it: pip install 'voice-harness[all]'",
+        ) from error
+
+
+def installed(package: str, what: str, extra: str, note: str = "") -> Any:
+    """Imports a third-party package; PluginError, with the extra that contains it, if that fails.
+
+    what: as in "the recogniser moonshine". note: about the extra, in brackets.
+    """
+    try:
+        return import_module(package)
+    except (ImportError, OSError) as error:  # OSError: a library that the package loads
+        raise PluginError(
+            f"{what} is not installed",
+            remedy=f"Install the extra that contains it{note}: pip install 'voice-harness[{extra}]'",
         ) from error
 
 
 def checked_settings(known: Sequence[Setting], given: Iterable[tuple[str, str]], plugin: str) -> dict[str, str]:
-    """Settings that were given, the last of a name; InputError for an unknown name or a wrong value."""
+    """The given settings, the last value of each name; InputError for an unknown name or a wrong value."""
     by_name = {setting.name: setting for setting in known}
     found: dict[str, str] = {}
     for name, value in given:
@@ -89,16 +104,16 @@ def _check(setting: Setting, value: str) -> None:
             try:
                 found = float(value) if setting.kind is SettingKind.NUMBER else int(value)
             except ValueError:
-                raise _wrong(setting, value, f"it is a {setting.kind.value}") from None
+                raise _wrong(setting, value, f"it must be a {setting.kind.value}") from None
             if not math.isfinite(found):
-                raise _wrong(setting, value, "it is finite")
+                raise _wrong(setting, value, "it must be finite")
             if setting.low is not None and found < setting.low:
-                raise _wrong(setting, value, f"it is at least {setting.low:g}")
+                raise _wrong(setting, value, f"it must be at least {setting.low:g}")
             if setting.high is not None and found > setting.high:
-                raise _wrong(setting, value, f"it is at most {setting.high:g}")
+                raise _wrong(setting, value, f"it must be at most {setting.high:g}")
         case SettingKind.CHOICE:
             if value not in setting.choices:
-                raise _wrong(setting, value, f"it is one of: {', '.join(setting.choices)}")
+                raise _wrong(setting, value, f"it must be one of: {', '.join(setting.choices)}")
         case SettingKind.FILE:
             if not Path(value).is_file():
                 raise _wrong(setting, value, "there is no such file")

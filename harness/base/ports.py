@@ -1,4 +1,4 @@
-"""The small protocols that the session and the drivers need of each other."""
+"""Protocols that the session, the drivers and the plug-ins share."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
-if TYPE_CHECKING:  # an evaluation's worker would import the rows of a session's log, which takes longer than its model
+if TYPE_CHECKING:  # importing the log's rows would take an evaluation worker longer than loading its model
     import numpy as np
     import numpy.typing as npt
 
-    from harness.model.bench import DeviceProfile
+    from harness.model.bench import DeviceProfile, DeviceSetting
     from harness.model.observation import Observation
     from harness.model.offline import EngineFacts, OfflineModel, OfflineSpot, Said, ScoreTrack, Setting
-    from harness.model.record import Clip, Entry, Record
-    from harness.model.stimulus import RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
+    from harness.model.record import Entry, Record
+    from harness.model.stimulus import Clip, RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
     from harness.model.understanding import Prediction, Utterance
 
 Sink: TypeAlias = "Callable[[Observation], None]"
-"""Where a driver puts what it saw; may be called from any thread, never blocks, never raises."""
+"""Where a driver puts its observations. May be called from any thread; never blocks, never raises."""
 
 
 @runtime_checkable
@@ -26,14 +26,14 @@ class NamesHostParts(Protocol):
     """A driver whose options name what this host must have: a port, a variable with a password."""
 
     def demand_host(self, options: Any) -> None:
-        """InputError when it is not there. A static method: there is no device yet."""
+        """InputError if it is missing. A static method: there is no device yet."""
 
 
 class Clock(Protocol):
-    """Monotonic seconds of the session, with the wall clock beside it for people.
+    """Monotonic seconds of the session, and the wall clock for people.
 
     A clock may run faster than the host's (the in-process sound path); `real_s` turns a duration on this clock into
-    one to wait for.
+    the duration to wait.
     """
 
     @property
@@ -44,7 +44,7 @@ class Clock(Protocol):
 
 
 class Surroundings(Protocol):
-    """What a driver may know of the session that it works in."""
+    """What a driver may know about its session."""
 
     @property
     def clock(self) -> Clock: ...
@@ -54,21 +54,19 @@ class Surroundings(Protocol):
     def seed(self) -> int: ...
     @property
     def folder(self) -> Path:
-        """A folder of this driver's own, for files that need not outlive the session."""
-        ...
+        """A folder for this driver's files, which need not outlive the session."""
 
     @property
     def profile(self) -> DeviceProfile | None:
         """The profile of the device that this driver reaches, or None (loudspeaker, microphone)."""
-        ...
 
 
 class Driver(Protocol):
     """Something on the bench. `Options` is a frozen dataclass; its fields, types and defaults are the YAML keys.
 
-    Constructed as `Driver(id, options, surroundings)`, which does no I/O. `open` raises DeviceError with a remedy when
-    the far end is not there; afterwards the loss and return of the far end are observations (LinkLost, LinkBack).
-    `close` ends everything that `open` started, within 2 s, in any state.
+    Constructed as `Driver(id, options, surroundings)`, which does no I/O. `open` raises DeviceError with a remedy if
+    the far end is missing. Later, its loss and return are observations (LinkLost, LinkBack). `close` ends everything
+    that `open` started, within 2 s, in any state.
     """
 
     Options: ClassVar[type]
@@ -80,77 +78,89 @@ class Driver(Protocol):
 
 @runtime_checkable
 class Stimulates(Protocol):
-    """Plays sound to a device. `play` returns at once; StimulusStarted and StimulusEnded with its play_id follow."""
+    """Plays sound to a device. `play` returns at once; StimulusStarted and StimulusEnded follow with its play_id."""
 
     id: str
 
     def play(self, play_id: str, waveform: Waveform) -> None: ...
     def stop(self) -> None:
-        """Ends what is playing within 50 ms; StimulusEnded(complete=False) follows. Nothing playing: does nothing."""
-        ...
+        """Stops the sound within 50 ms; StimulusEnded(complete=False) follows. Does nothing if nothing is playing."""
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last ~100 ms that were played, for a meter; None when closed."""
-        ...
+        """RMS of the last 100 ms or so that were played, for a meter; None if closed."""
 
 
 @runtime_checkable
 class Hears(Protocol):
-    """A microphone: observes speech, and keeps the last minutes of sound to cut clips from."""
+    """A microphone: observes speech, and keeps the last minutes of sound for clips."""
 
     id: str
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
-        """Tells what we are playing and when it left, so that it is not taken for the device."""
-        ...
+        """Takes the sound that we play and its start time, so that it is not mistaken for the device."""
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         """The sound of [start_s, end_s) on the host clock, and the exact host time of its first sample.
 
-        Waits for samples that have not arrived yet, at most 1 s; DeviceError when they are not to be had.
+        Waits at most 1 s for samples that have not arrived yet; DeviceError if they do not arrive.
         """
-        ...
 
     def level_dbfs(self) -> float | None: ...
     def noise_floor_dbfs(self) -> float | None: ...
+
+
+@runtime_checkable
+class HasSettings(Protocol):
+    """A driver that reads and sets the settings of its device: switches, numbers, choices."""
+
+    def settings(self) -> Mapping[str, DeviceSetting]:
+        """All settings with their current values, by name. DeviceError if the device does not report them in time."""
+
+    def set_setting(self, name: str, value: str) -> None:
+        """Returns when the device has reported the value. DeviceError if it does not in time.
+
+        If the device restarts later, the driver sets the value again before it reports the link as back.
+        """
+
+
+@runtime_checkable
+class KeepsSound(Protocol):
+    """A driver whose device sends the sound of its microphone."""
+
+    def keep_sound(self, save: Callable[[Waveform, float], Clip]) -> None:
+        """Called once, before `open`. save: `SessionLog.save_clip`; then the driver reports SoundKept."""
 
 
 class SessionLog(Protocol):
     """The append-only log of one session; thread-safe."""
 
     def append(self, record: Record) -> Entry:
-        """Returns when the row is on the disk. LogFull when there is no room."""
-        ...
+        """Returns when the row is on disk. LogFull if the disk is full."""
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
-        """Returns when the file is on the disk, whole, under its final name; a row may name it afterwards."""
-        ...
+        """Returns when the complete file is on disk under its final name; only then may a row name it."""
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]: ...
 
 
 class Renders(Protocol):
-    """Makes the sound of a recipe; the same recipe gives the same samples."""
+    """Renders the sound of a recipe; the same recipe gives the same samples."""
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
-        """VoiceError or InputError when it cannot."""
-        ...
+        """VoiceError or InputError if it cannot."""
 
 
 class Voice(Protocol):
     """Text to speech. Plug-ins: entry points of `harness.voices`, constructed without arguments and without I/O."""
 
     def names(self) -> tuple[str, ...]:
-        """The voices that this engine has here; VoiceError when the engine is not installed (with the remedy)."""
-        ...
+        """The voices of this engine on this host; VoiceError, with the remedy, if the engine is not installed."""
 
     def version(self) -> str:
         """Engine, version and model, for the log and the cache key."""
-        ...
 
     def speak(self, text: str, voice: VoiceSpec) -> Waveform:
-        """The spoken text at the engine's own rate and level; deterministic. VoiceError otherwise."""
-        ...
+        """The spoken text at the engine's own rate and level; deterministic. VoiceError if it fails."""
 
 
 class SpeechDetector(Protocol):
@@ -161,7 +171,6 @@ class SpeechDetector(Protocol):
 
     def is_speech(self, frame: npt.NDArray[np.int16]) -> bool:
         """Shape (frame_samples,), at rate_hz, level already normalised."""
-        ...
 
     def reset(self) -> None: ...
 
@@ -173,12 +182,10 @@ class Recogniser(Protocol):
 
     @staticmethod
     def installed() -> bool:
-        """Whether the packages that it needs are there; quick, imports none of them."""
-        ...
+        """Whether the packages that it needs are installed; fast, imports none of them."""
 
     def transcribe(self, waveform: Waveform) -> str:
-        """The words, or "" when there are none. Any rate."""
-        ...
+        """The words, or "" if there are none. Any rate."""
 
 
 class WakeEngine(Protocol):
@@ -188,8 +195,7 @@ class WakeEngine(Protocol):
 
     def phrases(self) -> tuple[str, ...]: ...
     def feed(self, samples: npt.NDArray[np.int16]) -> tuple[WakeHit, ...]:
-        """Any number of samples; hits in them, with the sample index since reset at which they were found."""
-        ...
+        """Takes any number of samples. Returns the hits in them, with the sample index since reset."""
 
     def reset(self) -> None: ...
 
@@ -204,12 +210,15 @@ class WakeHit(Protocol):
 
 
 class OfflineEngine(Protocol):
-    """An engine that files are evaluated with. Plug-ins: entry points of `harness.offline_engines`.
+    """An engine that evaluates files. Plug-ins: entry points of `harness.offline_engines`.
 
-    The class lists what it has without loading a model. `Engine(model, settings)` loads: model is what stands behind
-    the colon of a task, a name of `models()` or a path; settings are names of `settings` with checked texts, those
-    that were given only. PluginError or InputError, with a remedy, when that cannot be. An engine lives in one
-    process and one thread; it also implements one of `ScoresSound`, `SpotsPhrases` and `Understands`.
+    The class lists its models and settings without loading one. `Engine(model, settings)` loads.
+
+    - model: a name from `models()` or a path (in a task, the part after the colon).
+    - settings: only the given ones, with checked texts.
+
+    PluginError or InputError, with a remedy, if it cannot load. An engine lives in one process and one thread. It also
+    implements one of `ScoresSound`, `SpotsPhrases` and `Understands`.
     """
 
     settings: ClassVar[tuple[Setting, ...]]
@@ -218,47 +227,41 @@ class OfflineEngine(Protocol):
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """What is installed here; PluginError with the remedy when the engine's package is not."""
-        ...
+        """The installed models; PluginError, with the remedy, if the engine's package is not installed."""
 
     @property
     def facts(self) -> EngineFacts: ...
     def close(self) -> None:
-        """Lets go of processes and devices; may be called twice."""
-        ...
+        """Releases processes and devices; may be called twice."""
 
 
 @runtime_checkable
 class ScoresSound(Protocol):
-    """A wake engine whose spots follow from scores by its rule: any operating point is a look at the same scores."""
+    """A wake engine whose detections follow from scores: one pass gives every operating point."""
 
     def begin(self) -> ScoreStream:
-        """An engine state that has heard nothing; ends the one before."""
-        ...
+        """A fresh engine state; ends the previous one."""
 
 
 class ScoreStream(Protocol):
-    """A state of a `ScoresSound`. The scores do not depend on how the sound is cut into pieces."""
+    """A state of a `ScoresSound`. The scores do not depend on the sizes of the pieces of sound."""
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         """Shape (n,), at the engine's rate; any n."""
-        ...
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
-        """Scores since the last take, one track a phrase; positions count from `begin`.
+        """Scores since the last take, one track per phrase; positions count from `begin`.
 
-        flush: the sound ends here, and what is still inside comes out; nothing is fed afterwards.
+        flush: the sound ends here; returns all remaining scores. Nothing is fed afterwards.
         """
-        ...
 
 
 @runtime_checkable
 class SpotsPhrases(Protocol):
-    """A wake engine that tells spots and no scores (a keyphrase search, a closed engine, a board)."""
+    """A wake engine that reports detections without scores (a keyphrase search, a closed engine, a board)."""
 
     def listen(self) -> SpotStream:
-        """An engine state that has heard nothing; ends the one before."""
-        ...
+        """A fresh engine state; ends the previous one."""
 
 
 class SpotStream(Protocol):
@@ -266,8 +269,7 @@ class SpotStream(Protocol):
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None: ...
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        """Spots since the last take; positions count from `listen`."""
-        ...
+        """Detections since the last take; positions count from `listen`."""
 
 
 @runtime_checkable
@@ -275,15 +277,14 @@ class Understands(Protocol):
     """A recogniser of commands or of words: one file, one answer."""
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
-        """None where nothing was understood. EngineError when it failed."""
-        ...
+        """None if nothing was understood. EngineError if it failed."""
 
 
 class IntentClassifier(Protocol):
     """A multi-label classifier of texts. Plug-ins: entry points of `harness.intent_classifiers`.
 
-    settings: names of `settings` with checked texts, those that were given only. PluginError or InputError, with a
-    remedy, when it cannot be. The same seed, settings and data give the same probabilities.
+    settings: only the given ones, with checked texts. PluginError or InputError, with a remedy, if it cannot load.
+    The same seed, settings and data give the same probabilities.
     """
 
     settings: ClassVar[tuple[Setting, ...]]
@@ -291,16 +292,13 @@ class IntentClassifier(Protocol):
     def __init__(self, settings: Mapping[str, str], *, seed: int) -> None: ...
 
     def fit(self, texts: Sequence[str], intents: Sequence[tuple[str, ...]], labels: Sequence[str]) -> None:
-        """Learns from texts and their label sets; labels: all there are, in the order of the columns below.
+        """Learns from texts and their label sets. labels: all labels, in the order of the columns below.
 
-        May be called again with more, and then learns anew or goes on, as it likes. A label that no text has is never
-        predicted.
+        May be called again with more texts, and then starts afresh or continues. Never predicts a label without texts.
         """
-        ...
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """Shape (texts, labels), 0–1, independent of each other."""
-        ...
 
 
 class Understander(Protocol):
@@ -314,21 +312,17 @@ class Understander(Protocol):
     def __init__(self, settings: Mapping[str, str], *, seed: int) -> None: ...
 
     def fit(self, train: Sequence[Utterance], held_out: Sequence[Utterance], tell: Callable[[str], None]) -> None:
-        """Learns from utterances with intents and tags; held_out (may be empty) decides when to end, never more.
+        """Learns from utterances with intents and tags; held_out (may be empty) only decides when to stop.
 
-        tell: takes a line on how far it is.
+        tell: takes a line about progress.
         """
-        ...
 
     def predict(self, words: Sequence[tuple[str, ...]]) -> list[Prediction]:
-        """One for each; words that it has never seen are no error. A text without words means nothing: no intent."""
-        ...
+        """One prediction per text. Unknown words are not an error; a text without words has no intent."""
 
     def save(self, folder: Path) -> None:
-        """Writes all that `load` needs into an empty folder; nothing that runs code when it is read."""
-        ...
+        """Writes all that `load` needs into an empty folder; no format that runs code when read."""
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """InputError, with the file, when the folder holds no model of this kind or a damaged one."""
-        ...
+        """InputError, with the file, if the folder has no model of this kind or a damaged one."""

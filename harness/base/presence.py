@@ -1,17 +1,17 @@
-"""How long a rater was in front of a response: the time between signs of them, rests left out."""
+"""How long a rater worked on a response: the time between signs of activity, without rests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 REST_S = 180.0
-"""Who has pressed no key for so long has rested."""
+"""A longer time without a key is a rest."""
 BACK_S = 1.0
-"""Who answers so soon after a rest has made up their mind before, nobody knows when."""
+"""An answer this soon after a rest was decided during it, at an unknown time."""
 
 
 class Presence:
-    """Keys, plays and pages that are loaded are signs of the rater; all times are of the clock that is given."""
+    """Keys, plays and page loads are signs of activity. All times come from the given clock."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
@@ -20,7 +20,7 @@ class Presence:
         self._back_s: float | None = None
 
     def sign(self, played_s: float = 0.0) -> None:
-        """The rater is there. played_s: for so long of the time since the last sign they listened."""
+        """Notes activity. played_s: how long the rater listened since the last sign."""
         now_s = self._now_s()
         away_s = now_s - self._sign_s
         if away_s - played_s > REST_S:
@@ -30,7 +30,7 @@ class Presence:
         self._sign_s = now_s
 
     def begin(self) -> None:
-        """Another response comes in sight."""
+        """Another response is shown."""
         now_s = self._now_s()
         if now_s - self._sign_s > REST_S:
             self._busy_since_s = now_s
@@ -39,12 +39,12 @@ class Presence:
 
     @property
     def time_to_answer_s(self) -> float | None:
-        """In front of the response, up to the last sign; None when it is answered straight out of a rest."""
+        """Time with the response up to the last sign, s; None if the answer follows directly on a rest."""
         if self._back_s is not None and self._sign_s - self._back_s < BACK_S:
             return None
         return round(self._active_s, 3)
 
     @property
     def busy_s(self) -> float:
-        """Since the last rest."""
+        """Time since the last rest, s."""
         return self._now_s() - self._busy_since_s

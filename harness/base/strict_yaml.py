@@ -1,8 +1,8 @@
-"""Strict YAML: a tree of values that remember where they stood.
+"""Strict YAML: a tree of values with their places in the file.
 
-PyYAML's pure-Python events are composed here, without anchors, aliases, merges and tags, so no small file can grow
-large. Only true/false, null/~, decimal integers and floats are resolved (YAML 1.2 has it so); `no`, `12:30`, `0x10`
-and dates stay text. Whatever is wrong with the bytes is an InputError with its place.
+Composes PyYAML's pure-Python events, without anchors, aliases, merges and tags, so no small file can expand into a
+large one. Resolves only true/false, null/~, decimal integers and floats, as YAML 1.2 does; `no`, `12:30`, `0x10` and
+dates stay text. Anything wrong with the bytes is an InputError with its place.
 """
 
 from __future__ import annotations
@@ -33,30 +33,42 @@ _UNSAFE = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\u
 _UNSAFE_IN_FILE = re.compile(f"[\t{_UNSAFE}]")
 _UNSAFE_IN_VALUE = re.compile(f"[{_UNSAFE}]")
 _PLACEHOLDER = "Put the text in quotes"
-_BRACKETS = "Close the bracket or add the comma; a text with { } [ ] or , between brackets needs quotes"
+_BRACKETS = "Close the bracket or add the comma. Within brackets, put a text that contains { } [ ] or , in quotes"
 _INDENT = "Check the indentation: keys of one mapping begin in the same column"
 _NEXT_LINE = "Begin the list on the next line, or write [a, b]"
 _CAUSES = (
-    ("mapping values are not allowed", "a second ': ' stands on this line", "A text that contains ': ' needs quotes"),
+    ("mapping values are not allowed", "this line contains a second ': '", "Put a text that contains ': ' in quotes"),
     ("cannot start any token", "a text cannot begin with {sign}", _PLACEHOLDER),
-    ("unexpected end of stream", "a quote is opened here and never closed", "Close it"),
+    ("unexpected end of stream", "this quote is never closed", "Close it"),
     ("could not find expected ':'", "this is neither `key: value` nor `- entry`", "Write the key as `key: value`"),
-    ("but got '<stream end>'", "a bracket is opened here and never closed", _BRACKETS),
-    ("expected ',' or", "a bracket is not closed, or a comma is missing, before this", _BRACKETS),
-    ("but found '<scalar>'", "text follows a closing quote", "Put all of it in quotes; '' is a ' inside '…'"),
-    ("but found '<block mapping start>'", "this line is indented unlike the keys around it", _INDENT),
-    ("but found '?'", "a key stands where entries of a list (- …) stand", _INDENT),
-    ("but found '-'", "an entry of a list (- …) stands where keys stand", _INDENT),
-    ("expected <block end>", "this does not fit the lines above", _INDENT),
-    ("unknown escape character", "\\{sign} means nothing in double quotes", "Use single quotes, where \\ is ordinary"),
-    ("expected chomping", "text stands on the line of | or >", "Put it on the lines below, indented, or in quotes"),
-    ("expected the node content", "a value is missing before {sign}", "Write it; a text with this sign needs quotes"),
-    ("sequence entries are not allowed", "an entry of a list (- …) stands on the line of its key", _NEXT_LINE),
+    ("but got '<stream end>'", "this bracket is never closed", _BRACKETS),
+    ("expected ',' or", "a bracket is not closed or a comma is missing before this", _BRACKETS),
+    ("but found '<scalar>'", "text follows a closing quote", "Put all of it in quotes; inside '…', write '' for '"),
+    (
+        "but found '<block mapping start>'",
+        "the indentation of this line differs from that of the keys around it",
+        _INDENT,
+    ),
+    ("but found '?'", "a key among the entries of a list (- …)", _INDENT),
+    ("but found '-'", "an entry of a list (- …) among keys", _INDENT),
+    ("expected <block end>", "this does not fit the lines above it", _INDENT),
+    (
+        "unknown escape character",
+        "\\{sign} is not an escape in double quotes",
+        "Use single quotes, in which \\ is an ordinary character",
+    ),
+    ("expected chomping", "text follows | or > on the same line", "Put it on the lines below, indented, or in quotes"),
+    (
+        "expected the node content",
+        "a value is missing before {sign}",
+        "Write it; put a text with this character in quotes",
+    ),
+    ("sequence entries are not allowed", "an entry of a list (- …) on the line of its key", _NEXT_LINE),
     ("alphabetic or numeric character", "& and * begin anchors and aliases, which are not allowed", _PLACEHOLDER),
 )
-"""What the parser says of its state → what is the cause in the file, and what to do."""
+"""Part of the parser's message → the cause in the file, and what to do."""
 _OPENED = ("unexpected end of stream", "could not find expected ':'", "but got '<stream end>'")
-"""Told where the thing began, not where the parser noticed."""
+"""Errors reported where the construct began, not where the parser noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ class Node:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file of at most MAX_BYTES; InputError when it cannot be read or is no ordinary file."""
+    """The bytes of a file of at most MAX_BYTES; InputError if it cannot be read or is not an ordinary file."""
     place = Place(str(path))
     try:
         if path.exists() and not path.is_file():
@@ -96,19 +108,19 @@ def read_bytes(path: Path) -> bytes:
         raise InputError("there is no such file", place=place, remedy=_nearest_file(path)) from error
     except (OSError, ValueError) as error:
         raise InputError(
-            f"the file cannot be read: {error}", place=place, remedy="Check the path and its rights"
+            f"the file cannot be read: {error}", place=place, remedy="Check the path and its permissions"
         ) from error
     if len(content) > MAX_BYTES:
-        raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=place, remedy="Split it into several")
+        raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=place, remedy="Split it")
     return content
 
 
 def _nearest_file(path: Path) -> str:
-    """A remedy: the file beside it whose name is most like it."""
+    """A remedy: the file in the same folder with the most similar name."""
     try:
         there = sorted(one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml"))
     except OSError:
-        return f"There is no folder {str(path.parent)!r} either: check the path"
+        return f"Check the path: the folder {str(path.parent)!r} does not exist either"
     near = difflib.get_close_matches(path.name, there, n=1) or difflib.get_close_matches(
         path.name + ".yaml", there, n=1
     )
@@ -118,14 +130,12 @@ def _nearest_file(path: Path) -> str:
 def parse(content: bytes, file: str) -> Node:
     """The one document in `content` as a tree whose root is a mapping; InputError for everything else."""
     if len(content) > MAX_BYTES:
-        raise InputError(
-            f"the file is larger than {MAX_BYTES} bytes", place=Place(file), remedy="Split it into several"
-        )
+        raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=Place(file), remedy="Split it")
     return _Composer(_text(content, file), file).document()
 
 
 def first_key(content: bytes) -> str:
-    """The first key of a file that may be wrong further on; "" where it begins with none. Reads no more than that."""
+    """The first key of a file that may be wrong further on; "" if it does not begin with a key. Stops there."""
     try:
         for event in yaml.parse(_text(content[:MAX_BYTES], ""), yaml.SafeLoader):
             if isinstance(event, yaml.ScalarEvent):
@@ -163,7 +173,7 @@ def _place(before: str, file: str) -> Place:
 
 
 class _Composer:
-    """Builds the tree from the parser's events, one document, counting as it goes."""
+    """Builds the tree of one document from the parser's events, and counts nodes and depth."""
 
     def __init__(self, text: str, file: str) -> None:
         self._file = file
@@ -174,7 +184,7 @@ class _Composer:
 
     def document(self) -> Node:
         empty = InputError(
-            "the file is empty", place=Place(self._file, 1, 1), remedy="`harness init` writes an example to start from"
+            "the file is empty", place=Place(self._file, 1, 1), remedy="Write an example to start from: harness init"
         )
         self._next()  # the stream's start
         if isinstance(event := self._next(), yaml.StreamEndEvent):
@@ -184,7 +194,7 @@ class _Composer:
         root = self._node(self._next(), 1)
         self._next()  # the document's end
         if not isinstance(event := self._next(), yaml.StreamEndEvent):
-            raise self._error(event, "a second document begins here", "Put it into a file of its own; remove the ---")
+            raise self._error(event, "a second document begins here", "Move it to another file, and remove the ---")
         if root.value is None:
             raise empty
         if not isinstance(root.value, dict):
@@ -203,12 +213,12 @@ class _Composer:
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
             mark = self._loader.get_mark()
             place = Place(self._file, mark.line + 1, mark.column + 1)
-            raise InputError(f"this is no YAML: {error}", place=place, remedy=_PLACEHOLDER) from error
-        assert event is not None  # the stream's end is the last event, and nobody asks after it
+            raise InputError(f"this is not YAML: {error}", place=place, remedy=_PLACEHOLDER) from error
+        assert event is not None  # nothing asks for an event after the end of the stream
         return event
 
     def _syntax_error(self, error: yaml.MarkedYAMLError) -> InputError:
-        problem = (error.problem or "this is no YAML").replace("\t", "a tab")
+        problem = (error.problem or "this is not YAML").replace("\t", "a tab")
         opened = error.context_mark if any(part in problem for part in _OPENED) else None
         mark = opened or error.problem_mark or error.context_mark
         place = Place(self._file, mark.line + 1, mark.column + 1) if mark else Place(self._file)
@@ -224,7 +234,7 @@ class _Composer:
     def _node(self, event: yaml.Event, depth: int) -> Node:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise self._error(event, f"the file has more than {MAX_NODES} values", "Split it into several")
+            raise self._error(event, f"the file has more than {MAX_NODES} values", "Split it")
         if depth > MAX_DEPTH:
             raise self._error(event, f"values are nested more than {MAX_DEPTH} deep", "Write it flatter")
         if isinstance(event, yaml.AliasEvent):

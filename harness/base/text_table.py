@@ -1,4 +1,4 @@
-"""Tables and notes in the columns of a terminal: the one way to lay out rows of names and numbers."""
+"""Tables and notes for a terminal: the only layout of rows of names and numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIGITS = re.compile(r"(\d{1,15})")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """left: aligned left. gives_way: left out where there is no room, the highest first; 0 stays."""
+    """left: aligned left. gives_way: order in which columns are dropped, highest first; 0: never."""
 
     title: str
     left: bool = False
@@ -32,11 +32,11 @@ def text_table(
     ends: Sequence[Sequence[str]] = (),
     most: int | None = None,
 ) -> Iterator[str]:
-    """Lines: titles, a rule, the rows; then, where there are any, a rule and the closing rows `ends`.
+    """Lines: titles, a rule and the rows; then, if there are any, a rule and the closing rows `ends`.
 
-    The first column is a label of foreign text: it is sanitised, and shortened so that lines are at most `width`
-    columns wide. All other cells are safe already and never cut, since a number that is cut is another number: where
-    nothing can give way, lines are longer. most: rows that are shown; a line says how many are not.
+    The first column is foreign text: it is sanitised, and shortened so that lines are at most `width` columns wide.
+    All other cells must be safe. They are never cut, since a cut number is a different number. If no column can be
+    dropped, lines are longer. most: rows to show; a line gives the number of the others.
     """
     listed = rows if most is None else rows[:most]
     printed = [*listed, *ends]
@@ -75,12 +75,12 @@ def text_table(
 
 
 NOTES = 21
-"""Columns of the names of notes."""
+"""Width of the names of notes, in columns."""
 _PARTS = re.compile(r" (?=\()|(?<=;) ")
 
 
 def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
-    """A name and what it says; what is wider than `width` columns goes on below, parted where it has parts."""
+    """A name and its text, which wraps at `width` columns, before brackets and after semicolons."""
     line = padded(name, at)
     begun = False
     for part in _PARTS.split(text):
@@ -93,7 +93,7 @@ def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
 
 
 def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]:
-    """`first`, then numbers by size where they are of one unit, then by letters and the numbers among them; "" last."""
+    """`first`, then numbers of one unit by size, then the rest by letters and the numbers among them; "" last."""
     head = [label for label in first if label in labels]
     rest = [label for label in labels if label and label not in first]
     numbers = {label: found for label in rest if (found := _NUMBER.fullmatch(label))}
@@ -105,6 +105,6 @@ def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]
 
 
 def _by_letters(label: str) -> tuple[list[tuple[int, str]], str]:
-    # What is between numbers, and numbers, in turn.
+    # Text and numbers alternate.
     pieces = enumerate(_DIGITS.split(label.casefold()))
     return [(int(piece), "") if at % 2 else (0, piece) for at, piece in pieces], label

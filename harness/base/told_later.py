@@ -1,4 +1,4 @@
-"""A sequence whose items are made when they are asked for, since there may be a million of them."""
+"""A lazy sequence: it makes its items on access, since there may be a million of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class ToldLater(Sequence[T]):
-    """at: makes the item of a place, from 0."""
+    """at: makes the item at an index."""
 
     def __init__(self, length: int, at: Callable[[int], T]) -> None:
         self._length, self._at = length, at

@@ -1,8 +1,8 @@
-"""Files and folders that come about whole or not at all, whatever ends the program meanwhile.
+"""Atomic files and folders: complete or absent, even if the program is killed while it writes.
 
-They are made under another name beside their place, brought to the disk, and renamed: after a power cut they are there
-whole, or not at all. What is no ordinary file, such as /dev/stdout or a named pipe, is written as it comes. A link
-stays, and what it means is written.
+They are written under a temporary name in the same folder, synced to disk and renamed, which also survives a power
+cut. Special files such as /dev/stdout or a named pipe are written directly. A symbolic link stays, and its target is
+written.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ MAKE_ROOM = f"{MORE_ROOM}; what was acknowledged is safe"
 
 @contextmanager
 def disk_errors(what: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
-    """Turns OSError into LogFull or LogError. remedy: of a disk that is full."""
+    """Turns OSError into LogFull or LogError. remedy: for a full disk."""
     try:
         yield
     except OSError as error:
@@ -35,15 +36,25 @@ def disk_errors(what: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
 
 
 def part_name(target: Path) -> Path:
-    """A name beside the target for what is being made; no two writers on any machine share one."""
+    """A unique temporary name in the folder of the target, even across machines."""
     return target.with_name(f".{target.name[:60]}.{os.urandom(8).hex()}.part")
+
+
+def parts_of(target: Path) -> list[Path]:
+    """Temporary names of this target that exist: somebody is writing it, or was killed while writing; OSError."""
+    head = f".{target.name[:60]}."
+    return sorted(
+        path
+        for path in target.absolute().parent.iterdir()
+        if path.name.startswith(head) and re.fullmatch(r"[0-9a-f]{16}\.part", path.name[len(head) :])
+    )
 
 
 @contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
-    """The name under which a file or folder is made, to be renamed; what still stands there at the end goes.
+    """A temporary name under which to make a file or folder, to be renamed; removes what remains at the end.
 
-    It is made inside the `with`, never before: a signal between making it and entering its clean-up would leave it.
+    Make it inside the `with`: a signal between creation and clean-up would otherwise leave it behind.
     """
     part = part_name(target)
     try:
@@ -53,7 +64,7 @@ def unfinished(target: Path) -> Iterator[Path]:
 
 
 def remove(part: Path) -> None:
-    """Removes a file or a folder if there is one."""
+    """Removes a file or a folder if it exists."""
     if part.is_dir():
         shutil.rmtree(part, ignore_errors=True)
     else:
@@ -61,7 +72,7 @@ def remove(part: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Puts names of a folder on the disk; OSError."""
+    """Syncs the names in a folder to disk; OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -71,7 +82,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """A new folder, to be filled; it stands under its name when the block has ended without an error. OSError."""
+    """A new folder to fill; it gets its name when the block ends without an error. OSError."""
     with unfinished(target) as part:
         part.mkdir()
         yield part
@@ -82,9 +93,9 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
-    """A stream, whose bytes become the file when the block has ended without an error; OSError.
+    """A stream whose bytes become the file when the block ends without an error; OSError.
 
-    safe: brought to the disk, which a power cut then cannot take; without it a file may be damaged.
+    safe: syncs to disk, so that the file survives a power cut; otherwise a power cut may damage it.
     """
     with unfinished(target) as part:
         with part.open("xb") as stream:
@@ -98,7 +109,7 @@ def whole_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
 
 
 def _meant_by(target: Path) -> Path:
-    """What a link leads to; OSError for links that lead in a circle."""
+    """The target of a link; OSError for links in a circle."""
     found = Path(os.path.realpath(target))
     if found.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -106,7 +117,7 @@ def _meant_by(target: Path) -> Path:
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """Writes a file, with the rights of a new one; LogFull, LogError."""
+    """Writes a file atomically, with the permissions of a new one; LogFull, LogError."""
     with disk_errors(f"{target} cannot be written", MORE_ROOM):
         if target.exists() and not target.is_file():
             target.write_bytes(content)
@@ -116,9 +127,9 @@ def write_whole(target: Path, content: bytes) -> None:
 
 
 class WholeFile(io.RawIOBase):
-    """Bytes that become the file of this name with `keep`; without it, all is as it was. LogFull, LogError.
+    """Bytes that become the file of this name with `keep`; without it, nothing changes. LogFull, LogError.
 
-    It has the rights of the file that was there. The first write makes it (see `unfinished`).
+    It takes the permissions of the previous file. The first write creates it (see `unfinished`).
     """
 
     def __init__(self, name: str) -> None:
@@ -135,7 +146,7 @@ class WholeFile(io.RawIOBase):
             return self._opened().write(content)
 
     def keep(self) -> None:
-        """Puts the file in its place."""
+        """Moves the file to its place."""
         with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
             file = self._opened()
             file.flush()

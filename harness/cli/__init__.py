@@ -2,66 +2,224 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+import signal
 import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 
 from harness import __version__
 from harness.cli.streams import write_all
-from harness.cli.verbs import Verbs, orderly_end
 from harness.model.errors import HarnessError
 
-VERBS: dict[str, tuple[str, str]] = {
-    "init": ("harness.cli.init", "Write a commented starter scenario and bench, also for a board of yours."),
-    "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
-    "schema": ("harness.cli.schema", "Print or write the JSON Schemas for editors."),
-    "voices": ("harness.cli.voices", "List the voices that are installed, or hear one."),
-    "sound": ("harness.cli.sound", "List sound devices; check the sound path with a chirp."),
-    "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
-    "run": ("harness.cli.run", "Run a scenario on a bench."),
-    "resume": ("harness.cli.run:resume", "Go on with a session that was cut off."),
-    "attach": ("harness.cli.run:attach", "Watch and steer a session that is running."),
-    "show": ("harness.cli.show", "Print what a session log says."),
-    "effects": ("harness.cli.effects", "List what queries should bring about and nobody has seen; take answers."),
-    "memory": ("harness.cli.memory", "Say how long devices remember, from sessions with memory trials."),
-    "export": ("harness.cli.export", "Write what a session found as a wake-evaluation log, or as JUnit."),
-    "score": ("harness.cli.score", "Score transcripts against references, word by word."),
-    "snor": ("harness.cli.snor", "Convert .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr."),
-    "rate": ("harness.cli.rate", "Judge first responses: in the terminal, in plain lines, or in a browser."),
-    "categories": ("harness.cli.categories", "Count the categories of first responses; compare two devices."),
-    "agreement": ("harness.cli.agreement", "Say how far raters agree, and what they say together."),
-    "judgments": (
-        "harness.cli.judgments",
-        "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere.",
-    ),
-    "invite": ("harness.cli.invite", "Invite raters or annotators to their site."),
-    "evaluate": ("harness.cli.evaluate", "Run a wake engine or a recogniser over lists of files; write the log."),
-    "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
-    "merge": ("harness.cli.merge", "Put the shards of an evaluation together."),
-    "report": ("harness.cli.report", "Read a wake-evaluation log, of ours or of the original tool, and sum it up."),
-    "compare": ("harness.cli.compare", "Compare two evaluations: on the same files, or two rates on different audio."),
-    "offline": ("harness.cli.offline", "Put a session's stimuli through an engine: what the acoustic path cost."),
-    "understanding": (
-        "harness.cli.understanding",
-        "Score intents and slots; train and use a model of them; say what recognition cost.",
-    ),
-    "annotate": ("harness.cli.annotate", "Give utterances their intents: proposals, review by groups, agreement."),
-    "plan": ("harness.cli.plan", "Work out the hours and utterances that a claim needs."),
-    "devices": ("harness.cli.devices", "List device profiles, test them, watch what they make of a device."),
-    "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
-    "help": ("harness.cli.verbs", "Say what a verb does, as `harness VERB --help`."),
-    "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),
+        "init": ("harness.cli.init", "Write a commented starter scenario and bench, also for a board of yours."),
+        "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
+        "help": ("harness.cli:help_", "Show what a command does, as `harness COMMAND --help`."),
+    },
+    "Run": {
+        "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
+        "run": ("harness.cli.run", "Run a scenario on a bench."),
+        "resume": ("harness.cli.run:resume", "Resume a session that was cut off."),
+        "attach": ("harness.cli.run:attach", "Watch and steer a session that is running."),
+        "show": ("harness.cli.show", "Print the trials and results of a session."),
+        "trend": ("harness.cli.trend", "Follow the measures of nightly sessions; find where they change."),
+        "effects": ("harness.cli.effects", "List effects that nobody has observed yet; record observations."),
+        "memory": ("harness.cli.memory", "Estimate how long devices remember a dialogue, from memory trials."),
+        "export": ("harness.cli.export", "Write a session's results as a wake-evaluation log or as JUnit."),
+    },
+    "Keep": {
+        "pack": ("harness.cli.archive:pack", "Pack a session into one file that can be checked."),
+        "unpack": ("harness.cli.archive:unpack", "Unpack a packed session into a new folder, and check it."),
+        "redact": ("harness.cli.purge:redact", "Make spans of a clip silent, with a reason; all numbers stay."),
+        "purge": ("harness.cli.purge", "Remove the clips of sessions to make room; all numbers stay."),
+    },
+    "Devices": {"devices": ("harness.cli.devices", "List device profiles, test them, monitor a device.")},
+    "Rate": {
+        "rate": ("harness.cli.rate", "Judge first responses: in the terminal, in plain lines, or in a browser."),
+        "categories": ("harness.cli.categories", "Count the categories of first responses; compare two devices."),
+        "agreement": ("harness.cli.agreement", "Report how far raters agree, and their consensus."),
+        "judgments": (
+            "harness.cli.judgments",
+            "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere.",
+        ),
+        "invite": ("harness.cli.invite", "Invite raters or annotators to their site."),
+    },
+    "Evaluate offline": {
+        "evaluate": ("harness.cli.evaluate", "Run a wake engine or a recogniser over lists of files; write the log."),
+        "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
+        "merge": ("harness.cli.merge", "Merge the shards of an evaluation."),
+        "report": ("harness.cli.report", "Summarise a wake-evaluation log, of ours or of the original tool."),
+        "compare": (
+            "harness.cli.compare",
+            "Compare sessions with a first one (builds, boards, settings), or two evaluations of files.",
+        ),
+        "offline": ("harness.cli.offline", "Run an engine on a session's stimuli: what did the acoustic path cost?"),
+        "plan": ("harness.cli.plan", "Calculate the hours and utterances that a claim needs."),
+    },
+    "Transcripts": {
+        "score": ("harness.cli.score", "Score transcripts against references, word by word."),
+        "snor": ("harness.cli.snor", "Convert .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr."),
+    },
+    "Understanding": {
+        "understanding": ("harness.cli.understanding", "Score intents and slots; train and use a model of them."),
+        "annotate": ("harness.cli.annotate", "Annotate utterances with intents: proposals, review, agreement."),
+    },
+    "Lab": {
+        "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
+        "sound": ("harness.cli.sound", "List sound devices; check the sound path with a chirp."),
+        "voices": ("harness.cli.voices", "List the voices that are installed, or hear one."),
+        "schema": ("harness.cli.schema", "Print or write the JSON Schemas for editors."),
+    },
 }
+"""Section of the help: its verbs, each with its module and what it does."""
+START = """\
+voice-harness measures how well a voice device hears and answers.
+
+  1. demo     a three-minute tour; needs no hardware
+  2. init     write a scenario and a bench for your devices
+  3. doctor   check this computer
+  4. help     list all commands
+"""
 LONGEST_TOLD = 2000
+ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
+LEAVES_WITHIN_S = 10.0
 
 
-@click.command(cls=Verbs, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
+@contextmanager
+def orderly_end() -> Iterator[None]:
+    """Turns SIGTERM and SIGHUP into an orderly exit, so that temporary files are removed.
+
+    The exit status is the one that shells report for a program ended by that signal. A signal that was ignored, as
+    under `nohup`, stays ignored.
+    """
+    mine = threading.current_thread() is threading.main_thread()
+    taken = [one for one in ASKED_TO_END if mine and signal.getsignal(one) is signal.SIG_DFL]
+    for one in taken:
+        signal.signal(one, _leave)
+    try:
+        yield
+    finally:
+        for one in taken:
+            signal.signal(one, signal.SIG_DFL)
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    for one in ASKED_TO_END:  # a second signal must not interrupt the clean-up
+        signal.signal(one, signal.SIG_IGN)
+    # A thread that reads from or writes to a terminal that is gone may never end.
+    limit = threading.Timer(LEAVES_WITHIN_S, os._exit, (128 + number,))
+    limit.daemon = True
+    limit.start()
+    sys.exit(128 + number)
+
+
+INTERRUPTED = 130  # the status that shells report after Ctrl-C
+
+
+@click.command("help")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+@click.pass_context
+def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
+    """Show the help of a command: `harness help run` is `harness run --help`."""
+    assert ctx.parent is not None
+    above = ctx.parent
+    for word in words:
+        found = above.command.get_command(above, word) if isinstance(above.command, click.Group) else None
+        if found is None:
+            known = above.command.list_commands(above) if isinstance(above.command, click.Group) else []
+            near = difflib.get_close_matches(word, known, n=1)
+            raise click.UsageError(
+                f"There is no command {word!r}." + (f" Did you mean {near[0]!r}?" if near else ""), ctx
+            )
+        above = click.Context(found, info_name=word, parent=above)
+    click.echo(above.get_help())
+
+
+class Verbs(click.Group):
+    """Commands by name, imported on use. An unknown name gets the nearest known one as a suggestion.
+
+    verbs: name → (module, line in the list). The module defines `command`; `module:name` names another object.
+    sections: heading → the commands below it in the list. Default: one section.
+    """
+
+    def __init__(
+        self,
+        verbs: dict[str, tuple[str, str]],
+        sections: Mapping[str, Collection[str]] | None = None,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(**attributes)
+        self._verbs = verbs
+        self._sections = sections or {"Commands": verbs}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._verbs:
+            return None
+        module, _, name = self._verbs[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name or "command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._verbs and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self._verbs, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # click would exit with 1, which means here that a declared limit failed.
+            click.echo("harness: interrupted", err=True)
+            sys.exit(INTERRUPTED)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self._verbs))
+        for heading, names in self._sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), self._verbs[name][1]) for name in names])
+
+
+@click.command(
+    cls=Verbs,
+    verbs={name: verb for verbs in SECTIONS.values() for name, verb in verbs.items()},
+    sections=SECTIONS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, "-V", "--version", prog_name="voice-harness")
-def group() -> None:
+@click.pass_context
+def group(ctx: click.Context) -> None:
     """A live test harness for voice devices.
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 a device, engine or file fault.
     """
+    if ctx.invoked_subcommand is not None:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        click.echo(ctx.get_help())
+        ctx.exit(2)
+    click.echo(START)
+    choices = {"1": "demo", "2": "init", "3": "doctor", "4": "help"}
+    chosen = click.prompt("Choose 1–4, or press Enter to leave", default="", show_default=False).strip()
+    if verb := choices.get(chosen, chosen if chosen in choices.values() else ""):
+        group(["--help"] if verb == "help" else [verb], prog_name="harness")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`harness agreement`: how far raters agree, what each of them did, and which items are disputed."""
+"""`harness agreement`: how far raters agree, their statistics, and disputed items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from harness.cli.options import Command, Printed, RatedAsked, choose_one, printed_options, rated_options
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.cli.streams import standard_output
+from harness.cli.streams import print_lines, standard_output
 from harness.model.judgment import RatingRound
 from harness.rating.exercises import BUILT_IN_EXERCISES
 
@@ -22,25 +22,23 @@ TOO_LOW = 1
 
 @click.command("agreement", cls=Command)
 @rated_options()
-@click.option("--disputed", is_flag=True, help="Only the items on which raters differ, the widest apart first.")
-@printed_options("All figures as one JSON object.", "A row for each item: every rater's label, and the consensus.")
+@click.option("--disputed", is_flag=True, help="Print only the items on which raters differ, most divided first.")
+@printed_options("Print all results as one JSON object.", "One row per item: every rater's label, and the consensus.")
 @click.option(
     "--min-alpha",
     type=click.FloatRange(-1, 1),
     metavar="X",
-    help="Status 1 when Krippendorff's alpha is below X, or there is none.",
+    help="Exit with status 1 when Krippendorff's alpha is below X or cannot be computed.",
 )
 def command(asked: RatedAsked, disputed: bool, printed: Printed, min_alpha: float | None) -> None:
-    """Say how far raters agree: raw, beyond chance, by category, with the consensus and with gold items.
+    """Report how far raters agree: raw, beyond chance, by category, with the consensus and with known answers.
 
-    SESSION: a session's folder, or its name below ./sessions; give several to put them together. A rater of the same
-    name in several sessions is one rater. ROUND.yaml: the sessions of a round; its known answers and exercises are
-    counted apart, and only judgments of the round count. Works while raters are at it.
+    SESSION: a session's folder, or its name below ./sessions. Several sessions are counted together. A rater of the
+    same name in several sessions is one rater. ROUND.yaml: the sessions of a round. Its known answers and exercises
+    are counted separately, and only judgments of the round count. Raters may work at the same time.
 
-    Exit status: 0 done · 1 alpha is below --min-alpha, or there is none · 2 wrong usage or input · 3 a log cannot be
-    read.
+    Exit status: 0 done · 1 alpha is below --min-alpha or n/a · 2 wrong usage or input · 3 a log cannot be read.
     """
-    from harness.cli.streams import print_lines
     from harness.rating.figures.agreement import agreement_figures
     from harness.rating.figures.judged import read_sessions, with_rows_of
     from harness.rating.reports import agreement as report
@@ -50,8 +48,8 @@ def command(asked: RatedAsked, disputed: bool, printed: Printed, min_alpha: floa
     found = read_sessions(sessions.folders)
     if asked.round_id is not None:
         demand_known(asked.round_id, {row.round for one in found for row in one.rows}, "round")
-    found = with_rows_of(found, sessions.round_id)
-    # Without a round file the built-in exercises are known all the same.
+    found = with_rows_of(found, sessions.round_id, with_programs=asked.with_programs)
+    # Without a round file, rows of exercises belong to the built-in ones.
     round_ = sessions.round or RatingRound(exercises=BUILT_IN_EXERCISES)
     figures = agreement_figures(found, round_.gold, round_.exercises)
     if printed.as_json:
@@ -70,7 +68,7 @@ def command(asked: RatedAsked, disputed: bool, printed: Printed, min_alpha: floa
 
 
 def _enough(figures: AgreementFigures, least: float) -> bool:
-    """Whether alpha is high enough; says so when it is not."""
+    """Whether alpha is high enough; prints the reason when it is not."""
     alpha = figures.agreement.alpha
     if alpha.value is not None and alpha.value >= least:
         return True

@@ -11,6 +11,7 @@ import click
 
 from harness.cli.options import Command, Option, Printed, RatedAsked, WordOf, printed_options, rated_options, share
 from harness.cli.sessions import demand_known, rated_sessions
+from harness.cli.streams import in_colour, print_lines, width
 from harness.model.choices import PARTINGS, Bound, Derived, Reading
 from harness.model.judgment import Category
 
@@ -39,22 +40,28 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
 
 @click.command("categories", cls=Command)
 @rated_options()
-@click.option("--by", "partings", multiple=True, type=click.Choice(list(PARTINGS)), help="Only by this; repeatable.")
-@click.option("--cross", "crosses", multiple=True, callback=_crosses, help="Two of them crossed: device,class.")
-@click.option("--compare", nargs=2, metavar="A B", help="Two devices, or two sessions, on the same queries.")
+@click.option(
+    "--by", "partings", multiple=True, type=click.Choice(list(PARTINGS)), help="Group by this only; repeatable."
+)
+@click.option("--cross", "crosses", multiple=True, callback=_crosses, help="Cross two groupings: device,class.")
+@click.option("--compare", nargs=2, metavar="A B", help="Compare two devices, or two sessions, on the same queries.")
 @click.option(
     "--on",
     default=Category.CORRECT.value,
     type=click.Choice([one.value for one in (*Category, *Derived)]),
     callback=_figure,
     show_default=True,
-    help="What is compared and crossed.",
+    help="Category to compare and cross.",
 )
-@click.option("--rater", "raters", multiple=True, help="Only this rater's judgments, no adjudications; repeatable.")
+@click.option(
+    "--rater", "raters", multiple=True, help="Count only this rater's judgments, without adjudications; repeatable."
+)
 @printed_options("Everything as JSON.", "Counts and shares as CSV.")
-@click.option("--html", "html_target", type=click.Path(path_type=Path), help="A page that needs nothing else.")
-@click.option("--min-correct", callback=share, metavar="SHARE", help="Status 1 when a device has less: 0.8, or 80%.")
-@click.option("--max-wrong", callback=share, metavar="SHARE", help="Status 1 when a device has more.")
+@click.option("--html", "html_target", type=click.Path(path_type=Path), help="Write a self-contained page.")
+@click.option(
+    "--min-correct", callback=share, metavar="SHARE", help="Exit with status 1 if a device has less: 0.8, or 80%."
+)
+@click.option("--max-wrong", callback=share, metavar="SHARE", help="Exit with status 1 if a device has more.")
 @click.option(
     "--limits-on",
     "bound",
@@ -63,14 +70,14 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     type=WordOf(Bound),
     default=Bound.POINT.value,
     show_default=True,
-    help="What a limit is on: the share, an end of its 95 % interval, or the end that is harder to keep (safe).",
+    help="Apply limits to the share, to an end of its 95 % interval, or to the stricter end (safe).",
 )
 @click.option(
     "--reading",
     type=WordOf(Reading),
     default=Reading.WRONG.value,
     show_default=True,
-    help="Under which reading --max-wrong counts.",
+    help="Reading that --max-wrong applies to.",
 )
 def command(
     asked: RatedAsked,
@@ -86,15 +93,13 @@ def command(
     bound: Bound,
     reading: Reading,
 ) -> None:
-    """Count the categories of first responses, with 95 % intervals; compare two devices on the same queries.
+    """Count the categories of first responses, with 95 % intervals, or compare two devices on the same queries.
 
-    SESSION: a folder, or a name below ./sessions; several are taken together. ROUND.yaml: the sessions of a round, and
-    only judgments of the round count. Works while raters are at it.
+    SESSION: a folder, or a name below ./sessions. Several sessions are counted together. ROUND.yaml: the sessions of a
+    round, with only its judgments. Raters may work at the same time.
 
-    Exit status: 0 done · 1 a limit fails, or there is nothing to hold it to · 2 wrong usage or input · 3 a session
-    cannot be read, or a report cannot be written.
+    Exit status: 0 done · 1 a limit fails or is n/a · 2 wrong usage or input · 3 a file fault.
     """
-    from harness.cli.streams import print_lines
     from harness.rating.figures.judged import rated_trials, read_sessions, with_rows_of
     from harness.rating.reports.categories import Limit, Selection, failures, report_of
 
@@ -106,7 +111,7 @@ def command(
     if asked.round_id is not None:
         demand_known(asked.round_id, {row.round for row in rows}, "round")
     ids = tuple(one.session_id for one in found)
-    trials = rated_trials(with_rows_of(found, sessions.round_id, raters))
+    trials = rated_trials(with_rows_of(found, sessions.round_id, raters, with_programs=asked.with_programs))
     for side in compare or ():
         demand_known(side, {one.trial.device for one in trials}.union(ids), "device or session")
     by = tuple(PARTINGS[name] for name in dict.fromkeys(partings)) or None
@@ -128,7 +133,6 @@ def command(
 
 
 def _lines(report: CategoryReport, printed: Printed) -> Iterable[str]:
-    from harness.cli.streams import in_colour, width
     from harness.rating.reports.categories import csv_of, text_of
 
     if printed.as_json:

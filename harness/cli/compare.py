@@ -1,33 +1,59 @@
-"""`harness compare`: two evaluations, on the same files, or two rates on different audio."""
+"""`harness compare`: compare sessions with a first one, or two evaluations of files."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
 
 from harness.base.whole_file import WholeFile
-from harness.cli.options import STREAM, Command, json_option, target_option
-from harness.cli.streams import readable, refuse_overwriting
+from harness.cli.options import STREAM, Command, choose_one, json_option, target_option
+from harness.cli.streams import print_lines, readable, refuse_overwriting, width
+from harness.model.errors import InputError
+
+WORSE = 1
 
 
 @click.command("compare", cls=Command)
-@click.argument("first", metavar="A.log", type=click.Path(path_type=Path))
-@click.argument("second", metavar="B.log", type=click.Path(path_type=Path))
+@click.argument("first", metavar="A", type=click.Path(path_type=Path))
+@click.argument("second", metavar="B", type=click.Path(path_type=Path))
+@click.argument("more", metavar="[C]…", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--cluster-by",
     metavar="folder|REGEX",
-    help="Files that belong together, as a talker's: those of a folder, or in whose names REGEX finds the same.",
+    help="Group files that belong together, such as one talker's: by folder, or by what REGEX matches in the name. "
+    "In sessions: the name of the talker, recording or voice (default: each stimulus by itself).",
 )
-@target_option("--csv", "csv_target", "Print the files that differ, and no text.")
-@json_option("as_json", "As one JSON object.")
-def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path | None, as_json: bool) -> None:
-    """Compare two evaluations: McNemar's test on the files of both, two rates of false accepts, two WERs.
+@target_option("--csv", "csv_target", "Print the files that differ as CSV.")
+@json_option("as_json", "Print one JSON object.")
+@click.option("--html", "html", type=click.Path(path_type=Path, dir_okay=False), help="Sessions: write a page of HTML.")
+@click.option("--markdown", metavar="FILE|-", help="Sessions: write Markdown for a pull request; - prints it.")
+def command(
+    first: Path, second: Path, more: tuple[Path, ...], cluster_by: str | None, csv_target: Path | None, as_json: bool,
+    html: Path | None, markdown: str | None,
+) -> None:  # fmt: skip
+    """Compare sessions with a first one, or two evaluations of files.
 
-    A.log, B.log: logs of ours, whose journals (A.log.jsonl) tell more where they are there, journals, or logs of the
-    original tool. Files are the same when their lists call them the same.
+    A B C…: sessions, by folder or by name below ./sessions. A is the baseline. Each measure, overall and by condition,
+    is worse, better, undecided, or shows no difference. p is corrected for the number of tests (Holm).
+
+    A B: logs of `harness evaluate` (with more detail if A.jsonl is beside A), journals, or logs of the original tool.
+    Compares them by McNemar's test on the shared files, false accepts per hour, and WER. Files match by their names in
+    the lists.
+
+    Exit status: 0 done, no regression shown · 1 a regression of a session is shown · 2 wrong usage or input.
     """
+    if not first.is_file() and str(first) != STREAM:
+        if csv_target is not None:
+            raise InputError("--csv applies only to evaluations", remedy="For sessions: --json")
+        choose_one(json=as_json, markdown=markdown == STREAM)
+        _sessions([str(one) for one in (first, second, *more)], cluster_by, as_json, html, markdown)
+        return
+    if more or html is not None or markdown is not None:
+        what = "a third name" if more else "--html" if html is not None else "--markdown"
+        raise InputError(f"{what} applies only to sessions", remedy="Name two logs, or the folders of sessions")
     from harness.offline.figures.comparison import Clusters, compare
     from harness.offline.reports.comparison import as_json as comparison_json
     from harness.offline.reports.comparison import differing_csv, journal_of, lines, read_evaluated
@@ -47,3 +73,27 @@ def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path 
                 file.keep()
         told = [json.dumps(comparison_json(found))] if as_json else list(lines(found))
     click.echo("\n".join(told))
+
+
+def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Path | None, markdown: str | None) -> None:
+    from harness.base.whole_file import write_whole
+    from harness.cli.sessions import session_folder
+    from harness.offline.figures.comparison import Clusters
+    from harness.report import comparison_page
+    from harness.report.comparison import MeasureVerdict, compare_sessions
+
+    folders = [session_folder(one) for one in named]
+    found = compare_sessions(folders, Clusters(cluster_by) if cluster_by else None)
+    facts = comparison_page.differing_facts(found, folders)
+    if html is not None:
+        comparison_page.write_page(found, facts, html)
+    if markdown is not None and markdown != STREAM:
+        write_whole(Path(markdown), comparison_page.markdown(found, facts).encode("utf-8"))
+    if markdown == STREAM:
+        print_lines([comparison_page.markdown(found, facts)])
+    elif as_json:
+        print_lines([json.dumps(comparison_page.as_json(found, facts))])
+    else:
+        print_lines(comparison_page.lines(found, facts, width()))
+    if found.of(MeasureVerdict.WORSE):
+        sys.exit(WORSE)

@@ -1,4 +1,4 @@
-"""`harness demo`: the tour that `make demo` runs, in a virtual lab of its own."""
+"""`harness demo`: the tour that `make demo` runs, in its own virtual lab."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ ENDS_WITHIN_S = 10.0
 
 @click.command("demo", cls=Command)
 @sessions_option
-@click.option("--keep-lab", is_flag=True, help="Leave the demonstration's lab up afterwards.")
+@click.option("--keep-lab", is_flag=True, help="Leave the demo's virtual lab running afterwards.")
 @click.option("--short", is_flag=True, help="Play two queries only.")
 @options_as("asked", WatchAsked, *VIEW)
 def command(sessions: Path, keep_lab: bool, short: bool, asked: WatchAsked) -> None:
-    """Play a tour to the reference assistant: real sound in a virtual lab, about three minutes.
+    """Test the reference assistant with real sound in a virtual lab. The tour takes about three minutes.
 
-    With --short, two queries in about half a minute.
+    With --short, the demo plays two queries in about half a minute.
 
-    With a terminal the dashboard opens and you are the operator; without one the run is printed line by line.
+    In a terminal, the dashboard opens and you are the operator. Without one, the run is printed line by line.
     """
     from harness.base.places import runtime_folder, shipped_folder
     from harness.lab.lab import Lab
@@ -40,7 +40,7 @@ def command(sessions: Path, keep_lab: bool, short: bool, asked: WatchAsked) -> N
     scenarios = shipped_folder("scenarios")
     os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")
     lab = Lab()
-    click.echo("Starting the virtual lab: a private sound server, a broker, and an assistant.")
+    click.echo("Starting the virtual lab: a private sound server, an MQTT broker and an assistant.")
     lab.down()
     lab.up(scenarios / "lab" / "demo_assistant.yaml")
     place: EnginePlace | None = None
@@ -54,16 +54,16 @@ def command(sessions: Path, keep_lab: bool, short: bool, asked: WatchAsked) -> N
         status = watch(place, asked.view, history=True)
     finally:
         if place is not None and not _is_over(place):
-            click.echo(f"The run goes on. Come back: harness attach {place.folder}. When it is over: {_down()}")
+            click.echo(f"The run continues. To watch it: harness attach {place.folder}. After it ends: {_down()}")
         elif keep_lab:
-            click.echo(f"The lab is still up. End it: {_down()}")
+            click.echo(f"The lab is still running. To stop it: {_down()}")
         else:
             lab.down()
     sys.exit(status)
 
 
 def _is_over(place: EnginePlace) -> bool:
-    """Whether the engine has ended; one whose session has is given a moment to."""
+    """Whether the engine has ended. After its session ends, the engine has ENDS_WITHIN_S to exit."""
     deadline = time.monotonic() + ENDS_WITHIN_S
     while place.alive and progress_of(Path(place.folder)).finished and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""`harness devices`: the device profiles that there are, their tests, and a monitor to write new ones with."""
+"""`harness devices`: lists device profiles, runs their samples, and shows what a profile makes of a device."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.plain_json import picked
+from harness.cli.discover import discover
+from harness.cli.earcons import learn_earcon
 from harness.cli.options import Command, json_option
 from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import DeviceError, InputError
+from harness.statistics.text import percent
 
 if TYPE_CHECKING:
     from harness.devices.device_monitor import DeviceMonitor, MonitorRow
@@ -40,13 +44,17 @@ _KINDS = ("wake", "transcript", "intent", "response", "status", "listening")
 
 @click.group("devices")
 def command() -> None:
-    """List device profiles, test them, watch what they make of a device."""
+    """Find devices, list and test device profiles, and watch how they map a device's output."""
+
+
+command.add_command(discover)
+command.add_command(learn_earcon)
 
 
 @command.command("list", cls=Command)
-@json_option("as_json", "One JSON list instead of a table.")
+@json_option("as_json", "Print a JSON list instead of a table.")
 def list_profiles(as_json: bool) -> None:
-    """List the profiles that a bench can name; exit status 2 when one is wrong."""
+    """List the profiles that a bench can name. The exit status is 2 if one is invalid."""
     from harness.devices.profiles.profile import load_profile, profile_paths
 
     profiles: list[DeviceProfile] = []
@@ -75,35 +83,30 @@ def _print(profiles: list[DeviceProfile]) -> None:
         phrases = ", ".join(one.wake_phrases) or "none"
         transport = f"{one.transport}+sound" if one.audio else one.transport
         rows.append((one.id, transport, letters, plain_text(phrases), plain_text(one.title)))
-    columns = [Column(title, left=True) for title in ("id", "transport", "tells", "wake phrases", "title")]
+    columns = [Column(title, left=True) for title in ("id", "transport", "reports", "wake phrases", "title")]
     for line in text_table(columns, rows, 1000):
         click.echo(line)
     click.echo(
-        "\ntells: W wake, T transcript, I intent, R response, S status, L that it listens."
-        " +sound: it takes sound over its wire as well."
+        "\nreports: W wake, T transcript, I intent, R response, S status, L listening."
+        " +sound: the device also accepts sound over its connection."
     )
 
 
 def _row(profile: DeviceProfile) -> dict[str, object]:
     return {
-        "id": profile.id,
-        "title": profile.title,
-        "transport": profile.transport,
-        "framing": profile.console.framing.value,
-        "baud": profile.console.baud,
+        **picked(profile, "id", "title", "transport"),
+        **picked(profile.console, "framing", "baud"),
         "reports": sorted(profile.reports),
         "audio": profile.audio.dialogue.value if profile.audio else None,
-        "wake_phrases": list(profile.wake_phrases),
-        "language": profile.language,
+        **picked(profile, "wake_phrases", "language"),
         "samples": len(profile.samples),
-        "note": profile.note,
-        "path": profile.path,
+        **picked(profile, "note", "path"),
     }
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceReach:
-    """How a device is reached: `given` are keys of a connection; device and topics are for messages."""
+    """How to reach a device. given: keys of a connection. device, topics: for messages only."""
 
     driver: str
     given: dict[str, object]
@@ -111,7 +114,7 @@ class DeviceReach:
     topics: tuple[str, ...]
 
     def source(self, profile: DeviceProfile) -> DeviceSource | None:
-        """Not open yet; None when nothing is named. InputError for what cannot be."""
+        """The source, not open yet; None when no device is named. InputError for a wrong key or value."""
         from harness.devices.declared import driver_taking, options_of, source_of
 
         if not self.driver and not self.given:
@@ -120,7 +123,7 @@ class DeviceReach:
         return source_of(driver, options_of(driver, self.given), profile, self.device, self.topics)
 
     def watching(self, profile: str, source: DeviceSource | None) -> DeviceMonitor:
-        """A monitor; of a line with a rate, with the errors of times that a session would state."""
+        """A monitor. For a source with a baud rate it states the same time errors as a session."""
         from harness.devices.device_monitor import DeviceMonitor
         from harness.devices.device_sources import HasRate
 
@@ -130,7 +133,7 @@ class DeviceReach:
 
 
 def _connection(function: Callable[..., None]) -> Callable[..., None]:
-    """The options of a connection; the command gets them as `reach`."""
+    """Adds the options of a connection; the command receives them as `reach`."""
 
     @wraps(function)
     def command(driver: str, keys: tuple[str, ...], device: str, topics: tuple[str, ...], **others: Any) -> None:
@@ -139,33 +142,40 @@ def _connection(function: Callable[..., None]) -> Callable[..., None]:
         for one in keys:
             key, equals, value = one.partition("=")
             if not equals:
-                raise InputError(f"--set {one!r} sets nothing", remedy="Write --set KEY=VALUE, as on a bench")
+                raise InputError(
+                    f"--set {one!r} has no value", remedy="Write --set KEY=VALUE, with a key of the bench's connection"
+                )
             given[key] = value
         if given.keys() <= {"baud", "username", "password_env"}:
-            given.clear()  # they say nothing of where the device is
+            given.clear()  # these alone do not locate a device
         function(reach=DeviceReach(driver, given, device, topics), **others)
 
     for option in reversed(
         (
-            click.option("--port", metavar="DEV", help="A serial port, or a URL such as socket://host:port."),
-            click.option("--baud", type=click.IntRange(300, 12_000_000), help="Its rate. Default: the profile's."),
-            click.option("--address", metavar="HOST[:PORT]", help="A broker, or `lab`."),
-            click.option("--driver", default="", metavar="NAME", help="Driver. Default: the one with these keys."),
+            click.option("--port", metavar="DEV", help="Serial port, or a URL such as socket://host:port."),
+            click.option(
+                "--baud", type=click.IntRange(300, 12_000_000), help="Baud rate of the port. Default: the profile's."
+            ),
+            click.option("--address", metavar="HOST[:PORT]", help="MQTT broker, or `lab` for the virtual lab's."),
+            click.option(
+                "--driver", default="", metavar="NAME", help="Driver. Default: the driver that has these keys."
+            ),
             click.option(
                 "--set",
                 "keys",
                 multiple=True,
                 metavar="KEY=VALUE",
-                help="Another key of a connection.",
+                help="Set another key of the connection; repeatable.",
             ),
             click.option(
-                "--topic", "topics", multiple=True, help="What to subscribe to. Default: the profile's topics."
+                "--topic",
+                "topics",
+                multiple=True,
+                help="Topic to subscribe to; repeatable. Default: the profile's topics.",
             ),
-            click.option("--device", default="", help="What {device} stands for in topics. Default: the profile's id."),
-            click.option("--username", default="", help="At the broker; the password is taken from --password-env."),
-            click.option(
-                "--password-env", default="", metavar="NAME", help="Environment variable that holds the password."
-            ),
+            click.option("--device", default="", help="Text for {device} in topics. Default: the profile's id."),
+            click.option("--username", default="", help="User at the broker. See --password-env."),
+            click.option("--password-env", default="", metavar="NAME", help="Environment variable with the password."),
         )
     ):
         command = option(command)
@@ -174,23 +184,23 @@ def _connection(function: Callable[..., None]) -> Callable[..., None]:
 
 @command.command("test")
 @click.argument("profile", required=False)
-@click.option("--all", "every", is_flag=True, help="All profiles that a bench can name.")
+@click.option("--all", "every", is_flag=True, help="Test all profiles that a bench can name.")
 @click.option(
-    "--seconds", type=click.FloatRange(0.5, 86400), default=10.0, show_default=True, help="How long to watch."
+    "--seconds", type=click.FloatRange(0.5, 86400), default=10.0, show_default=True, help="Time to watch the device."
 )
 @_connection
 def test(profile: str | None, every: bool, seconds: float, reach: DeviceReach) -> None:
-    """Run the samples of PROFILE (an id or a path); with --port, --address or --driver, watch a real device as well.
+    """Run the samples of PROFILE (an id or a path). With --port, --address or --driver, also watch a real device.
 
-    Exit status: 0 all is right · 1 a sample differs, or nothing that came is mapped · 2 the profile is wrong.
+    Exit status: 0 all samples pass · 1 a sample fails, or no line from the device is mapped · 2 the profile is invalid.
     """
     from harness.devices.device_sources import HasRate
     from harness.devices.profiles.profile import load_profile, profile_paths
 
     if (profile is None) is not every:
-        raise InputError("name a profile, or give --all", remedy="See which there are: harness devices list")
+        raise InputError("either a profile or --all is required", remedy="List the profiles: harness devices list")
     if every and (reach.given or reach.driver):
-        raise InputError("a device has one profile", remedy="Name it in place of --all")
+        raise InputError("--all cannot watch a device", remedy="Name the profile of this device instead of --all")
     if every:
         loaded = [load_profile(path.name, beside=path.parent) for path in profile_paths(Path()).values()]
     else:
@@ -198,7 +208,7 @@ def test(profile: str | None, every: bool, seconds: float, reach: DeviceReach) -
     wrong = [one for one in loaded if not _samples(one)]
     if every:
         samples = sum(len(one.samples) for one in loaded)
-        click.echo(f"{len(loaded)} profiles, {samples} samples, {len(wrong)} wrong")
+        click.echo(f"{len(loaded)} profiles, {samples} samples, {len(wrong)} failed")
     silent = False
     if (source := reach.source(loaded[0])) is not None:
         monitor = reach.watching(loaded[0].path, source)
@@ -212,7 +222,7 @@ def test(profile: str | None, every: bool, seconds: float, reach: DeviceReach) -
 
 
 def _samples(profile: DeviceProfile) -> bool:
-    """Prints the result; whether all are right."""
+    """Prints the result. Returns True if all samples pass."""
     from harness.devices.profiles.samples import check_samples
 
     results = check_samples(profile)
@@ -220,20 +230,20 @@ def _samples(profile: DeviceProfile) -> bool:
     if not results:
         click.echo(f"{profile.id}: no samples")
         return True
-    click.echo(f"{profile.id}: {right} of {len(results)} samples are right")
+    click.echo(f"{profile.id}: {right} of {len(results)} samples pass")
     for one in results:
         if one.wrong:
             click.echo(plain_text(f"  {profile.path}:{one.sample.line}:", LONGEST))
             lines = [data.decode(errors="backslashreplace").rstrip("\n") for data in one.sample.lines]
             for line in [one.sample.topic] if one.sample.topic else lines:
-                click.echo("      said " + plain_text(line, LONGEST))
+                click.echo("     input " + plain_text(line, LONGEST))
             for line in one.wrong:
                 click.echo("    " + plain_text(line, LONGEST))
     return right == len(results)
 
 
 def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
-    """Watches, prints what was mapped and what was not; whether anything was."""
+    """Watches, then prints what was mapped and what was not. Returns True if anything was mapped."""
     from harness.devices.device_monitor import shape_of
     from harness.devices.device_sources import CHUNK_BYTES, heard_from
 
@@ -256,7 +266,7 @@ def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bo
     click.echo(f"  {monitor.lines} lines: {monitor.mapped} mapped, {monitor.unmapped} not")
     if source.trouble:
         click.echo(f"  {plain_text(source.trouble, LONGEST)}")
-    for heading, counts in (("made", made), ("not mapped (numbers as #)", unmapped)):
+    for heading, counts in (("mapped to", made), ("not mapped (numbers as #)", unmapped)):
         if counts:
             click.echo(f"  {heading}:")
         for text, count in counts.most_common(SHOWN_UNMAPPED):
@@ -264,23 +274,24 @@ def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bo
     if monitor.noise:
         click.echo(f"  {monitor.noise}")
     elif not monitor.lines:
-        click.echo("  nothing came: is the rate right, and does the device write to this port?")
+        click.echo("  no data received. Check the baud rate, and that the device writes to this port.")
     return monitor.mapped > 0
 
 
 def _tell_held_back(monitor: DeviceMonitor) -> None:
-    """What the adapter holds back, as lines with a board time show it."""
+    """Prints how long the adapter holds lines back, measured on lines with a device time."""
     if monitor.held_back_s is None:
-        click.echo("  times: too few lines with a board time to say what the adapter holds back (`hold_back_ms`)")
+        click.echo("  times: too few lines with a device time to measure `hold_back_ms`")
         return
     most_ms = math.ceil(monitor.held_back_s * 1000)
     click.echo(
-        f"  times: lines came up to {most_ms} ms later than the promptest one; on a bench: hold_back_ms: {most_ms}"
+        f"  times: lines arrived up to {most_ms} ms later than the promptest one."
+        f" On the bench, write hold_back_ms: {most_ms}"
     )
 
 
 def _try_rates(source: HasRate) -> None:
-    """Listens at the other common rates, a moment each, and says which one makes text."""
+    """Listens briefly at each other common rate, and prints which one gives text."""
     from harness.devices.wire.console import READABLE, text_share
 
     click.echo("  trying other rates:")
@@ -290,27 +301,28 @@ def _try_rates(source: HasRate) -> None:
             click.echo(f"    {rate:8}: {plain_text(str(data), LONGEST)}")
             continue
         share = text_share(data)
-        click.echo(f"    {rate:8}: {len(data)} bytes" + (f", {share:.0%} of them text" if data else ""))
+        click.echo(f"    {rate:8}: {len(data)} bytes" + (f", {percent(share, 0)} of them text" if data else ""))
         if len(data) >= TRIED_BYTES:
             best = max(best, (share, rate))
         if best[0] >= SURE:
             break
     if best[0] >= READABLE:
-        click.echo(f"  at {best[1]} it is text: --baud {best[1]}, and `baud: {best[1]}` in the profile or on the bench")
+        click.echo(
+            f"  at {best[1]} baud it is text. Give --baud {best[1]},"
+            f" and write `baud: {best[1]}` in the profile or on the bench."
+        )
     else:
-        click.echo("  none of them makes text: see the board's documentation, and its wiring (TX, RX, ground, levels)")
+        click.echo("  no rate gives text. Check the board's documentation and the wiring (TX, RX, ground, levels).")
 
 
 @command.command("monitor", cls=Command)
 @click.argument("profile")
 @_connection
-@click.option("--file", type=click.Path(path_type=Path), help="Lines from a file.")
-@click.option("--unmapped", is_flag=True, help="Only lines that no mapping took.")
-@click.option(
-    "--snippets", type=click.Path(path_type=Path), help="File that samples are added to. Default ID.samples.yaml"
-)
-@click.option("--plain", is_flag=True, help="Lines instead of a screen (default when there is no terminal).")
-@json_option("as_json", "A JSON object for each line.")
+@click.option("--file", type=click.Path(path_type=Path), help="Read lines from a file.")
+@click.option("--unmapped", is_flag=True, help="Show only lines that are not mapped.")
+@click.option("--snippets", type=click.Path(path_type=Path), help="File to add samples to. Default: ID.samples.yaml.")
+@click.option("--plain", is_flag=True, help="Print lines instead of a screen (default when there is no terminal).")
+@json_option("as_json", "Print one JSON object per line.")
 def monitor(
     profile: str,
     reach: DeviceReach,
@@ -320,21 +332,21 @@ def monitor(
     plain: bool,
     as_json: bool,
 ) -> None:
-    """Show what PROFILE makes of a device, live; without --port, --address, --driver or --file, of standard input.
+    """Show live how PROFILE maps each line of a device. Save PROFILE, and the monitor rereads it.
 
-    PROFILE is read again whenever it is saved.
+    Without --port, --address, --driver or --file, the lines come from standard input.
     """
     from harness.devices.device_sources import file_source
     from harness.devices.profiles.profile import load_profile
 
     source = reach.source(load_profile(profile, beside=Path()))
     if file is not None and source is not None:
-        raise InputError("more than one source is named", remedy="Use one of --port, --address and --file")
+        raise InputError("more than one source is named", remedy="Use only one of --port, --address and --file")
     if source is None:
         source = file_source(file) if file is not None else _standard_input()
     watched = reach.watching(profile, source)
     if source.name == STDIN and sys.stdin.isatty():
-        raise InputError("nothing is named to watch", remedy="Give --port, --address or --file, or pipe lines in")
+        raise InputError("no source of lines is named", remedy="Give --port, --address or --file, or pipe lines in")
     source.open()
     try:
         if plain or as_json or source.name == STDIN or not sys.stdout.isatty():
@@ -348,7 +360,7 @@ def monitor(
 
 
 def _standard_input() -> StreamSource:
-    """Unbuffered: a thread that waits in a buffered one keeps the program from ending."""
+    """Unbuffered: a thread blocked in a buffered stream would keep the program from ending."""
     from harness.devices.device_sources import StreamSource
 
     def opened() -> BinaryIO:
@@ -358,7 +370,7 @@ def _standard_input() -> StreamSource:
 
 
 def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
-    """Prints until the source ends, somebody presses Ctrl-C, or nobody reads any more."""
+    """Prints until the source ends, the user presses Ctrl-C, or the reader of the output closes it."""
     demand_reader()
 
     def show(rows: Iterable[MonitorRow]) -> None:
@@ -384,30 +396,30 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
         note(f"{watched.lines} lines: {watched.mapped} mapped, {watched.unmapped} not")
         stream.flush()
     except BrokenPipeError:
-        # What is left in the buffer would be written, and refused, once more at the end of the program.
+        # Otherwise Python would write the rest of the buffer again at exit, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _followed(watched: DeviceMonitor, source: DeviceSource) -> Iterator[list[MonitorRow] | str]:
-    """Rows as they come, and what is to be said beside them, until the source ends."""
+    """Prints rows and remarks as they arrive, until the source ends."""
     from harness.devices.device_sources import heard_from
 
     told_lost, told_trouble, told_noise = 0, "", False
     while True:
-        ended = source.ended  # asked before taking: what came before the end is taken below
+        ended = source.ended  # read before taking rows, so that none before the end is missed
         taken = heard_from(source, AT_ONCE_BYTES)
         yield [row for heard in taken for row in watched.take(heard)]
         if watched.look(time.monotonic()):
-            yield watched.problem or "the profile was read again"
+            yield watched.problem or "the profile was reread"
         if source.queue.lost_bytes != told_lost:
             told_lost = source.queue.lost_bytes
-            yield f"{told_lost} bytes came too fast and were left out"
+            yield f"{told_lost} bytes arrived too fast and were dropped"
         if watched.noise and not told_noise:
             told_noise = True
             yield watched.noise
         if source.trouble != told_trouble:
             told_trouble = source.trouble
-            yield told_trouble or "it is back"
+            yield told_trouble or "the source is back"
         if not any(heard.data for heard in taken):
             if ended:
                 return

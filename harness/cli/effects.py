@@ -1,4 +1,4 @@
-"""`harness effects`: what became of queries, asked of people when one can look."""
+"""`harness effects`: whether queries had the wanted effect, as people observe it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import fit, plain_text
-from harness.base.places import SessionFolder
+from harness.base.foreign import plain_text
+from harness.base.plain_json import picked
 from harness.cli.options import Command, json_option, session_arguments
 from harness.cli.sessions import session_folder, user_name
 from harness.cli.streams import print_lines, standard_output
@@ -22,17 +22,9 @@ from harness.model.errors import InputError
 from harness.model.record import EffectAnswered
 
 if TYPE_CHECKING:
-    from harness.rating.effects import EffectItem, SessionEffects
-    from harness.session.figures.progress import Progress
+    from harness.session.figures.effect_items import EffectItem, SessionEffects
 
-_WORDS = {
-    EffectWord.RIGHT: "right",
-    EffectWord.PARTIAL: "partly",
-    EffectWord.WRONG: "WRONG",
-    EffectWord.UNKNOWN: "unknown",
-}
-_TEXT = 60
-HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), and behind it what it did: w no timer runs"
+HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), then what the device did: w no timer runs"
 _EFFECTS = {
     **{word.value: word for word in EffectWord},
     "r": EffectWord.RIGHT,
@@ -44,47 +36,16 @@ _EFFECTS = {
 
 
 def parse_effect(line: str) -> tuple[EffectWord, str] | None:
-    """What a line says of an effect, and what was seen; None when it is no answer."""
+    """An answer on an effect, and what was seen; None for any other line."""
     word, _, seen = line.strip().partition(" ")
     found = _EFFECTS.get(word.lower())
     return None if found is None else (found, seen.strip())
 
 
-def checked_in(progress: Progress, folder: Path) -> tuple[EffectItem, ...]:
-    """The effects of a session, read only where its scenario checks any or people have judged; LogError."""
-    from harness.rating.effects import effects_of
-
-    checked = any(one.trial.effect is not None for one in progress.trials)
-    return effects_of(folder).items if checked or SessionFolder(folder).judgments.is_file() else ()
-
-
-def effect_lines(items: Sequence[EffectItem]) -> list[str]:
-    """The section of a session's summary: a line of counts, and one for each effect; [] when there is none."""
-    if not items:
-        return []
-    counts = ", ".join(
-        f"{count} {name}"
-        for name, count in (
-            *((_WORDS[word], _count(items, word)) for word in EffectWord if word is not EffectWord.UNKNOWN),
-            ("cannot be told", sum(_word(one) == "unknown" and not one.is_open for one in items)),
-            ("open", sum(one.is_open for one in items)),
-        )
-        if count
-    )
-    found = [f"effects              {len(items)}: {counts}"]
-    for one in items:
-        who = "open" if one.is_open else one.evidence.source.value
-        head = f"  {fit(_word(one), 8)} {fit(who, 8)}  {plain_text(one.trial.id, 30)}: {wanted(one)}"
-        found.append(head)
-        if one.evidence.said:
-            found.append(f"                     {plain_text(one.evidence.said, 300)}")
-    return found
-
-
 def described(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -> list[str]:
-    """An effect that a person is to look at: what was asked, wanted and answered, and when one can look.
+    """An effect to check: the query, the wanted effect, the answer, and when it can be checked.
 
-    of_several: sessions, so that its own is named.
+    of_several: also name the session.
     """
     from harness.model.stimulus import SpokenText
 
@@ -109,10 +70,12 @@ def described(item: EffectItem, now_wall_s: float, *, of_several: bool = False) 
 
 
 def when(item: EffectItem, now_wall_s: float) -> str:
-    """From when a person can look: `due now`, `at 01:00, in 12 min`; or what is known."""
+    """When the effect can be checked: `due now`, `at 01:00, in 12 min`; or what is known."""
+    from harness.session.summary import effect_word
+
     due_s = item.evidence.due_wall_s
     if not item.is_open:
-        return f"{_word(item)}, by {'the device' if item.evidence.source is EffectSource.DEVICE else 'a person'}"
+        return f"{effect_word(item)}, by {'the device' if item.evidence.source is EffectSource.DEVICE else 'a person'}"
     if due_s is None or due_s <= now_wall_s:
         return "due now"
     at = datetime.fromtimestamp(due_s).astimezone()
@@ -129,40 +92,27 @@ def length(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def wanted(item: EffectItem) -> str:
-    """What should have been brought about, in short."""
-    return plain_text(item.evidence.check.wanted or item.evidence.check.question or "what it did", _TEXT)
-
-
 def clock(wall_s: float) -> str:
     """`14:05`."""
     return time.strftime("%H:%M", time.localtime(wall_s))
 
 
-def _word(item: EffectItem) -> str:
-    return "–" if item.is_open else _WORDS[item.evidence.word]
-
-
-def _count(items: Sequence[EffectItem], word: EffectWord) -> int:
-    return sum(one.evidence.word is word and not one.is_open for one in items)
-
-
 STILL_OPEN = 1
 LOOK_S = 3.0
-"""How often a watch looks for what is new."""
+"""Interval at which --watch looks for new effects."""
 _KEYS = f"{HOW_EFFECT}; s skips, q ends"
 _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectWord])])
 
 
 @click.command("effects", cls=Command)
 @session_arguments
-@click.option("--all", "every", is_flag=True, help="Also those that are known, so that they can be overruled.")
-@click.option("--list", "listing", is_flag=True, help="Only list, on a terminal too.")
+@click.option("--all", "every", is_flag=True, help="Include effects that are known, so that you can overrule them.")
+@click.option("--list", "listing", is_flag=True, help="Only list, even on a terminal.")
 @json_option("as_json", "The list as one JSON object.")
 @click.option("--answer", type=_ANSWERS, metavar="TRIAL WORD", help="right, partial, wrong or unknown (cannot tell).")
 @click.option("--detail", default="", help="With --answer: what the device did.")
-@click.option("--by", default=None, help="Who looked. Default: your user name.")
-@click.option("--watch", is_flag=True, help="Wait, and ring when one can look at the next.")
+@click.option("--by", default=None, help="Name of the observer. Default: your user name.")
+@click.option("--watch", is_flag=True, help="Wait, and ring the bell when the next effect can be checked.")
 def command(
     sessions: tuple[str, ...],
     every: bool,
@@ -173,20 +123,20 @@ def command(
     by: str | None,
     watch: bool,
 ) -> None:
-    """Say what became of queries: lists effects that nobody knows yet, and takes the word of who has looked.
+    """List effects of queries that are still open, and record what an operator observed.
 
-    Those whose device told enough are known, see `harness show`. Works while the session runs, and long after. A later
-    answer overrules an earlier one.
+    Effects that the device itself reported are known already: see `harness show`. You can answer while the session
+    runs or at any time later. A later answer overrules an earlier one.
 
     SESSION: a session's folder, or its name below ./sessions.
 
-    Exit status: 0 nothing is open (any more) · 1 something still is · 2 wrong usage or input · 3 a log cannot be read.
+    Exit status: 0 nothing is open · 1 something is open · 2 wrong usage or input · 3 a log cannot be read.
     """
 
     if as_json + watch + (answer is not None) > 1:
-        raise InputError("--json, --watch and --answer exclude each other", remedy="Choose one")
+        raise InputError("--json, --watch and --answer cannot be combined", remedy="Choose one")
     if detail and answer is None:
-        raise InputError("--detail is of --answer", remedy="Write --answer TRIAL WORD --detail TEXT")
+        raise InputError("--detail needs --answer", remedy="Write --answer TRIAL WORD --detail TEXT")
     name = by or user_name()
     folders = [session_folder(one) for one in sessions]
     if answer is not None:
@@ -210,7 +160,7 @@ def command(
 
 
 def _items(folders: Sequence[Path]) -> list[EffectItem]:
-    from harness.rating.effects import effects_of
+    from harness.session.figures.effect_items import effects_of
 
     return [item for folder in folders for item in effects_of(folder).items]
 
@@ -218,9 +168,9 @@ def _items(folders: Sequence[Path]) -> list[EffectItem]:
 def _head(items: Sequence[EffectItem], now_s: float) -> str:
     left = [one for one in items if one.is_open]
     if not items:
-        return "No effect is checked in it, and no response is held."
+        return "The session checks no effect and holds no response."
     if not left:
-        return f"{len(items)} effects, all of them known."
+        return f"{len(items)} effects, all known."
     return f"{len(left)} of {len(items)} effects are open, {sum(one.is_due(now_s) for one in left)} of them due."
 
 
@@ -232,14 +182,13 @@ def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
     found = [one for one in items if one.trial.id == trial_id]
     if not found:
         remedy = nearest(trial_id, [one.trial.id for one in items], listed="Trials with an effect")
-        raise InputError(f"no answered trial {plain_text(trial_id, 80)!r} has an effect to be told", remedy=remedy)
+        raise InputError(f"no answered trial {plain_text(trial_id, 80)!r} has an effect", remedy=remedy)
     if len(found) > 1:
         raise InputError(f"{len(found)} sessions have a trial {trial_id!r}", remedy="Name one session only")
     return found[0]
 
 
 def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
-    """Writes the answer, and says what it overrules."""
     from harness.rating.judgment_log import JudgmentLog
 
     before = item.answers[-1] if item.answers else None
@@ -255,15 +204,13 @@ def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
     line = f"{plain_text(item.trial.id, 80)}: {word.value}, by {plain_text(by, 40)}"
     if before is not None:
         who, word_then = plain_text(before[1].by, 40), before[1].word.value
-        return f"{line}. It overrules {word_then}, said by {who} at {clock(before[0])}"
+        return f"{line}. It overrules {word_then} by {who} at {clock(before[0])}"
     if item.evidence.source is EffectSource.DEVICE and item.evidence.word is not word:
         return f"{line}. It overrules the device: {plain_text(item.evidence.said, 200)}"
     return line
 
 
 def _ask(items: Sequence[EffectItem], by: str) -> bool:
-    """Asks for each in turn; False when the person is done with it."""
-
     several = len({one.folder for one in items}) > 1
     for number, item in enumerate(items, start=1):
         print_lines(["", f"{number} of {len(items)}", *described(item, time.time(), of_several=several), _KEYS])
@@ -284,8 +231,8 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
 
 
 def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
-    """Until nothing can become due any more, or the person is done with it."""
-    from harness.rating.effects import effects_of
+    """Waits until nothing more can become due, or the user quits."""
+    from harness.session.figures.effect_items import effects_of
 
     met: set[tuple[Path, str, int, int]] = set()
     told = ""
@@ -316,7 +263,7 @@ def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
 def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
 
     if not fresh:
-        return "nothing is open; waits for the session"
+        return "nothing is open; waiting for the session"
     first = min(fresh, key=lambda one: one.evidence.due_wall_s or 0.0)
     at = when(first, now_s).partition(", in")[0]
     return f"next: {plain_text(first.trial.id, 80)} {at}"
@@ -336,17 +283,13 @@ def _object(item: EffectItem) -> dict[str, object]:
         "session": item.session_id,
         "folder": str(item.folder),
         "trial": item.trial.id,
-        "take": item.take,
-        "attempt": item.attempt,
+        **picked(item, "take", "attempt"),
         "device": item.trial.device,
         "query": item.trial.reference,
         "answered": item.said,
-        "wanted": check.wanted,
-        "question": check.question,
-        "word": evidence.word.value,
-        "source": evidence.source.value,
+        **picked(check, "wanted", "question"),
+        **picked(evidence, "word", "source"),
         "open": item.is_open,
-        "said": evidence.said,
-        "due_wall_s": evidence.due_wall_s,
+        **picked(evidence, "said", "due_wall_s"),
         "held_by": list(item.held_by),
     }

@@ -23,27 +23,22 @@ if TYPE_CHECKING:
 
 _NO_TERMINAL = (120, 24)
 _LONGEST = 400
-_NARROW = 130  # columns; less have no room for versions and operating points
+_NARROW = 130  # columns; narrower tables leave out versions and operating points
 _OF_EACH_MODEL = "by model"
 
 
 @click.command("engines", cls=Command)
 @click.argument("name", required=False)
 @click.option(
-    "-s",
-    "--setting",
-    "given",
-    multiple=True,
-    metavar="SETTING=VALUE",
-    help="With NAME:MODEL: a setting to load it with.",
+    "-s", "--setting", "given", multiple=True, metavar="SETTING=VALUE", help="Load NAME:MODEL with this setting."
 )
-@json_option("as_json", "JSON instead of text.")
+@json_option("as_json", "Print JSON instead of text.")
 def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
-    """List engines for offline evaluation; with NAME, all about one of them; with NAME:MODEL, load that model.
+    """List engines for offline evaluation. NAME: describe one engine. NAME:MODEL: load one model and describe it.
 
-    NAME:MODEL is what `harness evaluate -t` takes: microwakeword:okay_nabu, process:'./their-engine --model x'.
+    NAME:MODEL is written as for `harness evaluate -t`: microwakeword:okay_nabu, process:'./their-engine --model x'.
 
-    Exit status: 0 done · 2 there is no such engine, or its model cannot be loaded · 3 an engine's own fault.
+    Exit status: 0 done · 2 the engine is unknown or its model cannot be loaded · 3 the engine failed.
     """
     from harness.engines.offline_loading import catalogue, catalogued, load_or_say, loaded_model
     from harness.engines.settings import assigned
@@ -75,7 +70,7 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
 
 
 def _by_model(entry: CataloguedEngine) -> bool:
-    """Whether operating points are asked of each model: of wake engines with scores, whose models load in a moment."""
+    """Whether each model has its own operating points, as in wake engines with scores. Their models load quickly."""
     from harness.engines.settings import OPERATING_POINT
 
     if entry.kind is not EngineKind.WAKE or entry.operating_points:
@@ -100,7 +95,7 @@ def _overview(entries: Iterable[CataloguedEngine]) -> Table:
 
 
 def _says(name: str, phrases: Sequence[str]) -> bool:
-    """Whether the name of a model is its phrase already."""
+    """Whether the model's name already is its phrase."""
     return not phrases or [name.replace("_", " ")] == [phrase.lower() for phrase in phrases]
 
 
@@ -110,7 +105,7 @@ def _points_of(entry: CataloguedEngine) -> str:
         return f"{first.number} ({first.threshold:.4g}) to {last.number} ({last.threshold:.4g})"
     if _by_model(entry):
         return "1 to 20, by model"
-    return "where it says scores" if entry.kind is None else "–"
+    return "if it reports scores" if entry.kind is None else "–"
 
 
 def _in_full(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:
@@ -242,7 +237,7 @@ def _columns() -> int:
 
 
 def _print(table: Table) -> None:
-    """As wide as the terminal, or 120 columns in a pipe; --json is for programs."""
+    """Print as wide as the terminal, or 120 columns in a pipe. Programs should use --json."""
     from rich.console import Console
 
     drawn = io.StringIO()

@@ -1,4 +1,4 @@
-"""`harness evaluate`: a wake engine or a recogniser over lists of files."""
+"""`harness evaluate`: run a wake engine or a recogniser over lists of files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.cli.options import (
     options_as,
     share,
 )  # fmt: skip
-from harness.cli.streams import safe_stream
+from harness.cli.streams import print_lines, refuse_overwriting, safe_stream
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
 from harness.model.offline import LeadInRef
 from harness.offline.asked import BESIDE_LOG, DeclaredLimits, EvaluationAsked, SweepAsked, log_name
@@ -38,17 +38,17 @@ _CLEAR = "\r\x1b[K"
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is no limit", ctx, param)
+        raise click.BadParameter(f"{value} is not a finite number", ctx, param)
     return value
 
 
 def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
-    """A part of the lists: 2/8."""
+    """A shard of the lists: 2/8."""
     if value is None:
         return None
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise click.BadParameter(f"{value!r} is no part of the lists; write 1/8 for the first of eight", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a shard; write 1/8 for the first of eight", ctx, param)
     return Shard(int(found[1]), int(found[2]))
 
 
@@ -66,108 +66,109 @@ def _least_0(*names: str, metavar: str, help: str, open_end: bool = False, most:
 
 
 _ASKED = (
-    _lists("-i", "--inv", "inv", help="List of in-vocabulary files (false rejects)."),
-    _lists("-o", "--oov", "oov", help="List of out-of-vocabulary files (false accepts)."),
-    _lists("-c", "--references", "referenced", help="CSV list of in-vocabulary and reference files."),
+    _lists("-i", "--inv", "inv", help="List of files with the wake phrase (in-vocabulary)."),
+    _lists("-o", "--oov", "oov", help="List of files without the wake phrase (out-of-vocabulary)."),
+    _lists("-c", "--references", "referenced", help="CSV list: audio file and reference transcript file per row."),
     click.option(
-        "-j", "--jobs", "jobs", type=click.IntRange(1, 1024), default=1, show_default=True, help="Worker processes."
+        "-j", "--jobs", "jobs", type=click.IntRange(1, 1024), default=1, show_default=True,
+        help="Number of worker processes.",
     ),
-    click.option("-l", "--log", "log", metavar="FILE", help="The log; without it TASK.log in the current folder."),
-    _flag("-n", "--normalise", "normalise", help="Compare in lower case, without punctuation."),
-    _flag("-u", "--fa-in-inv", "count_in_vocabulary", help="Count false accepts in in-vocabulary files, too."),
-    _flag("-w", "--wer", "words", help="Word error rate, on the files of -c."),
-    _flag("-a", "--vad", "vad", help="Cut silence off before a recogniser."),
-    _flag("--resume", help="Go on with an evaluation that was cut off."),
-    _flag("--force", help="Replace a log that is there."),
+    click.option("-l", "--log", "log", metavar="FILE", help="Log file (default: TASK.log in the current folder)."),
+    _flag("-n", "--normalise", "normalise", help="Ignore case and punctuation when comparing transcripts."),
+    _flag("-u", "--fa-in-inv", "count_in_vocabulary", help="Also count false accepts in in-vocabulary files."),
+    _flag("-w", "--wer", "words", help="Compute the word error rate on the files of -c."),
+    _flag("-a", "--vad", "vad", help="Remove silence before the recogniser."),
+    _flag("--resume", help="Resume an interrupted evaluation."),
+    _flag("--force", help="Overwrite an existing log."),
     click.option(
-        "--shard", callback=_shard, metavar="I/N", help="Only the I-th of N parts; `harness merge` joins them."
+        "--shard", callback=_shard, metavar="I/N", help="Run shard I of N only; `harness merge` joins the shards."
     ),
-    _flag("--resample", help="Take files of another sample rate; without it they are rejected."),
-    _flag("--continuous", help="Carry the engine's state over the out-of-vocabulary files."),
+    _flag("--resample", help="Resample files with another sample rate (default: reject them)."),
+    _flag("--continuous", help="Keep the engine's state from one out-of-vocabulary file to the next."),
     click.option(
         "--lead-in-ref", type=WordOf(LeadInRef), default=LeadInRef.END.value, show_default=True,
-        help="What of a spot must lie after the lead-in.",
+        help="Which edge of a detection must follow the lead-in.",
     ),
     click.option(
         "--hang-after", "hang_after_s", type=click.FloatRange(min=0.1), callback=_finite, default=HANG_AFTER_S,
         show_default=True, metavar="SECONDS",
-        help="An engine hangs when a file takes this much longer than its length explains.",
+        help="End a worker that takes this much longer than its file can explain.",
     ),
-    click.option("--cache", default="", metavar="FOLDER", help="Keep scores there, for sweeps and further runs."),
-    click.option("--cluster", default="", metavar="ADDRESS", help="Play on the workers of this Dask scheduler."),
+    click.option("--cache", default="", metavar="FOLDER", help="Folder that keeps scores for sweeps and later runs."),
+    click.option("--cluster", default="", metavar="ADDRESS", help="Run on the workers of this Dask scheduler."),
     click.option(
         "--task-hours", type=click.FloatRange(0.01, LONGEST_TASK_H), default=1.0, show_default=True, metavar="H",
-        help="Hours of audio in a task of a cluster.",
+        help="Hours of audio per task, with --cluster.",
     ),
 )  # fmt: skip
 _LIMITS = (
     _least_0("--max-fa-per-hour", "false_accepts_per_hour", metavar="X",
-             help="Status 1 with more false accepts an hour."),
+             help="Exit with status 1 above X false accepts per hour."),
     _least_0("--max-fr", "false_rejects_percent", metavar="PERCENT", most=100,
-             help="Status 1 with more false rejects."),
-    click.option("--max-wer", "wer", callback=share, metavar="X", help="Status 1 with a higher WER (0.08 or 8%)."),
+             help="Exit with status 1 above this share of false rejects."),
+    click.option("--max-wer", "wer", callback=share, metavar="X",
+                 help="Exit with status 1 above this WER (0.08 or 8%)."),
     click.option(
         "--limits-on", "on", type=WordOf(LimitsOn), default=LimitsOn.BOUND.value, show_default=True,
-        help="What limits are on: the upper end of the 95 % interval, or the figure itself.",
+        help="Compare limits with the upper end of the 95 % interval (bound) or with the estimate.",
     ),
 )  # fmt: skip
 _SWEEP = (
     click.option(
         "--sweep", "prefix", is_flag=False, flag_value=BESIDE_LOG, default=None, metavar="[PREFIX]",
-        help="Count at every threshold: PREFIX.csv, .json, .png, .svg; without PREFIX X.det.* beside X.log.",
+        help="Count at every threshold; write PREFIX.csv, .json, .png, .svg (default: X.det.* beside X.log).",
     ),
-    _lists("--dev-inv", help="In-vocabulary list to choose a point on."),
-    _lists("--dev-oov", help="Out-of-vocabulary list to choose a point on."),
+    _lists("--dev-inv", help="In-vocabulary list for choosing an operating point."),
+    _lists("--dev-oov", help="Out-of-vocabulary list for choosing an operating point."),
     _least_0("--target-fa-per-hour", metavar="X",
-             help="Recommend the point with fewest false rejects and at most X false accepts an hour."),
+             help="Recommend the point with the fewest false rejects at no more than X false accepts per hour."),
     _least_0("--target-fr", "target_fr_percent", metavar="PERCENT", most=100,
-             help="Recommend the point with fewest false accepts and at most PERCENT false rejects."),
+             help="Recommend the point with the fewest false accepts at no more than PERCENT false rejects."),
     click.option(
         "--target-cost", nargs=3, type=click.FloatRange(min=0), metavar="MISS ACCEPT USES",
-        help="Recommend the point of least cost: of a false reject, of a false accept, and uses an hour.",
+        help="Recommend the cheapest point, given the cost of a false reject, of a false accept, and uses per hour.",
     ),
     click.option(
         "--choose-by", type=WordOf(ChosenBy), default=ChosenBy.ESTIMATE.value, show_default=True,
-        help="What must keep a target: the figure, or the upper end of its 95 % interval.",
+        help="Hold targets against the estimate or the upper end of its 95 % interval (bound).",
     ),
-    _flag("--twv", help="Term-weighted values: MTWV, and ATWV at the run's own threshold."),
+    _flag("--twv", help="Compute term-weighted values: MTWV, and ATWV at the run's threshold."),
     click.option("--twv-beta", "beta", type=click.FloatRange(min=0), default=TWV_BETA, show_default=True, metavar="B",
-                 help="What a false accept weighs against a miss."),
+                 help="Weight of a false accept relative to a false reject."),
     _least_0("--twv-speech-s", "speech_s", metavar="S", open_end=True,
-             help="Seconds of speech for the term-weighted value; else all the time of false accepts."),
+             help="Seconds of speech for term-weighted values (default: all audio in which false accepts count)."),
     _least_0("--sweep-refractory-ms", "refractory_ms", metavar="MS", most=60_000,
-             help="Another refractory time for the sweep than the run's."),
-    _flag("--no-picture", help="No PNG and SVG of the curve."),
+             help="Refractory time for the sweep (default: the run's)."),
+    _flag("--no-picture", help="Skip the PNG and SVG of the curve."),
 )  # fmt: skip
 
 
 @click.command("evaluate", cls=Command)
 @engine_options(
-    "engine", "Engine and model (microwakeword:okay_nabu), or a file.", "A setting of the engine, from a file."
+    "engine", "Engine and model (microwakeword:okay_nabu), or a task file.", "Set an engine setting from a file."
 )
 @options_as("asked", EvaluationAsked, *_ASKED)
 @options_as("limits", DeclaredLimits, *_LIMITS)
 @options_as("sweep", SweepAsked, *_SWEEP)
-@click.option("-v", "--verbose", "verbose", count=True, help="More lines; up to -vvv.")
+@click.option("-v", "--verbose", "verbose", count=True, help="Print more; up to -vvv.")
 @click.option(
-    "--quiet", cls=Option, former=("--quiet-progress",), is_flag=True, help="No line of progress on a terminal."
+    "--quiet", cls=Option, former=("--quiet-progress",), is_flag=True, help="Hide the progress line on a terminal."
 )
 def command(
     engine: EngineAsked, asked: EvaluationAsked, limits: DeclaredLimits, sweep: SweepAsked, verbose: int, quiet: bool
 ) -> None:
-    """Run a wake engine or a recogniser over lists of audio files; write the log, and sum it up in a line.
+    """Run a wake engine or a recogniser over lists of audio files. Write a log, and print a summary line.
 
-    At least one of -i, -c and -o is needed. Beside the log stand LOG.json, with exact counts, and LOG.jsonl, which
-    --resume goes on with.
+    Give at least one of -i, -c and -o. The harness also writes LOG.json (exact counts) and LOG.jsonl (the journal
+    that --resume needs).
 
-    Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 an engine or a file failed, and the log
-    is complete all the same · 130 interrupted, and the log is partial.
+    Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input.
+    With a log: 3 an engine or a file failed (complete log) · 130 interrupted (partial log).
     """
     limits.demand_figures(asked)
     sweep.demand_sense(asked)
     task = engine.checked()
 
-    from harness.cli.streams import refuse_overwriting
     from harness.offline.evaluating import EvaluationFiles, EvaluationSitting
 
     written = EvaluationFiles(Path(asked.log if asked.log is not None else f"{log_name(engine.task, task)}.log"))
@@ -184,13 +185,13 @@ def command(
 
 
 def on_terminal(stream: TextIO | None) -> bool:
-    """Can a line be drawn anew on it?"""
+    """Whether a line on this stream can be redrawn."""
     return stream is not None and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class EvaluationTerminal:
-    """Results go to standard output. A line of progress is drawn on standard error where that is a terminal, never in a
-    pipe; other lines there go above it."""
+    """Prints results on standard output. Draws a progress line on standard error if that is a terminal; other lines
+    appear above it."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._stream = safe_stream(sys.stderr) if sys.stderr is not None else None
@@ -198,7 +199,6 @@ class EvaluationTerminal:
         self._last = ""
 
     def say(self, line: str) -> None:
-        from harness.cli.streams import print_lines
 
         print_lines([line])
 
@@ -215,7 +215,7 @@ class EvaluationTerminal:
         self._write((_CLEAR if self._last else "") + line + "\n" + self._last)
 
     def clear(self) -> None:
-        """The line goes; the screen is as if it had not been."""
+        """Remove the progress line from the screen."""
         if self._last:
             self._write(_CLEAR)
         self._last = ""
@@ -227,7 +227,7 @@ class EvaluationTerminal:
             self._stream.write(text)
             self._stream.flush()
         except OSError:
-            # Nobody reads there any more (`| head`, a terminal that was closed): no reason to end an evaluation.
+            # The reader is gone (`| head`, a closed terminal). The evaluation continues.
             self._stream = None
             sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
 

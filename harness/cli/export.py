@@ -1,4 +1,4 @@
-"""`harness export`: what a session found as a wake-evaluation log, as JUnit, or its wake figures as JSON."""
+"""`harness export`: the results of a session in the forms that other programs read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import counted, plain_text
 from harness.base.whole_file import disk_errors, write_whole
-from harness.cli.options import Command, json_option
+from harness.cli.judgments import print_file
+from harness.cli.options import Command, Option, json_option
 from harness.cli.sessions import figures_of, session_folder
 from harness.model.errors import HarnessError, InputError, LogError, Place
-from harness.wake.reports.wake_log import differences, summary, write
-from harness.wake.reports.wake_log_reading import read
+from harness.offline.wake_log import differences, summary, write
+from harness.offline.wake_log_reading import read
 
 STDOUT = "-"
 BY_DEVICE = BY_SESSION = ""
@@ -30,7 +31,7 @@ BY_DEVICE = BY_SESSION = ""
     flag_value=BY_DEVICE,
     default=None,
     metavar="[FILE]",
-    help="Write the wake-evaluation log to FILE (- is standard output); without FILE to SESSION.DEVICE.log, one each.",
+    help="Write the wake-evaluation log to FILE (-: standard output). Default: SESSION.DEVICE.log for each device.",
 )
 @click.option(
     "--junit",
@@ -39,32 +40,57 @@ BY_DEVICE = BY_SESSION = ""
     flag_value=BY_SESSION,
     default=None,
     metavar="[FILE]",
-    help="Write a JUnit report to FILE (- is standard output); without FILE to SESSION.junit.xml.",
+    help="Write a JUnit report to FILE (-: standard output). Default: SESSION.junit.xml.",
+)
+@click.option(
+    "--prometheus",
+    "metrics_target",
+    metavar="FILE",
+    help="Write the results in Prometheus' text format to FILE (-: standard output).",
+)
+@click.option(
+    "--csv", "csv_target", cls=Option, suffixes=(".csv",), metavar="[FILE]",
+    help="Print the table of trials. FILE: write to this file.",
+)  # fmt: skip
+@click.option(
+    "--parquet", "parquet_target", metavar="FILE", help="Write the same table as Parquet, with typed columns."
+)
+@click.option(
+    "--events",
+    "events_target",
+    metavar="FILE",
+    help="Write every row of the log as a line of JSON (-: standard output).",
 )
 @click.option(
     "--trn",
     "trn_folder",
     metavar="FOLDER",
-    help="Write what was heard, what was said, and in which condition, into FOLDER, for `harness score` and others.",
+    help="Write references, transcripts and conditions to FOLDER, for `harness score` and other scorers.",
 )
-@click.option("--words", is_flag=True, help="In wake-evaluation logs: commands by their words (STT lines and WER).")
+@click.option(
+    "--words", is_flag=True, help="In wake-evaluation logs, report commands by their words (STT lines and WER)."
+)
 @click.option("--device", help="Only this device.")
-@click.option("--reviewed", is_flag=True, help="Let the reviews say which events are false accepts.")
-@json_option("as_json", "The figures as one JSON object on standard output.")
+@click.option("--reviewed", is_flag=True, help="Use reviews to decide which events are false accepts.")
+@json_option("as_json", "The results as one JSON object on standard output.")
 def command(
     session: str,
     target: str | None,
     junit_target: str | None,
+    metrics_target: str | None,
+    csv_target: str | None,
+    parquet_target: str | None,
+    events_target: str | None,
     trn_folder: str | None,
     words: bool,
     device: str | None,
     reviewed: bool,
     as_json: bool,
 ) -> None:
-    """Write what a session found: a wake-evaluation log, a JUnit report, transcripts. Works while the session runs.
+    """Write the results of a session for other programs. Works while the session runs.
 
-    SESSION: its folder, or its name below ./sessions. Without --wake-log, --junit, --trn and --json, wake-evaluation
-    logs are written as SESSION.DEVICE.log into the current folder.
+    SESSION: its folder, or its name below ./sessions. Without an option that names a form, wake-evaluation logs are
+    written as SESSION.DEVICE.log into the current folder.
     """
     from harness.report.session import read_session
     from harness.report.wake_json import as_json as figures_as_json
@@ -72,22 +98,30 @@ def command(
     from harness.wake.reports.figures_text import pairs_with_trials
     from harness.wake.wake import comparisons
 
-    if [as_json, target == STDOUT, junit_target == STDOUT].count(True) > 1:
-        raise InputError("two of the outputs want standard output", remedy="Give one of them a file name")
-    logs = target is not None or (junit_target is None and trn_folder is None and not as_json)
+    others = (junit_target, metrics_target, csv_target, parquet_target, events_target)
+    printed = as_json or STDOUT in (target, *others)
+    if [as_json, *(one == STDOUT for one in (target, *others))].count(True) > 1:
+        raise InputError("only one output can go to standard output", remedy="Give the others a file name")
+    if parquet_target == STDOUT:
+        raise InputError("Parquet cannot go to standard output", remedy="Name a file")
+    logs = target is not None or (not any(others) and junit_target is None and trn_folder is None and not as_json)
     if words and not logs:
-        raise InputError("--words is of wake-evaluation logs, and none is asked for", remedy="Add --wake-log")
+        raise InputError("--words applies to wake-evaluation logs only", remedy="Add --wake-log")
     if reviewed and not (logs or as_json):
-        raise InputError(
-            "--reviewed is of wake-evaluation logs and --json, and neither is asked for", remedy="Add --wake-log"
-        )
+        raise InputError("--reviewed applies to wake-evaluation logs and --json only", remedy="Add --wake-log")
     if device is not None and not (logs or as_json or trn_folder is not None):
-        raise InputError("--device does not choose in a JUnit report", remedy="Leave it out, or add --wake-log")
+        raise InputError("--device does not apply to the other forms", remedy="Leave it out, or add --wake-log")
     folder = session_folder(session)
     if junit_target is not None:
-        _junit(folder, junit_target, quiet=as_json or target == STDOUT)
+        _junit(folder, junit_target, quiet=printed)
+    if metrics_target is not None:
+        _metrics(folder, metrics_target, quiet=printed)
+    if csv_target is not None or parquet_target is not None:
+        _trials(folder, csv_target, parquet_target, quiet=printed)
+    if events_target is not None:
+        _events(folder, events_target, quiet=printed)
     if trn_folder is not None:
-        _trn(folder, Path(trn_folder), device, quiet=as_json or STDOUT in (target, junit_target))
+        _trn(folder, Path(trn_folder), device, quiet=printed)
     if not (logs or as_json):
         return
     found = read_session(folder)
@@ -95,7 +129,7 @@ def command(
     if logs:
         if target and len(devices) > 1:
             raise InputError(
-                f"one file cannot hold the logs of {len(devices)} devices",
+                f"the logs of {len(devices)} devices do not fit into one file",
                 remedy=f"Name one with --device: {', '.join(devices)}",
             )
         command_line = shlex.join(["harness", *sys.argv[1:]])
@@ -134,6 +168,57 @@ def _junit(folder: Path, target: str, *, quiet: bool) -> None:
     click.echo(f'Writing JUnit report to "{plain_text(str(path))}"', err=quiet)
 
 
+def _metrics(folder: Path, target: str, *, quiet: bool) -> None:
+    from harness.report.prometheus import prometheus
+    from harness.report.session import read_session
+    from harness.session.log.reader import later_rows, read_scenario
+
+    metrics = prometheus(read_session(folder, later_rows(folder)), read_scenario(folder))
+    if target == STDOUT:
+        sys.stdout.write(metrics)
+        return
+    write_whole(Path(target), metrics.encode())
+    click.echo(f'Writing metrics to "{plain_text(target)}"', err=quiet)
+
+
+def _trials(folder: Path, csv_target: str | None, parquet_target: str | None, *, quiet: bool) -> None:
+    from harness.base.typed_table import demand_parquet, parquet_of
+    from harness.session.trial_table import TRIALS_SCHEMA, trial_table, trials_csv
+
+    if parquet_target is not None:
+        demand_parquet()
+    found = figures_of(folder)
+    table = trial_table(*found)
+    if csv_target == STDOUT:
+        print_file(trials_csv(*found))
+    elif csv_target is not None:
+        write_whole(Path(csv_target), trials_csv(*found))
+    if parquet_target is not None:
+        write_whole(Path(parquet_target), parquet_of(table, TRIALS_SCHEMA))
+    for target in (csv_target, parquet_target):
+        if target not in (None, STDOUT):
+            click.echo(f'Writing {counted(len(table.rows), "row")} to "{plain_text(str(target))}"', err=quiet)
+
+
+def _events(folder: Path, target: str, *, quiet: bool) -> None:
+    from harness.base.codec import EVENTS_SCHEMA, RECORDS
+    from harness.session.log.reader import LogReader, rows_beside
+
+    with LogReader(folder) as reader:
+        entries = [*(("log", one) for one in reader.entries()), *(("judgments", one) for one in rows_beside(folder))]
+    head = {"schema": EVENTS_SCHEMA, "session": folder.resolve().name, "rows": len(entries)}
+    lines = [json.dumps(head)]
+    for file, one in entries:
+        row = {"file": file, "seq": one.seq, "run": one.run, "at_s": one.at_s, "wall_s": one.wall_s}
+        lines.append(json.dumps(row | RECORDS.dump_python(one.record, mode="json")))
+    written = "".join(line + "\n" for line in lines).encode()
+    if target == STDOUT:
+        print_file(written)
+        return
+    write_whole(Path(target), written)
+    click.echo(f'Writing {counted(len(entries), "row")} to "{plain_text(target)}"', err=quiet)
+
+
 def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> None:
     from harness.report.heard_trn import trn_files
     from harness.session.figures.progress import normalisation_of
@@ -143,7 +228,9 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
     heard = [one for one in heard_in(progress.trials, wake) if device in (None, one.device)]
     if not any(one.first.heard is not None for one in heard):
         who = "no device" if device is None else f"no device called {plain_text(device, 80)!r}"
-        raise InputError(f"{who} has told what it heard in this session", remedy="Look at it: harness show --wer")
+        raise InputError(
+            f"{who} reported what it heard in this session", remedy="See the transcripts: harness show SESSION --wer"
+        )
     with disk_errors(f"{folder} cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
     files = trn_files(heard)

@@ -1,190 +1,294 @@
-"""`harness init`: a commented starter scenario and bench that run in the virtual lab, or for a board of one's own."""
+"""`harness init`: commented starter files for a bench, by how its device is reached."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
+from harness.cli.options import WordOf
 from harness.model.errors import InputError, Place
 
-SCENARIO = """\
-# A scenario: what is asked, how often, and what must hold. Every key: docs/scenario.md
-# Check it: harness validate scenario.yaml bench.yaml
-scenario: first_steps
-title: First steps
-tags: [starter]
-seed: 1                                  # decides everything random
-needs: [loudspeaker, microphone]         # a bench without these: the scenario is skipped
-
-variables:
-  dish: pancakes                         # ${dish} in a text stands for it
-
-voices:                                  # `harness voices` lists those that are installed
-  anna: {engine: espeak, name: en-us+f3, rate_wpm: 150}
-  ben: {engine: espeak, name: en-gb, rate_wpm: 160, language: en-GB}
-
-defaults:                                # what trials use unless they say otherwise
-  voice: anna
-  level_dbfs: -26                        # active speech level of what is played
-  gap_ms: 300                            # silence between wake phrase and query
-  evidence: auto                         # the device's word, else the operator's
-  reprompt:
-    max_attempts: 3                      # a query that was not recognised is said again
-    context_wait_s: 5                    # … after this wait, so that the device has forgotten
-
-stimuli:                                 # the queries: a text for a voice, or a recording with its transcript
-  - {id: time, text: what time is it}
-  - {id: product, text: what is six times seven, alternatives: [what's six times seven]}
-  - {id: timer, text: "set a timer for the ${dish} for ten minutes"}
-  # - {id: recorded, recording: sounds/time.wav, transcript: what time is it}
-
-trials:                                  # what is run
-  - {id: time, query: time, repeat: 2, query_class: clock}
-  - {id: product, query: product, voice: ben, query_class: arithmetic}
-  - {id: timer, query: timer, query_class: timers, core_capability: true, close_dialogue: {say: cancel}}
-  # - {id: call, kind: wake, repeat: 20}    # does it wake? docs/wake.md
-  # - {id: soak, kind: ambient, hours: 0.5, sources: [{noise: pink}]}
-
-# matrix:                                # every trial once for each combination
-#   axes: {level_dbfs: [-26, -36], position: [near, far]}
-#   exclude: [{level_dbfs: -36, position: far}]
-
-limits:                                  # what must hold for exit status 0
-  min_recognised_share: 0.5
-"""
-
-BENCH = """\
-# A bench: which devices, how they are reached, how the room is set up. Every key: docs/bench.md
-# This one is the virtual lab; start it with: harness lab up
-bench: my_bench
-title: My bench
-sound_server: virtual_lab                # `system` for real sound cards; `harness sound list` names them
-room: living_room
-operator: auto                           # asked while a dashboard is open
-
-loudspeakers:                            # the first is the default
-  near: {driver: loudspeaker, sound_device: harness_speaker, position: near}
-  far: {driver: loudspeaker, sound_device: harness_speaker_far, position: far}
-microphone: {driver: microphone, sound_device: harness_mic}
-monitor: {driver: loudspeaker, sound_device: harness_monitor}
-
-devices:                                 # the devices under test; the first is the default
-  assistant:
-    profile: reference_assistant         # a file of devices/, by its name, or a path
-    position: shelf
-    connection: {driver: mqtt, address: lab}
-"""
-
-
-PROFILE = """\
-# A device profile: what this kind of board is like, and what its lines mean. Every key: docs/devices.md
-# Watch the board with it, write rules, save, and see at once what they make of its lines:
-#   harness devices monitor BOARD.yaml --port PORT --baud 115200
-# Its tests: harness devices test BOARD.yaml
-device: BOARD
-title: BOARD
-wake_phrases: [hey computer]             # what is said to wake it
-reports: [wake]                          # what it can be believed to tell
-console:
-  baud: 115200
-  # time: '^\\[(?P<time>\\d+)\\] '          # its own time at the start of a line, if it prints one
-  # clock: ms
-lines:                                   # the first rule that fits a line takes it
-  - {match: 'wake word (?P<phrase>.+) (?P<score>\\d+)%', kind: wake, score_scale: 100}
-  # - {match: 'mic level', kind: listening}  # a line that shows that it hears; ambient trials through the air need one
-  # - {match: 'boot: (?P<detail>.*)', kind: status, fields: {state: started}}
-samples:                                 # its tests: lines as they came, and what they are to become
-  - {lines: ['wake word hey computer 87%'], gives: [{kind: wake, phrase: hey computer, score: 0.87}]}
-  - {lines: ['temperature 21'], gives: []}
-"""
-
-BOARD_BENCH = """\
-# A bench with one board on a serial port. Every key: docs/bench.md
-# What it needs of this host: harness doctor --bench bench.yaml
-bench: my_bench
-title: BOARD on my desk
-operator: absent
-
-loudspeakers:                            # not needed if the board takes sound over its wire (`audio` in its profile)
-  near: {driver: loudspeaker, sound_device: default}   # yours: `harness sound list`
-
-devices:
-  BOARD:
-    profile: BOARD
-    connection: {driver: serial, port: PORT}   # best one of /dev/serial/by-id
-"""
-
-BOARD_SCENARIO = """\
-# Does it wake when it is called, and only then? Every key: docs/scenario.md; how it is run and counted: docs/wake.md
-# Check it: harness validate scenario.yaml bench.yaml
-scenario: first_calls
-title: First calls
-seed: 1                                  # decides everything random
-needs: [wake_events]
-
-voices:                                  # `harness voices` lists those that are installed
-  anna: {engine: espeak, name: en-us+f3, rate_wpm: 150}
-  ben: {engine: espeak, name: en-gb, rate_wpm: 160, language: en-GB}
-
-trials:
-  - {id: call, kind: wake, repeat: 5}    # or recordings of people: recordings: said/
-  - id: soak                             # sound without the phrase
-    kind: ambient
-    hours: 0.1
-    sources: [{id: hiss, noise: pink}, {id: talk, voices: [anna, ben], texts: [good morning, the train is late again]}]
-
-matrix:                                  # every wake trial once for each combination
-  axes: {voice: [anna, ben], level_dbfs: [-26, -36]}
-
-limits:                                  # what must hold for exit status 0 (docs/ci.md)
-  max_false_reject_share: 0.1
-  max_false_accepts_per_hour: 10
-"""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+TAKEN = ("scenario", "bench")
+_PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z./][\w./-]*(:\w[\w./-]*)*", re.IGNORECASE)
+_HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+(%[\w.-]+)?\]:\d+")
+
+
+class BenchKind(StrEnum):
+    """How the device under test is reached."""
+
+    VIRTUAL_LAB = "virtual_lab"
+    SOUND = "sound"
+    SERIAL = "serial"
+    MQTT = "mqtt"
+    ESPHOME = "esphome"
+    WYOMING = "wyoming"
+    OVOS = "ovos"
+    HOME_ASSISTANT = "home_assistant"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKind:
+    """What the starter files of a device with a connection say.
+
+    option: says where the device is. metavar, help, default: of that option. asks: for it, on a terminal. kind: for
+    people. name: default name of the device. reached: how, after "one device". keys: of the connection; {at} is where
+    the device is, {place} the same with `scheme` and with `port` as the default. hint: a comment on them. shipped: a
+    profile that comes with the harness; "" when `starter` is written. phrase: wakes a device with that profile.
+    monitor: arguments of `devices monitor`.
+    """
+
+    option: str
+    metavar: str
+    help: str
+    default: str
+    asks: str
+    kind: str
+    name: str
+    reached: str
+    keys: dict[str, str]
+    hint: str
+    port: int | None = None
+    scheme: str = ""
+    shipped: str = ""
+    phrase: str = ""
+    starter: str = ""
+    monitor: str = ""
+
+    def connection(self, at: str) -> dict[str, str]:
+        """The keys for a device that is there; InputError for a text that is not an address."""
+        place = at
+        if self.port is not None and not (self.scheme and "://" in at):
+            place = self.scheme + _located(at, self.port)
+        return {key: value.format(at=at, place=place) for key, value in self.keys.items()}
+
+
+def _located(text: str, port: int) -> str:
+    """host:port; InputError for anything else than a host with or without its port."""
+    if _HOST.fullmatch(text) is None:
+        raise InputError(f"{plain_text(text, 80)!r} is not an address", remedy="Write HOST or HOST:PORT")
+    return text if text.startswith("[") or ":" in text else f"{text}:{port}"
+
+
+_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+DEVICES: Mapping[BenchKind, DeviceKind] = {BenchKind(name): DeviceKind(**told) for name, told in _FILE.items()}
+"""The kinds whose device has a connection, in the order of the question."""
+NAMES = {BenchKind.SOUND: "assistant"} | {kind: one.name for kind, one in DEVICES.items()}
+"""Default name of the device under test; the virtual lab brings its own device."""
+NEEDS: dict[str, tuple[BenchKind, ...]] = {"board": tuple(NAMES), "key_env": (BenchKind.ESPHOME,)} | {
+    one.option: (kind,) for kind, one in DEVICES.items()
+}
+"""The kinds of bench that each option applies to."""
+_ASKED = {
+    BenchKind.VIRTUAL_LAB: "virtual lab: simulated rooms and a reference assistant, no hardware",
+    BenchKind.SOUND: "loudspeaker and microphone, in front of any voice assistant",
+} | {kind: one.kind for kind, one in DEVICES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the starter files depend on. at: where the device is. key_env: variable with the key of an ESPHome device.
+
+    InputError if the device cannot be there.
+    """
+
+    kind: BenchKind
+    board: str
+    at: str = ""
+    key_env: str = ""
+
+    def __post_init__(self) -> None:
+        from harness.devices.declared import options_of
+
+        keys = self._keys()
+        if not all(value and value.isprintable() for value in keys.values()):
+            raise InputError(f"{plain_text(self.at, 80)!r} does not say where the device is", remedy="Correct it")
+        if keys:
+            options_of(keys["driver"], {key: value for key, value in keys.items() if key != "driver"})
+
+    def _keys(self) -> dict[str, str]:
+        if self.kind not in DEVICES:
+            return {}
+        return DEVICES[self.kind].connection(self.at) | ({"key_env": self.key_env} if self.key_env else {})
+
+    def files(self) -> dict[str, str]:
+        """Text by file name."""
+        values = {"BOARD": self.board}
+        match self.kind:
+            case BenchKind.VIRTUAL_LAB:
+                starters = {"scenario.yaml": "scenario", "bench.yaml": "bench"}
+            case BenchKind.SOUND:
+                starters = {f"{self.board}.yaml": "sound", "bench.yaml": "sound_bench", "scenario.yaml": "scenario"}
+            case _:
+                one = DEVICES[self.kind]
+                starters = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}
+                profile = (
+                    f"{one.shipped}\n    wake_phrases: [{one.phrase}]            # replace by what wakes your device"
+                )
+                if not one.shipped:
+                    starters = {f"{self.board}.yaml": one.starter} | starters
+                    profile = f"{self.board}                       # {self.board}.yaml in this folder"
+                keys = ", ".join(f"{key}: {_quoted(value)}" for key, value in self._keys().items())
+                values |= {"PROFILE": profile, "REACHED": one.reached, "HINT": one.hint}
+                values |= {"CONNECTION": f"{{{keys}}}", "MONITOR": self._monitor(f"{self.board}.yaml")}
+        placeholder = re.compile(rf"\b(?:{'|'.join(values)})\b")
+        return {
+            name: placeholder.sub(lambda found: values[found[0]], _starter(f"{starter}.yaml"))
+            for name, starter in starters.items()
+        }
+
+    def _monitor(self, profile: str) -> str:
+        arguments = DEVICES[self.kind].monitor.format(at=shlex.quote(self.at), board=self.board)
+        return f"harness devices monitor {profile} {arguments}"
+
+    def next_steps(self, folder: Path) -> list[str]:
+        """Commands to run next, in order."""
+        scenario, bench, profile = (folder / f"{name}.yaml" for name in ("scenario", "bench", self.board))
+        run = f"harness run {scenario} --bench {bench}"
+        match self.kind:
+            case BenchKind.VIRTUAL_LAB:
+                return [f"harness validate {scenario} {bench}", "harness lab up", run]
+            case BenchKind.SOUND:
+                return ["harness sound list", f"harness doctor --bench {bench}", f"harness validate {folder}", run]
+            case kind if DEVICES[kind].shipped:
+                return [f"harness doctor --bench {bench}", run]
+        test = f"harness devices test {profile}"
+        return [
+            self._monitor(str(profile)), test, f"harness validate {folder}", f"harness doctor --bench {bench}", run
+        ]  # fmt: skip
+
+
+def _places(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options that say where the device is."""
+    for one in reversed([*DEVICES.values()]):
+        add = click.option(
+            f"--{one.option.replace('_', '-')}",
+            metavar=one.metavar,
+            default=one.default,
+            show_default=True,
+            help=one.help,
+        )
+        function = add(function)
+    return function
 
 
 @click.command()
 @click.argument("folder", default=".", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
-    "--board", metavar="NAME", help="A starter for a board of yours: profile NAME.yaml, bench, wake scenario."
+    "--bench-kind",
+    "kind",
+    type=WordOf(BenchKind),
+    help="What you have: a virtual lab, a loudspeaker and a microphone (sound), or a device that the option of the "
+    "same kind locates. Default: the kind whose option is given, serial with --board alone, else virtual_lab.",
 )
-@click.option("--port", default="/dev/ttyUSB0", show_default=True, help="Its serial port.")
-def command(folder: Path, board: str | None, port: str) -> None:
-    """Write a commented starter scenario and bench into FOLDER (default: here)."""
-    texts = {"scenario.yaml": SCENARIO, "bench.yaml": BENCH}
-    if board is not None:
-        if NAME.fullmatch(board) is None or board in ("scenario", "bench"):
-            raise InputError(
-                f"a board cannot be called {plain_text(board, 80)!r}", remedy="Use small letters, digits, - and _"
-            )
-        texts = {f"{board}.yaml": PROFILE, "bench.yaml": BOARD_BENCH, "scenario.yaml": BOARD_SCENARIO}
-        quoted = port if re.fullmatch(r"[\w./:-]+", port) else json.dumps(port)
-        texts = {name: text.replace("BOARD", board).replace("PORT", quoted) for name, text in texts.items()}
-    _write(folder, texts)
-    scenario, bench = folder / "scenario.yaml", folder / "bench.yaml"
-    if board is not None:
-        profile = folder / f"{board}.yaml"
-        click.echo(f"Next: harness devices monitor {profile} --port {port}")
-        click.echo(f"Then: harness devices test {profile}; harness validate {folder}; harness doctor --bench {bench}")
+@click.option("--board", metavar="NAME", help="Name of the device; a profile that is written is NAME.yaml.")
+@_places
+@click.option(
+    "--key-env", default="", metavar="NAME", help="With --esphome: environment variable with the encryption key."
+)
+@click.pass_context
+def command(
+    ctx: click.Context, /, folder: Path, kind: BenchKind | None, board: str | None, key_env: str, **places: str
+) -> None:
+    """Write a commented starter scenario and bench into FOLDER (default: here).
+
+    On a terminal, without options, the command asks which kind of bench you have. It never overwrites a file. To find
+    devices and the options for each, run `harness devices discover`.
+    """
+    given = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if kind is None and not given and sys.stdin.isatty() and sys.stdout.isatty():
+        _refuse_existing(folder / f"{name}.yaml" for name in TAKEN)
+        setup = ask()
     else:
-        click.echo(f"Next: harness validate {scenario} {bench}")
-    up = "" if board is not None else "harness lab up; "
-    click.echo(f"Then: {up}harness run {scenario} --bench {bench}")
+        kind = kind or _implied(given)
+        for name in given:
+            if kind not in NEEDS[name]:
+                raise InputError(
+                    f"--{name.replace('_', '-')} does not apply to --bench-kind {kind}",
+                    remedy=f"Remove it, or write --bench-kind {' or '.join(NEEDS[name])}",
+                )
+        at = places[DEVICES[kind].option] if kind in DEVICES else ""
+        setup = Setup(kind, _checked(board) if board is not None else NAMES.get(kind, ""), at, key_env)
+    _write(folder, setup.files())
+    click.echo("Next:")
+    for line in setup.next_steps(folder):
+        click.echo(f"  {line}")
+
+
+def ask() -> Setup:
+    """Asks for the kind of bench and what that kind needs; Enter takes the default."""
+    kinds = {str(number): kind for number, kind in enumerate(_ASKED, 1)}
+    click.echo("Which bench do you have?")
+    for number, kind in kinds.items():
+        click.echo(f"  {number}. {_ASKED[kind]}")
+    choice = click.Choice(list(kinds))
+    kind = kinds[click.prompt(f"Choose 1–{len(kinds)}", type=choice, default="1", show_choices=False)]
+    board = at = key_env = ""
+    if kind in NAMES:
+        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_asked_name)
+    if kind in DEVICES:
+        at = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
+    if kind is BenchKind.ESPHOME:
+        key_env = click.prompt("Environment variable with its key (empty: no key)", default="", show_default=False)
+    return Setup(kind, board, at, key_env)
+
+
+def _asked_name(text: str) -> str:
+    try:
+        return _checked(text.strip())
+    except InputError as error:
+        raise click.UsageError(f"{error.what}. {error.remedy}") from error
+
+
+def _checked(board: str) -> str:
+    if NAME.fullmatch(board) is None or board in TAKEN:
+        what = f"a board cannot be called {plain_text(board, 80)!r}"
+        remedy = "Use small letters, digits, - and _"
+        if board in TAKEN:
+            what, remedy = f"{board}.yaml is the name of another starter file", "Choose another name for the board"
+        raise InputError(what, remedy=remedy)
+    return board
+
+
+def _implied(given: list[str]) -> BenchKind:
+    """The kind of bench that options imply."""
+    one = next((name for name in given if name != "board"), None)
+    if one is not None:
+        return NEEDS[one][0]
+    return BenchKind.SERIAL if given else BenchKind.VIRTUAL_LAB
+
+
+def _quoted(text: str) -> str:
+    return text if _PLAIN_YAML.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
+def _starter(name: str) -> str:
+    return Path(__file__).with_name("starters").joinpath(name).read_text(encoding="utf-8")
+
+
+def _refuse_existing(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.exists() or path.is_symlink():
+            raise InputError(
+                "this file exists already", place=Place(str(path)), remedy="Name another folder: harness init FOLDER"
+            )
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:
     files = {folder / name: text for name, text in texts.items()}
-    for path in files:
-        if path.exists() or path.is_symlink():
-            raise InputError(
-                "there is such a file already",
-                place=Place(str(path)),
-                remedy="Name another folder: harness init FOLDER",
-            )
+    _refuse_existing(files)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():

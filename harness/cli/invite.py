@@ -14,7 +14,7 @@ from harness.model.errors import InputError
 from harness.web.invitations import Invitation, Invitations
 
 INVITATIONS = Path("invitations.json")
-"""Where invitations are kept unless said otherwise; `harness rate --web` reads the same file."""
+"""The default file of invitations; `harness rate --web` reads it, too."""
 ADDRESS = "http://127.0.0.1:8765"
 LONGEST_DAYS = 3650.0
 
@@ -22,16 +22,35 @@ LONGEST_DAYS = 3650.0
 @click.command("invite")
 @click.argument("raters", nargs=-1, metavar="[RATER]...")
 @click.option(
-    "--file", "path", type=click.Path(path_type=Path), default=INVITATIONS, show_default=True, help="Kept there, 0600."
+    "--file",
+    "path",
+    type=click.Path(path_type=Path),
+    default=INVITATIONS,
+    show_default=True,
+    help="File of invitations, mode 0600.",
 )
 @click.option(
-    "--days", type=click.FloatRange(0.01, LONGEST_DAYS), default=30.0, show_default=True, help="How long they hold."
+    "--days",
+    type=click.FloatRange(0.01, LONGEST_DAYS),
+    default=30.0,
+    show_default=True,
+    help="Days until the links expire.",
 )
-@click.option("--adjudicator", is_flag=True, help="They settle what others disagree on, and see what those gave.")
-@click.option("--coordinator", is_flag=True, help="They see how far raters are, and give open shares to others.")
-@click.option("--address", default=ADDRESS, show_default=True, metavar="URL", help="Where they reach the site.")
-@click.option("--list", "listed", is_flag=True, help="Show who is invited.")
-@click.option("--revoke", multiple=True, metavar="RATER", help="End their invitation, at once; may be repeated.")
+@click.option(
+    "--adjudicator",
+    is_flag=True,
+    help="Invite adjudicators: they settle what raters disagree on, and see all judgments.",
+)
+@click.option(
+    "--coordinator",
+    is_flag=True,
+    help="Invite coordinators: they see progress, and move open responses to other raters.",
+)
+@click.option(
+    "--address", default=ADDRESS, show_default=True, metavar="URL", help="Address of the site, for the links."
+)
+@click.option("--list", "listed", is_flag=True, help="List the invitations.")
+@click.option("--revoke", multiple=True, metavar="RATER", help="End an invitation at once; repeatable.")
 def command(
     raters: tuple[str, ...],
     path: Path,
@@ -42,13 +61,13 @@ def command(
     listed: bool,
     revoke: tuple[str, ...],
 ) -> None:
-    """Invite raters to `harness rate --web`, annotators to `harness annotate review --web`: prints each a link, once.
+    """Invite raters to `harness rate --web`, annotators to `harness annotate review --web`, or visitors to a live site.
 
-    RATER: a pseudonym, of an annotator too; it stands in the rows of what they give. Who is invited again gets a new
-    link, and the old one ends. The file keeps no token, only hashes; give everybody their link in private.
+    Prints one link per person, once. Send each link in private. RATER: the pseudonym of a rater or annotator, stored
+    with every judgment or label. A new invitation replaces the earlier link. The file holds only hashes of tokens.
     """
     if not (raters or listed or revoke):
-        raise InputError("nobody is named", remedy="harness invite RATER…, --list or --revoke RATER")
+        raise InputError("no rater is named", remedy="Name one: harness invite RATER…, or use --list or --revoke RATER")
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator exclude each other", remedy="Invite them under two names")
     invitations = Invitations(path)
@@ -61,7 +80,7 @@ def command(
         names = tuple(dict.fromkeys(raters))
         made = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
         for rater, token in made.items():
-            # After the # it is never sent in a request, so that no log of a proxy has it.
+            # Browsers do not send what follows the #, so no proxy logs it.
             click.echo(f"{rater}  {base}/login#{token}")
     if listed:
         for one in invitations.everyone:
@@ -76,7 +95,8 @@ def _base(address: str) -> str:
         parts, port = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
         raise InputError(
-            f"{plain_text(address, 200)!r} is no address of the site", remedy=f"Write it like {ADDRESS}, without a path"
+            f"{plain_text(address, 200)!r} is not a valid address of the site",
+            remedy=f"Write it like {ADDRESS}, without a path",
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + (f":{port}" if port else "")

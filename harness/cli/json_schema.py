@@ -48,7 +48,11 @@ def json_schema(kind: FileKind) -> Schema:
         engines = list(plugins.names(plugins.Group.VOICES))
         schema["$defs"]["VoiceKeys"]["properties"]["engine"]["enum"] = engines
     if kind is FileKind.BENCH:
-        schema["$defs"]["EquipmentKeys"] = _equipment(schema["$defs"]["EquipmentKeys"], schema["$defs"])
+        definitions = schema["$defs"]
+        definitions["EquipmentKeys"] = _equipment(definitions["EquipmentKeys"], definitions)
+        further = definitions["FurtherSourceKeys"]
+        branches = _branches(further["properties"], definitions)
+        definitions["FurtherSourceKeys"] = {"description": further["description"], "anyOf": branches}
     title = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"voice-harness {kind.value}"}
     return {**title, **{key: value for key, value in schema.items() if key != "title"}}
 
@@ -68,7 +72,19 @@ def _tidy(value: Schema, *, null: bool) -> Schema:
 
 def _equipment(written: Schema, definitions: Schema) -> Schema:
     """One branch for each driver that can be loaded, one for `same_as`."""
-    own: Schema = written["properties"]
+    own: Schema = dict(written["properties"])
+    same: Schema = {
+        "title": "the driver of a loudspeaker",
+        "type": "object",
+        "properties": {"same_as": own.pop("same_as")},
+        "required": ["same_as"],
+        "additionalProperties": False,
+    }
+    return {"description": "Something that a driver runs.", "anyOf": [*_branches(own, definitions), same]}
+
+
+def _branches(own: Schema, definitions: Schema) -> list[Schema]:
+    """A branch for each driver that can be loaded: the keys of the bench, and its options. Adds to the definitions."""
     branches: list[Schema] = []
     for name in plugins.names(plugins.Group.DRIVERS):
         try:
@@ -87,27 +103,22 @@ def _equipment(written: Schema, definitions: Schema) -> Schema:
                 "title": f"driver {name}",
                 "type": "object",
                 "properties": {
+                    **own,
                     "driver": {"const": name, "description": own["driver"]["description"]},
-                    "position": own["position"],
                     **properties,
                 },
                 "required": ["driver", *schema.get("required", [])],
                 "additionalProperties": False,
             }
         )
-    same: Schema = {
-        "title": "the driver of a loudspeaker",
-        "type": "object",
-        "properties": {"same_as": own["same_as"]},
-        "required": ["same_as"],
-        "additionalProperties": False,
-    }
-    return {"description": "Something that a driver runs.", "anyOf": [*branches, same]}
+    return branches
 
 
 def _described(options: type) -> dict[str, str]:
     """What the docstring of an Options class says of its fields: the sentence after `field:`."""
     names = "|".join(re.escape(field.name) for field in dataclasses.fields(options))
-    text = " ".join((options.__doc__ or "").split())
-    found = re.finditer(rf"\b({names}): (.*?)(?=[.;] (?:{names}): |$)", text) if names else ()
+    text = "\n\n".join(one.__doc__ or "" for one in options.__mro__[:-1])
+    paragraphs = (" ".join(one.split()) for one in re.split(r"\n\s*\n", text) if names)
+    pattern = re.compile(rf"\b({names}): (.*?)(?=[.;] (?:{names}): |$)")
+    found = (match for paragraph in paragraphs for match in pattern.finditer(paragraph))
     return {match[1]: f"{match[2][:1].upper()}{match[2][1:].rstrip('.')}." for match in found}

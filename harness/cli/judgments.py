@@ -1,4 +1,4 @@
-"""`harness judgments`: judgments as files, and judgments made elsewhere brought in."""
+"""`harness judgments`: export judgments, and import judgments made elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from harness.base.foreign import counted, plain_text
 from harness.base.whole_file import write_whole
-from harness.cli.options import Command, session_arguments, target_option
+from harness.cli.options import Command, Option, session_arguments, target_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.choices import JudgmentFormat as Format
@@ -22,16 +22,23 @@ LONGEST_LINE = 100_000
 
 @click.group("judgments")
 def command() -> None:
-    """Write the judgments of sessions into files, and bring in judgments that were made elsewhere."""
+    """Export the judgments of sessions, and import judgments made elsewhere."""
 
 
 @command.command("export", cls=Command)
 @session_arguments
 @target_option("--csv", "csv_file", "Comma-separated, for spreadsheets.")
-@click.option("--jsonl", "jsonl_file", metavar="FILE", help="An object in each line; - is standard output.")
+@click.option("--jsonl", "jsonl_file", metavar="FILE", help="One JSON object per line; - is standard output.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Typed columns (needs the extra `parquet`).")
-@click.option("--in-force", is_flag=True, help="Only judgments that stand: none that was changed or taken back.")
-@click.option("--blind", is_flag=True, help="Without trials, devices and conditions: a response is known by its clip.")
+@click.option(
+    "--current",
+    "in_force",
+    cls=Option,
+    former=("--in-force",),
+    is_flag=True,
+    help="Leave out judgments that were changed or taken back.",
+)
+@click.option("--blind", is_flag=True, help="Leave out trials, devices and conditions; a clip identifies a response.")
 def export(
     sessions: tuple[str, ...],
     csv_file: str | None,
@@ -40,29 +47,23 @@ def export(
     in_force: bool,
     blind: bool,
 ) -> None:
-    """Write a row for each judgment row, with what is known of its response.
+    """Write one row per judgment, with the details of its response.
 
     SESSION: a session's folder, or its name below ./sessions. A file is written whole or not at all.
     """
+    from harness.base.typed_table import TypedTable, csv_of, demand_parquet, jsonl_of, parquet_of
     from harness.rating.figures.judged import read_sessions
-    from harness.rating.reports.judgment_table import (
-        JudgmentTable,
-        csv_of,
-        demand_parquet,
-        jsonl_of,
-        judgment_table,
-        parquet_of,
-    )
+    from harness.rating.reports.judgment_table import judgment_table
 
     if csv_file == jsonl_file == parquet_file is None:
         raise InputError("no file is named", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
     if parquet_file == STDOUT or csv_file == jsonl_file == STDOUT:
-        raise InputError("this does not go to standard output", remedy="Name a file")
+        raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Name a file")
     if parquet_file is not None:
         demand_parquet()
     found = read_sessions([session_folder(one) for one in sessions])
     table = judgment_table(found, only_in_force=in_force, blind=blind)
-    wanted: list[tuple[str | None, Callable[[JudgmentTable], bytes]]] = [
+    wanted: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
     ]  # fmt: skip
     for target, written in wanted:
@@ -80,10 +81,10 @@ def export(
 @click.option("--csv", "kind", flag_value=Format.CSV.value, help="FILE is CSV, whatever its suffix.")
 @click.option("--jsonl", "kind", flag_value=Format.JSONL.value, help="FILE holds JSON lines, whatever its suffix.")
 @click.option("--parquet", "kind", flag_value=Format.PARQUET.value, help="FILE is Parquet, whatever its suffix.")
-@click.option("--map", "mapped", multiple=True, metavar="COLUMN=FIELD", help="What a column is; repeatable.")
-@click.option("--encoding", help="Of the file; UTF-8 without it.")
-@click.option("--replace", "replacing", is_flag=True, help="Let a rater's earlier judgment give way to the file's.")
-@click.option("--skip-bad", is_flag=True, help="Leave out rows with a problem, and import the others.")
+@click.option("--map", "mapped", multiple=True, metavar="COLUMN=FIELD", help="Read COLUMN as this field; repeatable.")
+@click.option("--encoding", help="Encoding of FILE (default: UTF-8).")
+@click.option("--replace", "replacing", is_flag=True, help="Replace a rater's earlier judgments of the same responses.")
+@click.option("--skip-bad", is_flag=True, help="Leave out wrong rows, and import the others.")
 @click.option("--dry-run", is_flag=True, help="Check everything and write nothing.")
 def import_(
     sessions: tuple[str, ...],
@@ -95,9 +96,9 @@ def import_(
     skip_bad: bool,
     dry_run: bool,
 ) -> None:
-    """Bring in judgments that were made elsewhere: CSV, JSON lines or Parquet, checked row by row.
+    """Import judgments made elsewhere: CSV, JSON lines or Parquet, checked row by row.
 
-    Nothing is written unless every row is right, or --skip-bad is given. The same file imported again adds nothing.
+    Nothing is written unless every row is right, or --skip-bad is given. Importing the same file again adds nothing.
     A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
     """
     from harness.rating.figures.judged import read_sessions
@@ -110,19 +111,19 @@ def import_(
     read = read_judgments(path, Format(kind) if kind else format_of(path), WORDS, names, encoding)
     plan = plan_import(found, read, path, replacing=replacing)
     if plan.problems and not skip_bad:
-        click.echo(f"harness: {counted(plan.bad, 'row')} cannot be imported, so nothing was", err=True)
+        click.echo(f"harness: {counted(plan.bad, 'row')} cannot be imported, so nothing was written", err=True)
         raise InputProblems(plan.problems)
     for problem in plan.problems:
         click.echo(f"left out: {plain_text(str(problem), 2000)}", err=True)
     if read.left_out:
         listed = ", ".join(plain_text(name, 60) for name in read.left_out[:20])
-        click.echo(f"columns that mean nothing here: {listed}", err=True)
+        click.echo(f"unknown columns, ignored: {listed}", err=True)
     if not dry_run:
         write_import(plan)
     told = [counted(len(plan.fresh), "new judgment")]
     if plan.replacing:
-        told.append(f"{plan.replacing} of them in place of earlier ones")
-    told.append(f"{plan.known} there already")
+        told.append(f"{plan.replacing} of them replace earlier ones")
+    told.append(f"{plan.known} already there")
     if plan.bad:
         told.append(f"{counted(plan.bad, 'row')} left out")
     click.echo(f"{', '.join(told)}{'; nothing was written (--dry-run)' if dry_run else ''}")
@@ -133,13 +134,13 @@ def _names(mapped: tuple[str, ...]) -> dict[str, str]:
     for one in mapped:
         column, equals, field = one.rpartition("=")
         if not equals or not column or not field:
-            raise InputError(f"--map {one!r} says not what a column is", remedy="Write --map COLUMN=FIELD")
+            raise InputError(f"--map {one!r} is not COLUMN=FIELD", remedy="Write it like --map coder=rater")
         names[column] = field
     return names
 
 
 def print_file(content: bytes) -> None:
-    """As it is into a file or a pipe; made harmless on a terminal."""
+    """Prints bytes unchanged to a file or pipe, and with escaped control characters to a terminal."""
     if not sys.stdout.isatty():
         sys.stdout.flush()
         sys.stdout.buffer.write(content)

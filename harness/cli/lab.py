@@ -16,40 +16,40 @@ from harness.model.errors import LabError
 
 @click.group("lab")
 def command() -> None:
-    """Start, stop and show the virtual lab: a sound server, a broker and the reference assistant."""
+    """Start, stop and show the virtual lab: a sound server, an MQTT broker and the reference assistant."""
 
 
 @command.command()
-@click.option("--settings", type=SHIPPED_FILE, help="Settings of the assistant (YAML).")
-@click.option("--room", help="How the room is set up; `living_room` unless named.")
+@click.option("--settings", type=SHIPPED_FILE, help="YAML file with the assistant's settings.")
+@click.option("--room", help="Room that the lab simulates (default: living_room).")
 def up(settings: Path | None, room: str | None) -> None:
-    """Start the lab; what is up already is left alone."""
+    """Start the lab, or the parts of it that are not running."""
     from harness.lab.lab import Lab
 
     lab = Lab()
     began_s = time.monotonic()
     if not lab.up(settings, room):
-        click.echo("The virtual lab is up already. (harness lab down ends it.)")
+        click.echo("The virtual lab is already running. To stop it: harness lab down")
         return
     if lab.started != PARTS:
-        click.echo(f"Started again: {', '.join(lab.started)}. The rest of the virtual lab was up.")
+        click.echo(f"Started again: {', '.join(lab.started)}. The rest of the virtual lab was running.")
         return
-    click.echo(f"The virtual lab is up after {time.monotonic() - began_s:.1f} s.")
+    click.echo(f"The virtual lab started in {time.monotonic() - began_s:.1f} s.")
     click.echo("Next: harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
 
 
 @command.command()
 def down() -> None:
-    """End the lab; only processes that it started."""
+    """Stop the processes that the lab started."""
     from harness.lab.lab import Lab
 
     ended = Lab().down()
-    click.echo(f"Ended: {', '.join(ended)}." if ended else "The virtual lab was not up.")
+    click.echo(f"Stopped: {', '.join(ended)}." if ended else "The virtual lab was not running.")
 
 
 @command.command()
 def status() -> None:
-    """Show every part with its process and health. Exit status 3 when one is not well."""
+    """Show the process and health of each part. Exit status 3 if one is not healthy."""
     from harness.lab.lab import Lab
 
     parts = Lab().status()
@@ -64,14 +64,14 @@ def status() -> None:
 
 @command.command()
 @click.argument("part", type=click.Choice([name.replace(" ", "_") for name in PARTS]), default="assistant")
-@click.option("--lines", default=40, show_default=True, help="So many of the last ones.")
+@click.option("--lines", default=40, show_default=True, help="Number of lines, counted from the end.")
 def log(part: str, lines: int) -> None:
-    """Print what a part of the lab has said of itself."""
+    """Print the log of one part of the lab."""
     from harness.lab.lab import Lab
 
     path = Lab().log_path(part)
     if not path.exists():
-        raise LabError(f"there is no log {path}", remedy="harness lab up")
+        raise LabError(f"the log {path} does not exist", remedy="Start the lab: harness lab up")
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]:
         click.echo(plain_text(line, limit=1000))
 

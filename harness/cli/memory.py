@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.plain_json import picked
 from harness.cli.options import Command, Printed, printed_options, session_arguments
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
@@ -38,12 +39,12 @@ class _Session:
 
 @click.command("memory", cls=Command)
 @session_arguments
-@printed_options("Figures and pairs as JSON.", "One row per pair, for a spreadsheet.")
-@click.option("--by", "axis", type=click.Choice(AXES), help="Each label of this axis of the matrix apart.")
+@printed_options("Results and pairs as JSON.", "One row per pair, for a spreadsheet.")
+@click.option("--by", "axis", type=click.Choice(AXES), help="Group by this axis of the matrix.")
 def command(sessions: tuple[str, ...], printed: Printed, axis: str | None) -> None:
-    """Say how long devices remember: the share that remembers against the wait, and the wait to recommend.
+    """Report how long devices remember, and recommend a `context_wait_s`.
 
-    SESSION: a folder, or a name below ./sessions, of a run with memory trials; pairs of several are taken together.
+    SESSION: a session with memory trials, as a folder or a name below ./sessions. Pairs of several are pooled.
     Works while a session is running.
     """
     from harness.session.figures.memory import blocks, findings
@@ -57,7 +58,7 @@ def command(sessions: tuple[str, ...], printed: Printed, axis: str | None) -> No
         stream.write(json.dumps(_as_json(read, found, axis), indent=2, ensure_ascii=False) + "\n")
     else:
         planned = sum(one.planned for one in read)
-        lines = blocks(found, axis) or [f"none of {planned} pairs has ended yet"]
+        lines = blocks(found, axis) or [f"none of {planned} pairs has finished yet"]
         stream.write("\n".join(lines) + "\n")
     stream.flush()
 
@@ -113,8 +114,7 @@ def _as_json(read: Iterable[_Session], found: Iterable[MemoryFinding], axis: str
 def _device(one: MemoryFinding) -> dict[str, object]:
     forgotten = one.forgotten
     return {
-        "device": one.device,
-        "group": one.group,
+        **picked(one, "device", "group"),
         "pairs": len(one.points),
         "counted": one.counted,
         "left_out": dict(one.left_out),
@@ -123,8 +123,7 @@ def _device(one: MemoryFinding) -> dict[str, object]:
                 "wait_s": level.wait_s,
                 "shown": level.shown.count,
                 "pairs": level.shown.total,
-                "interval": level.interval,
-                "fitted": level.fitted,
+                **picked(level, "interval", "fitted"),
             }
             for level in one.levels
         ],
@@ -141,4 +140,4 @@ def _device(one: MemoryFinding) -> dict[str, object]:
 
 def _length(found: MemoryLength | None) -> dict[str, object] | None:
     """null at an upper end: beyond the longest wait."""
-    return None if found is None else {"value_s": found.value_s, "bracket": found.bracket, "interval": found.interval}
+    return None if found is None else picked(found, "value_s", "bracket", "interval")

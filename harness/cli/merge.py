@@ -1,4 +1,4 @@
-"""`harness merge`: the parts of an evaluation put together."""
+"""`harness merge`: join the shards of an evaluation."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from pathlib import Path
 import click
 
 from harness.base.whole_file import WholeFile
-from harness.cli.streams import print_lines
+from harness.cli.streams import print_lines, refuse_overwriting
 
 
 @click.command("merge")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
-    "-l", "--log", "log", required=True, metavar="FILE", help="The log of all parts; its journal goes beside it."
+    "-l", "--log", "log", required=True, metavar="FILE", help="Log file to write; the journal goes beside it."
 )
-@click.option("--partial", is_flag=True, help="Merge what is there, though parts are missing or were cut off.")
-@click.option("--force", is_flag=True, help="Replace a log that is there.")
-@click.option("-v", "--verbose", "verbose", count=True, help="Say what is written.")
+@click.option("--partial", is_flag=True, help="Merge although shards are missing or incomplete.")
+@click.option("--force", is_flag=True, help="Overwrite an existing log.")
+@click.option("-v", "--verbose", "verbose", count=True, help="Print which files are written.")
 def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose: int) -> None:
-    """Put the logs of `harness evaluate --shard I/N` together: log, journal and summary of the whole evaluation.
+    """Join the shards of `harness evaluate --shard I/N` into one log, journal and summary.
 
-    They are what one run over the lists would have written, apart from times. The journals beside the parts' logs
-    are read (PART.log.jsonl). Exit status: 0 done · 2 parts are missing, partial, or of different evaluations.
+    Apart from times, the result equals that of one run over the lists. The command reads the journals beside the
+    logs (LOG.jsonl).
+
+    Exit status: 0 done · 2 shards are missing, incomplete or from different evaluations.
     """
-    from harness.cli.streams import refuse_overwriting
     from harness.offline.evaluating import EvaluationFiles
     from harness.offline.journal import JournalFile
     from harness.offline.reports.log import summary_line, writing_line

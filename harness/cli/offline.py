@@ -1,4 +1,4 @@
-"""`harness offline`: a session's stimuli through an engine, against what its devices did live."""
+"""`harness offline`: run an engine on a session's stimuli, and compare it with the devices' live results."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ ENGINE_FAULT = 3
 
 @click.command("offline", cls=Command)
 @click.argument("session", metavar="SESSION")
-@engine_options("asked", "Engine and model, as in harness evaluate.", "A setting, from a file.")
-@click.option("--device", metavar="NAME", help="This device alone; else all that listened.")
+@engine_options("asked", "Engine and model, as for harness evaluate.", "Set an engine setting from a file.")
+@click.option("--device", metavar="NAME", help="Compare this device only (default: all that listened).")
 @click.option(
     "--continuous",
     is_flag=True,
-    help="One engine state over all stimuli as they were played, as a device has heard them.",
+    help="Keep the engine's state over all stimuli, in the order of play, as a device does.",
 )
-@printed_options("All figures and every trial as JSON.", "A row a trial and an ambient event, for a spreadsheet.")
-@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+@printed_options("Print all results and every trial as JSON.", "Print one row per trial and ambient event.")
+@click.option("--quiet", is_flag=True, help="Hide the progress line.")
 def command(
     session: str, asked: EngineAsked, device: str | None, continuous: bool, printed: Printed, quiet: bool
 ) -> None:
-    """Put a session's stimuli through an engine, and compare it with what its devices did live, trial by trial.
+    """Run an engine on a session's stimuli, and compare it with the devices' live results, trial by trial.
 
-    SESSION: a folder, or a name below ./sessions, of a run with wake, command or ambient trials. Where the engine runs
-    the device's own model, the difference is what the acoustic path cost.
+    SESSION: the folder, or the name below ./sessions, of a run with wake, command or ambient trials. If the engine
+    runs the device's own model, the difference shows the effect of the acoustic path.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the engine failed on a stimulus.
     """
@@ -81,14 +81,14 @@ def _demand(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:
         return stimuli.devices
     if device not in stimuli.devices:
         raise InputError(
-            f"no device is called {plain_text(device, 80)!r} in this session",
-            remedy=f"Its devices: {', '.join(plain_text(one, 80) for one in stimuli.devices)}",
+            f"the session has no device {plain_text(device, 80)!r}",
+            remedy=f"Use one of its devices: {', '.join(plain_text(one, 80) for one in stimuli.devices)}",
         )
     return (device,)
 
 
 class _StimuliTold:
-    """Progress on standard error: a line that is written over on a terminal, none elsewhere."""
+    """Progress on standard error: one line that is redrawn on a terminal, none elsewhere."""
 
     def __init__(self, quiet: bool) -> None:
         self._silent = quiet or not sys.stderr.isatty()

@@ -69,7 +69,7 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
         number = math.nan
     found = number / 100 if text.endswith("%") else number
     if not 0 <= found < math.inf:
-        raise click.BadParameter(f"{value!r} is no share; write 0.08, or 8%", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a share; write 0.08 or 8%", ctx, param)
     if found > 1 and not text.endswith("%"):
         raise click.BadParameter(f"{text} would be {100 * found:g} %; write {text}% if you mean per cent", ctx, param)
     return found
@@ -83,10 +83,10 @@ def choose_one(remedy: str = "Choose one", **given: object) -> None:
 
 
 class Option(click.Option):
-    """An option with former names, which still work and are not shown, or one whose FILE may be left out.
+    """An option with hidden former names, or one whose FILE is optional (default: standard output).
 
-    suffixes: of an option whose FILE may be left out (standard output), those by which the next word is its FILE.
-    any_word: … any next word that is no option; for options that needed a FILE before.
+    - suffixes: the next word is taken as FILE only when it ends with one of these.
+    - any_word: takes any next word that is not an option. For options whose FILE used to be required.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ def target_option(option: str, name: str, help: str) -> Callable[[F], F]:
     )
 
 
-_WRITES = " FILE: write it there."
+_WRITES = " FILE: write to this file."
 
 
 def _printed(option: str, name: str, help: str, suffixes: Sequence[str]) -> Callable[[F], F]:
@@ -213,22 +213,27 @@ session_arguments = click.argument("sessions", metavar="SESSION…", nargs=-1, r
 
 @dataclass(frozen=True, slots=True)
 class RatedAsked:
-    """What figures of raters are about; `sessions.rated_sessions` finds the folders.
+    """Sessions whose judgments are evaluated; `sessions.rated_sessions` finds the folders.
 
     named: sessions, or one round file. round_id: whose judgments count; None for all, or for those of the file.
+    with_programs: programs count as raters.
     """
 
     named: tuple[str, ...]
     round_id: str | None
+    with_programs: bool = False
 
 
 def rated_options(name: str = "asked") -> Declared:
-    """SESSION… | ROUND.yaml, and --round, as `RatedAsked`."""
+    """SESSION… | ROUND.yaml, --round and --with-programs, as `RatedAsked`."""
     return options_as(
         name,
         RatedAsked,
         click.argument("named", metavar="SESSION… | ROUND.yaml", nargs=-1, required=True),
         click.option("--round", "round_id", metavar="ID", help="Only judgments of this round."),
+        click.option(
+            "--with-programs", is_flag=True, help="Count programs as raters like people (default: kept apart)."
+        ),
     )
 
 
@@ -326,25 +331,26 @@ class Site:
         """InputError for an option of the site without --web. whose: `raters'`."""
         if self.given and not self.web:
             first = next(iter(self.given)).replace("_", "-")
-            raise InputError(f"--{first} is of the {whose} site", remedy="Add --web")
+            raise InputError(f"--{first} applies only to the {whose} site", remedy="Add --web")
 
 
 def site_options(who: str) -> Declared:
-    """`--web` and how the site is served, as `site`. who: `raters`, `annotators`."""
+    """`--web` and how the site is served, as `site`. who: `raters`, `annotators`, `live`."""
+    whose, visitors = ("live", "visitors") if who == "live" else (f"{who}'", who)
     path = click.Path(path_type=Path)
     return options_as(
         "site",
         Site,
         click.option(
-            "--web", is_flag=True, help=f"Serve the {who}' site; they log in with links of `harness invite`."
+            "--web", is_flag=True, help=f"Serve the {whose} site; `harness invite` makes the links to log in."
         ),
-        click.option("--address", help="With --web: where to listen. Default 127.0.0.1."),
-        click.option("--port", type=click.IntRange(0, 65535), help="With --web. Default 8765."),
-        click.option("--tls-cert", type=path, help="With --web: certificate, PEM."),
-        click.option("--tls-key", type=path, help="With --web: its key, PEM."),
-        click.option("--insecure", is_flag=True, help="With --web: let others reach it without TLS."),
+        click.option("--address", help="With --web: address to listen on (default: 127.0.0.1)."),
+        click.option("--port", type=click.IntRange(0, 65535), help="With --web: port (default: 8765)."),
+        click.option("--tls-cert", type=path, help="With --web: TLS certificate, PEM."),
+        click.option("--tls-key", type=path, help="With --web: key of the certificate, PEM."),
+        click.option("--insecure", is_flag=True, help="With --web: allow other hosts without TLS."),
         click.option(
-            "--public-url", metavar="URL", help=f"With --web: how {who} reach it, when that is not the address."
+            "--public-url", metavar="URL", help=f"With --web: address that {visitors} use, if it differs."
         ),
-        click.option("--invitations", type=path, help="With --web: who may log in."),
+        click.option("--invitations", type=path, help="With --web: file of invitations (default: invitations.json)."),
     )  # fmt: skip

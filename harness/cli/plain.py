@@ -1,19 +1,18 @@
-"""The plain printer: what happens, one line each, flushed at once; and JSON lines for programs."""
+"""The plain printer: one line per event, flushed at once; and JSON lines for programs."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
 
 from harness.base.codec import MESSAGES, encode
-from harness.base.foreign import counted, plain_text
-from harness.cli.effects import HOW_EFFECT, checked_in, effect_lines, parse_effect
-from harness.model.errors import EngineError, HarnessError
+from harness.base.foreign import plain_text
+from harness.cli.effects import HOW_EFFECT, parse_effect
+from harness.model.errors import EngineError
 from harness.model.feed import (
     Answered,
     AnswerEffect,
@@ -27,14 +26,10 @@ from harness.model.feed import (
     Welcome,
 )
 from harness.model.record import AttemptFinished, EffectAnswered, Entry, OperatorAsked, Question, TrialFinished
-from harness.session.engine.resolved import read_resolved
-from harness.session.figures.effects import right_of_known
-from harness.session.figures.memory import one_line
-from harness.session.figures.progress import Progress, SessionFigures, check_limits, normalisation_of, words_of_session
-from harness.session.summary import finished_line, frame_table, heard_lines, limit_lines, totals_lines, trial_table
-from harness.session.wording import Happenings, described_in_words
-from harness.wake.reports.figures_text import WakeLines, wake_summary
-from harness.wake.wake import WakeFigures
+from harness.session.figures.progress import SessionFigures
+from harness.session.summary import end_of_session, next_steps
+from harness.session.wording import Happenings
+from harness.wake.reports.figures_text import WakeLines
 
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
             "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
@@ -61,7 +56,7 @@ class PlainPrinter:
         self._told: tuple[StateWord, str, str | None, int | None] | None = None
 
     def take(self, message: Message) -> None:
-        """Prints what a message says, if it says anything to people."""
+        """Prints a message, if it has something for people."""
         match message:
             case Welcome(session_folder=folder, last_seq=last_seq):
                 self._folder = Path(folder)
@@ -91,7 +86,7 @@ class PlainPrinter:
             self._print(f"so far {figures.finished} of {figures.planned} trials are finished")
 
     def _state(self, state: StateChanged) -> None:
-        """Says what is waited for; what is played and heard has rows of its own."""
+        """Prints what the harness waits for; rows of the log cover what is played and heard."""
         if not state.reason or (state.word not in _STATES and not state.reason.startswith("disk full")):
             return
         told = (state.word, state.reason, state.trial_id, state.attempt)
@@ -135,69 +130,12 @@ class JsonPrinter:
         self._stream.flush()
 
 
-def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -> list[str]:
-    """Table of queries, totals, wake figures of each device, and limits."""
-    lines: list[str] = []
-    if any(one.trial.listening is None for one in progress.trials) or not progress.trials:
-        lines += trial_table([one for one in progress.trials if one.trial.listening is None])
-        if frames := frame_table(progress):
-            lines += ["", *frames]
-        lines += ["", *totals_lines(progress.totals)]
-    else:
-        lines.append(finished_line(progress.totals))
-    snapshot = wake.snapshot()
-    lines += heard_lines(*words_of_session(progress.totals, snapshot), normalisation_of(progress))
-    if figures := wake_summary(wake):
-        lines += ["", *figures]
-    lines += one_line(progress, folder)
-    for number, board in enumerate(progress.boards):
-        lines.append(f"{'' if number else 'boards':21}{described_in_words(board)}")
-    if progress.overruns:
-        lines.append(f"sound                {progress.overruns} blocks were late or lost")
-    if progress.unread:
-        lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices (console: max_line_bytes)")
-    if folder is not None:
-        effects = checked_in(progress, folder)
-        lines += effect_lines(effects)
-        # With what people have said of them since.
-        right = right_of_known(one.evidence for one in effects if one.trial.effect is not None)
-        try:
-            scenario = read_resolved(folder).scenario
-        except HarnessError as error:
-            return [*lines, f"limits: {error}"]
-        totals = replace(progress.totals, effects=right)
-        lines += limit_lines(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
-    return lines
-
-
-def next_steps(progress: Progress, folder: Path | None) -> list[str]:
-    """Where everything lies, and what to type next."""
-    if folder is None:
-        return []
-    name = _as_typed(folder)
-    lines = ["", f"session folder: {name}"]
-    if progress.left:
-        lines.append(f"go on with:     harness resume {name}")
-    lines.append(f"look at it:     harness show {name}")
-    if progress.totals.judged < progress.totals.to_judge:
-        lines.append(f"judge it:       harness rate {name}")
-    return lines
-
-
-def _as_typed(folder: Path) -> str:
-    """The shortest path that can be typed from here."""
-    try:
-        return str(folder.relative_to(Path.cwd()))
-    except ValueError:
-        return str(folder)
-
-
-HOW = "answer y, n, or ? (cannot tell), and behind it what it heard, if you know: n what lime is it"
+HOW = "answer y, n or ? (cannot tell), then what the device heard, if you know: n what lime is it"
 _WORDS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
 
 
 def parse_answer(line: str) -> tuple[bool | None, str] | None:
-    """What a line says: recognised or not (None: cannot tell), and what was heard; None when it is no answer."""
+    """An answer: recognised or not (None: cannot tell), and what the device heard; None for any other line."""
     word, _, heard = line.strip().partition(" ")
     if word.lower() not in _WORDS:
         return None
@@ -247,7 +185,7 @@ class OperatorPrompt:
             with self._lock:
                 asked = self._open
             if asked is None:
-                self._say("nothing is being asked now")
+                self._say("no question is open")
                 continue
             command = self._command(asked, line)
             if command is None:

@@ -1,4 +1,4 @@
-"""`harness plan`: hours and utterances for a claim, for a sequential test, and to tell two systems apart."""
+"""`harness plan`: hours and utterances for a claim, a sequential test, or a comparison of two systems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Found = tuple[dict[str, Any], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class PlanAsked:
-    """What is to be planned, each with its options; without any, what the documentation begins with."""
+    """The claims to plan for, with their options."""
 
     fa_below: float | None
     fa_expected: float | None
@@ -42,35 +42,35 @@ class PlanAsked:
 
     def __post_init__(self) -> None:
         if self.fa_expected is not None and self.fa_below is None:
-            raise InputError("--fa-expected is of a claim that is not made", remedy="Add --fa-below")
+            raise InputError("--fa-expected needs a claim", remedy="Add --fa-below")
         if self.fr_expected is not None and self.fr_below is None:
-            raise InputError("--fr-expected is of a claim that is not made", remedy="Add --fr-below")
+            raise InputError("--fr-expected needs a claim", remedy="Add --fr-below")
         if self.discordant is not None and self.difference is None:
-            raise InputError("--discordant is of two systems", remedy="Add --difference A B")
+            raise InputError("--discordant needs two systems", remedy="Add --difference A B")
         if self.sprt is None:
             return
         good, bad = self.sprt
         if good >= bad:
             raise InputError(
-                f"--sprt {good:g} {bad:g}: the good rate comes first, and is the smaller one",
-                remedy=f"Write --sprt {bad:g} {good:g}" if good > bad else "Move the two apart",
+                f"--sprt {good:g} {bad:g}: the good rate comes first and must be the smaller one",
+                remedy=f"Write --sprt {bad:g} {good:g}" if good > bad else "Use two different rates",
             )
         if self.alpha + self.beta >= 1:
-            what = f"--alpha {self.alpha:g} and --beta {self.beta:g} are 1 or more together"
-            raise InputError(what, remedy="Both are often 0.05")
+            what = f"--alpha {self.alpha:g} and --beta {self.beta:g} add up to 1 or more"
+            raise InputError(what, remedy="Use smaller values; 0.05 is usual for both")
 
     def or_usual(self) -> PlanAsked:
-        """These, or without any claim the usual ones."""
+        """These claims, or the default ones if none is given."""
         if any(one is not None for one in (self.fa_below, self.fr_below, self.sprt, self.difference)):
             return self
         return replace(self, fa_below=0.1, fr_below=0.05, fr_expected=0.02, sprt=(0.1, 0.5))
 
 
 def share_of(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """An option's share: 0.05, or 5%."""
+    """The share that an option gives: 0.05, or 5%."""
     found = share(ctx, param, value)
     if found is not None and found > 1:
-        raise click.BadParameter(f"{value!r} is no share; write 0.05, or 5%", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a share; write 0.05 or 5%", ctx, param)
     return found
 
 
@@ -86,43 +86,51 @@ _RATE = click.FloatRange(min=0, min_open=True)
 @options_as(
     "asked",
     PlanAsked,
-    click.option("--fa-below", type=_RATE, metavar="X", help="Claim: fewer than X false accepts an hour."),
-    click.option("--fa-expected", type=click.FloatRange(min=0), metavar="X", help="What the rate is thought to be."),
-    click.option("--fr-below", callback=share_of, metavar="SHARE", help="Claim: fewer false rejects than this (5%)."),
-    click.option("--fr-expected", callback=share_of, metavar="SHARE", help="What the share is thought to be (2%)."),
+    click.option("--fa-below", type=_RATE, metavar="X", help="Claim: fewer than X false accepts per hour."),
+    click.option("--fa-expected", type=click.FloatRange(min=0), metavar="X", help="Rate that you expect."),
+    click.option("--fr-below", callback=share_of, metavar="SHARE", help="Claim: fewer false rejects than SHARE (5%)."),
+    click.option("--fr-expected", callback=share_of, metavar="SHARE", help="Share that you expect (2%)."),
     click.option(
-        "--sprt", nargs=2, type=_RATE, metavar="GOOD BAD", help="Sequential test of a rate an hour (0.1 0.5)."
+        "--sprt", nargs=2, type=_RATE, metavar="GOOD BAD", help="Sequential test of two hourly rates (0.1 0.5)."
     ),
     click.option(
-        "--alpha", type=_INNER, default=ALPHA, show_default=True, help="A good device fails, equal systems differ."
+        "--alpha",
+        type=_INNER,
+        default=ALPHA,
+        show_default=True,
+        help="Risk that a good device fails, or that equal systems seem to differ.",
     ),
-    click.option("--beta", type=_INNER, default=0.05, show_default=True, help="A bad device passes --sprt."),
+    click.option("--beta", type=_INNER, default=0.05, show_default=True, help="Risk that a bad device passes --sprt."),
     click.option(
-        "--difference", nargs=2, callback=_shares, metavar="A B", help="Tell two systems' error shares apart (5% 3%)."
+        "--difference",
+        nargs=2,
+        callback=_shares,
+        metavar="A B",
+        help="Compare two systems with these error shares (5% 3%).",
     ),
     click.option(
         "--discordant",
         callback=share_of,
         metavar="SHARE",
-        help="Files on which one of the two alone errs; without it errors are taken as independent.",
+        help="Share of files on which exactly one system errs (default: errors are independent).",
     ),
-    click.option("--power", type=_INNER, default=POWER, show_default=True, help="How often the claim is to succeed."),
-    click.option("--confidence", type=_INNER, default=CONFIDENCE, show_default=True, help="Of claims."),
-    click.option("--per-talker", type=click.FloatRange(min=1), metavar="N", help="Utterances of each talker."),
+    click.option("--power", type=_INNER, default=POWER, show_default=True, help="Probability that the claim succeeds."),
+    click.option("--confidence", type=_INNER, default=CONFIDENCE, show_default=True, help="Confidence of claims."),
+    click.option("--per-talker", type=click.FloatRange(min=1), metavar="N", help="Utterances per talker."),
     click.option(
         "--correlation",
         type=click.FloatRange(0, 1),
         default=0.1,
         show_default=True,
-        help="How alike one talker's utterances are, for --per-talker.",
+        help="Correlation within a talker, for --per-talker.",
     ),
 )
-@json_option("as_json", "As one JSON object.")
+@json_option("as_json", "Print one JSON object.")
 def command(asked: PlanAsked, as_json: bool) -> None:
-    """Work out how many hours and utterances a claim needs; plays nothing.
+    """Calculate how many hours and utterances a claim needs. Nothing is played.
 
-    Without an option: fewer than 0.1 false accepts an hour, fewer than 5 % false rejects when they are 2 %, and the
-    sequential test of 0.1 against 0.5 an hour.
+    Default: fewer than 0.1 false accepts per hour, and fewer than 5 % false rejects when you expect 2 %. Also the
+    sequential test of 0.1 against 0.5 per hour.
     """  # fmt: skip
     from harness.statistics.planning import design_effect
 
@@ -139,7 +147,7 @@ def command(asked: PlanAsked, as_json: bool) -> None:
         if asked.difference is not None:
             found["difference"] = _difference(asked, asked.difference, effect)
     except ValueError as error:
-        raise InputError(str(error), remedy="Move the two further apart, or the right way round") from error
+        raise InputError(str(error), remedy="Use values that are further apart, in the right order") from error
     if as_json:
         told: dict[str, Any] = {name: one for name, (one, _) in found.items()}
         click.echo(json.dumps(told if asked.per_talker is None else told | {"design_effect": effect}))
@@ -148,8 +156,8 @@ def command(asked: PlanAsked, as_json: bool) -> None:
     if asked.per_talker is not None:
         blocks.append(
             f"Talkers: with {asked.per_talker:g} utterances each and a correlation of {asked.correlation:g} within a "
-            f"talker the design effect is {effect:.2f}: so many times as much is needed. More talkers help more than "
-            "more of each."
+            f"talker, the design effect is {effect:.2f}: you need {effect:.2f} times as many. More talkers help more "
+            "than more utterances of each."
         )
     click.echo("\n\n".join(blocks))
 
@@ -161,8 +169,8 @@ def _false_accepts(asked: PlanAsked, below: float) -> Found:
     confidence, expected = asked.confidence, asked.fa_expected
     hours = {events: hours_for_claim(below, events, confidence) for events in EVENTS}
     lines = [
-        f"Fewer than {below:g} false accepts an hour, shown at {100 * confidence:g} % (one-sided, exact):",
-        *(f"  {one:8.1f} h  when {_times(events, 'false accept')} in them" for events, one in hours.items()),
+        f"Fewer than {below:g} false accepts per hour, at {100 * confidence:g} % confidence (one-sided, exact):",
+        *(f"  {one:8.1f} h  with {_times(events, 'false accept')}" for events, one in hours.items()),
     ]
     claims = [{"events": events, "hours": one} for events, one in hours.items()]
     told: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": claims}
@@ -170,11 +178,11 @@ def _false_accepts(asked: PlanAsked, below: float) -> Found:
         need = hours_with_power(below, expected, asked.power, confidence)
         told |= {"expected_per_hour": expected, "hours": need.amount, "events": need.events, "power": need.power}
         lines.append(
-            f"  If the rate is {expected:g}/h, {need.amount:.1f} h are enough {100 * need.power:.0f} % of the time "
-            f"(they allow {need.events})"
+            f"  If the rate is {expected:g}/h, {need.amount:.1f} h suffice {100 * need.power:.0f} % of the time "
+            f"(at most {_times(need.events, 'false accept')})"
         )
         if likely := garwood(round(expected * need.amount), need.amount, confidence):
-            lines.append(f"  and the interval then is about {likely[0]:.3g} to {likely[1]:.3g}/h")
+            lines.append(f"  The interval is then about {likely[0]:.3g} to {likely[1]:.3g}/h")
     return told, lines
 
 
@@ -183,10 +191,10 @@ def _false_rejects(asked: PlanAsked, below: float, effect: float) -> Found:
 
     confidence, expected = asked.confidence, asked.fr_expected
     utterances = {events: utterances_for_events(below, events, confidence) for events in EVENTS}
-    shown = f"shown at {100 * confidence:g} % (the exact two-sided interval ends below)"
+    shown = f"at {100 * confidence:g} % confidence (upper end of the exact two-sided interval)"
     lines = [
         f"Fewer than {100 * below:g} % false rejects, {shown}:",
-        *(f"  {one:8,d} utterances  when {_times(events, 'miss', 'misses')}" for events, one in utterances.items()),
+        *(f"  {one:8,d} utterances  with {_times(events, 'false reject')}" for events, one in utterances.items()),
     ]
     claims = [{"events": events, "utterances": one} for events, one in utterances.items()]
     told: dict[str, Any] = {"below": below, "confidence": confidence, "claims": claims}
@@ -197,11 +205,12 @@ def _false_rejects(asked: PlanAsked, below: float, effect: float) -> Found:
         told |= {"expected": expected, "utterances_as_expected": just, "utterances": need.amount}
         told |= {"events": need.events, "power": need.power, "utterances_clustered": clustered}
         lines.append(
-            f"  If the share is {100 * expected:g} %: {just} utterances when just so many are missed; "
-            f"{need.amount:,.0f} to succeed {100 * need.power:.0f} % of the time (they allow {need.events})"
+            f"  If the share is {100 * expected:g} %: {just} utterances if exactly that share is rejected; "
+            f"{need.amount:,.0f} to succeed {100 * need.power:.0f} % of the time "
+            f"(at most {_times(need.events, 'false reject')})"
         )
         if effect > 1:
-            lines.append(f"  With talkers as below: {clustered:,}")
+            lines.append(f"  With these talkers: {clustered:,}")
     return told, lines
 
 
@@ -212,10 +221,10 @@ def _sequential(test: SequentialTest) -> Found:
     up, down = math.log(test.bad / test.good), test.bad - test.good
     rows = []
     lines = [
-        f"Sequential test of {test.good:g} against {test.bad:g} false accepts an hour:",
-        f"  (a good device fails at most {100 * test.alpha:g} % of the time, a bad one passes {100 * test.beta:g} %)",
+        f"Sequential test of {test.good:g} against {test.bad:g} false accepts per hour:",
+        f"  (a good device fails {100 * test.alpha:g} % of the time at most, a bad one passes {100 * test.beta:g} %)",
         f"  passes after {hours_to_pass(test):.1f} h without a false accept",
-        "  false accepts   fails when they come within   passes when no more come within",
+        "  false accepts   fails when they occur within  passes when no more occur within",
     ]
     for events in range(SPRT_EVENTS + 1):
         within, passes = (events * up - failed) / down, (events * up - passed) / down
@@ -240,18 +249,16 @@ def _difference(asked: PlanAsked, shares: tuple[float, float], effect: float) ->
         "power": mcnemar_power(files, differing, asked.alpha),
         "files_clustered": clustered,
     }
-    how = "errors taken as independent"
+    how = "errors independent"
     if asked.discordant is not None:
-        how = f"differing on {100 * asked.discordant:g} % of them"
+        how = f"exactly one errs on {100 * asked.discordant:g} % of them"
     test = f"McNemar's exact test, alpha {asked.alpha:g}"
     return told, [
         f"Two systems with {100 * shares[0]:g} % and {100 * shares[1]:g} % errors on the same files ({how}):",
-        f"  {files:,} files, to find it {100 * asked.power:g} % of the time ({test})",
-        *([f"  With talkers as below: {clustered:,}"] if effect > 1 else []),
+        f"  {files:,} files to find the difference {100 * asked.power:g} % of the time ({test})",
+        *([f"  With these talkers: {clustered:,}"] if effect > 1 else []),
     ]
 
 
-def _times(count: int, one: str, many: str = "") -> str:
-    if count == 0:
-        return f"there is no {one}"
-    return f"there is 1 {one}" if count == 1 else f"there are {count} {many or one + 's'}"
+def _times(count: int, one: str) -> str:
+    return f"{count or 'no'} {one}" if count == 1 else f"{count or 'no'} {one}s"

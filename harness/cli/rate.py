@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.model.judgment import ItemFilter, RaterKeys, RatingRound, TranscriptPolicy
+from harness.rating.guide import LABELS
 
 if TYPE_CHECKING:
     from harness.rating.desk import Desk
@@ -37,7 +39,8 @@ _filters = options_as(
     "filters",
     ItemFilter,
     click.option(
-        "--device", "devices", multiple=True, help="Only this device; may be repeated, as all of these filters."
+        "--device", "devices", multiple=True,
+        help="Only this device (repeatable, like --class, --query, --trial and --condition).",
     ),
     click.option("--class", "query_classes", multiple=True, help="Only this query class."),
     click.option("--query", "queries", multiple=True, help="Only this query, by its id."),
@@ -46,25 +49,53 @@ _filters = options_as(
         "--condition", "conditions", multiple=True, metavar="AXIS=LABEL", callback=_condition,
         help="Only under this condition.",
     ),
-    click.option("--limit", type=click.IntRange(min=1), help="At most so many responses, drawn by the seed."),
+    click.option("--limit", type=click.IntRange(min=1), help="Maximum number of responses, drawn by the seed."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramAsked:
+    """A program that judges: its command, None for none. timeout_s: per item. per_minute: most items; None for any."""
+
+    command: str | None
+    timeout_s: float
+    per_minute: float | None
+
+
+_program_options = options_as(
+    "by_program",
+    ProgramAsked,
+    click.option(
+        "--program", "command", metavar="CMD",
+        help="Let this program judge instead of a person (docs/how-to/let-a-program-rate.md).",
+    ),
+    click.option(
+        "--timeout", "timeout_s", type=click.FloatRange(0.1, 86_400), default=60.0, show_default=True, metavar="S",
+        help="Longest time that --program may take for a response.",
+    ),
+    click.option(
+        "--rate-limit", "per_minute", type=click.FloatRange(0.01, 60_000), metavar="N",
+        help="Send --program at most N responses per minute (default: no limit).",
+    ),
 )  # fmt: skip
 
 
 @click.command("rate")
 @click.argument("named", nargs=-1, required=True, metavar="SESSION… | ROUND.yaml")
-@click.option("--rater", help="Your pseudonym, which stands in every judgment. Default: your user name.")
-@click.option("--round", "round_id", help="Name of the round, when no file says it.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the orders and of what is drawn.")
+@click.option("--rater", help="Your pseudonym, stored with every judgment (default: your user name).")
+@click.option("--round", "round_id", help="Name of the round; overrides the file.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the orders and of the draw.")
 @_filters
-@click.option("--transcript", type=WordOf(TranscriptPolicy), help="When you see what was said in writing.")
-@click.option("--training/--no-training", default=None, help="With or without the built-in exercises first.")
-@click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="File of rater keys.")
-@click.option("--adjudicate", is_flag=True, help="Settle what raters disagree on, with their judgments in view.")
-@click.option("--names", is_flag=True, help="When settling: with the raters' names, which are left out otherwise.")
-@click.option("--list", "listing", is_flag=True, help="Print how much there is to judge, and quit.")
-@click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself without a terminal.")
-@click.option("--sound-device", help="Where responses are played. Default: the host's own choice.")
+@click.option("--transcript", type=WordOf(TranscriptPolicy), help="When raters see the transcript.")
+@click.option("--training/--no-training", default=None, help="Begin with the built-in exercises, or without.")
+@click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="YAML file with other keys.")
+@click.option("--adjudicate", is_flag=True, help="Settle responses on which raters disagree; shows their judgments.")
+@click.option("--names", is_flag=True, help="Show raters' names to adjudicators (default: hidden).")
+@click.option("--list", "listing", is_flag=True, help="Print how much there is to judge, then exit.")
+@click.option("--plain", is_flag=True, help="Print lines instead of a screen (default when there is no terminal).")
+@click.option("--sound-device", help="Output that plays responses (default: the host's own choice).")
 @click.option("--silent", is_flag=True, help="Open no sound device.")
+@_program_options
 @site_options("raters")
 def command(
     named: tuple[str, ...],
@@ -81,13 +112,16 @@ def command(
     plain: bool,
     sound_device: str | None,
     silent: bool,
+    by_program: ProgramAsked,
     site: Site,
 ) -> None:
-    """Judge first responses: one key labels and goes on, and every judgment is saved before the next response shows.
+    """Judge first responses, one key per response. Each judgment is saved before the next response is shown.
 
-    SESSION: a folder, or a name below ./sessions; several are judged together, shuffled. ROUND.yaml: a file that says
-    which sessions, whose raters, which training and known answers; options go before what it says. docs/rating.md,
-    docs/round.md.
+    SESSION: a folder, or a name below ./sessions. Several sessions are judged together, shuffled. ROUND.yaml: a file
+    that names the sessions, raters, training and known answers. Options take precedence over the file. See
+    docs/how-to/coordinate-raters.md and docs/reference/rounds.md.
+
+    Exit status: 0 done · 2 wrong usage or input · 3 a file fault, or --program left responses open · 130 interrupted.
     """
     from harness.rating.exercises import BUILT_IN_EXERCISES
     from harness.rating.rating_room import RatingRoom
@@ -102,20 +136,30 @@ def command(
         transcript=transcript or round_.transcript,
     )
     if training is not None:
-        # A round keeps exercises of its own.
+        # Exercises that the round file names take precedence.
         round_ = replace(round_, exercises=(round_.exercises or BUILT_IN_EXERCISES) if training else ())
     site.demand_web("raters'")
     if site.web and (plain or listing or adjudicate or rater is not None or sound_device or silent):
         raise InputError(
-            "--web goes with none of --rater, --adjudicate, --list, --plain, --sound-device and --silent",
-            remedy="Raters say in the browser who they are; invite adjudicators with: harness invite --adjudicator",
+            "--web cannot be combined with --rater, --adjudicate, --list, --plain, --sound-device or --silent",
+            remedy="Raters log in with their links. Invite adjudicators with: harness invite --adjudicator RATER",
         )
     if names and not (adjudicate or site.web):
-        raise InputError("--names is for who settles what raters disagree on", remedy="Add --adjudicate, or --web")
+        raise InputError("--names works only with --adjudicate or --web", remedy="Add --adjudicate, or --web")
     if silent and sound_device is not None:
         raise InputError("--silent and --sound-device exclude each other", remedy="Choose one")
     if silent and round_.must_hear and not listing:
-        raise InputError("this round wants every response heard to its end", remedy="Leave --silent out")
+        raise InputError("this round requires that each response is heard to its end", remedy="Remove --silent")
+    if by_program.command is not None:
+        if site.web or adjudicate or plain or training or rater is not None or keys_file or sound_device or silent:
+            raise InputError(
+                "--program cannot be combined with --web, --rater, --adjudicate, --plain, --training, --keys, "
+                "--sound-device or --silent",
+                remedy="A program judges all responses of a round under its own name",
+            )
+        sys.exit(_let_judge(by_program, by_program.command, round_, listing=listing))
+    if by_program.per_minute is not None:
+        raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove it")
     keys = _keys(keys_file)
     rater = _name(rater if rater is not None else user_name(), "rater")
     room = RatingRoom(round_)
@@ -139,13 +183,13 @@ def _name(written: str, what: str) -> str:
     name = written.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise InputError(
-            f"{written!r} is no name of a {what}", remedy=f"Write 1 to {LONGEST_NAME} printable characters"
+            f"{written!r} is not a valid {what} name", remedy=f"Write 1 to {LONGEST_NAME} printable characters"
         )
     return name
 
 
 def keys_place() -> Path:
-    """Where a rater's own keys are looked for."""
+    """The default file of rater keys."""
     root = os.environ.get("XDG_CONFIG_HOME")
     return (Path(root) if root else Path.home() / ".config") / "voice-harness" / "rater_keys.yaml"
 
@@ -154,7 +198,7 @@ def _keys(named: Path | None) -> RaterKeys:
     place = keys_place()
     if named is None and not place.is_file():
         return RaterKeys()
-    from harness.rating.files.rounds import load_rater_keys  # here, since it takes long to import
+    from harness.rating.files.rounds import load_rater_keys  # here: slow to import
 
     return load_rater_keys(named or place)
 
@@ -170,10 +214,10 @@ def _sit(
     adjudicating: bool,
     names: bool,
 ) -> int:
-    from harness.rating.rater_player import open_player  # PyAudio is slow to import, and a list needs none of it
+    from harness.rating.rater_player import open_player  # here: PyAudio is slow to import
 
     if sys.stdin is None:
-        raise InputError("standard input is closed", remedy="Leave it open: what you say comes from there")
+        raise InputError("standard input is closed", remedy="Leave it open: commands are read from it")
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     player = None if silent else open_player(sound_device)
     try:
@@ -189,15 +233,77 @@ def _sit(
             player.close()
 
 
+FAULT, INTERRUPTED = 3, 130
+
+
+def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listing: bool) -> int:
+    """Judges by a program until nothing is left; returns the exit status."""
+    from harness.base.program_pipe import program_command
+    from harness.rating.program_rater import LeftOpen, ProgramRater, sitting
+    from harness.rating.rating_room import RatingRoom
+
+    if round_.must_hear:
+        raise InputError(
+            "this round requires that each response is heard to its end, which a program cannot show",
+            remedy="Name the sessions instead of the round file, and give the round another name with --round",
+        )
+    command = program_command("--program", written, "--program './their-rater --model x'", "--program 'python3 …'")
+    # Training, shares and proposals of the round are for people.
+    round_ = replace(round_, exercises=(), raters=(), raters_per_item=None, proposals=None)
+    room = RatingRoom(round_)
+    with (
+        closing(room),
+        closing(ProgramRater(command, timeout_s=asked.timeout_s, per_minute=asked.per_minute)) as program,
+    ):
+        rater = program.hello.rater
+        if any(row.rater == rater and not row.program for row in room.rows):
+            raise InputError(
+                f"{rater!r} is already the name of a person", remedy="Change the name in the program's hello"
+            )
+        desk = room.desk(rater, program=True)
+        for line in _notes(room):
+            click.echo(line, err=True)
+        if listing:
+            standard_output().write("\n".join(_listed(room, desk, adjudicating=False)) + "\n")
+            return 0
+        judged, left_open, status = 0, 0, 0
+        click.echo(f"round {plain_text(round_.id)}: {desk.view.count.left} left for {plain_text(rater)}")
+        try:
+            with closing(sitting(room, desk, program)) as results:
+                for one in results:
+                    if isinstance(one, LeftOpen):
+                        left_open += 1
+                        click.echo(f"harness: response {one.item.id} stays open: {one.why}", err=True)
+                        if one.last:
+                            click.echo("harness: several in a row failed, so no more are sent", err=True)
+                        continue
+                    judged += 1
+                    said = one.answer
+                    reason = plain_text(said.reason, 200)
+                    where = f"response {one.position} of {desk.view.count.total} ({one.item.id})"
+                    click.echo(f"{where}: {LABELS[said.category]}, {said.confidence:.2f}, {reason}")
+        except KeyboardInterrupt:
+            click.echo("harness: interrupted", err=True)
+            status = INTERRUPTED
+        count = desk.view.count
+        click.echo(
+            f"ended: {count.done} of {count.total} done, {judged} of them now; {left_open} failed, {count.left} open, "
+            f"{count.held} held"
+        )
+        if desk.view.stopped:
+            click.echo("harness: too many answers differ from the known ones, so no more are sent", err=True)
+    return status or (FAULT if left_open or count.left else 0)
+
+
 def _notes(room: RatingRoom) -> Iterator[str]:
     missed = room.unmatched_gold
     if missed:
         first = plain_text(f"{missed[0].trial} of {missed[0].session}", 120)
-        yield f"harness: {len(missed)} of {len(room.round.gold)} known answers are of no response here, such as {first}"
+        yield f"harness: {len(missed)} of {len(room.round.gold)} known answers match no response, for example {first}"
 
 
 def _listed(room: RatingRoom, desk: Desk, *, adjudicating: bool) -> list[str]:
-    """How much there is, in total and for the rater."""
+    """How many responses there are, in total and for the rater."""
     view, count = desk.view, desk.view.count
     responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
     own = f"{count.total} {'to settle' if adjudicating else 'to judge'}, {count.done} done, {count.left} left"

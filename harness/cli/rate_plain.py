@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TextIO
 
 from harness.base.foreign import plain_text
-from harness.cli.typed_lines import TypedLines
+from harness.cli.typed_lines import DONE, NOT_SAVED, WRONG_LINE, TypedLines
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
 from harness.model.trial import Recognition
@@ -27,15 +27,15 @@ MOST_FOUND = 50
 
 
 def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = False) -> Iterator[str]:
-    """The item in sight; where there is none, why."""
+    """The current item, or the reason why there is none."""
     item, count = view.item, view.count
     if item is None and view.stopped:
-        yield "you get no more responses in this round: too many of your answers differ from known ones"
+        yield "you get no more responses in this round: too many of your answers differ from the known ones"
         return
     if item is None:
         yield f"nothing is left to judge: {count.done} of {count.total} done, {count.held} held"
         if count.held:
-            yield "held: waits until it is known what the device did; `held` judges it all the same"
+            yield "held responses wait for evidence of the effect; `held` lets you judge them anyway"
         return
     if item.exercise is not None:
         yield f"exercise {view.exercises[0] + 1} of {view.exercises[1]}"
@@ -46,7 +46,7 @@ def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = Fal
         yield f"attempts: {item.attempts}{_waits(item)}"
         yield f"response: {_response(item)}"
         if item.recognition is Recognition.NO:
-            yield "recognised: no, other words were heard"
+            yield "recognised: no, the device heard other words"
     if item.effect is not None:
         wanted, known = effect_words(item.effect)
         yield f"wanted effect: {wanted}"
@@ -64,21 +64,21 @@ def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = Fal
     if view.own is not None:
         yield f"yours so far: {given_words(view.own)}"
     if view.break_due:
-        yield "you have judged for long: a break would do you good"
+        yield "you have judged for a long time: take a break"
 
 
 def found_lines(found: Sequence[Given]) -> Iterator[str]:
-    """What may be opened again."""
+    """Responses that can be opened again."""
     for one in found[:MOST_FOUND]:
         yield f"{one.item.id}: {found_words(one)}"
     if len(found) > MOST_FOUND:
         yield f"and {len(found) - MOST_FOUND} more; `find` with more words"
     if not found:
-        yield "nothing that you have judged has these words"
+        yield "none of your judged responses has these words"
 
 
 def text_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
-    """What was said in writing, where it may be seen."""
+    """The transcript, where the rater may see it."""
     item = view.item
     if item is None:
         return
@@ -91,7 +91,7 @@ def text_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
 
 
 def progress(view: SittingView) -> str:
-    """How much is left, and how long it takes at the rater's pace."""
+    """How much is left, and the time for it at the rater's pace."""
     count = view.count
     parts = [f"{count.left} left"]
     if count.held:
@@ -102,7 +102,7 @@ def progress(view: SittingView) -> str:
 
 
 def status_lines(view: SittingView) -> Iterator[str]:
-    """Where the rater stands."""
+    """The rater's progress."""
     count = view.count
     yield f"rater: {plain_text(view.rater)}"
     if view.exercises[1]:
@@ -118,7 +118,7 @@ def status_lines(view: SittingView) -> Iterator[str]:
     said += [flag.value for flag in draft.sub_flags]
     said += [f"comment {plain_text(draft.comment, 200)}"] if draft.comment else []
     if said:
-        yield f"kept for the judgment that follows: {', '.join(said)}"
+        yield f"kept for the next judgment: {', '.join(said)}"
 
 
 def explained_lines(explained: Explained) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _response(item: Item) -> str:
     if item.latency is not None:
         parts.append(f"{item.latency.value_s:.1f} s after the query")
     if item.truncated:
-        parts.append("cut at the time limit, it went on")
+        parts.append("cut at the time limit")
     return ", ".join(parts)
 
 
@@ -166,19 +166,19 @@ class RateWord(Enum):
     STOP = "stop", "stop the sound", RaterAction.STOP
     WAIT = "wait", "wait until the sound has ended", None
     TEXT = "text", "show what was said in writing", RaterAction.TRANSCRIPT
-    UNDO = "undo", "take back the last judgment, again and again", RaterAction.UNDO
-    EARLIER = "earlier", "open what you judged before this one, to look at it and change it", RaterAction.EARLIER
-    LATER = "later", "go on from there, up to the response that is to be judged", RaterAction.LATER
-    FIND = "find", "find WORDS: lists what you have judged and has these words, the latest first", RaterAction.FIND
-    OPEN = "open", "open ID: opens one of them", None
-    SKIP = "skip", "leave the response for the end; what you have opened again stays as it is", RaterAction.SKIP
-    HOLD = "hold", "leave it until it is known what the device did", RaterAction.HOLD
-    HELD = "held", "judge what is held all the same", RaterAction.RELEASE_HELD
+    UNDO = "undo", "take back the last judgment; repeat to take back more", RaterAction.UNDO
+    EARLIER = "earlier", "open the response that you judged before this one", RaterAction.EARLIER
+    LATER = "later", "open the next one, up to the response still to be judged", RaterAction.LATER
+    FIND = "find", "find WORDS: list your judged responses with these words, latest first", RaterAction.FIND
+    OPEN = "open", "open ID: open one of them", None
+    SKIP = "skip", "leave the response for the end; a reopened one stays as it is", RaterAction.SKIP
+    HOLD = "hold", "postpone it until the effect is known", RaterAction.HOLD
+    HELD = "held", "judge held responses without evidence", RaterAction.RELEASE_HELD
     FLAG = "flag", f"put it aside: flag {' or '.join(one.value for one in Flag)}", RaterAction.FLAG
-    COMMENT = "comment", "comment TEXT; it is kept with the judgment that follows", RaterAction.COMMENT
+    COMMENT = "comment", "comment TEXT: saved with the next judgment", RaterAction.COMMENT
     SURE = "sure", "sure 1 (unsure) to 3 (sure)", RaterAction.CONFIDENCE
-    SUB = "sub", f"sub-flag, again takes it back: {', '.join(one.value for one in SubFlag)}", RaterAction.SUB_FLAG
-    CLAIMS = "claims", "claims yes or no: whether the response says that something was done", None
+    SUB = "sub", f"sub FLAG: set or clear a sub-flag: {', '.join(one.value for one in SubFlag)}", RaterAction.SUB_FLAG
+    CLAIMS = "claims", "claims yes or claims no: whether the response says that something was done", None
     AID = "aid", "the decision aid: short questions that lead to a category", RaterAction.AID
     GUIDE = "guide", "the categories and the rules", RaterAction.GUIDE
     STATUS = "status", "how far you are", None
@@ -196,7 +196,7 @@ _BY_ACTION = {one.action: one for one in RateWord if one.action is not None}
 
 @dataclass(frozen=True, slots=True)
 class TypedCommand:
-    """A command, and what stands behind it."""
+    """A command with its arguments."""
 
     word: RateWord
     rest: str = ""
@@ -204,13 +204,13 @@ class TypedCommand:
 
 @dataclass(frozen=True, slots=True)
 class NotACommand:
-    """What is wrong with a line, and the nearest right one."""
+    """Why a line is wrong, with the nearest valid one."""
 
     what: str
 
 
 def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | NotACommand:
-    """What a line means. A category may be written by its key, its name or its label; not in part."""
+    """What a line means. A category is written as its whole key, name or label."""
     line = line.strip()
     first, _, rest = line.partition(" ")
     rest = rest.strip()
@@ -224,7 +224,7 @@ def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | NotACommand:
             return category
     if first.lower() in _BY_WORD:
         return TypedCommand(_BY_WORD[first.lower()], rest)
-    return NotACommand(f"'{plain_text(line, LONGEST_TOLD)}' is no command. {_nearest(line, first)}")
+    return NotACommand(f"'{plain_text(line, LONGEST_TOLD)}' is not a command. {_nearest(line, first)}")
 
 
 def flag_of(rest: str) -> Flag | NotACommand:
@@ -255,8 +255,7 @@ def _normal(text: str) -> str:
     return "_".join(text.lower().split())
 
 
-DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
-SAVE_OR_NOT = "`save` saves this and goes on, `back` goes back, `leave` leaves the aid without saving"
+SAVE_OR_NOT = "`save` saves this, `back` returns to the last question, `leave` leaves the aid without saving"
 READ_AGAIN_S = 10.0
 LONGEST_WAIT_S = 120.0
 
@@ -271,11 +270,10 @@ def sit_plainly(
     names: bool = False,
     source: TextIO | None = None,
 ) -> int:
-    """A sitting over standard input and output, until `quit` or the end of the input; the exit status.
+    """A sitting over standard input and output, until `quit` or the end of the input. Returns the exit status.
 
-    A script, which is any input that is no terminal, ends at the first line that cannot be done (status 2), or that
-    cannot be saved (3): all lines after it would be about another response. names: an adjudicator sees who
-    the raters are.
+    A script (input other than a terminal) ends at the first line that is wrong (status 2) or cannot be saved (3).
+    Later lines would apply to another response. `names`: show the raters' names to an adjudicator.
     """
     lines = TypedLines(source)
     return _PlainSitting(room, desk, keys, player, lines, adjudicating=adjudicating, names=names).run()
@@ -299,7 +297,6 @@ class _PlainSitting:
         self._adjudicating, self._names = adjudicating, names
         self._aid: AidState | None = None
         self._shown: str | None = None
-        self._status = DONE
         self._read_at_s = time.monotonic()
 
     def run(self) -> int:
@@ -307,14 +304,14 @@ class _PlainSitting:
             self._lines.hold(self._begin, self._take, self._end)
         finally:
             self._hush()
-        return self._status
+        return self._lines.status
 
     def _begin(self) -> None:
         self._lines.say([f"round {self._room.round.id}; `help` lists the commands"])
         self._show()
 
     def _show(self) -> None:
-        """The item in sight, when it is another one than before."""
+        """Prints the current item if it has changed."""
         view = self._desk.view
         if view.explained is not None:
             self._lines.say(explained_lines(view.explained))
@@ -330,45 +327,42 @@ class _PlainSitting:
     def _end(self) -> None:
         self._hush()
         if self._aid is not None and self._aid.ending is not None:
-            self._lines.say(["what the aid came to was not saved: that takes `save`"])
-            self._status = self._status if self._lines.person or self._status else WRONG_LINE
+            self._lines.say(["the result of the aid was not saved; use `save` next time"])
+            self._lines.status = self._lines.status if self._lines.person or self._lines.status else WRONG_LINE
         count = self._desk.view.count
-        kept = "the last judgment is not saved, all others are" if self._status == NOT_SAVED else "everything is saved"
+        kept = (
+            "the last judgment is not saved, all others are"
+            if self._lines.status == NOT_SAVED
+            else "everything is saved"
+        )
         self._lines.say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {kept}"])
 
     # Commands
 
     def _take(self, line: str) -> bool:
-        """Does what a line says; False when the sitting is to end."""
-        meant: Category | TypedCommand | NotACommand
+        """Executes a line; False ends the sitting."""
         self._desk.present()
         if self._aid is not None and self._in_aid(self._aid, line):
-            return self._status == DONE or self._lines.person
+            return self._lines.status == DONE or self._lines.person
         meant = parse(line, self._keys)
         if isinstance(meant, TypedCommand) and meant.word is RateWord.QUIT:
             return False
-        try:
-            wrong = self._label(meant) if isinstance(meant, Category) else self._do(meant)
-        except LogError as error:
-            self._lines.complain(f"not saved: {error}")
-            self._status = NOT_SAVED
-            return self._lines.person
-        if wrong:
-            self._lines.say([wrong])
-            self._status = DONE if self._lines.person else WRONG_LINE
-            return self._lines.person
-        self._catch_up()
-        return True
+        return self._lines.carry_out(lambda: self._carried_out(meant))
 
-    def _label(self, category: Category) -> str:
-        return self._saves(lambda: self._desk.judge(category))
+    def _carried_out(self, meant: Category | TypedCommand | NotACommand) -> str:
+        wrong = self._saves(lambda: self._desk.judge(meant)) if isinstance(meant, Category) else self._do(meant)
+        if not wrong:
+            self._catch_up()
+        return wrong
 
     def _saves(self, write: Callable[[], bool], *, undone: bool = False) -> str:
-        """Writes a row and shows what comes next; what is wrong, "" when nothing is."""
+        """Writes a row and shows the next item; returns the error, "" for none."""
         self._hush()
         before = self._desk.view.item
+        if before is None and not undone:
+            return "there is no response to judge"
         if not write():
-            return self._desk.view.said or "there is no response to judge"
+            return self._desk.view.said
         said = self._desk.view.said
         about = self._desk.view.item if undone else before
         self._aid = None
@@ -378,7 +372,7 @@ class _PlainSitting:
         return ""
 
     def _opens(self, step: Callable[[], bool]) -> str:
-        """Brings another response in sight without a row; what is wrong, "" when nothing is."""
+        """Shows another response, and writes no row; returns the error, "" for none."""
         self._hush()
         if not step():
             return self._desk.view.said
@@ -434,7 +428,7 @@ class _PlainSitting:
         return ""
 
     def _note(self, said: TypedCommand) -> str:
-        """What is kept with the judgment that follows."""
+        """Notes for the next judgment; returns the error, "" for none."""
         desk = self._desk
         if desk.view.item is None:
             return "there is no response to judge"
@@ -463,7 +457,7 @@ class _PlainSitting:
     def _sound(self, word: RateWord) -> str:
         item, listening = self._desk.view.item, self._listening
         if listening is None:
-            return "no sound device is open: you have chosen --silent"
+            return "no sound device is open (--silent)"
         if item is None:
             return "there is no response to hear"
         try:
@@ -481,10 +475,10 @@ class _PlainSitting:
                     length_s = listening.response(item, slower=slower)
                     self._lines.say([f"playing the response{', slower' if slower else ''}, {length_s:.1f} s"])
         except LogError as error:
-            return f"the recording cannot be played: {error}"
+            return f"cannot play the recording: {error}"
         except HarnessError as error:
             where = "; other devices: harness sound list" if isinstance(error, DeviceError) else ""
-            return f"nothing can be heard: {error}{where}"
+            return f"cannot play: {error}{where}"
         return ""
 
     # The decision aid
@@ -497,7 +491,7 @@ class _PlainSitting:
         return ""
 
     def _in_aid(self, state: AidState, line: str) -> bool:
-        """Takes a line as an answer of the aid, or as what is to become of its result; False when it is neither."""
+        """Takes a line as an answer in the aid, or a decision about its result; False when it is neither."""
         word = line.lower()
         if word == "back":
             self._ask(state.back())
@@ -517,25 +511,17 @@ class _PlainSitting:
         return True
 
     def _at_the_end(self, state: AidState, line: str) -> bool:
-        wrong = ""
         if line.lower() == "save":
-            try:
-                wrong = self._saves(lambda: self._desk.conclude(state))
-            except LogError as error:
-                self._lines.complain(f"not saved: {error}")
-                self._status = NOT_SAVED
+            self._lines.carry_out(lambda: self._saves(lambda: self._desk.conclude(state)))
         elif isinstance(parse(line, self._keys), Category):
-            # It may be meant for the next response, by who takes this one for saved.
-            wrong = f"nothing was saved yet. {SAVE_OR_NOT}"
+            # The rater may believe that this response is saved, and mean the next one.
+            self._lines.carry_out(lambda: f"nothing was saved yet. {SAVE_OR_NOT}")
         else:
             return False
-        if wrong:
-            self._lines.say([wrong])
-            self._status = DONE if self._lines.person else WRONG_LINE
         return True
 
     def _ask(self, state: AidState) -> None:
-        """Asks the next question, or what is to become of what the aid came to."""
+        """Asks the next question, or whether to save the result of the aid."""
         self._aid = state
         self._lines.say(aid_lines(state))
         answers = "answer with a letter; `back` goes back, `leave` leaves the aid, a category labels at once"
@@ -548,7 +534,7 @@ class _PlainSitting:
             self._listening.stop()
 
     def _catch_up(self) -> None:
-        """Now and then, and whenever nothing is left, looks for new responses and for evidence."""
+        """Looks for new responses and evidence at intervals, and whenever nothing is left."""
         finished = self._desk.view.item is None
         if finished or time.monotonic() - self._read_at_s > READ_AGAIN_S:
             self._read_again()
@@ -559,7 +545,7 @@ class _PlainSitting:
         try:
             room.refresh()
         except LogError as error:
-            self._lines.complain(f"sessions cannot be read again, saving may fail: {error}")
+            self._lines.complain(f"cannot read the sessions again, and saving may fail: {error}")
             return
         desk.refresh(room.items_for(desk.rater, adjudicating=self._adjudicating), room.rows)
         item = desk.view.item

@@ -1,4 +1,4 @@
-"""`harness report`: a wake-evaluation log, of ours or of the original tool, summed up."""
+"""`harness report`: a page of HTML about sessions, or the sums of a wake-evaluation log."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import click
 
 from harness.base.foreign import shown
 from harness.cli.options import Command, json_option
-from harness.cli.streams import readable
+from harness.cli.streams import print_lines, readable
 from harness.model.errors import InputError, Place
-from harness.wake.reports.wake_log_reading import demand_numbers
+from harness.offline.wake_log_reading import demand_numbers
 
 if TYPE_CHECKING:
     from harness.offline.reports.told_log import ToldLog
@@ -25,17 +25,50 @@ _JOURNAL = b'{"journal":'
 
 
 @click.command("report", cls=Command)
-@click.argument("log", metavar="LOG")
-@json_option("json_wanted", "Everything as one JSON object.")
-def command(log: str, json_wanted: bool) -> None:
-    """Read a wake-evaluation log, and print its console lines, intervals, and where its totals do not add up.
+@click.argument("log", metavar="SESSION|LOG")
+@click.argument("more", metavar="[SESSION]…", nargs=-1)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write one page of HTML about the sessions."
+)
+@click.option(
+    "--audio",
+    type=click.Choice(["embed", "beside", "none"]),
+    default="embed",
+    show_default=True,
+    help="Sounds of a page: in it (6 MB at most), in a folder beside it, or left out.",
+)
+@json_option("json_wanted", "Print one JSON object about a log.")
+def command(log: str, more: tuple[str, ...], output: Path | None, audio: str, json_wanted: bool) -> None:
+    """Write a page about sessions that needs nothing else, or sum up a wake-evaluation log.
 
-    LOG: of `harness evaluate`, of `harness export --wake-log`, or of the original tool; - is standard input. A journal
-    (LOG.jsonl) is summed up as the log that would be made of it now: of a run that was killed, or that goes on.
+    SESSION: its folder, or its name below ./sessions; with -o. Works while the session runs.
 
-    Exit status: 0 its totals are what its lines add up to · 2 it cannot be read · 3 they are not.
+    LOG: a log of `harness evaluate`, of `harness export --wake-log`, or of the original tool; - for standard input.
+    A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints console lines,
+    intervals, and totals that do not add up.
+
+    Exit status: 0 written, or the totals agree with the lines · 2 the input cannot be read · 3 the totals disagree.
     """
-    from harness.cli.streams import print_lines
+    if output is not None:
+        if json_wanted:
+            raise InputError("--json applies to a log only", remedy="For a session: harness export --json")
+        _page((log, *more), output, audio)
+        return
+    if more or Path(log).is_dir():
+        raise InputError("a page about sessions needs a file", remedy="Name one: -o report.html")
+    _sums(log, json_wanted)
+
+
+def _page(sessions: tuple[str, ...], output: Path, audio: str) -> None:
+    from harness.cli.sessions import session_folder
+    from harness.report.session_cases import SoundsIn
+    from harness.report.session_page import write_report
+
+    verdict = write_report([session_folder(one) for one in sessions], output, SoundsIn(audio))
+    click.echo(f'{verdict}. Writing the report to "{shown(str(output))}"')
+
+
+def _sums(log: str, json_wanted: bool) -> None:
     from harness.offline.reports.told_log import as_json, lines
 
     found = _told(log)
@@ -53,16 +86,16 @@ def _told(name: str) -> ToldLog:
                 log, sums = read_sums(path, file.name)
         except OSError as error:
             what = f"the log cannot be read: {error.strerror or error}"
-            raise InputError(what, place=Place(file.name), remedy="Check the path and its rights") from error
+            raise InputError(what, place=Place(file.name), remedy="Check the path and its permissions") from error
     if not (log.info or sums.lines or log.totals):
-        raise InputError("this log is empty", place=Place(file.name), remedy="Name a log of an evaluation")
+        raise InputError("this log is empty", place=Place(file.name), remedy="Give the log of an evaluation")
     demand_numbers(log, file.name)
     return told(log, sums)
 
 
 @contextmanager
 def _log_of(path: Path) -> Iterator[Path]:
-    """The log itself, or what a journal comes to as a log, kept meanwhile."""
+    """The log itself, or a temporary log written from a journal."""
     from harness.offline.journal import JournalFile
     from harness.offline.reports.log import run_of, write_log
 
@@ -71,7 +104,7 @@ def _log_of(path: Path) -> Iterator[Path]:
     if not is_journal:
         yield path
         return
-    import tempfile  # here, since it takes long to import and few need it
+    import tempfile  # slow to import, rarely needed
 
     journal = JournalFile(path)
     with tempfile.TemporaryDirectory(prefix="harness-report-") as folder:

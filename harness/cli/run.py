@@ -6,7 +6,7 @@ import os
 import queue
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import SHIPPED_FILE, Command, json_option, options_as
+from harness.base.places import lab_state
+from harness.cli import INTERRUPTED
+from harness.cli.options import SHIPPED_FILE, Command, Site, json_option, options_as, site_options
 from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
-from harness.cli.verbs import INTERRUPTED
 from harness.model.bench import OperatorPresence
-from harness.model.errors import EngineError, HarnessError, InputError, Place, UnmetNeed
+from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
 from harness.model.feed import Goodbye, Hello, Message
 from harness.model.record import EndReason
 
@@ -39,7 +40,7 @@ class RunView(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WatchAsked:
-    """How a run is to be watched; report: a JUnit report to write when it is over; no_watch: not at all."""
+    """How to watch a run. report: the JUnit report to write at its end. no_watch: return at once."""
 
     plain: bool
     as_json: bool
@@ -48,7 +49,7 @@ class WatchAsked:
 
     def __post_init__(self) -> None:
         if self.plain and self.as_json:
-            raise InputError("--plain and --json exclude each other", remedy="Choose one")
+            raise InputError("--plain and --json cannot be combined", remedy="Choose one")
         if self.report is not None and self.no_watch:
             raise InputError(
                 "--junit is written when the run ends, and --no-watch does not wait for that",
@@ -57,7 +58,7 @@ class WatchAsked:
 
     @property
     def view(self) -> RunView:
-        """What was asked for, else the dashboard where there is a terminal for it."""
+        """The view that the options name, else the dashboard if there is a terminal."""
         if self.as_json:
             return RunView.JSON
         terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -66,7 +67,10 @@ class WatchAsked:
 
 VIEW = (
     click.option("--plain", is_flag=True, help="Print one line per event (default when there is no terminal)."),
-    json_option("as_json", "Every message as a line of JSON."),
+    json_option("as_json", "Each message as a line of JSON."),
+)
+YES = click.option(
+    "--yes", is_flag=True, help="Start the virtual lab without asking, when the bench uses it and it is down."
 )
 JUNIT = click.option(
     "--junit",
@@ -74,46 +78,47 @@ JUNIT = click.option(
     type=click.Path(path_type=Path),
     help="Write a JUnit report of the whole session to this file, whatever the exit status.",
 )
-NO_WATCH = click.option("--no-watch", is_flag=True, help="Start the engine, print the session's folder, and return.")
+NO_WATCH = click.option("--no-watch", is_flag=True, help="Start the engine, print the session's folder and return.")
 sessions_option = click.option(
     "--sessions",
     type=click.Path(path_type=Path),
     default=SESSIONS,
     show_default=True,
-    help="Where session folders are made.",
+    help="Folder in which session folders are created.",
 )
 
 
 def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
-    """Shows a running session until it ends or the person leaves; the exit status. EngineError.
+    """Shows a running session until it ends or the user leaves. Returns the exit status; raises EngineError.
 
-    Without a dashboard, a session whose operator is present has its questions answered on standard input.
+    Without a dashboard, an operator who is present answers questions on standard input.
     history: print earlier rows too.
     """
     if place.alive and not Path(place.socket).exists():
         raise EngineError(
-            f"the engine (pid {place.pid}) runs on, but its socket {place.socket} was removed",
-            remedy=f"Look at the run: harness show {place.folder}. "
-            f"Stop it in order: kill {place.pid}, then harness resume {place.folder}",
+            f"the engine (pid {place.pid}) is still running, but its socket {place.socket} was removed",
+            remedy=f"See the results so far: harness show {place.folder}. "
+            f"To reconnect, stop the engine (kill {place.pid}), then: harness resume {place.folder}",
         )
     try:
         return _show(place, view, history=history)
     except KeyboardInterrupt as interrupt:
-        # Before the view was there to take it; a session whose name nobody has read yet is named here.
+        # Ctrl-C before the view could handle it. The user may not have seen the session's name yet.
         if view is RunView.DASHBOARD:
             raise EngineError(
-                "left; the run goes on", remedy=f"Come back: harness attach {place.folder}"
+                "you left; the run continues", remedy=f"Reattach: harness attach {place.folder}"
             ) from interrupt
         if place.alive:
             os.kill(place.pid, signal.SIGTERM)
         raise EngineError(
-            "left; the engine was asked to stop", remedy=f"Go on with: harness resume {place.folder}"
+            "you left; the engine is stopping", remedy=f"Resume: harness resume {place.folder}"
         ) from interrupt
 
 
 def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
-    from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps
-    from harness.session.engine.resolved import read_resolved
+    from harness.cli.plain import JsonPrinter, PlainPrinter
+    from harness.session.engine.assemble import read_resolved
+    from harness.session.summary import end_of_session, next_steps
 
     if view is RunView.DASHBOARD:
         from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
@@ -131,7 +136,7 @@ def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
 
 
 class _Left(Exception):
-    """The person pressed Ctrl-C again."""
+    """The user pressed Ctrl-C again."""
 
 
 class _Watch:
@@ -144,14 +149,14 @@ class _Watch:
         self._place = place
         self._printer = printer
         self._arrived: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
-        # Who is there to answer is said by the bench (see `run`): a plain client must not keep a finished run open.
+        # The bench says whether an operator is present (see `run`). A plain client must not keep a finished run open.
         hello = Hello(client="plain", since_seq=0, attended=False)
         self._client = EngineClient(Path(place.socket), hello, self._arrived.put, self._arrived.put)
         self._prompt = OperatorPrompt(sys.stdin, user_name(), self._client.send, self._say) if attended else None
         self._stopping = False
 
     def until_it_ends(self) -> int:
-        """The exit status that the engine gave, or 130 when the person left first; EngineError when it is gone."""
+        """The engine's exit status, or 130 when the user left first; EngineError when the engine is gone."""
         before = signal.signal(signal.SIGINT, self._interrupted)
         try:
             return self._print_all()
@@ -176,17 +181,17 @@ class _Watch:
                 status = arrived.exit_code
 
     def _interrupted(self, number: int, frame: object) -> None:
-        """Runs wherever the program is, also while it prints: hence the bare write."""
+        """A signal handler: it may interrupt a print, so it writes to the descriptor directly."""
         if self._stopping:
-            os.write(2, f"harness: left; the engine may still be stopping. {self._remedy()}\n".encode())
+            os.write(2, f"harness: you left; the engine may still be stopping. {self._remedy()}\n".encode())
             raise _Left
         self._stopping = True
-        os.write(2, f"harness: stopping in order; Ctrl-C again to leave at once. {self._remedy()}\n".encode())
+        os.write(2, f"harness: stopping the run; press Ctrl-C again to leave at once. {self._remedy()}\n".encode())
         if self._place.alive:
             os.kill(self._place.pid, signal.SIGTERM)
 
     def _remedy(self) -> str:
-        return f"Go on with: harness resume {self._place.folder}"
+        return f"Resume: harness resume {self._place.folder}"
 
     @staticmethod
     def _say(text: str) -> None:
@@ -209,9 +214,9 @@ def only_running() -> EnginePlace:
 
 @contextmanager
 def until_watched(report: Path | None, name: str) -> Iterator[None]:
-    """What comes before the run can be watched: it leaves a report that says that it is not over, or why it never was.
+    """Guards the start of a run: the report says that the run has not finished, or why it could not start.
 
-    Nobody reads an old report as that of this run. InputError when none can be written.
+    So an old report is never taken for this run's. InputError when the report cannot be written.
     """
     from harness.report import junit
 
@@ -220,7 +225,7 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
         return
     try:
         report.parent.mkdir(parents=True, exist_ok=True)
-        junit.write(report, junit.not_begun(name, "the run did not come to its end"))
+        junit.write(report, junit.not_begun(name, "the run did not finish"))
     except (OSError, HarnessError) as error:
         raise InputError(
             f"the JUnit report cannot be written: {error}", place=Place(str(report)), remedy="Name another file"
@@ -233,7 +238,7 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
 
 
 def watch_to_report(place: EnginePlace, asked: WatchAsked, *, history: bool = False) -> int:
-    """As `watch`, and writes the report of the session when that is over, whatever came of it."""
+    """Like `watch`, and always writes the session's report afterwards."""
     try:
         return watch(place, asked.view, history=history)
     finally:
@@ -248,30 +253,96 @@ def _write_report(report: Path | None, folder: Path) -> None:
         junit.write(report, junit.junit(folder))
 
 
+def demand_lab(folder: Path, *, start: bool) -> None:
+    """Starts the virtual lab when the session's bench uses it and it is down; LabError when it stays down.
+
+    start: without asking. Otherwise a person at a terminal decides.
+    """
+    from harness.session.engine.assemble import read_resolved
+
+    bench = read_resolved(folder).bench
+    if bench.sound_server != "virtual_lab":
+        return
+    try:
+        lab_state()
+    except LabError as error:
+        at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        question = "The virtual lab is down. Start it now?"
+        if not (start or (at_terminal and click.confirm(question, default=True, err=True))):
+            remedy = f"Start it: harness lab up; then: harness resume {folder}. Or let harness run start it: --yes"
+            raise LabError(error.what, place=Place(bench.path), remedy=remedy) from error
+        from harness.lab.lab import Lab  # here, since it takes long to import
+        from harness.lab.sound_server import ROOMS
+
+        click.echo("Starting the virtual lab. To stop it later: harness lab down", err=True)
+        Lab().up(room=bench.room if bench.room in ROOMS else None)
+
+
+def _demand_alone(site: Site, asked: WatchAsked) -> None:
+    """InputError for options of the site without --web, and for another view beside it."""
+    site.demand_web("live")
+    if site.web and (asked.plain or asked.as_json or asked.report is not None or asked.no_watch):
+        raise InputError(
+            "--web cannot be combined with --plain, --json, --junit or --no-watch",
+            remedy="Watch in a second terminal: harness attach --plain",
+        )
+
+
+def _serve(begin: Callable[[], Path | None], site: Site) -> int:
+    from harness.web.server import WebOptions, serve_live
+
+    return serve_live(begin, WebOptions(**site.given))
+
+
 @click.command("run", cls=Command)
 @click.argument("scenario", type=SHIPPED_FILE)
 @click.option("--bench", required=True, type=SHIPPED_FILE, help="The bench file.")
 @sessions_option
-@click.option("--seed", type=int, help="Seed of the order and of simulated parts, instead of the scenario's.")
+@click.option("--seed", type=int, help="Random seed for the order and for simulated devices. Default: the scenario's.")
 @options_as("asked", WatchAsked, *VIEW, JUNIT, NO_WATCH)
 @click.option(
     "--attended/--unattended",
     default=None,
-    help="Whether an operator is there to answer; by itself: while the dashboard is open, unless the bench says.",
+    help="Whether an operator answers questions. Default: what the bench says, else while the dashboard is open.",
 )
+@YES
+@site_options("live")
 def command(
-    scenario: Path, bench: Path, sessions: Path, seed: int | None, attended: bool | None, asked: WatchAsked
+    scenario: Path,
+    bench: Path,
+    sessions: Path,
+    seed: int | None,
+    attended: bool | None,
+    yes: bool,
+    asked: WatchAsked,
+    site: Site,
 ) -> None:
-    """Run a scenario on a bench. The run is a process of its own: leaving this one does not end it.
+    """Run a scenario on a bench. The engine is a process of its own: it continues when you leave.
 
-    Exit status: 0 done (or SKIP: the bench lacks what the scenario needs) · 1 a declared limit failed ·
-    2 wrong usage or input · 3 a fault, an abort or a stop.
+    Prints SKIP, with status 0, when the bench lacks what the scenario needs.
+
+    With --web, others watch in a browser. Ctrl-C ends the site, with status 0, and the run continues.
+
+    Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 a fault, abort or stop.
     """
     from harness.report import junit
     from harness.session.engine.launch import start_engine
     from harness.session.engine.prepare import prepare
 
     presence = {None: None, True: OperatorPresence.PRESENT, False: OperatorPresence.ABSENT}[attended]
+    _demand_alone(site, asked)
+    if site.web:
+
+        def begin() -> None:
+            folder = prepare(scenario, bench, sessions, seed=seed, operator=presence)
+            demand_lab(folder, start=yes)
+            click.echo(start_engine(folder).folder)
+
+        try:
+            sys.exit(_serve(begin, site))
+        except UnmetNeed as need:
+            click.echo(f"SKIP {need}")
+            return
     with until_watched(asked.report, scenario.stem):
         try:
             folder = prepare(scenario, bench, sessions, seed=seed, operator=presence)
@@ -280,6 +351,7 @@ def command(
             if asked.report is not None:
                 junit.write(asked.report, junit.not_begun(scenario.stem, need))
             return
+        demand_lab(folder, start=yes)
         place = start_engine(folder)
     if asked.no_watch:
         click.echo(place.folder)
@@ -290,32 +362,39 @@ def command(
 @click.command("resume", cls=Command)
 @click.argument("session")
 @options_as("asked", WatchAsked, *VIEW, JUNIT, NO_WATCH)
-@click.option("--unattended", is_flag=True, help="Ask nobody, whatever the session began with.")
-def resume(session: str, unattended: bool, asked: WatchAsked) -> None:
-    """Go on with a session that was stopped or cut off: every trial is finished once, none is lost.
+@click.option("--unattended", is_flag=True, help="Ask no questions, even if the session started with an operator.")
+@site_options("live")
+def resume(session: str, unattended: bool, asked: WatchAsked, site: Site) -> None:
+    """Continue a session that was stopped or interrupted. Finished trials are not played again, and none is lost.
 
-    In the dashboard also a session that is complete: to judge its responses, and to play trials again.
+    In the dashboard you can also open a complete session, to judge its responses or play trials again.
 
-    SESSION: its folder, or its name below ./sessions. One that runs is watched, as by `harness attach`.
+    SESSION: its folder, or its name below ./sessions. If it is running, you watch it, as with `harness attach`.
 
-    Exit status, over the whole session, also where nothing is left to play: 0 done · 1 a declared limit failed ·
-    2 wrong usage or input, or it was aborted · 3 a fault, an abort or a stop.
+    The exit status covers the whole session, even when nothing is left to play.
+
+    With --web, others watch in a browser. Ctrl-C ends the site, with status 0, and the run continues.
+
+    Exit status: 0 done · 1 a declared limit failed · 2 wrong input, or an aborted session · 3 a fault, abort or stop.
     """
     from harness.session.engine.launch import start_engine
     from harness.session.log.reader import LogReader
     from harness.session.resumption import Resumption
 
+    _demand_alone(site, asked)
     with until_watched(asked.report, Path(session).name):
         folder = session_folder(session)
         with LogReader(folder) as reader:
             standing = Resumption.of(reader.entries())
         if standing.ended is EndReason.ABORTED:
-            raise InputError(f"{folder} was aborted", remedy="Begin a new session: harness run")
+            raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
         complete = standing.ended is EndReason.COMPLETED and not standing.pending()
-        if complete and asked.view is not RunView.DASHBOARD:
-            click.echo(f"nothing is left to play; look at it: harness show {folder}")
+        if complete and (site.web or asked.view is not RunView.DASHBOARD):
+            click.echo(f"nothing is left to play. See the results: harness show {folder}")
             _write_report(asked.report, folder)
             sys.exit(_verdict(folder))
+        if site.web:
+            sys.exit(_serve(lambda: click.echo(start_engine(folder, unattended=unattended).folder), site))
         place = start_engine(folder, unattended=unattended)
     if asked.no_watch:
         click.echo(place.folder)
@@ -324,12 +403,12 @@ def resume(session: str, unattended: bool, asked: WatchAsked) -> None:
 
 
 def _verdict(folder: Path) -> int:
-    """What a run that ended here would have left with; says which limits failed."""
-    from harness.session.engine.resolved import read_resolved
+    """The exit status of a run that ends here; prints the limits that failed."""
     from harness.session.figures.progress import check_limits
+    from harness.session.log.reader import read_scenario
 
     progress, wake = figures_of(folder)
-    scenario = read_resolved(folder).scenario
+    scenario = read_scenario(folder)
     verdicts = check_limits(scenario.limits, progress.totals, wake.snapshot(), scenario.stopping)
     failed = [one.name for one in verdicts if not one.ok]
     if failed:
@@ -340,14 +419,22 @@ def _verdict(folder: Path) -> int:
 @click.command("attach", cls=Command)
 @click.argument("session", required=False)
 @options_as("asked", WatchAsked, *VIEW, JUNIT)
-def attach(session: str | None, asked: WatchAsked) -> None:
-    """Watch and steer a session that is running.
+@site_options("live")
+def attach(session: str | None, asked: WatchAsked, site: Site) -> None:
+    """Watch and control a running session.
 
-    SESSION: its folder, or its name below ./sessions; not needed when only one is running.
+    SESSION: its folder, or its name below ./sessions; optional when only one is running.
 
-    Exit status, over the whole session: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 a fault, an
-    abort or a stop, or nothing is running.
+    The exit status covers the whole session.
+
+    With --web, others watch all running sessions in a browser, or only SESSION. Ctrl-C ends the site, with status 0.
+
+    Exit status: 0 done · 1 a declared limit failed · 2 wrong input · 3 a fault, abort or stop, or nothing is running.
     """
+    _demand_alone(site, asked)
+    if site.web:
+        only = None if session is None else Path(_running(session).folder)
+        sys.exit(_serve(lambda: only, site))
     with until_watched(asked.report, "attach" if session is None else Path(session).name):
         place = only_running() if session is None else _running(session)
     sys.exit(watch_to_report(place, asked))
@@ -359,5 +446,5 @@ def _running(session: str) -> EnginePlace:
     folder = session_folder(session)
     found = find(folder)
     if found is None:
-        raise EngineError(f"{folder} is not running", remedy=f"Go on with it: harness resume {folder}")
+        raise EngineError(f"{folder} is not running", remedy=f"Resume it: harness resume {folder}")
     return found

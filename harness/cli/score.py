@@ -1,4 +1,4 @@
-"""`harness score`: transcripts against references, word by word."""
+"""`harness score`: compare transcripts with references, word by word."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from harness.base.foreign import shown
 from harness.cli import streams
 from harness.cli.options import Command, WordOf, options_as, share, target_option
-from harness.cli.streams import STDIN, Readable, is_one_place, named, readable, refuse_overwriting
+from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import Aligned, Marks, TranscriptFormat
 from harness.model.errors import InputError
 from harness.model.transcript import ENGLISH, Normalisation
@@ -45,7 +45,7 @@ def crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True)
 class ScoreRules:
-    """How files are read and words compared. normalise: a name, a file, or None for what the format asks for."""
+    """How files are read and words compared. normalise: a name, a file, or None for the default of the format."""
 
     reference_format: TranscriptFormat | None
     hypothesis_format: TranscriptFormat | None
@@ -59,7 +59,7 @@ class ScoreRules:
     by: str
 
     def wording(self, reference_format: TranscriptFormat) -> Wording:
-        """How words are compared; InputError for a normalisation that there is not, or what is wrong in its file."""
+        """How words are compared; InputError for an unknown normalisation or a mistake in its file."""
         from harness.transcripts.words import Wording
 
         fold = self.like_sclite
@@ -75,19 +75,21 @@ class ScoreRules:
             rewriting = load_normalisation(Path(self.normalise))
             return Wording(rewriting.base, rewriting, fold, self.marks, self.language)
         raise InputError(
-            f"there is no normalisation {self.normalise!r}",
-            remedy=f"There are {', '.join(Normalisation)}, or name a .yaml file with a list",
+            f"{self.normalise!r} is not a normalisation",
+            remedy=f"Use {', '.join(Normalisation)}, or the name of a .yaml file",
         )
 
     def name(self, wording: Wording) -> str:
-        """What stands beside every figure: the normalisation, and what else made words correct."""
+        """What every report names: the normalisation, and the options that make more words correct."""
         optional = self.optional_words and any(wording.reads_marks)
         also = (("optional words", optional), ("fragments", self.fragments))
         return ", ".join([wording.name, *(name for name, holds in also if holds)])
 
 
 @click.command("score", cls=Command, context_settings={"help_option_names": ["--help"]})
-@click.option("-r", "--reference", required=True, metavar="REF", help="What was said; - is standard input.")
+@click.option(
+    "-r", "--reference", required=True, metavar="REF", help="File of reference transcripts (- for standard input)."
+)
 @click.option(
     "-h",
     "--hypothesis",
@@ -95,50 +97,52 @@ class ScoreRules:
     required=True,
     multiple=True,
     metavar="HYP",
-    help="What was recognised; - is standard input. Give several to compare systems.",
+    help="File of recognised transcripts (- for standard input). Repeat to compare systems.",
 )
 @options_as(
     "rules",
     ScoreRules,
-    click.option("--reference-format", type=WordOf(TranscriptFormat), help="Where the file's suffix does not say it."),
-    click.option("--hypothesis-format", type=WordOf(TranscriptFormat), help="Where the file's suffix does not say it."),
-    click.option("--encoding", help="Of the files; UTF-8 without it."),
+    click.option("--reference-format", type=WordOf(TranscriptFormat), help="Format of REF (default: from its suffix)."),
+    click.option(
+        "--hypothesis-format", type=WordOf(TranscriptFormat), help="Format of HYP (default: from its suffix)."
+    ),
+    click.option("--encoding", help="Text encoding of the files (default: UTF-8)."),
     click.option(
         "--normalise",
         metavar="NAME|FILE.yaml",
-        help="What makes words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with a named list. "
-        "Without it snor for a reference in .sro, else verbatim.",
+        help="Rules that make words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with word "
+        "pairs (default: snor for a reference in .sro, else verbatim).",
     ),
     click.option(
         "--language",
         default=ENGLISH,
         show_default=True,
         metavar="TAG",
-        help="In which spoken reads numerals: en, de, fr, es, … (BCP 47). Others leave digits alone.",
+        help="Language in which spoken reads numerals, such as en, de, fr, es (BCP 47). Others keep digits.",
     ),
     click.option(
         "--marks",
         type=WordOf(Marks),
         default=Marks.BOTH.value,
         show_default=True,
-        help="In which files { a / b }, @, (w) and w;tag are marks: both, the reference, or none.",
+        help="Files in which { a / b }, @, (w) and w;tag are marks.",
     ),
     click.option(
-        "--like-sclite", is_flag=True, help="As sclite: A-Z without case; references without hypothesis left out."
+        "--like-sclite", is_flag=True, help="As sclite: ignore the case of A-Z, and references without hypothesis."
     ),
-    click.option("--optional-words", is_flag=True, help="A word (w) of the reference that was left out is correct."),
-    click.option("--fragments", is_flag=True, help="A fragment such as sho- is correct against a word that begins so."),
+    click.option("--optional-words", is_flag=True, help="Count an omitted word (w) of the reference as correct."),
+    click.option(
+        "--fragments", is_flag=True, help="Count a fragment such as sho- as correct against a word that begins with it."
+    ),
     click.option(
         "--by",
         default=SPEAKERS,
         metavar="SCHEME",
-        help="The speaker of an id: spu_id (default), wsj, sp, none, or /(…)_/.",
+        help="How to find the speaker in an id: spu_id (default), wsj, sp, none, or /(…)_/.",
     ),
 )
 @click.option(
-    "--groups",
-    metavar="FILE.csv",
-    help="A list with a header, id,voice,level_dbfs and so on: the WER by each column.",
+    "--groups", metavar="FILE.csv", help="Print the WER by each column of this list. Its header: id,voice,level_dbfs, …"
 )
 @click.option(
     "--cross",
@@ -146,14 +150,14 @@ class ScoreRules:
     multiple=True,
     callback=crosses,
     metavar="COLUMN,COLUMN",
-    help="The WER by two columns at once, as a matrix; more than once for several.",
+    help="Print the WER by two columns as a matrix (repeatable).",
 )
 @click.option(
     "--alignments",
     type=WordOf(Aligned),
     is_flag=False,
     flag_value=Aligned.ERRORS.value,
-    help="Print reference and hypothesis word below word: of utterances with errors, or of all.",
+    help="Print reference and hypothesis aligned: utterances with errors (default), or all.",
 )
 @click.option(
     "--confusions",
@@ -161,12 +165,17 @@ class ScoreRules:
     is_flag=False,
     flag_value=LISTED_CONFUSIONS,
     metavar="[N]",
-    help=f"Print the N most frequent confusions of each sort ({LISTED_CONFUSIONS} without N, all with 0).",
+    help=f"Print the N most frequent confusions of each kind (default {LISTED_CONFUSIONS}; 0 for all).",
 )
-@target_option("--json", "json_target", "Print JSON and no text.")
-@click.option("--html", "html_target", metavar="FILE", help="Write a page with the alignments; - as with --json.")
+@target_option("--json", "json_target", "Print JSON instead of text.")
 @click.option(
-    "--max-wer", callback=share, metavar="X", help="Status 1 when a WER is above X (0.08 or 8%), or there is none."
+    "--html",
+    "html_target",
+    metavar="FILE",
+    help="Write a page with the alignments (- for standard output, without text).",
+)
+@click.option(
+    "--max-wer", callback=share, metavar="X", help="Exit with status 1 when a WER is above X (0.08 or 8%) or missing."
 )
 def command(
     reference: str,
@@ -180,13 +189,12 @@ def command(
     html_target: str | None,
     max_wer: float | None,
 ) -> None:
-    """Score transcripts against references, word by word, aligned as NIST's sclite aligns them.
+    """Count word errors of transcripts against references, aligned as in NIST's sclite.
 
-    Files: trn, ctm, stm, .sro, or CSV lists. A reference without hypothesis counts as deleted, word by word; a
-    hypothesis without reference counts nowhere; both are stated. The labels of an stm file are groups by themselves.
+    Files: trn, ctm, stm, .sro, or CSV lists. In a reference without hypothesis, every word counts as deleted. A
+    hypothesis without reference is ignored. The report states both. Labels of an stm file are groups.
 
-    Exit status: 0 scored · 1 a WER is above --max-wer, or there is none · 2 wrong usage or input · 3 a report cannot be
-    written.
+    Exit status: 0 scored · 1 a WER is above --max-wer or undefined · 2 wrong usage or input · 3 writing failed.
     """
     from harness.transcripts.groups import compare, compared_by_groups
     from harness.transcripts.reports.scoring_json import pieces
@@ -196,9 +204,8 @@ def command(
     for target in targets:
         refuse_overwriting(target, files)
     if len(targets) == 2 and is_one_place(*targets):
-        raise InputError("JSON and page want the same place", remedy="Give one of them another file name")
-    if files.count(STDIN) > 1:
-        raise InputError("only one file can come from standard input", remedy="Name the others")
+        raise InputError("JSON and page have the same target", remedy="Give one of them another file name")
+    refuse_stdin_twice(files)
     with ExitStack() as stack:
         of = stack.enter_context(readable(reference))
         listed = stack.enter_context(readable(groups)) if groups else None
@@ -226,8 +233,8 @@ def _scored(
     *,
     hashed: bool,
 ) -> Scored:
-    """Reads both files and scores them; InputError. hashed: the sources say the digests of their bytes."""
-    from harness.transcripts.files.encoding import encoding_name
+    """Reads both files and scores them; InputError. hashed: the sources include the digests of their bytes."""
+    from harness.base.text_file import encoding_name
     from harness.transcripts.files.transcripts import format_of, read_pair, speaker_scheme
     from harness.transcripts.groups import group_figures, interval_of, with_queries
     from harness.transcripts.reports.scoring_json import Scored, Source
@@ -237,10 +244,7 @@ def _scored(
     heard_form = rules.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
     wording = rules.wording(form)
     speakers_of = speaker_scheme(rules.by)
-    try:
-        of, said = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
-    except InputError as error:
-        raise named(error, reference, hypothesis) from error
+    of, said = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
     scoring = score(
         replace(of, file=reference.name),
         replace(said, file=hypothesis.name),
@@ -252,9 +256,9 @@ def _scored(
         fragments=rules.fragments,
     )
     if scoring.surplus and len(scoring.without_hypothesis) == len(of):
-        # Most likely of other utterances, or with ids spelt otherwise.
+        # Probably other utterances, or ids that are spelled differently.
         here, there = f"{hypothesis.name} has {scoring.surplus[0]}", f"{reference.name} has {of.ids[0]}"
-        click.echo(f"harness: no hypothesis belongs to a reference: {shown(here)}, {shown(there)}", err=True)
+        click.echo(f"harness: no hypothesis matches a reference: {shown(here)}, {shown(there)}", err=True)
     sources = _groupings(reference, of, form, listed, rules.encoding)
     scoring = with_queries(scoring, sources)
     source = Source(
@@ -272,22 +276,19 @@ def _scored(
 def _groupings(
     reference: Readable, references: Transcripts, form: TranscriptFormat, listed: Readable | None, encoding: str | None
 ) -> list[Groupings]:
-    """The list, and the labels of an stm file; InputError for what is wrong with either."""
+    """The list, and the labels of an stm file; InputError for a mistake in either."""
     if listed is None and form is not TranscriptFormat.STM:
         return []
     from harness.transcripts.files.lists import read_groups, read_labels, refuse_other_list
 
     found: list[Groupings] = []
-    try:
-        if listed is not None:
-            groups = read_groups(listed.path, encoding, case_counts=form is TranscriptFormat.CSV)
-            found.append(replace(groups, file=listed.name))
-        if form is TranscriptFormat.STM:
-            taken = [one.name for groups in found for one in groups.groupings]
-            labels = read_labels(reference.path, references, encoding, taken)
-            found += [labels] if labels else []
-    except InputError as error:
-        raise named(error, *filter(None, [listed]), reference) from error
+    if listed is not None:
+        groups = read_groups(listed.path, encoding, case_counts=form is TranscriptFormat.CSV)
+        found.append(replace(groups, file=listed.name))
+    if form is TranscriptFormat.STM:
+        taken = [one.name for groups in found for one in groups.groupings]
+        labels = read_labels(reference.path, references, encoding, taken)
+        found += [labels] if labels else []
     if listed is not None:
         refuse_other_list(found[0], replace(references, file=reference.name))
     return found
@@ -338,7 +339,7 @@ def _write_page(systems: Sequence[Scored], target: str, reference: str) -> None:
 
 
 def _within(systems: Sequence[Scored], limit: float) -> bool:
-    """Whether every WER is within the limit; says of each that is not."""
+    """Whether every WER is within the limit; prints each that is not."""
     from harness.statistics.text import percent
 
     within = True

@@ -1,4 +1,4 @@
-"""The sessions that a verb is about: by path, by name, or by a round file; and where they stand."""
+"""Sessions on the command line: by path, by name or by a round file; and how far they have come."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ROUND_SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class RatedSessions:
-    """What figures of raters are about. round: of a round file, None without one. round_id: whose judgments count.
+    """The sessions whose judgments a report counts. round: from a round file, or None.
 
-    round_id is None where all judgments count.
+    round_id: the round whose judgments count; None counts all.
     """
 
     folders: tuple[Path, ...]
@@ -36,7 +36,7 @@ class RatedSessions:
 
 
 def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
-    """Where a session stands, from its log and what raters have added; works while it is running."""
+    """The progress and wake results of a session, from its log and later judgments. It may still be running."""
     from harness.session.figures.progress import SessionFigures
     from harness.session.log.reader import LogReader, later_rows
     from harness.wake.wake import WakeFigures
@@ -52,12 +52,12 @@ def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
 
 
 def progress_of(folder: Path) -> Progress:
-    """Of its trials alone."""
+    """The progress of its trials."""
     return figures_of(folder)[0]
 
 
 def user_name() -> str:
-    """Who is said to have answered, judged or noted something."""
+    """The name that is stored with an answer, judgment or note."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user id without a name, as in containers
@@ -71,7 +71,7 @@ def session_folder(named: str) -> Path:
             return candidate
     there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
     newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
-    raise InputError(f"{plain_text(named, 200)} is no session", remedy=newest)
+    raise InputError(f"{plain_text(named, 200)} is not a session", remedy=newest)
 
 
 def named_round(named: Sequence[str]) -> RatingRound | None:
@@ -80,14 +80,16 @@ def named_round(named: Sequence[str]) -> RatingRound | None:
     if not files:
         return None
     if len(named) > 1:
-        raise InputError(f"{files[0]} is a round file, and says itself which sessions", remedy="Name it alone")
+        raise InputError(
+            f"{files[0]} is a round file, which already names its sessions", remedy="Give the round file only"
+        )
     from harness.rating.files.rounds import read_round  # here, since it takes long to import
 
     return read_round(Path(files[0]))
 
 
 def rated_sessions(asked: RatedAsked) -> RatedSessions:
-    """The judgments of the round that is asked for count, else those of the round file."""
+    """The sessions, and the round whose judgments count: the one on the command line, else the round file's."""
     named, round_id = asked.named, asked.round_id
     round_ = named_round(named)
     if round_ is None:
@@ -97,9 +99,9 @@ def rated_sessions(asked: RatedAsked) -> RatedSessions:
 
 
 def demand_known(name: str, known: Collection[str], what: str) -> None:
-    """InputError, with the nearest, for a name that nothing has."""
+    """InputError, with the nearest name, for an unknown name."""
     if name not in known:
         from harness.base.findings import nearest  # here, since it takes long to import
 
-        remedy = nearest(name, sorted(known)) if known else "Nothing was judged yet"
+        remedy = nearest(name, sorted(known)) if known else "Nothing has been judged yet"
         raise InputError(f"there is no {what} {plain_text(name, 80)!r}", remedy=remedy)

@@ -1,4 +1,4 @@
-"""`harness show`: print what a session log says."""
+"""`harness show`: prints the content of a session log."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @click.command("show", cls=Command)
 @click.argument("session")
-@json_option("as_json", "Every row as a line of JSON.")
+@json_option("as_json", "Print every row as a line of JSON.")
 @csv_option("as_csv", "One row per trial (and device), for a spreadsheet.")
-@click.option("--trials", is_flag=True, help="Only the table of trials.")
-@click.option("--wer", is_flag=True, help="Word errors of what was heard, by voice, level, device and so on.")
+@click.option("--trials", is_flag=True, help="Print only the table of trials.")
+@click.option("--wer", is_flag=True, help="Print word errors by voice, level, device and so on.")
 @click.option(
     "--by",
     "groupings",
@@ -35,31 +35,28 @@ if TYPE_CHECKING:
     help=f"With --wer: group by {', '.join(Grouping)}, or a column of a list of recordings. Repeat for several.",
 )
 @click.option(
-    "--check",
-    "checking",
-    is_flag=True,
-    help="Check rows, clips and files for damage and changes; status 3 if any.",
+    "--check", "checking", is_flag=True, help="Check rows, clips and files for damage and changes; status 3 if any."
 )
 def command(
     session: str, as_json: bool, as_csv: bool, trials: bool, wer: bool, groupings: tuple[str, ...], checking: bool
 ) -> None:
-    """Print what a session log says: the table of trials, totals, wake figures and limits.
+    """Print the content of a session log: the table of trials, totals, wake results and limits.
 
     Works while the session is running.
 
     SESSION: its folder, or its name below ./sessions.
     """
     from harness.base.codec import MESSAGES, encode
-    from harness.cli.plain import end_of_session, next_steps
     from harness.session import summary
     from harness.session.figures.progress import normalisation_of
     from harness.session.figures.trials import heard_in
-    from harness.session.log.reader import LogReader, check
+    from harness.session.log.reader import LogReader, check, sound_changes
+    from harness.session.trial_table import trials_csv
 
     if as_json + as_csv + trials + wer + checking > 1:
         raise InputError("--json, --csv, --trials, --wer and --check exclude each other", remedy="Choose one")
     if groupings and not wer:
-        raise InputError("--by is of the tables of --wer", remedy="Write --wer --by …")
+        raise InputError("--by applies only to --wer", remedy="Write --wer --by …")
     folder = session_folder(session)
     stream = standard_output()
     if checking:
@@ -71,7 +68,7 @@ def command(
         return
     progress, wake = figures_of(folder)
     if as_csv:
-        stream.write(summary.as_csv(progress, wake))
+        stream.write(trials_csv(progress, wake).decode())
     elif wer:
         heard = heard_in(progress.trials, wake)
         _check_groupings(groupings, progress)
@@ -80,7 +77,13 @@ def command(
     elif trials:
         stream.write("\n".join(summary.trial_table(progress.trials)) + "\n")
     else:
-        lines = [*_head(progress), "", *end_of_session(progress, wake, folder), *next_steps(progress, folder)]
+        lines = [
+            *_head(progress),
+            *sound_changes(folder),
+            "",
+            *summary.end_of_session(progress, wake, folder),
+            *summary.next_steps(progress, folder),
+        ]
         stream.write("\n".join(lines) + "\n")
     stream.flush()
 
@@ -90,7 +93,7 @@ def _head(progress: Progress) -> list[str]:
 
     started = progress.session
     if started is None:
-        return ["the session has no plan"]
+        return ["the session log contains no plan"]
     title = Happenings().line(started) or ""
     ended = progress.finished.value if progress.finished else "not ended"
     return [
@@ -106,7 +109,7 @@ def _check_groupings(names: Iterable[str], progress: Progress) -> None:
     known = [*Grouping, *sorted(columns - set(Grouping))]
     for name in names:
         if name not in known:
-            raise InputError(f"--by {name}: no trial is grouped by that", remedy=nearest(name, known))
+            raise InputError(f"--by {name}: trials cannot be grouped by this", remedy=nearest(name, known))
 
 
 def print_findings(findings: LogFindings) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import counted, plain_text
-from harness.base.line_stream import checked_encoding, is_comment
+from harness.base.text_file import checked_encoding, is_comment
 from harness.base.whole_file import WholeFile
 from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting
 from harness.model.errors import HarnessError, InputError, Place
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.transcripts.files.sro import ConvertedBlock, SeenIds
 
 EXIT_PROBLEMS = 2
-READER_GONE = 141  # what shells say of a program whose reader has gone
+READER_GONE = 141  # the status that shells report when the reader of a pipe has gone
 STREAM = "-"
 MOST_TOLD = 50
 LONGEST_TOLD = 2000
@@ -35,15 +35,20 @@ STDIN_NAME = "<stdin>"
     "form",
     required=True,
     type=click.Choice([form.value for form in Form]),
-    help="lsn: Lexical SNOR, for scoring. esn: Expanded SNOR, for diagnostics. snr: the old .snr.",
+    help="Output format. lsn: Lexical SNOR, for scoring. esn: Expanded SNOR, for diagnostics. snr: the older .snr.",
 )
 @click.option(
-    "--output", metavar="FILE", default=STREAM, help="Write here, whole or not at all (- is standard output)."
+    "--output",
+    metavar="FILE",
+    default=STREAM,
+    help="Write here; on any error nothing is written (default: -, standard output).",
 )
-@click.option("--homophones", metavar="FILE", help="With --to esn: write the pairs W <W> here, each once, sorted.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Of the files: latin-1, cp1252, utf-16, …")
+@click.option(
+    "--homophones", metavar="FILE", help="With --to esn: write the sorted homophone pairs W <W> here, each once."
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="File encoding: latin-1, cp1252, utf-16, …")
 @click.option("--place-edits", is_flag=True, help="With --to snr: move the words of (n words) to their marker (n).")
-@click.option("--repeated-ids", is_flag=True, help="Let ids come again: no error, and no memory for them.")
+@click.option("--repeated-ids", is_flag=True, help="Allow an id to occur more than once. Uses less memory.")
 def command(
     files: tuple[str, ...],
     form: str,
@@ -53,26 +58,24 @@ def command(
     place_edits: bool,
     repeated_ids: bool,
 ) -> None:
-    """Convert .sro transcriptions to SNOR, a line for a line.
+    """Convert .sro transcriptions to SNOR, line by line.
 
-    Reads standard input without FILE, or where FILE is -. Output is UTF-8. Lines that are wrong are told on standard
-    error as file:line:column and left out; --output and --homophones are then not written at all.
+    Reads standard input if FILE is missing or -. Output is UTF-8. Faulty lines are reported on standard error as
+    file:line:column and left out. The files of --output and --homophones are then not written.
 
-    Exit status: 0 done · 2 something is wrong with the input · 3 the output cannot be written.
+    Exit status: 0 done · 2 the input has errors · 3 the output cannot be written.
     """
     from harness.transcripts.files.sro import SeenIds
 
     to = Form(form)
     if homophones is not None and to is not Form.EXPANDED:
-        raise InputError("only Expanded SNOR has homophone pairs", remedy="Give --to esn, or leave --homophones out")
+        raise InputError("--homophones applies only to Expanded SNOR", remedy="Use --to esn, or remove --homophones")
     if homophones is not None:
         if is_one_place(homophones, output):
-            raise InputError(
-                "lines and homophone pairs want the same place", remedy="Give one of them another file name"
-            )
+            raise InputError("--output and --homophones name the same file", remedy="Name two different files")
         refuse_overwriting(homophones, files)
     if place_edits and to is not Form.SNR:
-        raise InputError("Lexical and Expanded SNOR leave the words of an edit cue in place", remedy="Give --to snr")
+        raise InputError("--place-edits applies only to .snr", remedy="Use --to snr, or remove --place-edits")
     codec = checked_encoding(encoding)
     seen = None if repeated_ids else SeenIds()
     pairs: set[str] | None = None if homophones is None else set()
@@ -112,7 +115,7 @@ def _convert(
     write: Callable[[bytes], object],
     pairs: set[str] | None,
 ) -> int:
-    """Converts a file; how many problems it has. The first MOST_TOLD are told as they come."""
+    """Converts a file and returns its number of problems. Prints the first MOST_TOLD as they are found."""
     from harness.transcripts.files.sro import ConvertedBlock, converted_blocks
 
     shown = STDIN_NAME if name == STREAM else name
@@ -159,7 +162,7 @@ def _reader(name: str) -> Iterator[Callable[[int], bytes]]:
 def _to_stdout() -> Callable[[bytes], object]:
     """Writes and flushes, so that a reader has each line as soon as we have its block."""
     if sys.stdout is None:
-        raise HarnessError("standard output is closed", remedy="Give --output FILE")
+        raise HarnessError("standard output is closed", remedy="Use --output FILE")
     stream = sys.stdout.buffer
     terminal = sys.stdout.isatty()
 
@@ -171,7 +174,7 @@ def _to_stdout() -> Callable[[bytes], object]:
             stream.write(content)
             stream.flush()
         except OSError as error:
-            # What is still in the buffer would be tried again at exit, and told as an ignored exception.
+            # Python would write the rest of the buffer again at exit, and print an "ignored exception".
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             if isinstance(error, BrokenPipeError):
                 raise

@@ -1,4 +1,4 @@
-"""`harness sound`: which sound devices there are, and whether sound really travels between two of them."""
+"""`harness sound`: list sound devices, and check that sound travels from a loudspeaker to a microphone."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _SERVER = click.option(
     type=click.Choice(["system", "virtual_lab"]),
     default="system",
     show_default=True,
-    help="The host's own sound, or that of the virtual lab.",
+    help="Use the host's sound server or the virtual lab's.",
 )
-_JSON = json_option("as_json", "One JSON object instead of text.")
+_JSON = json_option("as_json", "Print one JSON object instead of text.")
 
 
 @click.group("sound")
 def command() -> None:
-    """List sound devices; check the sound path with a chirp; find recordings that cannot be played."""
+    """List sound devices, check the sound path with chirps, and find recordings that cannot be played."""
 
 
 @command.command("list", cls=Command)
 @_SERVER
 @_JSON
 def list_devices(sound_server: str, as_json: bool) -> None:
-    """List the sound devices by name: what a bench file names as sound_device."""
+    """List the sound devices. A bench file names one of them as sound_device."""
     from harness.base.text_table import Column, text_table
     from harness.sound.sound_devices import sound_devices
 
@@ -46,7 +46,7 @@ def list_devices(sound_server: str, as_json: bool) -> None:
         click.echo(json.dumps([asdict(device) for device in devices]))
         return
     if not devices:
-        click.echo("No sound device answers. For the virtual lab: harness lab up, then --sound-server virtual_lab")
+        click.echo("No sound device was found. For the virtual lab: harness lab up, then --sound-server virtual_lab")
         return
     columns = (Column("name"), Column("in"), Column("out"), Column("default rate"))
     rows = [(one.name, str(one.inputs), str(one.outputs), f"{one.rate_hz} Hz") for one in devices]
@@ -58,12 +58,12 @@ def list_devices(sound_server: str, as_json: bool) -> None:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_JSON
 def list_recordings(paths: tuple[Path, ...], as_json: bool) -> None:
-    """Read recordings whole, and list those that a run would refuse, each with the reason.
+    """Read recordings completely, and list those that a run would reject, each with the reason.
 
-    PATHS are sound files, or folders of them with all that is below. `harness validate` does the same for what a
-    scenario names.
+    PATHS are sound files, or folders that are searched with their subfolders. `harness validate` does the same for
+    the recordings of a scenario.
 
-    Exit status: 0 all can be played · 2 some cannot.
+    Exit status: 0 all can be played · 2 some cannot, or no recording was found.
     """
     from harness.base.foreign import counted
 
@@ -102,16 +102,23 @@ def _refusal(path: Path) -> InputError | None:
 
 
 @command.command("check", cls=Command)
-@click.option("--speaker", required=True, help="The sound device that plays.")
-@click.option("--microphone", required=True, help="The sound device that records.")
-@click.option("--count", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many chirps.")
+@click.option("--speaker", required=True, help="Sound device that plays.")
+@click.option("--microphone", required=True, help="Sound device that records.")
+@click.option("--count", type=click.IntRange(1, 1000), default=10, show_default=True, help="Number of chirps.")
 @click.option(
-    "--frames-per-buffer", type=click.IntRange(64, 9600), default=480, show_default=True, help="More if sound is late."
+    "--frames-per-buffer",
+    type=click.IntRange(64, 9600),
+    default=480,
+    show_default=True,
+    help="Buffer size in samples. Raise it if sound is late.",
 )
 @_SERVER
 @_JSON
 def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sound_server: str, as_json: bool) -> None:
-    """Play chirps and find them in the recording; exit status 3 when they are not heard."""
+    """Play chirps and look for them in the recording.
+
+    Exit status: 0 every chirp was heard · 3 chirps were missed, or the sound server was lost.
+    """
     from harness.sound.path_check import check_path, path_figures, path_words
 
     found = check_path(speaker, microphone, sound_server, count=count, frames_per_buffer=frames_per_buffer)

@@ -32,11 +32,15 @@ class Readable:
 
 @contextmanager
 def readable(written: str) -> Iterator[Readable]:
-    """The file that a person named, `-` for standard input; a pipe is kept in a temporary file meanwhile."""
+    """The file that a person named, `-` for standard input; a pipe is kept in a temporary file meanwhile.
+
+    InputError of the block names the file as the person did.
+    """
     path = Path(written)
     # Unlike those of Path, these say no of names that are too long and of folders that are closed to us.
     if written != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
-        yield Readable(path, written)
+        with _naming(Readable(path, written)) as file:
+            yield file
         return
     import tempfile  # here, since it takes long to import and few need it
 
@@ -54,7 +58,19 @@ def readable(written: str) -> Iterator[Readable]:
                 raise InputError(what, place=Place(written), remedy="Check the path and its rights") from error
             with stream:
                 _keep(stream, kept, written)
-        yield Readable(kept, STDIN_NAME if written == STDIN else written)
+        with _naming(Readable(kept, STDIN_NAME if written == STDIN else written)) as file:
+            yield file
+
+
+@contextmanager
+def _naming(file: Readable) -> Iterator[Readable]:
+    try:
+        yield file
+    except InputError as error:
+        found = _named(error, file)
+        if found is error:
+            raise
+        raise found from error
 
 
 def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
@@ -63,6 +79,12 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
         both = STDIN not in (source, target) and os.path.isfile(target) and os.path.exists(source)
         if both and os.path.samefile(source, target):
             raise InputError("this file is to be read and to be written", place=Place(target), remedy="Name another")
+
+
+def refuse_stdin_twice(files: Sequence[str]) -> None:
+    """InputError: standard input can be read only once."""
+    if files.count(STDIN) > 1:
+        raise InputError("only one file can come from standard input", remedy="Name the others")
 
 
 def is_one_place(target: str, other: str) -> bool:
@@ -79,18 +101,21 @@ def _keep(stream: BinaryIO, path: Path, name: str) -> None:
         raise HarnessError(what, place=Place(name), remedy="Make room there, or name a file") from error
 
 
-def named(error: InputError, *files: Readable) -> InputError:
-    """The error with the names that people know in place of those of temporary files."""
-    names = {str(file.path): file.name for file in files}
+def _named(error: InputError, file: Readable) -> InputError:
+    """The error with the name that people know in place of that of a temporary file."""
     if isinstance(error, InputProblems):
-        return InputProblems([named(problem, *files) for problem in error.problems])
+        problems = [_named(problem, file) for problem in error.problems]
+        same = all(one is other for one, other in zip(problems, error.problems, strict=True))
+        return error if same else InputProblems(problems)
     place = error.place
-    if place is None or place.file not in names:
+    if place is None or place.file != str(file.path) or place.file == file.name:
         return error
-    return InputError(error.what, place=Place(names[place.file], place.line, place.column), remedy=error.remedy)
+    return InputError(error.what, place=Place(file.name, place.line, place.column), remedy=error.remedy)
 
 
-_DRAWN = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-", "…": "~", "█": "#", "▏": "|"}
+_DRAWN = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-", "…": "~", "█": "#", "▏": "|"} | {
+    sign: str(level) for level, sign in enumerate("▁▂▃▄▅▆▇", 1)
+}
 """What we draw and write ourselves, one sign for one, for terminals that know ASCII alone."""
 _LEGIBLE = "harness.legible"
 NO_TERMINAL = (120, 24)
@@ -114,16 +139,16 @@ def standard_output() -> TextIO:
 
 
 class _Reader(io.RawIOBase):
-    """Takes what is written to a file descriptor. Once its reader has gone, as `head` does, nothing is written.
+    """Writes to a file descriptor, and discards everything once the reader has closed it, as `head` does.
 
-    That is no error: the command ends as it would have, with the exit status of what it found.
+    That is not an error: the command continues, and its exit status does not change.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._gone = False
         self.needed = False
-        """Whether to raise BrokenPipeError: of a command that would go on for ever."""
+        """Whether to raise BrokenPipeError, for a command that would otherwise never end."""
 
     def fileno(self) -> int:
         return self._descriptor
@@ -149,9 +174,9 @@ _reader: _Reader | None = None
 
 
 def write_all() -> None:
-    """Lets standard output take all that is written to it, or fail; a reader that has gone is no failure.
+    """Makes standard output write everything or raise an error; a closed pipe is not an error.
 
-    Without a buffer, as PYTHONUNBUFFERED has it, a disk that fills up takes a part and nobody hears of the rest.
+    Python's unbuffered output (PYTHONUNBUFFERED) drops the rest silently when the disk is full.
     """
     global _reader
     if sys.stdout is None or (os.isatty(sys.stdout.fileno()) and not isinstance(sys.stdout.buffer, io.RawIOBase)):
@@ -203,7 +228,7 @@ def heading(title: str, columns: int, colour: bool) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Prints lines to standard output as they come; who stops reading, as `head` does, is no error."""
+    """Prints lines to standard output as they come; a closed pipe (`head`) is not an error."""
     with _to_reader() as stream:
         rest = iter(lines)
         while chunk := list(islice(rest, CHUNK_LINES)):
@@ -217,10 +242,10 @@ def print_pieces(pieces: Iterable[str]) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Puts a text in ASCII into a file, whole or not at all (a pipe or a device takes it as it comes); HarnessError."""
+    """Writes a text to a file, whole or not at all (to a pipe or device: piece by piece). HarnessError."""
     with WholeFile(str(path)) as file:
         for piece in pieces:
-            file.write(piece.encode("ascii"))
+            file.write(piece.encode())
         file.keep()
 
 

@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
 from harness.cli.streams import demand_reader, safe_stream, standard_output
+from harness.model.errors import LogError
+
+DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
 
 
 class TypedLines:
     """Standard output, and a source of lines; None is standard input.
 
-    person: somebody types, so that a wrong line ends nothing. A script is any source that is no terminal.
+    person: input comes from a terminal, where a wrong line ends nothing. Any other source is a script. status: exit
+    status, DONE until a line is wrong or cannot be saved.
     """
 
     def __init__(self, source: TextIO | None = None) -> None:
@@ -23,9 +27,10 @@ class TypedLines:
         self._out = standard_output()
         demand_reader()
         self.person = self._source.isatty()
+        self.status = DONE
 
     def __iter__(self) -> Iterator[str]:
-        """Lines that are not empty, without blanks around them; a person is asked for each."""
+        """Non-empty lines, stripped; a terminal shows a prompt for each."""
         while True:
             if self.person:
                 self._out.write("> ")
@@ -38,7 +43,7 @@ class TypedLines:
                 yield line
 
     def say(self, lines: Iterable[str]) -> None:
-        """Writes lines, which are harmless."""
+        """Writes lines, which must be escaped already."""
         for line in lines:
             self._out.write(line + "\n")
         self._out.flush()
@@ -47,10 +52,23 @@ class TypedLines:
         """A line on standard error."""
         safe_stream(sys.stderr).write(f"harness: {what}\n")
 
-    def hold(self, begin: Callable[[], None], take: Callable[[str], bool], end: Callable[[], None]) -> None:
-        """Begins, takes each line until there is none or one is the last (False), and ends.
+    def carry_out(self, do: Callable[[], str]) -> bool:
+        """Does what a line says. do: returns what is wrong with the line, "" for nothing. False ends a script."""
+        try:
+            wrong = do()
+        except LogError as error:
+            self.complain(f"not saved: {error}")
+            self.status = NOT_SAVED
+            return self.person
+        if wrong:
+            self.say([wrong])
+            self.status = DONE if self.person else WRONG_LINE
+        return not wrong or self.person
 
-        Whoever reads the output may go away; then nothing else is done.
+    def hold(self, begin: Callable[[], None], take: Callable[[str], bool], end: Callable[[], None]) -> None:
+        """Calls `begin`, then `take` for each line until it returns False or the input ends, then `end`.
+
+        Stops without error when the reader of the output has gone.
         """
         try:
             begin()

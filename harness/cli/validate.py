@@ -1,4 +1,4 @@
-"""`harness validate`: check scenarios, benches, device profiles and what else people write; nothing is played."""
+"""`harness validate`: check scenarios, benches, device profiles and other files; plays nothing."""
 
 from __future__ import annotations
 
@@ -80,13 +80,12 @@ class ValidatedFiles:
 
         for result in check_samples(profile):
             if result.wrong:
-                what = f"the sample gives something else: {'; '.join(line.strip() for line in result.wrong)}"
+                what = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
                 remedy = f"Change the rules, or what it gives; see harness devices test {path}"
                 self.note(InputError(what, place=Place(str(path), result.sample.line), remedy=remedy))
 
     def pair(self) -> None:
-        """Checks every scenario on the bench, when exactly one was given: else it is not known which one is meant, and
-        its voices are checked alone."""
+        """Checks every scenario on the bench if exactly one bench was given. Otherwise it checks only the voices."""
         if not (scenarios := self.of(FileKind.SCENARIO)):
             return
         from harness.scenario.together import check_together
@@ -117,9 +116,9 @@ class ValidatedFiles:
 def command(paths: tuple[Path, ...], as_json: bool) -> None:
     """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
 
-    PATHS are files or folders. A scenario and one bench given together are also checked for each other. Recordings are
-    read whole, and every voice speaks.
-    Exit status: 0 all is well · 2 something is wrong.
+    PATHS are files or folders. A scenario and one bench given together are also checked for each other. The command
+    reads every recording completely, and lets every voice speak.
+    Exit status: 0 no problems · 2 problems found.
     """
     findings = ValidatedFiles()
     for path in _files(paths, findings):
@@ -142,7 +141,7 @@ def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
         inside = sorted(one for one in path.rglob("*") if one.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
         if not inside:
             nothing = InputError(
-                "there is no YAML file in this folder", place=Place(str(path)), remedy="Name another one"
+                "there is no YAML file in this folder", place=Place(str(path)), remedy="Name another folder"
             )
             findings.note(nothing)
         for one in inside:
@@ -161,7 +160,7 @@ def _print(findings: ValidatedFiles) -> None:
     for path, note in _notes(findings):
         click.echo(plain_text(f"{path}: note: {note}", LONGEST_LINE))
     for path in findings.left_alone:
-        click.echo(plain_text(f"{path}: left alone, none of our files", LONGEST_LINE))
+        click.echo(plain_text(f"{path}: ignored, not a harness file", LONGEST_LINE))
     for need in findings.unmet:
         click.echo(plain_text(f"would be skipped: {need}", LONGEST_LINE))
     problems = findings.sorted_problems()
@@ -178,7 +177,6 @@ def _in_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
 
 
 def _summary(kind: FileKind, read: Any) -> str:
-    """What a file holds, when it is right."""
     match kind:
         case FileKind.SCENARIO:
             return f"scenario {read.id}: {_planned(read)}"
@@ -203,7 +201,7 @@ def _summary(kind: FileKind, read: Any) -> str:
         case FileKind.LABEL_SET:
             return f"label set {read.id}: {counted(len(read.labels), 'label')}"
         case FileKind.RATER_KEYS:
-            return "rater keys as they are to be"
+            return "rater keys are valid"
 
 
 def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:

@@ -1,4 +1,4 @@
-"""`harness voices`: which voices are installed, and a text spoken into a file."""
+"""`harness voices`: list the installed voices, and speak a text into a file."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import click
 from harness.cli.options import Command, output_option
 from harness.model.errors import HarnessError, InputError, VoiceError
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
+from harness.statistics.text import percent
 
 
 @click.group()
 def command() -> None:
-    """List the voices that are installed, or speak a text into a file."""
+    """List the installed voices, or speak a text into a file."""
 
 
 @command.command("list", cls=Command)
-@click.option("--engine", help="All the voices of this engine.")
+@click.option("--engine", help="List every voice of this engine.")
 def list_voices(engine: str | None) -> None:
-    """The engines with their versions and voices, and how to get the ones that are missing."""
+    """List the speech engines, their versions and voices, and how to install missing engines."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -43,22 +44,22 @@ def list_voices(engine: str | None) -> None:
             # Model hashes belong in the log, not in a table.
             row = (name, " ".join(voice.version().split()[:2]), shown, licence)
         except HarnessError as error:
-            row = (name, "not here", str(error), "")
+            row = (name, "not installed", str(error), "")
         table.add_row(*(Text(cell) for cell in row))
     Console(file=sys.stdout).print(table)
 
 
 @command.command("say", cls=Command)
 @click.argument("text")
-@click.option("--voice", "named", default="espeak:en-us", show_default=True, help="ENGINE:NAME.")
-@click.option("--wake-phrase", help="Spoken before the text by the same voice.")
-@click.option("--gap-ms", default=250, show_default=True, help="Silence after the wake phrase.")
-@click.option("--rate-wpm", type=int, help="Words a minute; by default the voice's own.")
-@click.option("--pitch", type=int, help="0 to 99; 50 is the voice's own.")
-@click.option("--language", help="BCP 47; by default the voice's own.")
-@click.option("--level-dbfs", default=-26.0, show_default=True, help="Active speech level.")
-@click.option("--rate-hz", default=48000, show_default=True, help="Sample rate.")
-@output_option("WAV to write, 16 bit.")
+@click.option("--voice", "named", default="espeak:en-us", show_default=True, help="Voice, as ENGINE:NAME.")
+@click.option("--wake-phrase", help="Wake phrase, spoken before TEXT by the same voice.")
+@click.option("--gap-ms", default=250, show_default=True, help="Silence after the wake phrase, in ms.")
+@click.option("--rate-wpm", type=int, help="Words per minute (default: the voice's own).")
+@click.option("--pitch", type=int, help="Pitch from 0 to 99; 50 is the voice's own.")
+@click.option("--language", help="Language as a BCP 47 tag (default: the voice's own).")
+@click.option("--level-dbfs", default=-26.0, show_default=True, help="Active speech level in dBFS.")
+@click.option("--rate-hz", default=48000, show_default=True, help="Sample rate in Hz.")
+@output_option("Write a 16-bit WAV file here.")
 def say(
     text: str,
     named: str,
@@ -71,10 +72,10 @@ def say(
     rate_hz: int,
     out: Path | None,
 ) -> None:
-    """Speak TEXT as a stimulus would, write it to a WAV and print its level, duration and parts."""
+    """Speak TEXT as a trial would play it. Print the level, duration and parts of the stimulus."""
     import soundfile
 
-    from harness.sound.stimuli.level import active_speech_level
+    from harness.sound.level import active_speech_level
     from harness.sound.stimuli.renderer import Renderer
 
     engine, colon, name = named.partition(":")
@@ -104,7 +105,7 @@ def say(
         click.echo(f"written   {out}")
     click.echo(f"voice     {recipe.voice.label()} ({renderer.voice(engine).version()})")
     click.echo(f"duration  {waveform.duration_s:.3f} s at {waveform.rate_hz} Hz")
-    click.echo(f"level     {level.level_dbfs:.2f} dBFS active speech, {level.activity:.0%} of the time")
+    click.echo(f"level     {level.level_dbfs:.2f} dBFS active speech, {percent(level.activity, 0)} of the time")
     for part in rendered.parts:
         start, end = part.start_sample / waveform.rate_hz, part.end_sample / waveform.rate_hz
         click.echo(f"part      {part.role.value:<12} {start:7.3f} to {end:7.3f} s  {part.text}".rstrip())

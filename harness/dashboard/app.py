@@ -1,4 +1,4 @@
-"""The dashboard: a client of the engine that may come and go. Nothing is timed here."""
+"""The dashboard, a client of the engine that may start and end at any time. Nothing is timed here."""
 
 from __future__ import annotations
 
@@ -32,64 +32,16 @@ from harness.session.engine.feed import EngineClient
 from harness.session.log.reader import later_rows
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
-LAYOUT = """
-#body { height: 1fr; }
-#left { width: 1fr; }
-#right { width: 37; margin-left: 1; }
-#trials { height: 3fr; }
-#events { height: 2fr; }
-#response { height: 6; }
-#response ClipShape { height: 2; }
-#frame { display: none; height: 5; }
-#totals { height: 1fr; }
-/* Where frames are expected, what was understood stands where the shape of the sound did. */
-.-frames #frame { display: block; }
-.-frames #response { height: 4; }
-.-frames #response ClipShape { display: none; }
-#devices { height: 8; }
-#unmatched { height: 1fr; min-height: 6; }
-#trials, #events, #response, #frame, #totals, #devices, #unmatched {
-    border-top: solid $panel-lighten-3;
-    border-title-color: $foreground-muted;
-    border-title-align: left;
-    padding: 0 1;
-}
-#trials:focus, #events:focus, #devices:focus, #unmatched:focus {
-    border-top: solid $primary;
-    border-title-color: $primary;
-}
-#wave { height: 2; margin: 0 1; }
-#strip { background: $panel; }
-
-/* Smaller than what is promised: the state, the trials and the keys stay. */
-.-slim #right { display: none; }
-.-flat StateWordBanner { height: 1; }
-.-flat LevelMeters, .-flat #events, .-flat #wave { display: none; }
-.-flat ItemText { height: 3; }
-
-.-wide #right { width: 46; }
-.-tall #response { height: 10; }
-.-tall #response ClipShape { height: 4; }
-.-tall.-frames #response { height: 8; }
-.-tall.-frames #response ClipShape { display: block; height: 3; }
-.-tall.-frames #frame { height: 7; }
-.-tall StateWordBanner { height: 5; }
-.-tall ItemText { height: 6; padding: 1 1; }
-.-tall #wave { height: 5; }
-.-tall CategoryKeys { margin-top: 1; }
-RatingScreen CategoryKeys { height: 1fr; }
-"""
-
 
 class Link(Protocol):
-    """A connection; `send` raises EngineError when the engine is gone. Both may be called from any thread."""
+    """A connection. `send` raises EngineError when the engine is gone. Call both methods from any thread."""
 
     def send(self, command: Command) -> None: ...
     def close(self) -> None: ...
 
 
 Connect = Callable[[Hello, Callable[[Message], None], Callable[[str], None]], Link]
-"""Makes the connection: hello, on_message, on_closed; the two are called on the connection's own thread."""
+"""Connects, from hello, on_message and on_closed. The connection's thread calls the last two."""
 
 
 REDRAW_S = 0.2
@@ -101,7 +53,7 @@ LAST_WORD_WITHIN_S = 15.0
 class Dashboard(GuardedApp):
     """Draws a fresh view five times a second; exits with the exit status of the command."""
 
-    CSS = LAYOUT
+    CSS_PATH = Path(__file__).with_name("dashboard.tcss")
     TITLE = "voice-harness"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -141,7 +93,7 @@ class Dashboard(GuardedApp):
     def redraw(self) -> None:
         self.watch_.drain()
         view = self.watch_.view()
-        # While the app shuts down, screens lose their parts one by one.
+        # While the app shuts down, screens lose their widgets one by one.
         if not self.is_running or not self._run.is_attached or not self._run.is_mounted:
             return
         self._run.add_events(self.watch_.take_events())
@@ -154,12 +106,12 @@ class Dashboard(GuardedApp):
             self._leave_now(view)
 
     def _redraw_for_an_answer(self) -> None:
-        """Who has pressed a key is not to wait for the next redraw."""
+        """Show the effect of a key before the next redraw."""
         if self.watch_.waits_for_an_answer:
             self.redraw()
 
     def _open_wake_screen(self, view: View) -> None:
-        """Once, by itself, where all that the session does is to let devices listen."""
+        """Opens the wake screen once, if the session has no queries."""
         trials = view.progress.trials
         if self._wake_opened or not trials:
             return
@@ -168,13 +120,13 @@ class Dashboard(GuardedApp):
             self.action_wake()
 
     def _follow_question(self, view: View) -> None:
-        """Opens the question when the engine asks, and closes it when the engine has stopped waiting."""
+        """Opens the question when the engine asks, and closes it when the engine stops waiting."""
         wanted = self._question(view)
         open_panel = next((one for one in self.screen_stack if isinstance(one, AskingPanel)), None)
         if open_panel is not None and open_panel.question != wanted and open_panel is self.screen:
             open_panel.dismiss(False)
             return
-        # A line that somebody is typing is not torn away; the question comes when it is done.
+        # An open input stays; the question comes after it.
         free = open_panel is None and not isinstance(self.screen, Panel)
         if wanted is None:
             self._opened = self._answered = None
@@ -202,16 +154,16 @@ class Dashboard(GuardedApp):
     def action_question(self) -> None:
         wanted = self._question(self.watch_.view())
         if wanted is None or wanted == self._answered:
-            self.watch_.tell("the engine asks nothing at the moment", False)
+            self.watch_.tell("there is no open question", False)
         elif not isinstance(self.screen, Panel):
             self._ask(wanted)
 
     def on_command_wanted(self, message: CommandWanted) -> None:
-        """Sends a command; without an engine it is refused at once."""
+        """Sends a command. It is refused at once when the engine is gone."""
         if self._link is None or self.watch_.over:
-            self.watch_.tell(f"{message.label}: refused, the engine is not there", False)
+            self.watch_.tell(f"{message.label}: refused, the engine is not running", False)
             if message.then is not None:
-                message.then(Answered("", False, "the engine is not there"))
+                message.then(Answered("", False, "the engine is not running"))
             return
         self.watch_.expect(message.command, message.label, message.then)
         try:
@@ -229,7 +181,7 @@ class Dashboard(GuardedApp):
                 try:
                     self.watch_.see_later(later_rows(Path(welcome.session_folder)))
                 except LogError as error:
-                    self.watch_.tell(plain_text(f"what was judged elsewhere cannot be read: {error.what}"), False)
+                    self.watch_.tell(plain_text(f"judgments from other programs cannot be read: {error.what}"), False)
             self.push_screen(RatingScreen(self._rater))
 
     def action_wake(self) -> None:
@@ -255,7 +207,7 @@ class Dashboard(GuardedApp):
         view = self.watch_.view()
         played = view.state is not None and view.state.word is StateWord.FINISHED
         if not self.watch_.over and played and self._leaves_by is None and self._link is not None:
-            # Every trial is played, and the engine stays only for us: its last word is the command's exit status.
+            # Every trial is played. The engine stays only for this client, and its exit status becomes the command's.
             self._leaves_by = time.monotonic() + LAST_WORD_WITHIN_S
             self.watch_.tell("ending the session … (ctrl+q again leaves at once)", None)
             with suppress(EngineError):
@@ -270,53 +222,53 @@ class Dashboard(GuardedApp):
             self.leave(GONE_EXIT_CODE if self.watch_.over else 0)
 
     def leave(self, exit_code: int) -> None:
-        """Ends the dashboard, never the engine. Workers go first: one that posts to a closed app raises."""
+        """Ends the dashboard, never the engine. Workers end first: posting to a closed app raises."""
         self.workers.cancel_all()
         self.exit(exit_code)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         run = self._run
         if screen is run:
-            yield SystemCommand("Pause or go on", "Pauses after the attempt that is running (p)", run.action_pause)
+            yield SystemCommand("Pause or continue", "Pauses after the attempt that is running (p)", run.action_pause)
             yield SystemCommand("Skip", "Skips the running trial, with a reason (s)", run.action_skip)
             yield SystemCommand("Re-run", "Runs the selected trial once more (r)", run.action_rerun)
             yield SystemCommand("Note", "Writes a note into the log (n)", run.action_note)
             yield SystemCommand("Mark", "Marks this moment (m)", run.action_mark)
-            yield SystemCommand("Wake figures", "Opens the wake screen (w)", self.action_wake)
+            yield SystemCommand("Wake results", "Opens the wake screen (w)", self.action_wake)
             yield SystemCommand("Judge responses", "Opens the rating screen (j)", self.action_judge)
-            yield SystemCommand("Operator's question", "Brings the question back (o)", self.action_question)
-            yield SystemCommand("Abort", "Ends the session, after asking (a)", run.action_abort)
+            yield SystemCommand("Operator's question", "Shows the operator's question (o)", self.action_question)
+            yield SystemCommand("Abort", "Asks, then aborts the session (a)", run.action_abort)
         if isinstance(screen, RatingScreen):
-            yield SystemCommand("Undo", "Takes the last judgment back (u)", screen.action_undo)
+            yield SystemCommand("Undo", "Withdraws the last judgment (u)", screen.action_undo)
             yield SystemCommand("Replay", "Plays the response on the monitor (space)", screen.action_replay)
-            yield SystemCommand("Skip response", "Leaves it for later (x)", screen.action_skip)
-            yield SystemCommand("Flag response", "Puts it aside (f)", screen.action_flag)
+            yield SystemCommand("Skip response", "Leaves the response for later (x)", screen.action_skip)
+            yield SystemCommand("Flag response", "Puts the response aside (f)", screen.action_flag)
             yield SystemCommand("Back to the run", "Closes the rating screen (escape)", self.action_close_screen)
         if isinstance(screen, WakeScreen):
             yield SystemCommand("Replay", "Plays the sound around the event (enter)", screen.action_replay)
             for key, word in REVIEW_KEYS:
-                said = f"Says that the event was a {REVIEW_WORDS[word]} ({key})"
+                said = f"Marks the event as a {REVIEW_WORDS[word]} ({key})"
                 yield SystemCommand(REVIEW_WORDS[word].capitalize(), said, partial(screen.action_review, word.value))
-            yield SystemCommand("Take back", "Takes a review back (u)", screen.action_take_back)
-            yield SystemCommand("Pause or go on", "Pauses after the attempt that is running (p)", run.action_pause)
+            yield SystemCommand("Take back", "Withdraws a review (u)", screen.action_take_back)
+            yield SystemCommand("Pause or continue", "Pauses after the attempt that is running (p)", run.action_pause)
             yield SystemCommand("Back to the run", "Closes the wake screen (w)", self.action_close_screen)
-        yield SystemCommand("Help", "What can be done here (?)", self.action_help)
+        yield SystemCommand("Help", "Lists the keys of this screen (?)", self.action_help)
         yield SystemCommand("Detach", "Leaves the session running (ctrl+q)", self.action_detach)
 
 
 def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:
-    """Shows the session behind a socket until the operator leaves; its exit status.
+    """Shows the session behind a socket until the operator leaves. Returns an exit status.
 
-    0 when detached; the engine's own status when the session had ended; 3 when the engine was lost.
+    0 when detached, the engine's status when the session ended, 3 when the engine was lost.
     """
     app = Dashboard(partial(EngineClient, socket_path), folder, rater)
     status = app.run()
     where = plain_text(str(folder), 400)
     view = app.watch_.view()
     if view.gone is not None:
-        sys.stdout.write(f"The engine is gone ({view.gone}). Go on with: harness resume {where}\n")
+        sys.stdout.write(f"The engine has ended ({view.gone}). Continue with: harness resume {where}\n")
     elif view.goodbye is not None:
-        sys.stdout.write(f"The session is over. Its figures: harness show {where}\n")
+        sys.stdout.write(f"The session has ended. See its results: harness show {where}\n")
     else:
-        sys.stdout.write(f"Detached; the session goes on. Come back with: harness attach {where}\n")
+        sys.stdout.write(f"Detached; the session continues. Return with: harness attach {where}\n")
     return GONE_EXIT_CODE if status is None else status

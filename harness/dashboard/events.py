@@ -1,4 +1,4 @@
-"""Rows of the log as one line each, for people."""
+"""Rows of the log, one line of text each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from harness.model import observation as seen_by
 from harness.model import record as row
 from harness.model.judgment import JudgmentStatus
 from harness.rating.guide import LABELS
-from harness.session.wording import in_words, unread_in_words
+from harness.session.wording import SETTINGS_WORDS, in_words, unread_in_words
 from harness.statistics.text import measured, seconds
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
 class LineTone(StrEnum):
-    """How loud a line is."""
+    """How much a line stands out."""
 
     QUIET = "quiet"
     PLAIN = "plain"
@@ -29,7 +29,7 @@ class LineTone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventLine:
-    """A row in words, printable as it is (but not as markup). renews: a line before it of the same is outdated."""
+    """A row in words: printable text, not markup. renews: it replaces an earlier line with the same key."""
 
     seq: int
     clock: str
@@ -39,7 +39,7 @@ class EventLine:
     renews: str = ""
 
     def after(self, before: EventLine) -> EventLine | None:
-        """One line for both, where late sound follows late sound: on a slow host hundreds of them say one thing."""
+        """Merges successive lines about late sound: a slow host writes hundreds of them."""
         if self.renews and self.renews == before.renews:
             return self
         if not (self.late_blocks and before.late_blocks):
@@ -49,10 +49,7 @@ class EventLine:
 
 
 def event_line(entry: row.Entry) -> EventLine | None:
-    """A row in words, every text from outside made harmless; None for rows that come all the time and say nothing new.
-
-    Proofs of listening and stored stimuli are such rows: the wake screen shows what they come to.
-    """
+    """A row in words, foreign text escaped. None for proofs and stored stimuli: the wake screen shows them."""
     record = entry.record
     seen = record.observation if isinstance(record, row.Observed) else None
     if isinstance(seen, seen_by.ListeningProved) or isinstance(record, row.StimulusStored):
@@ -84,7 +81,7 @@ def _record(record: row.Record) -> tuple[str, LineTone]:
         case row.Observed():
             return _observation(record.observation)
         case row.ResponseFrozen():
-            cut = ", cut at its longest" if record.truncated else ""
+            cut = ", cut at the limit" if record.truncated else ""
             return f"first response kept: {seconds(record.clip.duration_s)}{cut}", LineTone.PLAIN
         case row.ResponseTranscribed():
             return f"our transcription: “{record.text}”", LineTone.PLAIN
@@ -112,12 +109,16 @@ def _record(record: row.Record) -> tuple[str, LineTone]:
             return f"{record.by} asked for {record.trial_id} again", LineTone.PERSON
         case row.JudgmentGiven(judgment=given):
             word = LABELS[given.category] if given.category else given.status.value
-            about = "took a judgment back on" if given.status is JudgmentStatus.WITHDRAWN else f"judged “{word}”:"
+            about = "withdrew a judgment on" if given.status is JudgmentStatus.WITHDRAWN else f"judged “{word}”:"
             return f"{given.rater} {about} {given.trial_id}", LineTone.PERSON
         case row.EffectAnswered(word=became):
             return f"{record.by} on the effect of {record.trial_id}: {became.value}", LineTone.PERSON
         case row.SharesMoved():
             return f"{record.by} gave {len(record.items)} responses of {record.rater} to others", LineTone.PERSON
+        case row.SoundsRemoved():
+            return f"{record.by} removed {len(record.clips)} clips: {record.reason}", LineTone.PERSON
+        case row.SoundRedacted():
+            return f"{record.by} redacted clip {record.clip}: {record.reason}", LineTone.PERSON
         case row.NoteWritten():
             return f"note by {record.by}: {record.text}", LineTone.PERSON
         case row.MarkSet():
@@ -126,6 +127,9 @@ def _record(record: row.Record) -> tuple[str, LineTone]:
             return f"paused by {record.by}{': ' if record.reason else ''}{record.reason}", LineTone.PERSON
         case row.Resumed():
             return f"resumed by {record.by}", LineTone.PERSON
+        case row.SettingsNoted():
+            values = ", ".join(f"{name}={value}" for name, value in record.settings)
+            return f"{record.source} {SETTINGS_WORDS[record.of]}: {values}", LineTone.QUIET
         case row.FaultMet():
             return f"FAULT {record.source}: {record.what}", LineTone.FAULT
         case row.SessionFinished():
@@ -145,10 +149,13 @@ def _observation(seen: seen_by.Observation) -> tuple[str, LineTone]:
             return f"{seen.source}: speech starts, {seen.level_dbfs:.0f} dBFS", LineTone.QUIET
         case seen_by.SpeechEnded():
             return f"{seen.source}: speech ends", LineTone.QUIET
+        case seen_by.Earcon(of=of, meaning=meaning) if of:
+            return f"{of}: the {meaning} chime", LineTone.PLAIN
         case seen_by.Earcon():
             return f"{seen.source}: a signal tone", LineTone.QUIET
         case seen_by.Wake():
-            return f"{seen.source}: woke{f' to “{seen.phrase}”' if seen.phrase else ''}", LineTone.PLAIN
+            weak = seen_by.weakness(seen.inferred, ", ")
+            return f"{seen.source}: woke{f' to “{seen.phrase}”' if seen.phrase else ''}{weak}", LineTone.PLAIN
         case seen_by.Intent():
             slots = "".join(f", {name} “{value}”" for name, value in seen.slots)
             return f"{seen.source} understood {seen.name or 'nothing'}{slots}", LineTone.PLAIN
@@ -162,6 +169,8 @@ def _observation(seen: seen_by.Observation) -> tuple[str, LineTone]:
             return f"{seen.source} says: “{seen.text}”", LineTone.PLAIN
         case seen_by.Status():
             return f"{seen.source}: {seen.state.value}{' ' if seen.detail else ''}{seen.detail}", LineTone.QUIET
+        case seen_by.SoundKept():
+            return f"{seen.source}: sound of its microphone kept: {seconds(seen.clip.duration_s)}", LineTone.QUIET
         case seen_by.StateTold():
             return f"{seen.source}: {seen.name} {f'is “{seen.value}”' if seen.value else 'is no more'}", LineTone.PLAIN
         case seen_by.DeviceDescribed():

@@ -13,15 +13,15 @@ from textual.message import Message
 from textual.screen import Screen
 
 REPEAT_S = 0.12
-"""The same key sooner than this is a key that is held down; keyboards repeat 10 to 40 times a second."""
+"""The same key within this time is a key held down: keyboards repeat 10 to 40 times a second."""
 FIRST_REPEAT_S = 0.75
-"""A keyboard begins to repeat after 0.2 to 0.66 s; until then a key that is held looks like one pressed once."""
+"""A keyboard begins to repeat after 0.2 to 0.66 s. Until then a held key looks like a single press."""
 MOST_KEYS = 4096
-TOO_FAST = "too fast: that was not in sight yet; press again"
+TOO_FAST = "too fast: that was not on screen yet; press again"
 
 
 class KeyVerdict(Enum):
-    """UNSURE: it may be the first repeat of a key that is held down; REPEAT_S later it is known."""
+    """UNSURE: possibly the first repeat of a held key; known after another REPEAT_S."""
 
     COUNTS = auto()
     TOO_EARLY = auto()
@@ -29,10 +29,10 @@ class KeyVerdict(Enum):
 
 
 class KeyGuard:
-    """Knows when keys were pressed, and since when what is in sight has been drawn.
+    """Records when keys were pressed, and when the item on screen was drawn.
 
-    All times are of one clock, that of `event.time`: monotonic, and read by the thread that reads the terminal, so that
-    a key keeps its time however long a slow redraw lets it wait.
+    All times are on the clock of `event.time`, which is monotonic. The thread that reads the terminal stamps each key,
+    so a slow redraw does not change its time.
     """
 
     def __init__(self) -> None:
@@ -42,15 +42,15 @@ class KeyGuard:
 
     @property
     def drawn_s(self) -> float | None:
-        """Since when what is in sight has been drawn; None until it is."""
+        """When the item on screen was drawn; None until then."""
         return self._drawn_s
 
     def hear(self, event: events.Key) -> None:
-        """Every key, in the order of pressing, before any screen acts on it."""
+        """Takes every key in the order of pressing, before any screen acts on it."""
         self._keys.append((event.key, event.time))
 
     def cover(self) -> Callable[[], None]:
-        """Something else is to be drawn; what it returns is to be called when that is done."""
+        """Another item will be drawn. Call the returned function once it is drawn."""
         self._drawn_s = None
         self._drawings += 1
         return partial(self._draw, self._drawings)
@@ -72,7 +72,7 @@ class KeyGuard:
         return KeyVerdict.COUNTS
 
     def _pressed(self, event: events.Key) -> tuple[float, float]:
-        """When the key went down, and when it did if it should turn out to be held."""
+        """When the key went down, and when it did if it proves to be held."""
         keys, mine = self._keys, (event.key, event.time)
         at = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == mine), None)
         if at is None:
@@ -87,7 +87,7 @@ class KeyGuard:
         return pressed_s, keys[earlier][1] if is_last else pressed_s
 
     def _gap_s(self, at: int) -> float:
-        """Since the key before; endless when that was another one."""
+        """Seconds since the previous key; infinite when that was another key."""
         (before, before_s), (key, key_s) = self._keys[at - 1], self._keys[at]
         return key_s - before_s if before == key else float("inf")
 
@@ -106,23 +106,24 @@ class GuardedApp(App[int]):
         await super().on_event(event)
 
     def on_mount(self) -> None:
-        # A panel that opens or closes changes what is in sight, too.
+        # A panel that opens or closes also changes what is on screen.
         self.screen_change_signal.subscribe(self, lambda _: self.cover(), immediate=True)
         self.cover()
 
     def in_sight(self, screen: Screen[None], item: object) -> None:
-        """What a key on the screen would label; to be told whenever it is shown."""
+        """The item that a key would label. Set it whenever the item is shown."""
         if self.screen is screen and item != self._in_sight:
             self._in_sight = item
             self.cover()
 
     def cover(self) -> None:
-        """What is in sight is drawn anew: keys pressed before that are not meant for it."""
+        """The screen is drawn anew. Earlier keys are not meant for it."""
         self.screen.call_after_refresh(self.guard.cover())
 
     def counts(self, event: events.Key, handle: Callable[[events.Key], object], tell: Callable[[str], object]) -> bool:
-        """Whether the screen is to act on a key. Where that is not known yet, `handle` gets the key again in a moment;
-        `tell` gets the reason of a refusal."""
+        """Whether the screen acts on a key. If that is not known yet, `handle` gets the key again after a moment.
+
+        `tell` gets the reason for a refusal."""
         match self.guard.verdict(event):
             case KeyVerdict.COUNTS:
                 return True

@@ -1,4 +1,4 @@
-"""The sounds of the item in sight: read, drawn and played in a thread of its own, so that no key waits for them."""
+"""Reads, draws and plays the sounds of the current item in a thread, so that no key waits for them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ EVERY_S = 10.0
 
 
 class Rereadable(Protocol):
-    """A room: it reads again what it is made of. HarnessError when that cannot be read."""
+    """A room of raters or annotators. Reads its files again; HarnessError when they cannot be read."""
 
     def refresh(self) -> object: ...
 
 
 class Refreshing:
-    """A thread that reads the room again; tell: posts a message to the screen, never after `close`."""
+    """A thread that reads the room again. tell: posts a message to the screen, never after `close`."""
 
     def __init__(self, room: Rereadable, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
         self._room, self._tell, self._every_s = room, tell, every_s
@@ -57,7 +57,7 @@ class Refreshing:
 
 
 class ItemSound(Enum):
-    """What of an item is listened to, and how fast."""
+    """Which sound of an item plays, and how fast."""
 
     RESPONSE = "plays"
     SLOWER = "slower"
@@ -77,9 +77,9 @@ class _Wish:
 
 
 class ItemSounds:
-    """What plays, how far it is, and how much of the response was heard.
+    """What plays, the position, and how much of the response was heard.
 
-    tell: posts a message to the screen; called from threads, never after `close`. All else is for the screen alone.
+    tell: posts a message to the screen, from any thread, never after `close`. Only the screen calls the rest.
     """
 
     def __init__(self, room: RatingRoom, player: RaterPlayer | None, tell: Callable[[Message], object]) -> None:
@@ -103,23 +103,23 @@ class ItemSounds:
 
     @property
     def at_s(self) -> float | None:
-        """How far into the response; None when it is not the response that plays, or it has not begun."""
+        """The position in the response; None when something else plays, or nothing yet."""
         if self._player is None or self._now in (None, ItemSound.QUERY):
             return None
         at_s = self._player.position_s
         return None if at_s is None or self._now is None else at_s * self._now.tempo
 
     def read(self, item: Item) -> None:
-        """Has the response drawn; nothing is played."""
+        """Draws the response without playing it."""
         self._wish(item, None)
 
     def play(self, item: Item, sound: ItemSound) -> None:
-        """Begins it from the start, in place of what plays. `stop` first, to be told how much was heard."""
+        """Plays from the start, in place of what plays. Call `stop` first to learn how much was heard."""
         self._now = sound if self._player is not None else None
         self._wish(item, self._now)
 
     def stop(self) -> int | None:
-        """Ends what plays; milliseconds of the response that were heard of this play, None when it is not one."""
+        """Stops the sound. Returns the milliseconds heard of the response, None for another sound."""
         now, at_s = self._now, self.at_s
         if now is None:
             return None
@@ -133,7 +133,7 @@ class ItemSounds:
         return None if now is ItemSound.QUERY or not at_s else round(at_s * 1000)
 
     def ended(self, message: SoundEnded) -> int | None:
-        """Takes in that a play has ended by itself; as `stop`, and None of one that was stopped before."""
+        """A play reached its end. Returns the same as `stop`; None if it was already stopped."""
         return self.stop() if message.number == self._number else None
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class ItemSounds:
 
     def _work(self) -> None:
         while (wish := self._wishes.get()) is not None:
-            # Who presses faster than sounds are read wants the last one only.
+            # Only the last of several quick keys counts.
             if wish.number == self._number and self._open:
                 try:
                     self._fulfil(wish)

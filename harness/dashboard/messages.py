@@ -1,4 +1,4 @@
-"""What crosses from a thread, or from a widget to the app; everything else is drawn from a `View`."""
+"""Messages from threads and widgets to the app. Everything else is drawn from a `View`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from harness.model.record import Clip
 
 
 def new_id() -> str:
-    """Of a command, so that its answer is known."""
+    """Identifies a command, to match its answer."""
     return str(uuid.uuid4())
 
 
 @dataclass
 class ClipRead(Message):
-    """The shape of a clip is known; None: it could not be read."""
+    """The shape of a clip; None when the clip cannot be read. gone: how somebody removed its sound; "" otherwise."""
 
     clip: Clip
     peaks: npt.NDArray[np.float32] | None
+    gone: str = ""
 
 
 @dataclass
 class CommandWanted(Message):
-    """A screen asks the engine for something; `then` is called with the answer."""
+    """A screen's command for the engine; `then` gets the answer."""
 
     command: Command
     label: str
@@ -38,7 +39,7 @@ class CommandWanted(Message):
 
 @dataclass
 class NoticeWanted(Message):
-    """Something to show above the keys."""
+    """A notice to show above the keys."""
 
     text: str
     ok: bool | None = False
@@ -46,7 +47,7 @@ class NoticeWanted(Message):
 
 @dataclass
 class SoundRead(Message):
-    """The shape of an item's response is known: peaks from 0 to 1."""
+    """The shape of an item's response: peaks from 0 to 1."""
 
     item_id: str
     peaks: npt.NDArray[np.float32]
@@ -55,7 +56,7 @@ class SoundRead(Message):
 
 @dataclass
 class SoundEnded(Message):
-    """A play has ended; fault: why the output was lost, or ""."""
+    """A play ended. fault: why the output was lost, or ""."""
 
     number: int
     fault: str
@@ -63,7 +64,7 @@ class SoundEnded(Message):
 
 @dataclass
 class SoundFailed(Message):
-    """A sound cannot be read, spoken or played. played: it was to be heard, not only drawn."""
+    """A sound cannot be read, spoken or played. played: it should have played, not only been drawn."""
 
     number: int
     item_id: str
@@ -74,6 +75,6 @@ class SoundFailed(Message):
 
 @dataclass
 class RoomRead(Message):
-    """What the sessions have come to was read again; why it could not be, or ""."""
+    """The sessions were read again. fault: why they cannot be read, or ""."""
 
     fault: str

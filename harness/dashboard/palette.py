@@ -1,4 +1,4 @@
-"""Colours, each legible on the background (contrast ≥ 4.5), and never the only carrier of a meaning."""
+"""Colours, legible on the background (contrast ≥ 4.5). A word or sign always carries the meaning too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rater's keys, effects and judgments are called on screen."""
+"""Words on screen for a rater's keys, effects and judgments."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ ACTIONS: dict[RaterAction, str] = {
 }
 
 AUTO_PLAY = "p"
-"""No action of its own in a file of keys: it works unless the file gives the key to something else."""
+"""A fixed key: it works unless the keys file uses it for something else."""
 _ASIDE = (RaterAction.SKIP, RaterAction.HOLD, RaterAction.FLAG)
 
 
 def key_name(event: events.Key) -> str:
-    """As a file of keys calls it: the character, or the name of a key without one."""
+    """The key's name in a keys file: its character, or a name."""
     character = event.character
     return character if character is not None and character.isprintable() and character != " " else event.key
 
 
 def offered(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) -> tuple[tuple[str, str], ...]:
-    """(key, what it does) of those that do something now."""
+    """(key, what it does) for the keys that work now."""
 
     def key(action: RaterAction) -> tuple[str, str]:
         return keys.actions[action], ACTIONS[action]
 
     if view.explained is not None:
-        return ("any key", "goes on"), key(RaterAction.UNDO), key(RaterAction.QUIT)
+        return ("any key", "continue"), key(RaterAction.UNDO), key(RaterAction.QUIT)
     found: list[tuple[str, str]] = []
     if view.item is not None:
         if sounds:

@@ -1,4 +1,4 @@
-"""The app of who labels at a desk: `harness rate` and `harness annotate review` on a terminal."""
+"""The app of raters and annotators: `harness rate` and `harness annotate review` on a terminal."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 
 class SittingApp(GuardedApp):
-    """Leaving loses nothing: what a key gives is on the disk before the next item shows.
+    """Leaving loses nothing: a label is on the disk before the next item shows.
 
-    present: told of whatever says that the person is there. Signals that ask to end leave as a key does, so that the
-    terminal is put right; the status is the one of shells.
+    present: called at every sign that the person is there. A signal that asks to end leaves as a key does, which
+    restores the terminal. The status is 128 plus the signal, as in shells.
     """
 
     TITLE = "voice-harness"
@@ -49,14 +49,14 @@ class SittingApp(GuardedApp):
         self.sitting, self._present, self._ends_with = sitting, present, ends_with
 
     async def on_event(self, event: events.Event) -> None:
-        """Whatever panel is open, a key says that somebody is there."""
+        """A key shows that the person is there, whatever panel is open."""
         if isinstance(event, (events.Key, events.Paste, events.MouseEvent, events.AppFocus)):
             self._present()
         await super().on_event(event)
 
     def on_mount(self) -> None:
         for number in self._ends_with:
-            if signal.getsignal(number) is signal.SIG_DFL:  # what is ignored, as behind `nohup`, stays ignored
+            if signal.getsignal(number) is signal.SIG_DFL:  # an ignored signal stays ignored, e.g. under `nohup`
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         self.register_theme(palette.THEME)
         self.theme = palette.THEME.name
@@ -80,7 +80,7 @@ def run_rating_app(
 ) -> int:
     """Lets a rater judge until they leave; exit status 0. InputError when the terminal cannot show a screen.
 
-    player: None leaves all sound out; who opened it closes it. names: an adjudicator sees who the raters are.
+    player: None for no sound; the caller closes it. names: show raters' names to an adjudicator.
     """
     demand_screen("harness rate --plain")
     screen = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)

@@ -1,47 +1,42 @@
-"""All that the dashboard knows, folded from the engine's messages; a frozen `View` of it is drawn.
+"""The dashboard's state, folded from the engine's messages. A frozen `View` of it is drawn.
 
-Knows no Textual. `receive` and `closed` may be called from any thread; the rest belongs to the drawing loop.
+Does not import Textual. Call `receive` and `closed` from any thread, the rest from the drawing loop.
 """
 
 from __future__ import annotations
 
-import json
 import queue
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from harness.base.foreign import plain_text
-from harness.base.places import SessionFolder
 from harness.dashboard.events import EventLine, event_line
+from harness.model.errors import LogError
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
 from harness.model.judgment import JudgmentStatus
 from harness.model.record import EngineStarted, Entry, JudgmentGiven
-from harness.model.scenario import Limits, Scenario, Stopping
+from harness.model.scenario import Limits, Stopping
 from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.log.reader import read_scenario
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_progress import WakeProgress
-
-_SCENARIO: TypeAdapter[Scenario] = TypeAdapter(Scenario)
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Limits and sequential tests; none of them where the folder cannot be read from here."""
+    """Limits and sequential tests; none when the folder cannot be read."""
 
     limits: Limits = field(default_factory=Limits)
     stopping: Stopping = field(default_factory=Stopping)
 
 
 def read_declared(folder: Path) -> Declared:
-    """Of the session in `folder`. The bench beside the scenario is left alone: its drivers are slow to import."""
+    """Reads the session in `folder`."""
     try:
-        stored = json.loads(SessionFolder(folder).resolved.read_bytes())
-        scenario = _SCENARIO.validate_python(stored["scenario"])
-    except (OSError, ValueError, KeyError, TypeError):
+        scenario = read_scenario(folder)
+    except LogError:
         return Declared()
     return Declared(scenario.limits, scenario.stopping)
 
@@ -53,7 +48,7 @@ SLOW_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The line above the keys. ok: True done, False refused, None still waiting for the engine."""
+    """The line above the keys. ok: True for done, False for refused, None while waiting for the engine."""
 
     text: str
     ok: bool | None
@@ -61,9 +56,9 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One moment, as it is drawn. remaining_s: until the state ends by itself. gone: why the engine is not there.
+    """One moment, as drawn. remaining_s: until the state times out. gone: why the engine is gone.
 
-    session_s: the session's clock, that of the log's `at_s`, now.
+    session_s: now on the session's clock, as the log's `at_s`.
     """
 
     progress: Progress
@@ -118,7 +113,7 @@ class Watch:
         self._arrived.put(_Closed(why))
 
     def drain(self, at_most_s: float = 0.06) -> bool:
-        """Takes what has arrived, for a bounded time, so that a burst does not stop the keys. True: there was some."""
+        """Takes messages for a bounded time, so that a burst does not block the keys. True if there were any."""
         until = time.perf_counter() + at_most_s
         some = False
         while time.perf_counter() < until:
@@ -155,9 +150,9 @@ class Watch:
                 self.lost(why)
 
     def see_later(self, rows: Iterable[Entry]) -> None:
-        """Takes what raters have judged away from the bench, so that it is not asked for again here.
+        """Takes judgments made away from the bench, so that these responses are not shown again.
 
-        What they left for later or hold is not done, and comes here like new: the engine knows no row to replace.
+        Responses skipped or held there are still shown: the engine has no row to replace.
         """
         for entry in rows:
             match entry.record:
@@ -218,7 +213,7 @@ class Watch:
             self._view,
             progress=self._figures.snapshot(),
             session_s=now * self._speed,
-            # The session's clock has the host's zero and may run faster.
+            # The session's clock starts with the host's and may run faster.
             remaining_s=None if until_s is None else max(0.0, until_s / self._speed - now),
             notice=self._current_notice(now),
             waiting_for_answers=len(self._pending),

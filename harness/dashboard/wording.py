@@ -1,7 +1,8 @@
-"""How figures and outcomes are written, for people and without markup."""
+"""Numbers and outcomes as text for screens, without markup."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from harness.base.foreign import plain_text
@@ -14,6 +15,12 @@ from harness.statistics.text import NOTHING
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 
 SILENT_DBFS = -99.0
+
+
+def told_in(name: str) -> str:
+    """A text of these screens from its file."""
+    return Path(__file__).with_name("texts").joinpath(name).read_text(encoding="utf-8")
+
 
 OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.RESPONDED: "responded",
@@ -47,7 +54,7 @@ def share(value: Share) -> str:
 def wer(words: WordsHeard, width: int = 80) -> str:
     """A WER with its interval, and transcripts of attempts: `5.0 % (1–9) by query  14/15`.
 
-    What the interval takes as one is left out where there is no room for it.
+    The unit of the interval is left out where there is no room.
     """
     counts = words.counts
     transcripts = f"{counts.sentences}/{words.attempts}"
@@ -62,7 +69,7 @@ def wer(words: WordsHeard, width: int = 80) -> str:
 
 
 def quantile(value: Quantile | None) -> str:
-    """A quantile with its interval; an end that few values cannot give is open."""
+    """A quantile with its interval; `?` for an end that needs more values."""
     if value is None:
         return NOTHING
 
@@ -72,18 +79,6 @@ def quantile(value: Quantile | None) -> str:
     return f"{value.value_s:.2f} ±{value.clock_error_s:.2f} s ({end(value.low_s)}–{end(value.high_s)})"
 
 
-def time_left(eta_s: float | None) -> str:
-    """A coarse time left: more digits would promise too much."""
-    if eta_s is None:
-        return "time left not known"
-    if eta_s < 50:
-        return f"about {max(5, round(eta_s / 5) * 5)} s left"
-    minutes = round(eta_s / 60)
-    if minutes < 90:
-        return f"about {max(1, minutes)} min left"
-    return f"about {eta_s / 3600:.1f} h left"
-
-
 def level(value_dbfs: float | None) -> str:
     if value_dbfs is None:
         return NOTHING
@@ -91,14 +86,14 @@ def level(value_dbfs: float | None) -> str:
 
 
 def heard_text(listening: Listening, limit: int = 60) -> str:
-    """What a wake, command or ambient trial lets its devices hear, harmless."""
+    """The sound of a wake, command or ambient trial in words, escaped."""
     if listening.kind is TrialKind.AMBIENT:
         return f"ambient: {plain_text(listening.source, limit) or 'sound'}"
     return plain_text(listening.phrase, limit)
 
 
 def query_text(trial: Trial, limit: int = 200) -> str:
-    """What is asked, or what devices listen to; harmless and on one line."""
+    """The query, or the sound that devices hear, escaped and on one line."""
     listening = trial.listening
     if listening is not None:
         said = plain_text(trial.reference, limit) if listening.kind is TrialKind.COMMAND else ""

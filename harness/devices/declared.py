@@ -1,13 +1,14 @@
-"""What a driver may declare beside `ports.Driver`, and how verbs work from it: no verb knows a transport by name.
+"""What a driver can declare beyond `ports.Driver`, and how commands use it: no command names a transport.
 
-Everything here is optional. A driver that declares nothing still runs on a bench; `docs/add-a-transport.md` shows one.
+Everything here is optional. A driver that declares nothing still runs on a bench.
+`docs/how-to/add-a-transport.md` shows one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,25 +21,29 @@ from harness.model.errors import DeviceError, InputError, PluginError
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
 
+if TYPE_CHECKING:
+    from harness.sound.earcons import LearnedEarcon
+
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
     """What a connection can do with its device.
 
-    injects: brings sound to it past its microphones. restarts: has it begin anew, by `restart()`. tunes: sets how
-    sensitive its wake word is, 0 to 100, by `set_operating_point(value)`.
+    injects: sends it sound past its microphones. restarts: restarts it, by `restart()`. tunes: sets the sensitivity
+    of its wake word, 0 to 100, by `set_operating_point(value)`. sets: sets its settings (`HasSettings`).
     """
 
     injects: bool = False
     restarts: bool = False
     tunes: bool = False
+    sets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a device has said of itself. rate_hz: of the sound that it takes; None: as its profile says.
+    """What a device reports about itself. rate_hz: of the sound that it accepts; None: the profile's rate.
 
-    lost_events: how many it has told that never came.
+    lost_events: how many of its events never arrived.
     """
 
     firmware: str = ""
@@ -49,7 +54,7 @@ class About:
 
 @runtime_checkable
 class DeclaresAbilities(Protocol):
-    """Else `play` means that it injects, unless an option `injection` says no, and `restart` that it restarts."""
+    """Without it, a driver with `play` injects (unless `injection` is none), and one with `restart` restarts."""
 
     @staticmethod
     def abilities(options: Any, profile: DeviceProfile | None) -> Abilities: ...
@@ -57,7 +62,7 @@ class DeclaresAbilities(Protocol):
 
 @runtime_checkable
 class DescribesDevice(Protocol):
-    """An open driver whose device says what it is; for `offline`, whose results depend on the firmware."""
+    """An open driver that describes its device; `offline` needs it, since results depend on the firmware."""
 
     def about(self) -> About: ...
 
@@ -68,35 +73,46 @@ class CanBeWatched(Protocol):
 
     @staticmethod
     def source(options: Any, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> DeviceSource:
-        """Not open yet. device: what {device} stands for in topics. topics: () takes those of the profile."""
+        """The source, not open yet. device: text for {device} in topics. topics: () means the profile's."""
         ...
 
 
 @runtime_checkable
 class ChecksHost(Protocol):
-    """A driver that knows what to look at on this host before a session, for `doctor`."""
+    """A driver that can check this host before a session, for `doctor`."""
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, Any]]) -> Iterator[Check]:
-        """named: each connection of the bench by this driver, its id and options; () without a bench. Plays nothing."""
+        """named: id and options of each connection that uses this driver; () without a bench. Plays nothing."""
         ...
 
 
 @runtime_checkable
 class NamesFarEnd(Protocol):
-    """Else two connections with equal options reach one device: only one evaluation at a time may use it."""
+    """A driver that identifies its device. Without it, equal options mean the same device.
+
+    Only one evaluation at a time may use a device."""
 
     @staticmethod
     def far_end(options: Any, id: str) -> str:
-        """What no two devices have in common: a port, a broker with a name there."""
+        """What is unique to the device: a port, or a broker and a name there."""
         ...
 
 
 @runtime_checkable
 class IsPrompted(Protocol):
-    """A simulated device, which has ears for energy only: it is told the words of each sound before it is played."""
+    """A simulated device, which detects only energy: it receives the words of each sound before the sound is played."""
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None: ...
+
+
+@runtime_checkable
+class FindsEarcons(Protocol):
+    """A microphone that finds learned chimes, and reports them under the source of each."""
+
+    def expect_earcons(self, earcons: tuple[LearnedEarcon, ...]) -> None:
+        """Called once, before `open`."""
+        ...
 
 
 def simulated(driver: str) -> bool:
@@ -115,11 +131,13 @@ def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Ab
             injects = injects and profile is not None and profile.audio is not None
         case "none" | False:
             injects = False
-    return Abilities(injects, hasattr(kind, "restart"), hasattr(kind, "set_operating_point"))
+    return Abilities(
+        injects, hasattr(kind, "restart"), hasattr(kind, "set_operating_point"), hasattr(kind, "set_setting")
+    )
 
 
 def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
-    """The driver whose connection has all these keys; of several, the one that the profile names as its transport."""
+    """The driver whose connection has all these keys. Among several, the one that the profile names as transport."""
     keys = set(given)
     able = [name for name in names(Group.DRIVERS) if keys <= _keys_of(name)]
     if profile.transport in able:
@@ -127,22 +145,22 @@ def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
     if len(able) == 1:
         return able[0]
     named = ", ".join(sorted(keys))
-    what = f"several connections have {named}: {', '.join(able)}" if able else f"no connection has {named}"
-    raise InputError(what, remedy=f"Name the driver; installed: {', '.join(names(Group.DRIVERS))}")
+    what = f"several drivers have {named}: {', '.join(able)}" if able else f"no driver has {named}"
+    raise InputError(what, remedy=f"Give --driver. Installed: {', '.join(names(Group.DRIVERS))}")
 
 
 def options_of(driver: str, given: Mapping[str, object], own: Mapping[str, object] | None = None) -> object:
-    """Options of a driver with texts in place of some of its `own`; InputError for what cannot be."""
+    """Options of a driver, with values given as text; InputError for a wrong key or value."""
     kind = load(Group.DRIVERS, driver)
     known = {one.name for one in fields(kind.Options)}
     if strange := sorted(given.keys() - known):
-        raise InputError(f"a {driver} connection has no {strange[0]!r}", remedy=f"It has: {', '.join(sorted(known))}")
+        raise InputError(f"a {driver} connection has no key {strange[0]!r}", remedy=f"Keys: {', '.join(sorted(known))}")
     try:
         return TypeAdapter(kind.Options).validate_python({**(own or {}), **given})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{where} cannot be {given.get(where)!r}: {first['msg']}") from error
+        raise InputError(f"{where}: {given.get(where)!r} is not valid: {first['msg']}") from error
 
 
 def source_of(
@@ -151,31 +169,33 @@ def source_of(
     """Where a device's lines come from, not open yet; InputError when the host lacks what the options name."""
     kind = load(Group.DRIVERS, driver)
     if not isinstance(kind, CanBeWatched):
-        raise InputError(f"the driver {driver!r} cannot be watched", remedy="Pipe lines in, or name a file: --file")
+        raise InputError(
+            f"the monitor does not support the driver {driver!r}", remedy="Pipe the lines in, or read a file: --file"
+        )
     demand_host(driver, options)
     return kind.source(options, profile, device or profile.id, topics)
 
 
 def demand_host(driver: str, options: object) -> None:
-    """InputError when this host lacks what the options name, as far as the driver can say without a device."""
+    """InputError when this host lacks what the options name, if the driver can check that without a device."""
     kind = load(Group.DRIVERS, driver)
     if isinstance(kind, NamesHostParts):
         kind.demand_host(options)
 
 
 def far_end(driver: str, options: object, id: str) -> str:
-    """What no two devices have in common."""
+    """What is unique to the device."""
     kind = load(Group.DRIVERS, driver)
     return f"{driver}|{kind.far_end(options, id) if isinstance(kind, NamesFarEnd) else options!r}"
 
 
 def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Check]:
-    """What each installed driver finds on this host; connections: id, driver and options of those on a bench."""
+    """The host checks of each installed driver. connections: id, driver and options of those on a bench."""
     for driver in names(Group.DRIVERS):
         try:
             kind = load(Group.DRIVERS, driver)
         except (PluginError, AttributeError):
-            continue  # doctor's own check of plug-ins reports it
+            continue  # doctor reports this in its check of plug-ins
         named = [(id, options) for id, by, options in connections if by == driver]
         if isinstance(kind, ChecksHost):
             yield from kind.host_checks(named)
@@ -186,7 +206,7 @@ def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Chec
                 except (InputError, DeviceError) as error:
                     yield Check(driver, Level.FAIL, f"{id}: {error.what}", error.remedy)
                 else:
-                    yield Check(driver, Level.OK, f"{id}: this host has what its connection names")
+                    yield Check(driver, Level.OK, f"{id}: this host has what the connection names")
 
 
 def _keys_of(driver: str) -> set[str]:

@@ -1,11 +1,12 @@
-"""What a profile makes of what a device says, line by line: for whoever writes a profile."""
+"""Shows how a profile maps a device's output, line by line, for writing a profile."""
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from harness.base.foreign import plain_text
@@ -13,10 +14,10 @@ from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
 from harness.devices.wire import messages
 from harness.devices.wire.console import RATES_IN_WORDS, Console
-from harness.devices.wire.frames import Decoder, WireFrame
+from harness.devices.wire.frames import Decoder, FrameKind, WireFrame
 from harness.devices.wire.lines import LineReading
 from harness.devices.wire.mappings import for_device, observations
-from harness.model.bench import DeviceProfile, Framing
+from harness.model.bench import DeviceProfile, Framing, PlainValue
 from harness.model.errors import HarnessError, InputError
 from harness.model.observation import LogLine, Observation
 from harness.model.time import Stamp
@@ -24,18 +25,20 @@ from harness.model.time import Stamp
 LOOK_S = 0.5
 LONGEST = 2000
 RECENT_BYTES = 200_000
+LEVEL_EVERY_S = 0.5
+"""Interval of rows of a threshold while its state stays."""
 MOST_LINES = 40
-"""Of one sample."""
+"""Lines in one sample."""
 _ENOUGH_BYTES = 256
 _FEW_ESCAPES = 8
-_NOISE = re.compile(r"^(\(\d+ bytes that are no text):.*", re.DOTALL)
+_NOISE = re.compile(r"^(\(\d+ bytes that are not text):.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class HeardBytes:
-    """Something a device said: console bytes, or a message when `topic` is set. wall_s: Unix time of its arrival.
+    """Output of a device: console bytes, or a message when `topic` is set. wall_s: Unix time of arrival.
 
-    retained: the broker kept it from before; it is no event of now.
+    retained: the broker stored it earlier, so it is not a current event.
     """
 
     at: Stamp
@@ -47,9 +50,9 @@ class HeardBytes:
 
 @dataclass(frozen=True, slots=True)
 class MonitorRow:
-    """A line with what the mappings made of it. said, made, why: safe to print. snippet: it as a sample, in YAML.
+    """A line and what the rules mapped it to. said, made, why: safe to print. snippet: the line as a sample, in YAML.
 
-    device_s: the time that the device wrote. error_s: of the time that a session would give it. retained: see `Heard`.
+    device_s: time that the device wrote. error_s: error of the time in a session. retained: see `Heard`.
     """
 
     wall_s: float
@@ -64,31 +67,31 @@ class MonitorRow:
 
     @property
     def times(self) -> str:
-        """What is known of its time beside its arrival, for people."""
-        parts = ["retained, no event of now"] if self.retained else []
+        """What is known about its time besides the arrival, as text."""
+        parts = ["retained, not a current event"] if self.retained else []
         parts += [f"device {self.device_s:.6f}".rstrip("0").rstrip(".") + " s"] if self.device_s is not None else []
         parts += [f"± {self.error_s * 1000:.1f} ms"] if self.error_s is not None else []
         return ", ".join(parts)
 
 
 class DeviceMonitor:
-    """Applies a profile that may change while it is looked at; a file that is wrong leaves the last right one in use.
+    """Applies a profile that may change meanwhile. While the file is invalid, the last valid version stays in use.
 
-    problem: what is wrong with the file at present, with its place; empty when it is right.
+    problem: the file's current error, with its place; empty when it is valid.
     """
 
     def __init__(
         self, profile: str, folder: Path, device: str = "", *, baud: int | None = None, hold_back_s: float = 0.0
     ) -> None:
-        """Reads the profile (an id or a path); InputError when there is none or it is wrong.
+        """Reads the profile (an id or a path); InputError when it is missing or invalid.
 
-        baud, hold_back_s: of a port, as in a session: what they add to the errors of times.
+        baud, hold_back_s: of a port, as in a session; they enter the errors of times.
         """
         self._baud, self._hold_back_s = baud, hold_back_s
         self.bytes = 0
         self.profile: DeviceProfile = load_profile(profile, beside=folder)
         self.problem = ""
-        self.reloads = self.lines = self.mapped = self.unmapped = 0
+        self.lines = self.mapped = self.unmapped = 0
         self.device = device or self.profile.id
         self._path = Path(self.profile.path)
         self._seen = self._state_of_file()
@@ -104,9 +107,12 @@ class DeviceMonitor:
         self._gathered: list[str] = []
         self._gathered_seen: tuple[Observation, ...] = ()
         self._gathering = False
+        self._level_told_s = -math.inf
+        self.latest = ""
+        """The last line that a threshold has read, and its state."""
 
     def take(self, heard: HeardBytes) -> list[MonitorRow]:
-        """The rows of what was heard."""
+        """The rows for new output."""
         if heard.data:
             self._recent.append(heard)
             self._recent_bytes += len(heard.data) + len(heard.topic)
@@ -116,7 +122,7 @@ class DeviceMonitor:
         return self._rows(heard)
 
     def again(self) -> list[MonitorRow]:
-        """The rows of what was heard lately, by the profile as it is now; the counts are those of these rows."""
+        """The rows for recent output under the current profile; counts restart with these rows."""
         self._begin()
         self.lines = self.mapped = self.unmapped = self.bytes = 0
         return [row for heard in self._recent for row in self._rows(heard)]
@@ -129,22 +135,22 @@ class DeviceMonitor:
 
     @property
     def held_back_s(self) -> float | None:
-        """How much later than the promptest line others came; None without board times, or too few of them."""
+        """How much later than the promptest line others arrived; None with too few device times."""
         return self._console.clock.spread_s
 
     @property
     def noise(self) -> str:
-        """What is wrong when bytes come and hardly a line can be read; "" otherwise."""
+        """The problem if bytes arrive but few readable lines; "" otherwise."""
         console = self._console
         if self._baud is None or self.bytes < _ENOUGH_BYTES or self._decoder is not None:
             return ""
         if console.lines == 0:
-            what = "without the end of a line"
+            what = "without a line end"
         elif console.garbage * 2 > console.lines:
-            what = f"and {console.garbage} of {console.lines} lines are no text"
+            what = f"and {console.garbage} of {console.lines} lines are not text"
         else:
             return ""
-        return f"{self.bytes} bytes came, {what}: {self._baud} is the wrong rate? Common ones: {RATES_IN_WORDS}"
+        return f"{self.bytes} bytes received, {what}. Is {self._baud} baud right? Common rates: {RATES_IN_WORDS}"
 
     def _count(self, rows: list[MonitorRow]) -> None:
         for row in rows:
@@ -153,14 +159,14 @@ class DeviceMonitor:
             self.unmapped += not row.mapped
 
     def rest(self) -> list[MonitorRow]:
-        """What is held back still, when nothing more will come."""
+        """The rows still held back when no more output will arrive."""
         heard = now_heard(b"")
         rows = [self._row(reading, heard) for reading in self._console.read_rest(heard.at)]
         self._count(rows)
         return rows
 
     def look(self, now_s: float) -> bool:
-        """Reads the profile's file again when it was saved since; whether anything has changed."""
+        """Rereads the profile's file if it was saved since. Returns True if anything has changed."""
         if now_s - self._look_at_s < LOOK_S:
             return False
         self._look_at_s = now_s
@@ -174,7 +180,6 @@ class DeviceMonitor:
             self.problem = plain_text_lines(str(error))
             return True
         self.problem = ""
-        self.reloads += 1
         self._begin()
         return True
 
@@ -194,9 +199,30 @@ class DeviceMonitor:
         return rows
 
     def _read(self, data: bytes, heard: HeardBytes) -> list[MonitorRow]:
-        return [self._row(reading, heard) for reading in self._console.read(data, heard.at)]
+        readings = self._console.read(data, heard.at)
+        return [self._row(reading, heard) for reading in readings if self._is_shown(reading)]
+
+    def _is_shown(self, reading: LineReading) -> bool:
+        """Whether a reading is a row of its own: of a threshold's, changes are, and others now and then."""
+        if reading.level:
+            self.latest = plain_text(f"{reading.text}  {reading.level}", LONGEST)
+        if reading.level and not reading.observations:
+            if 0 <= reading.at.at_s - self._level_told_s < LEVEL_EVERY_S:
+                self.lines += 1
+                self.mapped += 1
+                return False
+            self._level_told_s = reading.at.at_s
+        return True
 
     def _row(self, reading: LineReading, heard: HeardBytes) -> MonitorRow:
+        if reading.level:
+            made = "; ".join(text for text in (_words(reading.observations), plain_text(reading.level)) if text)
+            at, error_s = reading.at, None
+            if reading.observations:
+                at = reading.observations[0].at
+                error_s = at.error_s
+            wall_s = heard.wall_s + at.at_s - reading.at.at_s
+            return MonitorRow(wall_s, _said(reading.text), made, True, device_s=reading.device_s, error_s=error_s)
         if not self._gathering:
             self._gathered, self._gathered_seen = [], ()
         self._gathering = reading.waiting
@@ -205,8 +231,8 @@ class DeviceMonitor:
             self._gathered.append(reading.text)
         made = _words(reading.observations)
         if reading.rule is not None and not made:
-            made = f"lines[{reading.rule}]: waits for more, or nothing to tell"
-        # What was begun would come of a sample as well, so a sample ends where nothing waits.
+            made = f"lines[{reading.rule}]: waiting for more lines, or nothing to report"
+        # A sample must end where no observation is incomplete, or it would give that one as well.
         whole = not reading.waiting and len(self._gathered) <= MOST_LINES
         snippet = _line_snippet(self._gathered, self._gathered_seen) if whole else ""
         said = _said(reading.text)
@@ -219,17 +245,21 @@ class DeviceMonitor:
             plain_text(reading.why),
             snippet,
             reading.device_s,
-            at.error_s if self._baud is not None else None,
+            self._error_s(at),
         )
+
+    def _error_s(self, at: Stamp) -> float | None:
+        """The error of a time, if the source's stamps are those of a session."""
+        return at.error_s if self._baud is not None else None
 
     def _message(self, heard: HeardBytes) -> list[MonitorRow]:
         seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)
         text = heard.data.decode("utf-8", errors="backslashreplace")
         said = plain_text(f"{heard.topic} {text}", LONGEST)
-        # One log line and nothing else: no mapping took it, and its end says why.
+        # A single log line: the message is not mapped, and the end of the line says why.
         mapped = not (len(seen) == 1 and isinstance(seen[0], LogLine) and seen[0].text.startswith(f"{heard.topic}: "))
         reason = re.search(r" \(([^()]*)\)$", seen[0].text) if not mapped and isinstance(seen[0], LogLine) else None
-        # A sample's {device} is the profile's own name, whatever the topics were filled in with here.
+        # In a sample, {device} is the profile's name, whatever replaced it in the topics here.
         topic = "/".join("{device}" if part == self.device else part for part in heard.topic.split("/"))
         snippet = _message_snippet(topic, text, seen if mapped else ())
         why = plain_text(reason[1]) if reason else ""
@@ -238,25 +268,25 @@ class DeviceMonitor:
 
 
 def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> HeardBytes:
-    """Something that has arrived at this moment."""
+    """Output that has arrived now."""
     return HeardBytes(Stamp(time.monotonic(), error_s), time.time(), data, topic, retained)
 
 
 def _said(text: str) -> str:
-    """A line; one of bytes that are no text is named instead of filling the screen with escapes."""
+    """A line as text. Binary lines are summarised, since escapes would fill the screen."""
     escaped = text.count("\\x")
     if escaped >= _FEW_ESCAPES and escaped * 4 * 3 > len(text):
-        return plain_text(f"({len(text) - 3 * escaped} bytes that are no text: {text[:24]}…)")
+        return plain_text(f"({len(text) - 3 * escaped} bytes that are not text: {text[:24]}…)")
     return plain_text(text, LONGEST)
 
 
 def shape_of(said: str) -> str:
-    """A line with its numbers as #, so that lines of one kind are counted together."""
+    """A line with its numbers as #, to count similar lines together."""
     return re.sub(r"\d+", "#", _NOISE.sub(r"\1)", said))
 
 
 def plain_text_lines(text: str) -> str:
-    """Several lines, each made harmless."""
+    """Several lines, each escaped."""
     return "\n".join(plain_text(line, LONGEST) for line in text.splitlines())
 
 
@@ -266,7 +296,19 @@ def _frame(frame: WireFrame, heard: HeardBytes) -> MonitorRow:
     except HarnessError as error:
         return MonitorRow(heard.wall_s, f"frame {frame.kind.name}", "", False, plain_text(str(error)))
     said = f"frame {frame.kind.name}" + (f" {frame.seq}" if frame.seq else "")
-    return MonitorRow(heard.wall_s, said, plain_text(repr(message)), True)
+    return MonitorRow(heard.wall_s, said, plain_text(_message_words(frame.kind, message)), True)
+
+
+def _message_words(kind: FrameKind, message: messages.Message) -> str:
+    """The kind of a frame, and its fields that are not empty."""
+    told: dict[str, PlainValue] = {"kind": kind.name.lower()}
+    for one in fields(message):
+        value = getattr(message, one.name)
+        if one.name == "slots":
+            told["slots"] = [f"{name}: {text}" for name, text in value]
+        elif value not in (None, "", ()):
+            told[one.name] = list(value) if isinstance(value, tuple) else value
+    return shown(told)[1:-1]
 
 
 def _words(seen: tuple[Observation, ...]) -> str:
@@ -280,7 +322,7 @@ def _line_snippet(lines: list[str], seen: tuple[Observation, ...]) -> str:
 
 
 def _message_snippet(topic: str, text: str, seen: tuple[Observation, ...]) -> str:
-    # A payload is kept as the text that came, whatever it is.
+    # The payload is kept as it arrived, as text.
     return f"  - topic: {_quoted(topic)}\n    payload: {_quoted(text)}\n    gives: [{_gives(seen)}]\n"
 
 
@@ -289,7 +331,7 @@ def _gives(seen: tuple[Observation, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In YAML's single quotes; what may not stand there as \\e or \\x00, as a sample has it."""
+    """The text in YAML's single quotes, with \\e and \\x00 for what may not stand there."""
     safe = "".join(_escaped(letter) for letter in text)
     return "'" + safe.replace("'", "''") + "'"
 

@@ -1,4 +1,4 @@
-"""Where a device's lines come from, for the monitor: a port, a broker, a file, standard input."""
+"""Sources of a device's lines for the monitor: a port, a broker, a file, standard input."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 from harness.devices.device_monitor import HeardBytes, now_heard
 from harness.model.errors import DeviceError, InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 HELD_BYTES = 1_000_000
 CHUNK_BYTES = 4096
 
 
 class HeardQueue:
-    """Between a reading thread and who looks, bounded by bytes: a source that can `wait` does, else the oldest go.
+    """A queue from a reading thread to the monitor, bounded in bytes.
 
-    lost_bytes: what went because nobody looked in time.
+    When it is full, a source that can `wait` waits; otherwise the oldest bytes are dropped. lost_bytes: their number.
     """
 
     def __init__(self) -> None:
@@ -41,7 +45,7 @@ class HeardQueue:
                 self.lost_bytes += gone
 
     def take(self, at_most_bytes: int) -> list[HeardBytes]:
-        """What has come, in its order."""
+        """What has arrived, in order."""
         taken: list[HeardBytes] = []
         with self._changed:
             while self._held and at_most_bytes > 0:
@@ -59,15 +63,15 @@ class HeardQueue:
 
 
 def heard_from(source: DeviceSource, at_most_bytes: int) -> list[HeardBytes]:
-    """What has come; of a live source also that time has gone by, for what waits for further lines."""
+    """What has arrived. A live source also reports that time has passed, for rules that wait for further lines."""
     taken = source.queue.take(at_most_bytes)
     return [*taken, now_heard(b"")] if source.live else taken
 
 
 class DeviceSource(Protocol):
-    """name: for people. ended: nothing more will come. trouble: what is wrong at present; empty: nothing.
+    """name: for display. ended: no more will arrive. trouble: the current problem, or empty.
 
-    live: what comes has just been said; of a file, nobody knows when.
+    live: lines arrive when the device writes them; the times of a file's lines are unknown.
     """
 
     name: str
@@ -82,14 +86,25 @@ class DeviceSource(Protocol):
 
 @runtime_checkable
 class HasRate(DeviceSource, Protocol):
-    """A line with a rate, which may be the wrong one, and an adapter, which may hold lines back."""
+    """A source with a baud rate, which may be wrong, and an adapter, which may hold lines back."""
 
     baud: int
     hold_back_s: float
 
     def at_other_rates(self, seconds: float) -> Iterator[tuple[int, bytes | DeviceError]]:
-        """What comes at each other common rate within so long, the commonest first."""
+        """What arrives at each other common rate within the time given, most common rate first."""
         ...
+
+
+Picture: TypeAlias = "tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]"
+"""Red, green and blue, shape (rows, columns, 3): what a camera sees with its rectangle marked, and the rectangle."""
+
+
+@runtime_checkable
+class ShowsPicture(DeviceSource, Protocol):
+    """A source that is a camera."""
+
+    def picture(self, columns: int, rows: int) -> Picture: ...
 
 
 class StreamSource:
@@ -110,7 +125,7 @@ class StreamSource:
         self._thread.start()
 
     def close(self) -> None:
-        """A thread that waits for standard input is left to the end of the program."""
+        """A thread blocked on standard input is left until the program ends."""
         self._closing = True
         self.queue.close()
         if self._thread.is_alive():
@@ -119,14 +134,14 @@ class StreamSource:
     def _run(self) -> None:
         try:
             with self._stream as stream:
-                # read1 gives what there is: a pipe's line is not to wait for a full buffer.
+                # read1 returns what is there, so that a line from a pipe does not wait for a full buffer.
                 read = getattr(stream, "read1", stream.read)
                 first = now_heard(b"")
                 while not self._closing and (data := read(CHUNK_BYTES)):
-                    # The lines of a file are of one moment: how fast we read says nothing about the device.
+                    # All lines of a file get one time: the reading speed says nothing about the device.
                     self.queue.put(now_heard(data) if self.live else replace(first, data=data), wait=True)
         except (OSError, ValueError) as error:
-            self.trouble = f"it cannot be read any more: {error}"
+            self.trouble = f"reading failed: {error}"
         self.ended = True
 
 
@@ -137,6 +152,6 @@ def file_source(path: Path) -> StreamSource:
         try:
             return path.open("rb")
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}", remedy="Name a file of lines") from error
+            raise InputError(f"{path} cannot be read: {error.strerror}", remedy="Name a readable text file") from error
 
     return StreamSource(str(path), opened, live=False)

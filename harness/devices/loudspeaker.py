@@ -21,9 +21,9 @@ from harness.sound.playback import Playback
 class LoudspeakerOptions:
     """The keys of a loudspeaker in a bench file.
 
-    sound_device: its name, or a part of it that no other device has (`harness sound list`).
-    frames_per_buffer: samples a callback; 2400 on a computer that is busy.
-    gain_db: a gain, at most 0, on everything that it plays.
+    sound_device: Name of the device, or a unique part of it (`harness sound list`).
+    frames_per_buffer: Samples per callback. Use 2400 on a busy computer.
+    gain_db: Gain for everything that it plays, at most 0.
     """
 
     sound_device: str
@@ -34,15 +34,15 @@ class LoudspeakerOptions:
         if not self.sound_device:
             raise ValueError("sound_device is empty")
         if not 64 <= self.frames_per_buffer <= 9600:
-            raise ValueError(f"frames_per_buffer is 64 to 9600, not {self.frames_per_buffer}")
+            raise ValueError(f"frames_per_buffer must be 64 to 9600, not {self.frames_per_buffer}")
         if not (math.isfinite(self.gain_db) and self.gain_db <= 0):
-            raise ValueError(f"gain_db is at most 0, not {self.gain_db}: louder would clip")
+            raise ValueError(f"gain_db must be at most 0, not {self.gain_db}: louder sound would clip")
 
 
 class Loudspeaker:
-    """Stimulates. Stamps are those of the sample's leaving, with an error of some milliseconds.
+    """Plays stimuli. Stamps are the times at which samples leave, with an error of some milliseconds.
 
-    Lost and found again, the sound server is told by LinkLost and LinkBack; what played then ends incomplete.
+    Reports LinkLost and LinkBack when the sound server disappears and returns. A sound that is playing ends incomplete.
     """
 
     Options: ClassVar[type] = LoudspeakerOptions
@@ -55,7 +55,7 @@ class Loudspeaker:
         self._playback: Playback | None = None
 
     def open(self, sink: Sink) -> None:
-        """Returns when the output runs; SoundError with a remedy when the device is not there."""
+        """Returns when the output runs; SoundError with a remedy when the device is missing."""
         playback = Playback(
             self._options.sound_device,
             self._sound_server,
@@ -70,13 +70,13 @@ class Loudspeaker:
         self._playback = playback
 
     def close(self) -> None:
-        """Within 1.5 s, in any state; what plays is cut off and nothing is told of it any more."""
+        """Closes within 1.5 s, in any state; a sound that plays is cut off without a further event."""
         if self._playback is not None:
             self._playback.close()
             self._playback = None
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Returns at once; any rate. DeviceError when it is not open."""
+        """Returns at once; accepts any rate. DeviceError when the loudspeaker is not open."""
         if self._playback is None:
             raise DeviceError(f"the loudspeaker {self.id} is not open")
         samples = waveform.samples if self._gain == 1 else waveform.samples * self._gain
@@ -88,5 +88,5 @@ class Loudspeaker:
             self._playback.stop()
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms that were played; None when closed or lost."""
+        """RMS of the last 100 ms played; None when closed or lost."""
         return self._playback.level_dbfs() if self._playback is not None else None

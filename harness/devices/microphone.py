@@ -1,4 +1,4 @@
-"""A microphone of the harness: hears the device under test, and keeps the last minutes to cut clips from."""
+"""A microphone of the harness: records the device under test, and keeps the last minutes for clips."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from harness.model.observation import LinkBack, LinkLost, Overrun
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Block, Capture, Ring
+from harness.sound.earcons import LearnedEarcon
 from harness.sound.endpoints import EndpointRules
 from harness.sound.hearing import Hearing
 from harness.sound.level import rms_dbfs
@@ -30,9 +31,11 @@ _METER_BLOCKS = 10
 class MicrophoneOptions:
     """YAML keys of a microphone.
 
-    sound_device: name of the recording device, as `harness sound list` prints it. speech_detector: entry point of
-    `harness.speech_detectors`. keep_s: how long sound is kept for clips. min_speech_ms: shorter sounds are no speech.
-    earcon_max_ms: a tonal sound up to this long is an earcon, a longer one is told as speech.
+    sound_device: Name of the recording device, as `harness sound list` prints it.
+    speech_detector: Entry point of `harness.speech_detectors`.
+    keep_s: Time for which sound is kept for clips.
+    min_speech_ms: Shorter sounds do not count as speech.
+    earcon_max_ms: A tonal sound up to this length is an earcon. A longer one counts as speech.
     """
 
     sound_device: str
@@ -52,14 +55,14 @@ class MicrophoneOptions:
 
 
 _Item = Block | Callable[[], None] | None
-"""A block to be judged, something to be done between two blocks, or the end."""
+"""A block to analyse, a call to make between two blocks, or the end."""
 
 
 class Microphone:
     """Observes StimulusHeard, SpeechStarted, SpeechEnded, Earcon, Overrun, LinkLost and LinkBack.
 
-    Blocks are judged in a thread of this driver's own; up to 10 s of them wait there, and what does not fit is reported
-    as Overrun. Clips are cut from the recording as it was, with our own sound in it.
+    The driver analyses blocks in its own thread. Up to 10 s of them wait there; blocks beyond that are reported as
+    Overrun. Clips are cut from the unchanged recording, which includes the harness's own sound.
     """
 
     Options: ClassVar[type] = MicrophoneOptions
@@ -76,12 +79,17 @@ class Microphone:
         self._sink: Sink | None = None
         self._levels: list[Block] = []
         self._lost_blocks = 0
+        self._earcons: tuple[LearnedEarcon, ...] = ()
+
+    def expect_earcons(self, earcons: tuple[LearnedEarcon, ...]) -> None:
+        """Finds these from `open` on, and reports them under their own sources, which share the microphone's link."""
+        self._earcons = earcons
 
     def open(self, sink: Sink) -> None:
-        """Opens the device; PluginError for an unknown detector, SoundError when the device is not there."""
+        """Opens the device; PluginError for an unknown detector, SoundError when the device is missing."""
         detector = plugins.load(Group.SPEECH_DETECTORS, self._options.speech_detector)()
         rules = EndpointRules(min_speech_ms=self._options.min_speech_ms, earcon_max_ms=self._options.earcon_max_ms)
-        self._hearing = Hearing(self.id, detector, rules=rules)
+        self._hearing = Hearing(self.id, detector, rules=rules, earcons=self._earcons)
         self._sink = sink
         self._thread = threading.Thread(target=self._listen, args=(self._hearing, sink), name=f"{self.id}-hearing")
         self._thread.start()
@@ -90,7 +98,7 @@ class Microphone:
             self._surroundings.sound_server,
             on_block=self._take,
             on_fault=lambda at, what: self._put(lambda: self._lose(at, what)),
-            on_back=lambda at: self._put(lambda: sink(LinkBack(self.id, at))),
+            on_back=lambda at: self._put(lambda: self._return(at)),
             on_overrun=self._overran,
         )
         try:
@@ -100,7 +108,7 @@ class Microphone:
             raise
 
     def close(self) -> None:
-        """Ends the recording and the thread; what was kept stays to be cut."""
+        """Ends the recording and the thread; clips can still be cut from what was kept."""
         if self._capture is not None:
             self._capture.close()
             self._capture = None
@@ -134,7 +142,7 @@ class Microphone:
             self._lost_blocks += 1
 
     def _put(self, item: _Item) -> None:
-        """For what must not be lost: the oldest block goes when there is no room."""
+        """Queues an item that must not be lost; drops the oldest block if there is no room."""
         while True:
             try:
                 self._queue.put_nowait(item)
@@ -166,4 +174,15 @@ class Microphone:
         if self._hearing is not None and self._sink is not None:
             for seen in self._hearing.interrupted():
                 self._sink(seen)
-            self._sink(LinkLost(self.id, at, what))
+            for source in self._sources:
+                self._sink(LinkLost(source, at, what))
+
+    def _return(self, at: Stamp) -> None:
+        for source in self._sources:
+            if self._sink is not None:
+                self._sink(LinkBack(source, at))
+
+    @property
+    def _sources(self) -> tuple[str, ...]:
+        """Its own id, and the sources of the devices whose chimes it finds."""
+        return (self.id, *dict.fromkeys(one.source for one in self._earcons))

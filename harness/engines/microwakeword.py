@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.plugins import installed
 from harness.model.errors import PluginError, did_you_mean
 
 RATE_HZ = 16000
@@ -17,7 +18,7 @@ _FRAME_SAMPLES = 160
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One wake event: `sample` counts from the last reset, score is the mean probability at that moment (0–1)."""
+    """One wake event. sample: counts from the last reset. score: the mean probability at that moment (0–1)."""
 
     phrase: str
     sample: int
@@ -25,25 +26,20 @@ class Hit:
 
 
 class MicroWakeWord:
-    """Finds one of the four phrases that pymicro-wakeword carries; 16 kHz, 10 ms frames.
+    """Detects one of the four phrases of pymicro-wakeword; 16 kHz, 10 ms frames.
 
-    phrase: alexa, hey_jarvis, hey_mycroft or okay_nabu (spaces do as well). refractory_s: hits closer than this to
-    the last one belong to the same utterance. threshold: operating point, 0–1; None is the model's own.
-    PluginError when the package is missing or has no such phrase.
+    phrase: alexa, hey_jarvis, hey_mycroft or okay_nabu (or with spaces). refractory_s: hits closer than this to the
+    last one belong to the same utterance.
+
+    threshold: operating point, 0–1; None is the model's own. PluginError if the package is missing or lacks the phrase.
     """
 
     rate_hz: ClassVar[int] = RATE_HZ
 
     def __init__(self, phrase: str = "alexa", *, refractory_s: float = 1.0, threshold: float | None = None) -> None:
-        try:
-            import pymicro_wakeword
-        except ImportError as error:
-            raise PluginError(
-                "the wake engine microwakeword is not installed",
-                remedy="Install the extra that carries it: pip install 'voice-harness[lab]'",
-            ) from error
+        pymicro_wakeword = installed("pymicro_wakeword", "the wake engine microwakeword", "lab")
         if not (math.isfinite(refractory_s) and refractory_s >= 0):
-            raise ValueError(f"refractory_s is finite and not negative, not {refractory_s}")
+            raise ValueError(f"refractory_s must be finite and not negative, not {refractory_s}")
         key = phrase.strip().lower().replace(" ", "_")
         known = {model.value: model for model in pymicro_wakeword.Model}
         if key not in known:
@@ -67,7 +63,8 @@ class MicroWakeWord:
         return (self._phrase,)
 
     def feed(self, samples: npt.NDArray[np.int16]) -> tuple[Hit, ...]:
-        """Hits in these samples, shape (n,); one for each utterance of the phrase, when its score first crosses."""
+        """Hits in these samples, shape (n,): one per utterance of the phrase, when its score first crosses the
+        threshold."""
         rest = np.concatenate([self._rest, samples.astype(np.int16, copy=False)])
         hits: list[Hit] = []
         whole = len(rest) - len(rest) % _FRAME_SAMPLES
@@ -81,7 +78,7 @@ class MicroWakeWord:
         return tuple(hits)
 
     def reset(self) -> None:
-        """As newly made: nothing heard before counts, and sample indices begin at 0 again."""
+        """Clears the state; sample indices start at 0 again."""
         self._model.reset()
         self._start()
 

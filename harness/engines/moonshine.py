@@ -1,4 +1,5 @@
-"""The recogniser Moonshine, live: smaller than faster-whisper with all that it needs, and what `make demo` installs."""
+"""The recogniser Moonshine for live runs. With its dependencies it is smaller than faster-whisper; `make demo`
+installs it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _FULL_SCALE = 32767
 
 
 class Moonshine:
-    """The packaged English tiny model; nothing is downloaded. PluginError when it is not installed."""
+    """The packaged English tiny model; nothing is downloaded. PluginError if it is not installed."""
 
     def __init__(self) -> None:
         self._recogniser = MoonshineOffline("", {})
@@ -26,7 +27,7 @@ class Moonshine:
         return importlib.util.find_spec("moonshine_voice") is not None
 
     def transcribe(self, waveform: Waveform) -> str:
-        """The words with their punctuation, or "" when there are none; any rate."""
+        """The words with their punctuation, or "" if there are none. Any sample rate."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, RATE_HZ)
         whole = np.round(np.clip(samples, -1, 1) * _FULL_SCALE).astype(np.int16)
         said = self._recogniser.understand(whole)

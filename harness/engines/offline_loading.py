@@ -1,4 +1,4 @@
-"""Engines for offline evaluation: what -t names, and the engine behind it."""
+"""Engines for offline evaluation: parses -t and loads the engine that it names."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Operati
 
 
 class NoKernel(RuntimeError):
-    """The kernel is not here, is of another version, or this processor has not what it needs."""
+    """The kernel is missing, has another version, or does not support this processor."""
 
 
 def load_kernel(folder: Path, version: int) -> ctypes.CDLL:
-    """The kernel that was built in a folder; NoKernel when it was not, or is of another version."""
+    """The kernel that was built in a folder. NoKernel if there is none, or its version differs."""
     found = [path for suffix in EXTENSION_SUFFIXES if (path := folder / f"_kernel{suffix}").is_file()]
     if not found:
         raise NoKernel("the kernel was not built when voice-harness was installed")
     try:
         kernel = ctypes.CDLL(str(found[0]))
     except OSError as error:
-        raise NoKernel(f"the kernel does not load: {error}") from error
+        raise NoKernel(f"the kernel cannot be loaded: {error}") from error
     if kernel.vh_version() != version:
-        raise NoKernel(f"the kernel is of version {kernel.vh_version()}, not {version}")
+        raise NoKernel(f"the kernel has version {kernel.vh_version()}, not {version}")
     return kernel
 
 
 BY_ENDING = {".tflite": "microwakeword", ".onnx": "openwakeword", ".gram": "pocketsphinx_grammar",
              ".jsgf": "pocketsphinx_grammar"}  # fmt: skip
-"""Engines of model files that are named alone; `openwakeword:FILE.tflite` says it of a file that fits two."""
+"""Engine by the ending of a model file. `openwakeword:FILE.tflite` names the engine if two fit."""
 _NAMED = re.compile(r"([A-Za-z][\w-]*)(?::(.*))?", re.DOTALL)
 
 
 def engine_class(name: str) -> type[OfflineEngine]:
-    """The class of that name; PluginError with the installed ones."""
+    """The class of that name. PluginError, with the installed ones, if there is none."""
     found: type[OfflineEngine] = load(Group.OFFLINE_ENGINES, name)
     return found
 
 
 def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tuple[str, str]] = ()) -> Task:
-    """What -t names: `engine:model`, `engine:"a phrase"`, or a model file, with checked settings.
+    """Parses -t: `engine:model`, `engine:"a phrase"`, or a model file. Checks the settings. Loads no model.
 
-    given: name and value; files: name, and the file that holds the value. The last of a name counts.
+    given: name and value. files: name, and the file that holds the value. The last value of a name counts.
 
-    PluginError for an engine that is not installed, InputError for a text or a setting that is wrong. Loads no model.
+    PluginError for an engine that is not installed, InputError for an invalid text or setting.
     """
     named = _NAMED.fullmatch(text)
     ending = PurePath(text).suffix.lower()
@@ -64,26 +64,26 @@ def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tu
         engine, model = BY_ENDING[ending], text
     else:
         raise InputError(
-            f"{text!r} names no engine and no model file",
-            remedy="Name an engine and a model, as microwakeword:okay_nabu, or a file that ends in "
-            f"{', '.join(BY_ENDING)}; `harness engines` lists what is here",
+            f"{text!r} is neither an engine nor a model file",
+            remedy="Name an engine and a model, such as microwakeword:okay_nabu, or a file that ends in "
+            f"{', '.join(BY_ENDING)}; `harness engines` lists the installed engines",
         )
     known = engine_class(engine).settings
     by_name, values, loaded = {one.name: one for one in known}, dict(given), dict(files)
     if both := values.keys() & loaded.keys():
-        raise InputError(f"{min(both)} is set by -s and by -f", remedy="Give one of them")
+        raise InputError(f"{min(both)} is set by both -s and -f", remedy="Use only one of them")
     read = {name: read_from_file(by_name.get(name), path) for name, path in loaded.items()}
     settings = checked(known, [*values.items(), *read.items()], engine)
     return Task(engine, model, tuple(sorted(settings.items())))
 
 
 def load_engine(task: Task) -> OfflineEngine:
-    """The engine of a task, its model loaded; PluginError, InputError."""
+    """The engine of a task with its model loaded; PluginError, InputError."""
     return engine_class(task.engine)(task.model, dict(task.settings))
 
 
 def fingerprint(engine: type[OfflineEngine], version: str, model_sha256: str, settings: Mapping[str, str]) -> str:
-    """sha256 over what scores depend on: the engine, its version, the model and the settings that change scores."""
+    """sha256 over everything that scores depend on: engine, version, model and settings that change scores."""
     relevant = {one.name for one in engine.settings if one.scores}
     parts = [engine.__name__, version, model_sha256]
     parts += [f"{name}={value}" for name, value in sorted(settings.items()) if name in relevant]
@@ -96,7 +96,7 @@ def _unquoted(text: str) -> str:
             parts = shlex.split(text)
         except ValueError:
             return text[1:-1]
-        # Quotes around several parts are those of a command: "./their engine" --model "a b".
+        # Quotes around only some words belong to a command: "./their engine" --model "a b".
         return parts[0] if len(parts) == 1 else text
     return text
 
@@ -109,15 +109,15 @@ _PACKAGES = {
     "faster_whisper": "faster-whisper",
     "moonshine": "moonshine-voice",
 }
-"""Our engines that a package of somebody else's carries; its version says what is measured."""
+"""Third-party packages behind built-in engines. The package's version identifies what is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class CataloguedEngine:
-    """An engine that has an entry point. kind: None where the model decides (a program, a device).
+    """An engine that has an entry point. kind: None if the model decides (a program, a device).
 
-    missing: why it cannot be used here, and what to do; "" where it can. operating_points: where they are the same for
-    every model; an engine with scores has them by model.
+    missing: why it cannot be used here, and what to do, or "". operating_points: if all models have the same. An engine
+    with scores has them by model.
     """
 
     name: str
@@ -141,7 +141,7 @@ class CataloguedEngine:
 
 @dataclass(frozen=True, slots=True)
 class LoadedEngine:
-    """What a model says of itself once it is loaded, or why it could not be."""
+    """The facts of a model that was loaded, or why it could not be."""
 
     model: str
     facts: EngineFacts | None = None
@@ -149,12 +149,12 @@ class LoadedEngine:
 
 
 def catalogue() -> Iterable[CataloguedEngine]:
-    """Every engine, by name; one is imported when it is come to."""
+    """Every engine, by name, imported as the iteration reaches it."""
     return (catalogued(name) for name in names(Group.OFFLINE_ENGINES))
 
 
 def catalogued(name: str) -> CataloguedEngine:
-    """One engine, whether it can be used here or not; PluginError for a name that no engine has."""
+    """One engine, usable here or not. PluginError for an unknown name."""
     if name not in names(Group.OFFLINE_ENGINES):
         engine_class(name)
     settings: tuple[Setting, ...] = ()
@@ -173,7 +173,7 @@ def catalogued(name: str) -> CataloguedEngine:
 
 
 def loaded_model(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedEngine:
-    """A task's model, loaded and let go of again; the errors of loading it."""
+    """Loads a task's model, returns its facts and closes it. Errors of loading are raised."""
     engine = load_engine(task_of(text, given))
     try:
         return LoadedEngine(text, engine.facts)
@@ -182,7 +182,7 @@ def loaded_model(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedEngi
 
 
 def load_or_say(text: str) -> LoadedEngine:
-    """A task's model, loaded and let go of again, or why it cannot be."""
+    """Loads a task's model, returns its facts and closes it. Errors of loading become `missing`."""
     try:
         return loaded_model(text)
     except HarnessError as error:
@@ -190,7 +190,7 @@ def load_or_say(text: str) -> LoadedEngine:
 
 
 def _kind(engine: type[OfflineEngine]) -> EngineKind | None:
-    """As the class says, or by what it can do: an engine with scores or spots wakes."""
+    """The class's own kind, or what its methods imply: an engine with scores or spots is a wake engine."""
     if hasattr(engine, "kind"):
         found: EngineKind | None = engine.kind
         return found

@@ -1,20 +1,20 @@
 """The wake engine openWakeWord for offline evaluation: the models of the package pyopen-wakeword, and model files.
 
-Code: Apache-2.0. The models that the package carries: CC BY-NC-SA 4.0, which is why it is an extra of its own.
+Code: Apache-2.0. Packaged models: CC BY-NC-SA 4.0, so the extra is separate.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.plugins import installed
 from harness.base.ports import ScoreStream
 from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.openwakeword_classifier import (
@@ -24,25 +24,188 @@ from harness.engines.openwakeword_classifier import (
     listening_classifier,
     load_classifier,
 )
-from harness.engines.openwakeword_features import CALL_SAMPLES, STEP_SAMPLES, Features, Tail
 from harness.engines.openwakeword_kernel.native import VERSION as KERNEL_VERSION
-from harness.engines.openwakeword_onnx import Array
+from harness.engines.openwakeword_kernel.native import KernelEmbedding
+from harness.engines.openwakeword_onnx import Array, OnnxModel, embedding_model, model, node
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
+from harness.engines.tflite_file import Graph, Op, read_model
 from harness.model.errors import EngineError, InputError, PluginError, did_you_mean
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTrack, Setting, SettingKind
 
+STEP_SAMPLES = 1280
+"""Samples from one score to the next: 80 ms."""
+CALL_SAMPLES = 1760
+"""Samples that the package passes to its mel model at a time."""
+FRAMES_A_STEP = 8
+EMBEDDING_FRAMES = 76
+KEPT_FRAMES = EMBEDDING_FRAMES - FRAMES_A_STEP
+"""Frames that an embedding shares with the previous one."""
+_HOP_SAMPLES = 160
+_EMBEDDING_LAG_FRAMES = 4
+"""The package computes its first embedding at its tenth call. Four frames remain from then on."""
+
+
+class Features:
+    """Mel frames and embeddings of the package's two feature models. ValueError for other feature models.
+
+    The package requests overlapping frames and computes the same sums again. Here each is computed once over a stretch.
+    The clamp still applies to each call: no value is more than 80 dB below the loudest of the call's 8 frames.
+
+    kernel: embeddings by the C kernel (NoKernel without it), or by onnxruntime, which takes half as long again.
+    """
+
+    def __init__(self, mel_file: bytes, embedding_file: bytes, *, kernel: bool) -> None:
+        self._mels = _MelFrames(read_model(mel_file)[0])
+        graph = read_model(embedding_file)[0]
+        translated = embedding_model(graph)
+        self._embedding: KernelEmbedding | OnnxEmbedding
+        self._embedding = KernelEmbedding(graph) if kernel else OnnxEmbedding(translated)
+        self.silent_frames = self._mels(np.zeros(10 * STEP_SAMPLES + CALL_SAMPLES, np.float32), 11)
+        """Frames of digital silence, more than an embedding needs, shape (88, mels)."""
+        self.silent_embedding = self.embeddings(self.silent_frames[:EMBEDDING_FRAMES])
+        """Their embedding, shape (1, size)."""
+
+    def frames(self, samples: Array, steps: int) -> Array:
+        """Frames of this many calls, shape (8 · steps, mels). samples: shape (1280 · steps + 480,), as 16-bit
+        values."""
+        return self._mels(samples, steps)
+
+    def embeddings(self, frames: Array) -> Array:
+        """Embeddings of 76 frames, one every 8 frames, shape (windows, size). frames: shape (68 + 8 · windows,
+        mels)."""
+        return self._embedding(frames)
+
+
+class OnnxEmbedding:
+    """Embeddings by onnxruntime."""
+
+    def __init__(self, translated: bytes) -> None:
+        self._model = OnnxModel(translated)
+
+    def __call__(self, frames: Array) -> Array:
+        """Shape (rows, mels) → (embeddings, size)."""
+        found = self._model(mels=frames[np.newaxis, np.newaxis])
+        return np.ascontiguousarray(found[0, :, :, 0].T)
+
+
+class Tail:
+    """State between stretches of a sound: the frames with which the next embeddings begin.
+
+    The package fills its buffer with 8 s of zeros first, so a sound begins after silence.
+    """
+
+    def __init__(self, features: Features) -> None:
+        self._features = features
+        self._frames = features.silent_frames[: KEPT_FRAMES + _EMBEDDING_LAG_FRAMES]
+
+    def embeddings(self, samples: Array, steps: int) -> Array:
+        """The embeddings of this many further calls of the package, shape (steps, size)."""
+        frames = np.concatenate([self._frames, self._features.frames(samples, steps)])
+        self._frames = frames[FRAMES_A_STEP * steps :]
+        return self._features.embeddings(frames[: KEPT_FRAMES + FRAMES_A_STEP * steps])
+
+
+class _MelFrames:
+    def __init__(self, graph: Graph) -> None:
+        waves, bands, least, scale, range_db = _constants(graph)
+        middle = waves[0].shape[1] // 2
+        cosine, sine = _even_and_odd(waves, middle)
+        used = np.flatnonzero(bands.any(axis=1))
+        taps = np.flatnonzero(np.abs(cosine).max(0) + np.abs(sine).max(0))[-1] + 1
+        self._middle, self._taps = middle, int(taps)
+        constants: dict[str, npt.NDArray[np.generic]] = {
+            "cosine": np.ascontiguousarray(cosine[used, :taps].T),
+            "sine": np.ascontiguousarray(sine[used, :taps].T),
+            "bands": np.ascontiguousarray(bands[used]),
+            "least": least, "range": range_db, "ten": np.array(10, np.float32), "two": np.array(2, np.float32),
+            "calls": np.array([-1, FRAMES_A_STEP * bands.shape[1]]), "frames": np.array([-1, bands.shape[1]]),
+        }  # fmt: skip
+        nodes = [
+            node("MatMul", ["even", "cosine"], "real"),
+            node("MatMul", ["odd", "sine"], "imaginary"),
+            node("Mul", ["real", "real"], "real2"),
+            node("Mul", ["imaginary", "imaginary"], "imaginary2"),
+            node("Add", ["imaginary2", "real2"], "power"),
+            node("MatMul", ["power", "bands"], "energy"),
+            node("Clip", ["energy", "least"], "floored"),
+            node("Log", ["floored"], "log0"),
+        ]
+        for turn, factor in enumerate(scale):
+            constants[f"scale{turn}"] = factor
+            nodes.append(node("Mul", [f"log{turn}", f"scale{turn}"], f"log{turn + 1}"))
+        nodes += [
+            node("Reshape", [f"log{len(scale)}", "calls"], "decibels"),
+            node("ReduceMax", ["decibels"], "loudest", axes=(1,), keepdims=1),
+            node("Sub", ["loudest", "range"], "lowest"),
+            node("Max", ["decibels", "lowest"], "clamped"),
+            node("Div", ["clamped", "ten"], "tenth"),
+            node("Add", ["tenth", "two"], "shifted"),
+            node("Reshape", ["shifted", "frames"], "mels"),
+        ]
+        inputs = {"even": ("frames", self._taps), "odd": ("frames", self._taps)}
+        self._model = OnnxModel(model(nodes, constants, inputs, {"mels": ("frames", bands.shape[1])}))
+
+    def __call__(self, samples: Array, steps: int) -> Array:
+        shape = (FRAMES_A_STEP * steps, self._taps)
+        size = samples.itemsize
+        after = np.lib.stride_tricks.as_strided(
+            samples[self._middle :], shape, (_HOP_SAMPLES * size, size), writeable=False
+        )
+        before = np.lib.stride_tricks.as_strided(
+            samples[self._middle :], shape, (_HOP_SAMPLES * size, -size), writeable=False
+        )
+        return self._model(even=after + before, odd=after - before)
+
+
+def _even_and_odd(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
+    """The two transforms' weights from the middle on, shape (bins, middle), to be applied to sums and differences of
+    mirrored samples. ValueError if the transforms are not even and odd."""
+    halves: dict[int, Array] = {}
+    for wave in waves:
+        right, left = wave[:, middle + 1 :], wave[:, middle - 1 : 0 : -1]
+        sign = 1 if np.abs(right - left).max() < np.abs(right + left).max() else -1
+        if np.abs(right - sign * left).max() > 1e-5 or np.abs(wave[:, 0]).max() > 0:
+            raise ValueError("its transform is not even or odd about the middle of its window")
+        own = wave[:, middle : middle + 1] / 2 if sign == 1 else np.zeros_like(wave[:, :1])
+        halves[sign] = np.concatenate([own, (right + sign * left) / 2], axis=1, dtype=np.float32)
+    if len(halves) != 2:
+        raise ValueError("its transform does not consist of an even and an odd part")
+    return halves[1], halves[-1]
+
+
+def _constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Array]:
+    """(transforms, mel bands, least energy, factors after the logarithm, range in dB) of the mel model."""
+    waves: list[Array] = []
+    found: dict[int, list[Array]] = {Op.MUL: [], Op.MAXIMUM: [], Op.SUB: [], Op.BATCH_MATMUL: []}
+    for operator in graph.operators:
+        if operator.code == Op.CONV_2D:
+            if (operator.whole(1), operator.whole(2)) not in ((_HOP_SAMPLES, 1), (1, _HOP_SAMPLES)):
+                raise ValueError("its frames are not 160 samples apart")
+            value = graph.tensors[operator.inputs[1]].values
+            if value is not None:
+                waves.append(np.asarray(value, np.float32)[:, 0, :, 0])
+        elif operator.code in found:
+            value = graph.tensors[operator.inputs[1]].values
+            if value is not None:
+                found[operator.code].append(np.asarray(value, np.float32))
+    sizes = [len(found[code]) for code in (Op.BATCH_MATMUL, Op.MAXIMUM, Op.SUB)]
+    if len(waves) != 2 or sizes != [1, 1, 1]:
+        raise ValueError("it is not the expected mel model")
+    return waves, found[Op.BATCH_MATMUL][0], found[Op.MAXIMUM][0], found[Op.MUL], found[Op.SUB][0]
+
+
 FIRST_END = CALL_SAMPLES - STEP_SAMPLES
 STRETCH_STEPS = 150
-"""Steps that are worked out at once, 12 s: their convolutions fit into a core's cache."""
+"""Steps that are computed at once (12 s), so that their convolutions fit into a core's cache."""
 TOLERANCE_LOG_ODDS = 1e-3
-"""How far apart the two ways' scores may lie, in log odds; more than ten times what was measured."""
+"""Tolerance between the two paths' scores, in log odds: more than ten times the measured difference."""
 _FEW_ULP = 3e-7
-"""… and relative to the score: a float32 near 1 is no finer."""
+"""… and relative to the score: a float32 near 1 is not finer."""
 _CALLS_BEFORE_AN_EMBEDDING = 9
 
 
 class _Scores:
-    """Scores that nobody has taken yet."""
+    """Scores that have not been taken yet."""
 
     def __init__(self, phrase: str) -> None:
         self._phrase = phrase
@@ -81,7 +244,7 @@ class StreamingScores:
         self._rest = sound[place:].copy()
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
-        """What is left of a chunk at the end completes no score; the package leaves it too."""
+        """The rest of a chunk at the end completes no score; the package leaves it too."""
         return self._scores.take()
 
     def _chunk(self, samples: npt.NDArray[np.int16]) -> None:
@@ -94,18 +257,18 @@ class StreamingScores:
 
 
 class CallByCall:
-    """Single scores as the package works them out, from the sound that they depend on alone."""
+    """Single scores as the package computes them, from only the sound that they depend on."""
 
     def __init__(self, features: Any, classifier: Listens, windows: int) -> None:
         self._features, self._classifier = features, classifier
         self.calls = windows + _CALLS_BEFORE_AN_EMBEDDING
-        """Calls of the mel model that a score depends on, with its own."""
+        """Calls of the mel model that a score depends on, including its own."""
 
     def score(self, samples: npt.NDArray[np.int16]) -> float:
         """The score of the last of `calls` calls. samples: shape (1280 · calls + 480,)."""
         self._features.reset()
         self._classifier.reset()
-        self._features.new_audio_samples = 0  # what lies before, silence as well, is in the samples
+        self._features.new_audio_samples = 0  # the samples contain what lies before, also silence
         (score,) = (
             one
             for embeddings in self._features.process_streaming(samples.tobytes())
@@ -117,7 +280,7 @@ class CallByCall:
 class FastScores:
     """A sound in stretches that begin at the same samples however it is fed, so that the scores are the same.
 
-    decisive: thresholds; a score so near one of them that the two ways could differ about it is asked of `exact`.
+    decisive: thresholds. If the two paths could differ about a score so close to one, `exact` computes it.
     """
 
     def __init__(
@@ -127,8 +290,8 @@ class FastScores:
         self._classifier = classifier
         self._exact, self._decisive = exact, decisive
         self._tail = Tail(features)
-        # Before the sound lie zeros: the first call begins 1280 samples before it, and all of the windows before that
-        # have the embedding of silence.
+        # Zeros precede the sound. The first call begins 1280 samples before it, and all earlier windows have the
+        # embedding of silence.
         self._history = (exact.calls - 1) * STEP_SAMPLES
         self._sound = np.zeros(self._history + STRETCH_STEPS * STEP_SAMPLES + FIRST_END, np.int16)
         self._filled = self._history + STEP_SAMPLES
@@ -145,7 +308,7 @@ class FastScores:
                 self._stretch(STRETCH_STEPS)
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
-        """Of sound that goes on, scores of whole stretches only."""
+        """Scores of whole stretches only, since the sound continues."""
         steps = (self._filled - self._history - FIRST_END) // STEP_SAMPLES
         if flush and steps:
             self._stretch(steps)
@@ -173,37 +336,37 @@ class FastScores:
 
 
 def undecided(scores: Array, decisive: Array) -> npt.NDArray[np.intp]:
-    """Indices of scores that lie within the two ways' tolerance of a threshold."""
+    """Indices of scores within the two paths' tolerance of a threshold."""
     near = np.abs(scores[:, np.newaxis] - decisive) < margin(decisive)
     return np.flatnonzero(near.any(axis=1))
 
 
 def margin(scores: Array) -> Array:
-    """How far the other way's score may lie from each of these."""
+    """Largest difference allowed between the two paths for each of these scores."""
     return scores * (_FEW_ULP + TOLERANCE_LOG_ODDS * (1 - scores))
 
 
 RATE_HZ = 16_000
 OWN_THRESHOLD = 0.5
-"""The package's own: a phrase is there when its score is greater."""
+"""The package's own threshold: a score above it is a detection."""
 MODEL_LICENCE = "code Apache-2.0; model CC BY-NC-SA 4.0 (not for commercial use)"
-FILE_LICENCE = "code Apache-2.0; feature models CC BY-NC-SA 4.0; the model file's own licence"
+FILE_LICENCE = "code Apache-2.0, feature models CC BY-NC-SA 4.0; the model file's own licence"
 ENDINGS = (".tflite", ".onnx")
 PATH = Setting(
     "path", SettingKind.CHOICE, "fast",
-    "fast: features over long stretches; streaming: the package, 80 ms at a time, as a reference",
+    "fast: features over long blocks; streaming: the package itself, 80 ms at a time, as a reference",
     choices=("fast", "streaming"), scores=True,
 )  # fmt: skip
-PHRASE = Setting("phrase", SettingKind.TEXT, "", "what a model file listens for, in words; by default the file's name")
+PHRASE = Setting("phrase", SettingKind.TEXT, "", "the phrase that a model file detects (default: the file's name)")
 _ALIKE = 2e-3
-"""Embeddings are some tens in size; the two ways differ by 1e-4 in loud noise."""
+"""Embeddings are some tens in size; the two paths differ by 1e-4 in loud noise."""
 
 
 class OpenWakeWordOffline:
-    """Scores of one phrase, each 80 ms.
+    """Scores of one phrase, one every 80 ms.
 
-    model: alexa, hey_jarvis, hey_mycroft, hey_rhasspy, okay_nabu (spaces do as well), or a classifier file, .tflite or
-    .onnx. PluginError when the package is missing or has no such model, InputError for a file that is no classifier.
+    model: alexa, hey_jarvis, hey_mycroft, hey_rhasspy, okay_nabu (or with spaces), or a classifier file, .tflite or
+    .onnx. PluginError if the package is missing or lacks the model. InputError for a file that is not a classifier.
     """
 
     settings: ClassVar[tuple[Setting, ...]] = (*OF_SCORES, PATH, PHRASE)
@@ -251,52 +414,47 @@ class OpenWakeWordOffline:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """The models that the package carries; PluginError when it is not installed."""
+        """The packaged models; PluginError if the package is not installed."""
         return tuple(
             OfflineModel(name, (name.replace("_", " "),), MODEL_LICENCE, "packaged classifier")
             for name in sorted(one.value for one in _package().Model)
         )
 
     def begin(self) -> ScoreStream:
-        """A state that has heard nothing but the 8 s of zeros that the package begins with."""
+        """A fresh state, after the 8 s of zeros with which the package begins."""
         if self._fast is not None:
             return FastScores(self._phrase, *self._fast, self._decisive)
         if self._streaming is not None:
             return StreamingScores(self._phrase, *self._streaming)
-        raise PluginError("openWakeWord was closed", remedy="Load it again")
+        raise PluginError("openWakeWord is closed", remedy="Load the engine again")
 
     def fast_parts(self) -> tuple[Features, Classifier, CallByCall]:
-        """What the fast path is made of; PluginError where another one was asked for."""
+        """The models of the fast path; PluginError if another path was set."""
         if self._fast is None:
             raise PluginError("openWakeWord was loaded without its fast path", remedy=f"Set {PATH.name}=fast")
         return self._fast
 
     def close(self) -> None:
-        """Lets go of the models."""
+        """Frees the models."""
         self._fast = self._streaming = None
 
 
-def _package() -> ModuleType:
-    try:
-        import pyopen_wakeword
-    except ImportError as error:
-        raise PluginError(
-            "the engine openwakeword is not installed",
-            remedy="Install the extra that carries it (its models are CC BY-NC-SA): "
-            "pip install 'voice-harness[openwakeword]'",
-        ) from error
-    return pyopen_wakeword
+def _package() -> Any:
+    note = " (its models are CC BY-NC-SA)"
+    return installed("pyopen_wakeword", "the engine openwakeword", "openwakeword", note)
 
 
-def _models_folder(package: ModuleType) -> Path:
+def _models_folder(package: Any) -> Path:
     return Path(str(package.__file__)).parent / "models"
 
 
-def _model_file(package: ModuleType, model: str) -> tuple[Path, bool]:
-    """The file of a model, and whether the package carries it."""
+def _model_file(package: Any, model: str) -> tuple[Path, bool]:
+    """The file of a model, and whether it is packaged."""
     if Path(model).suffix.lower() in ENDINGS:
         if not Path(model).is_file():
-            raise InputError(f"there is no model file {model}", remedy="Name a .tflite or .onnx file that is there")
+            raise InputError(
+                f"the model file {model} does not exist", remedy="Check the path; it must name a .tflite or .onnx file"
+            )
         return Path(model), False
     key = model.strip().lower().replace(" ", "_")
     known = sorted(one.value for one in package.Model)
@@ -310,7 +468,7 @@ def _model_file(package: ModuleType, model: str) -> tuple[Path, bool]:
 
 
 def fastest_features(theirs: Any, mel: bytes, embedding: bytes) -> tuple[Features, str]:
-    """The kernel's where it is built and right, else onnxruntime's; and what to call them."""
+    """The kernel's features if it is built and right, else onnxruntime's; and their name."""
     try:
         return checked_features(theirs, mel, embedding, kernel=True), f"kernel {KERNEL_VERSION}"
     except (NoKernel, PluginError):
@@ -318,22 +476,22 @@ def fastest_features(theirs: Any, mel: bytes, embedding: bytes) -> tuple[Feature
 
 
 def checked_features(theirs: Any, mel: bytes, embedding: bytes, *, kernel: bool) -> Features:
-    """The fast features, once they have been seen to say what the package's say of a second of noise."""
+    """The fast features, once they equal the package's for a second of noise."""
     steps = 11
     noise = np.random.default_rng(steps).normal(0, 1000, steps * STEP_SAMPLES + CALL_SAMPLES - STEP_SAMPLES)
     samples = noise.astype(np.int16)
     theirs.reset()
-    theirs.new_audio_samples = 0  # without the silence before, which takes a third of a second
+    theirs.new_audio_samples = 0  # without the preceding silence, which takes a third of a second
     expected = np.concatenate([one.reshape(1, -1) for one in theirs.process_streaming(samples.tobytes())])
     try:
         ours = Features(mel, embedding, kernel=kernel)
         found = ours.embeddings(ours.frames(samples.astype(np.float32), steps))[: len(expected)]
     except ValueError as error:
-        raise _unknown_features(f"its feature models are not those that the fast path knows: {error}") from error
+        raise _unknown_features(f"the fast path does not support its feature models: {error}") from error
     if found.shape != expected.shape or np.abs(found - expected).max() > _ALIKE:
         raise _unknown_features("the fast path's features differ from the package's")
     return ours
 
 
 def _unknown_features(why: str) -> PluginError:
-    return PluginError(f"openWakeWord: {why}", remedy=f"Set {PATH.name}=streaming, which runs the package itself")
+    return PluginError(f"openWakeWord: {why}", remedy=f"Use -s {PATH.name}=streaming, which runs the package itself")

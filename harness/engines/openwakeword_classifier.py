@@ -1,4 +1,4 @@
-"""openWakeWord's classifiers: 16 (or so) embeddings to the score of a phrase, from .tflite and .onnx files."""
+"""openWakeWord's classifiers: from about 16 embeddings to the score of a phrase, from .tflite and .onnx files."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from harness.engines.openwakeword_onnx import Array, OnnxModel, free_batch
-from harness.engines.openwakeword_translation import classifier_model
+from harness.engines.openwakeword_onnx import Array, OnnxModel, classifier_model, free_batch
 from harness.engines.tflite_file import read_model
 from harness.model.errors import InputError
 
 EMBEDDING_SIZE = 96
 MOST_WINDOWS = 80
-"""Embeddings that the package keeps: a classifier of more never tells a score there."""
+"""Embeddings that the package keeps. It never returns a score of a classifier that needs more."""
 _CHECKED_WINDOWS = 5
 _ALIKE = 1e-4
 
@@ -31,14 +30,14 @@ class Classifier(Protocol):
 
 
 class Listens(Protocol):
-    """The package's own way: an embedding in, and the scores that it completes."""
+    """The package's own way: feed an embedding, take the scores that it completes."""
 
     def process_streaming(self, embeddings: Array) -> Iterable[float]: ...
     def reset(self) -> None: ...
 
 
 def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
-    """The classifier in a file, for many windows at once; InputError when it is none of openWakeWord's.
+    """The classifier in a file, for many windows at once. InputError for a file that is not an openWakeWord classifier.
 
     interpreter: the package's library.
     """
@@ -51,7 +50,7 @@ def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
         package = PackageClassifier(path, windows)
         try:
             translated = classifier_model(read_model(content))
-        except ValueError:  # an operator that we do not translate; the package's interpreter runs every one
+        except ValueError:  # an operator without a translation; the package's interpreter runs all of them
             return package
         return _batched(translated, package) or package
     except ValueError as error:
@@ -59,7 +58,8 @@ def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
 
 
 def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Listens:
-    """The classifier as the package runs it, an embedding at a time; InputError when it is none of openWakeWord's."""
+    """The classifier as the package runs it, one embedding at a time. InputError for a file that is not an
+    openWakeWord classifier."""
     try:
         if path.suffix.lower() == ".onnx":
             return _OnnxListens(OnnxClassifier(OnnxModel(content)))
@@ -74,12 +74,12 @@ def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Listen
 
 
 class OnnxClassifier:
-    """An ONNX model. single: whether it takes one window at a time; ValueError when it is no classifier."""
+    """An ONNX model. single: whether it takes one window at a time. ValueError for a model that is not a classifier."""
 
     def __init__(self, model: OnnxModel) -> None:
         shapes = list(model.inputs.items())
         if len(shapes) != 1 or model.outputs != 1 or model.element_types != ("tensor(float)",):
-            raise ValueError("it has not one input of float32 and one output")
+            raise ValueError("it does not have one float32 input and one output")
         self._input, shape = shapes[0]
         if len(shape) != 3 or shape[2] != EMBEDDING_SIZE:
             raise ValueError(f"its input has the shape {_shape(shape)}, not [1, windows, {EMBEDDING_SIZE}]")
@@ -96,12 +96,12 @@ class OnnxClassifier:
     def _run(self, windows: Array) -> Array:
         found = self._model(**{self._input: np.ascontiguousarray(windows)})
         if found.size != len(windows):
-            raise ValueError(f"it gives {found.size} values for {len(windows)} windows, not a score each")
+            raise ValueError(f"it returns {found.size} values for {len(windows)} windows, not one score each")
         return found.reshape(-1)
 
 
 class PackageClassifier:
-    """A .tflite file in the package's interpreter, a window at a time."""
+    """A .tflite file in the package's interpreter, one window at a time."""
 
     def __init__(self, path: Path, windows: int) -> None:
         import pyopen_wakeword
@@ -134,7 +134,7 @@ class _OnnxListens:
 
 
 def _batched(content: bytes, single: Classifier) -> Classifier | None:
-    """The model with its batch left open, or None where that changes what it says of a window."""
+    """The model with an open batch dimension, or None if that changes its result for a window."""
     try:
         free = OnnxClassifier(OnnxModel(content))
         seeded = np.random.default_rng(_CHECKED_WINDOWS)
@@ -149,32 +149,32 @@ def _batched(content: bytes, single: Classifier) -> Classifier | None:
 def _tflite_windows(content: bytes) -> int:
     graph = read_model(content)[0]
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-        raise ValueError("it has not one input and one output")
+        raise ValueError("it does not have one input and one output")
     shape = graph.tensors[graph.inputs[0]].shape
     if len(shape) != 3 or shape[0] != 1 or shape[2] != EMBEDDING_SIZE:
         raise ValueError(f"its input has the shape {_shape(shape)}, not [1, windows, {EMBEDDING_SIZE}]")
     if np.prod(graph.tensors[graph.outputs[0]].shape) != 1:
-        raise ValueError("it gives several values, not a score")
+        raise ValueError("it returns several values, not one score")
     return _checked_windows(shape[1])
 
 
 def _check_prepared(path: Path, interpreter: Any) -> None:
-    """ValueError for a file that the interpreter cannot run: the package does not look, and crashes."""
+    """ValueError for a file that the interpreter cannot run. The package does not check, and crashes."""
     model = interpreter.TfLiteModelCreateFromFile(str(path).encode())
     if not model:
-        raise ValueError("the interpreter does not read it")
+        raise ValueError("the interpreter cannot read it")
     made = interpreter.TfLiteInterpreterCreate(model, None)
     prepared = made and interpreter.TfLiteInterpreterAllocateTensors(made) == 0
     if made:
         interpreter.TfLiteInterpreterDelete(made)
     interpreter.TfLiteModelDelete(model)
     if not prepared:
-        raise ValueError("the interpreter has not all of its operators")
+        raise ValueError("the interpreter does not have all of its operators")
 
 
 def _checked_windows(windows: object) -> int:
     if not isinstance(windows, int) or not 1 <= windows <= MOST_WINDOWS:
-        raise ValueError(f"it looks at {windows} embeddings, not at 1 to {MOST_WINDOWS}")
+        raise ValueError(f"it takes {windows} embeddings, not 1 to {MOST_WINDOWS}")
     return windows
 
 
@@ -184,6 +184,6 @@ def _shape(shape: Iterable[object]) -> str:
 
 def _refused(path: Path, error: ValueError) -> InputError:
     return InputError(
-        f"{path} is no classifier of openWakeWord: {error}",
-        remedy="Name a model of openWakeWord (not of microWakeWord, and not its feature models)",
+        f"{path} is not an openWakeWord classifier: {error}",
+        remedy="Use an openWakeWord classifier (not a microWakeWord model, and not a feature model)",
     )

@@ -1,4 +1,4 @@
-"""Writes an ONNX model, byte for byte, and frees the batch dimension of one (protocol buffers, onnx.proto3, IR 8)."""
+"""openWakeWord's graphs as ONNX models (protocol buffers, onnx.proto3, IR 8), run over many windows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from harness.engines.tflite_file import Graph, Op, Operator
 from harness.model.errors import PluginError
 
 _IR_VERSION, _OPSET = 8, 13
@@ -32,7 +33,7 @@ def model(
     inputs: Mapping[str, Sequence[Dimension]],
     outputs: Mapping[str, Sequence[Dimension]],
 ) -> bytes:
-    """A ModelProto. inputs, outputs: shapes of float32 tensors by name; a dimension in words is free."""
+    """A ModelProto. inputs, outputs: shapes of float32 tensors by name; a named dimension is free."""
     graph = [_field(1, one) for one in nodes]
     graph.append(_text(2, "graph"))
     graph += [_field(5, _tensor(name, value)) for name, value in constants.items()]
@@ -42,7 +43,8 @@ def model(
 
 
 def free_batch(content: bytes) -> bytes:
-    """The same model with the first dimension of its inputs and outputs left open; ValueError for no ONNX model."""
+    """The same model with the first dimension of its inputs and outputs open. ValueError for bytes that are not an
+    ONNX model."""
     return _changed(content, (7,), lambda graph: _changed(graph, (11, 12), _free_value))
 
 
@@ -72,7 +74,7 @@ def _changed(message: bytes, numbers: tuple[int, ...], change: Callable[[bytes],
 
 
 def _fields(message: bytes) -> list[tuple[int, int, bytes]]:
-    """(number, wire type, body) of each field; ValueError when the bytes are no message."""
+    """(number, wire type, body) of each field. ValueError if the bytes are not a message."""
     found: list[tuple[int, int, bytes]] = []
     place = 0
     while place < len(message):
@@ -87,9 +89,9 @@ def _fields(message: bytes) -> list[tuple[int, int, bytes]]:
                 length, place = _read_varint(message, place)
                 end = place + length
             case _:
-                raise ValueError("it is no ONNX model")
+                raise ValueError("it is not an ONNX model")
         if end > len(message):
-            raise ValueError("it is cut off")
+            raise ValueError("it is truncated")
         found.append((key >> 3, wire, message[place:end]))
         place = end
     return found
@@ -107,7 +109,7 @@ def _read_varint(message: bytes, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 128:
             return value, place
-    raise ValueError("it is no ONNX model")
+    raise ValueError("it is not an ONNX model")
 
 
 def _attribute(name: str, value: Attribute) -> bytes:
@@ -155,7 +157,8 @@ Array = npt.NDArray[np.float32]
 
 
 class OnnxModel:
-    """A loaded model with one output; ValueError when onnxruntime cannot run it, PluginError when it is missing."""
+    """A loaded model with one output. ValueError if onnxruntime cannot run it, PluginError if onnxruntime is
+    missing."""
 
     def __init__(self, content: bytes) -> None:
         try:
@@ -164,10 +167,10 @@ class OnnxModel:
         except ImportError as error:
             raise PluginError(
                 "openWakeWord's fast path and its ONNX models need onnxruntime, which is not installed",
-                remedy="Install the extra that carries it: pip install 'voice-harness[openwakeword]'",
+                remedy="Install it: pip install 'voice-harness[openwakeword]'",
             ) from error
         options = onnxruntime.SessionOptions()
-        # Processes are what an evaluation runs side by side; a thread of its own would take another one's core.
+        # An evaluation runs several processes; more threads here would take their cores.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         failures = (states.Fail, states.InvalidProtobuf, states.InvalidGraph, states.InvalidArgument,
@@ -175,7 +178,7 @@ class OnnxModel:
         try:
             self._session: Any = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except failures as error:
-            raise ValueError(f"onnxruntime does not take it: {_first_line(error)}") from error
+            raise ValueError(f"onnxruntime rejects it: {_first_line(error)}") from error
         self._failures = failures
         self.inputs: dict[str, tuple[int | str | None, ...]] = {
             one.name: tuple(one.shape) for one in self._session.get_inputs()
@@ -184,13 +187,212 @@ class OnnxModel:
         self.outputs = len(self._session.get_outputs())
 
     def __call__(self, **inputs: Array) -> Array:
-        """The first output; ValueError when the model fails on these shapes."""
+        """The first output. ValueError if the model fails on these shapes."""
         try:
             found: Array = self._session.run(None, inputs)[0]
         except self._failures as error:
-            raise ValueError(f"onnxruntime failed in it: {_first_line(error)}") from error
+            raise ValueError(f"onnxruntime failed while running it: {_first_line(error)}") from error
         return found
 
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+
+
+Constants = dict[str, npt.NDArray[np.generic]]
+
+
+_ARITHMETIC = {Op.ADD: "Add", Op.SUB: "Sub", Op.MUL: "Mul", Op.DIV: "Div"}
+_SAME, _RELU = 0, 1
+
+
+def embedding_model(graph: Graph) -> bytes:
+    """mels [1, 1, time, mels] → embeddings [1, size, windows, 1]: one window every 8 frames, for any time.
+
+    Tensors are [1, time, mel, channel] in the graph and [1, channel, time, mel] here. Convolutions must not be padded
+    in time, so that an output depends only on its window. ValueError for an unknown operator.
+    """
+    return _Convolutions(graph).model()
+
+
+class _Convolutions:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._nodes: list[bytes] = []
+        self._constants: Constants = {}
+        self._names = {graph.inputs[0]: "mels"}
+        self._padded: dict[int, int] = {}
+        self._least: dict[int, str] = {}
+        """Floors still to be applied to a tensor: behind its pool, which has fewer values."""
+
+    def model(self) -> bytes:
+        for operator in self._graph.operators:
+            self._write(operator)
+        size = self._graph.tensors[self._graph.outputs[0]].shape[3]
+        bands = self._graph.tensors[self._graph.inputs[0]].shape[2]
+        output = self._names[self._graph.outputs[0]]
+        return model(self._nodes, self._constants, {"mels": (1, 1, "time", bands)}, {output: (1, size, "windows", 1)})
+
+    def _write(self, operator: Operator) -> None:
+        source, result = operator.inputs[0], operator.outputs[0]
+        name = f"t{result}"
+        match operator.code:
+            case Op.PAD:
+                self._pad(operator)
+                return
+            case Op.CONV_2D:
+                self._convolve(operator, name)
+            case Op.LEAKY_RELU:
+                self._nodes.append(node("LeakyRelu", [self._names[source]], name, alpha=operator.number(0)))
+            case Op.MAXIMUM:
+                self._constants[f"low{result}"] = self._constant(operator.inputs[1])
+                self._least[result] = f"low{result}"
+                name = self._names[source]
+            case Op.MAX_POOL_2D:
+                size = operator.whole(4), operator.whole(3)
+                strides = operator.whole(2), operator.whole(1)
+                shape = self._graph.tensors[source].shape
+                if size != strides or (operator.byte(0) == _SAME and (size[0] != 1 or shape[2] % size[1])):
+                    raise ValueError("it has a pool that overlaps or is padded")
+                self._nodes.append(node("MaxPool", [self._names[source]], name, kernel_shape=size, strides=strides))
+                if source in self._least:
+                    self._least[result] = self._least[source]
+            case _:
+                raise ValueError(f"its operator {operator.code} is not supported")
+        self._names[result] = name
+
+    def _pad(self, operator: Operator) -> None:
+        """Zeros beside the mel bands, which the following convolution adds itself."""
+        widths = self._constant(operator.inputs[1]).reshape(-1, 2).tolist()
+        before, after = widths[2]
+        if before != after or any(any(pair) for place, pair in enumerate(widths) if place != 2):
+            raise ValueError("it has padding other than beside the mel bands")
+        self._names[operator.outputs[0]] = self._names[operator.inputs[0]]
+        self._padded[operator.outputs[0]] = before
+
+    def _convolve(self, operator: Operator, name: str) -> None:
+        source, weights, bias = operator.inputs
+        if source in self._least:
+            self._nodes.append(node("Clip", [self._names[source], self._least.pop(source)], f"{name}c"))
+            self._names[source] = f"{name}c"
+        kernel = self._constant(weights).transpose(0, 3, 1, 2)
+        high, wide = kernel.shape[2:]
+        if (operator.whole(1), operator.whole(2), operator.byte(3)) != (1, 1, 0):
+            raise ValueError("it has a convolution with a stride")
+        beside = self._padded.get(source, 0)
+        if operator.byte(0) == _SAME:
+            if high != 1 or not wide % 2:
+                raise ValueError("it is padded in time")
+            beside += wide // 2
+        self._constants[f"{name}w"] = np.ascontiguousarray(kernel)
+        self._constants[f"{name}b"] = self._constant(bias)
+        inputs = [self._names[source], f"{name}w", f"{name}b"]
+        self._nodes.append(node("Conv", inputs, name, kernel_shape=(high, wide), pads=(0, beside, 0, beside)))
+
+    def _constant(self, index: int) -> npt.NDArray[np.generic]:
+        value = self._graph.tensors[index].values
+        if value is None:
+            raise ValueError("it computes its weights")
+        return value
+
+
+def classifier_model(graphs: Sequence[Graph]) -> bytes:
+    """windows [batch, W, size] → scores [batch, 1]. An `If` becomes a choice, per window, between both its results."""
+    main = graphs[0]
+    written = _Layers(graphs)
+    names = written.write(main, {main.inputs[0]: "windows"}, "m")
+    shape = main.tensors[main.inputs[0]].shape
+    return model(
+        written.nodes, written.constants, {"windows": ("batch", *shape[1:])}, {names[main.outputs[0]]: ("batch", 1)}
+    )
+
+
+class _Layers:
+    def __init__(self, graphs: Sequence[Graph]) -> None:
+        self._graphs = graphs
+        self.nodes: list[bytes] = []
+        self.constants: Constants = {}
+
+    def write(self, graph: Graph, given: Mapping[int, str], prefix: str) -> dict[int, str]:
+        """Names of all tensors of a graph, given the names of its inputs."""
+        names = dict(given)
+        for index, tensor in enumerate(graph.tensors):
+            if tensor.values is not None and index not in names:
+                names[index] = f"{prefix}{index}"
+                if tensor.values.dtype == np.float32:
+                    self.constants[names[index]] = tensor.values
+        for operator in graph.operators:
+            self._operator(graph, operator, names, prefix)
+        return names
+
+    def _operator(self, graph: Graph, operator: Operator, names: dict[int, str], prefix: str) -> None:
+        result = operator.outputs[0]
+        name = f"{prefix}{result}"
+        inputs = [names[index] for index in operator.inputs if index >= 0 and index in names]
+        match operator.code:
+            case Op.ADD | Op.SUB | Op.MUL | Op.DIV:
+                self._activated(_ARITHMETIC[Op(operator.code)], inputs, name, operator.byte(0))
+            case Op.FULLY_CONNECTED:
+                self._activated("Gemm", inputs, name, operator.byte(0), transB=1)
+            case Op.LOGISTIC:
+                # onnxruntime's Sigmoid is exact to 1e-7 only, too little for scores of 1e-5.
+                self.constants["one"] = np.array(1, np.float32)
+                self._add("Neg", inputs, f"{name}n")
+                self._add("Exp", [f"{name}n"], f"{name}e")
+                self._add("Add", [f"{name}e", "one"], f"{name}d")
+                self._add("Reciprocal", [f"{name}d"], name)
+            case Op.RELU:
+                self._add("Relu", inputs, name)
+            case Op.SQRT:
+                self._add("Sqrt", inputs, name)
+            case Op.RSQRT:
+                self._add("Sqrt", inputs, f"{name}s")
+                self._add("Reciprocal", [f"{name}s"], name)
+            case Op.MEAN:
+                axes = graph.tensors[operator.inputs[1]].values
+                if axes is None or axes.reshape(-1).tolist() not in ([1], [-1]):
+                    raise ValueError("it has a mean over something other than a window's values")
+                self._add("ReduceMean", inputs[:1], name, axes=(1,), keepdims=operator.byte(0))
+            case Op.GREATER:
+                self._add("Greater", inputs, name)
+            case Op.GREATER_EQUAL:
+                self._add("GreaterOrEqual", inputs, name)
+            case Op.RESHAPE:
+                if len(graph.tensors[result].shape) == 2:
+                    self._add("Flatten", inputs[:1], name, axis=1)
+                elif graph.tensors[result].shape == ():
+                    names[result] = inputs[0]  # One window's condition; with many windows it stays a column.
+                    return
+                else:
+                    raise ValueError("it reshapes its values in an unsupported way")
+            case Op.IF:
+                self._choose(operator, names, prefix)
+                return
+            case _:
+                raise ValueError(f"its operator {operator.code} is not supported")
+        names[result] = name
+
+    def _choose(self, operator: Operator, names: dict[int, str], prefix: str) -> None:
+        branches = []
+        for field in (0, 1):
+            number = operator.whole(field)
+            if not 0 < number < len(self._graphs):
+                raise ValueError("it has an `If` without branches")
+            graph = self._graphs[number]
+            given = {inner: names[outer] for inner, outer in zip(graph.inputs, operator.inputs[1:], strict=True)}
+            inside = self.write(graph, given, f"{prefix}{operator.outputs[0]}_{field}_")
+            branches.append(inside[graph.outputs[0]])
+        name = f"{prefix}{operator.outputs[0]}"
+        self._add("Where", [names[operator.inputs[0]], *branches], name)
+        names[operator.outputs[0]] = name
+
+    def _activated(self, operator: str, inputs: Sequence[str], name: str, activation: int, **more: int) -> None:
+        if activation not in (0, _RELU):
+            raise ValueError(f"its activation {activation} is not supported")
+        inner = f"{name}r" if activation else name
+        self._add(operator, inputs, inner, **more)
+        if activation:
+            self._add("Relu", [inner], name)
+
+    def _add(self, operator: str, inputs: Sequence[str], name: str, **attributes: int | Sequence[int]) -> None:
+        self.nodes.append(node(operator, inputs, name, **attributes))

@@ -1,4 +1,4 @@
-"""The command engine PocketSphinx: which sentence of a grammar was said. https://www.w3.org/TR/jsgf/"""
+"""The command engine PocketSphinx: finds which sentence of a grammar was said. https://www.w3.org/TR/jsgf/"""
 
 from __future__ import annotations
 
@@ -32,20 +32,24 @@ from harness.model.errors import InputError, InputProblems, Place
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
 
 _TOKEN = re.compile(
-    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\{(?:\\.|[^}\\])*\}|/[\d.eE+-]+/)
-      |(?P<header>\#JSGF[^;\n]*;?)
-      |(?P<rule><[^>]*>)
-      |(?P<mark>[=|*+()\[\];])
-      |(?P<quoted>"(?:\\.|[^"\\])*")
-      |(?P<word>[^\s=|*+()\[\];{}<>"/]+|.)""",
-    re.VERBOSE | re.DOTALL,
+    "|".join(
+        (
+            r"(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\{(?:\\.|[^}\\])*\}|/[\d.eE+-]+/)",
+            r"(?P<header>#JSGF[^;\n]*;?)",
+            r"(?P<rule><[^>]*>)",
+            r"(?P<mark>[=|*+()\[\];])",
+            r'(?P<quoted>"(?:\\.|[^"\\])*")',
+            r'(?P<word>[^\s=|*+()\[\];{}<>"/]+|.)',
+        )
+    ),
+    re.DOTALL,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class GrammarText:
-    """name: of the grammar; words: (word, line) for every place of a word in a rule; public: names of public rules,
-    without brackets; undefined: (rule, line) for rules that are used, are not built in, and stand nowhere."""
+    """The content of a grammar. words: (word, line) for every word in a rule. public: names of public rules, without
+    brackets. undefined: (rule, line) for rules that are used but not defined."""
 
     name: str
     words: tuple[tuple[str, int], ...]
@@ -55,7 +59,7 @@ class GrammarText:
 
 
 def read_grammar(text: str) -> GrammarText:
-    """Words, public rules and whether other grammars are imported; never fails (the search tells a broken grammar)."""
+    """Words, public rules and imports of a grammar. Never fails: the search reports a broken grammar."""
     words: list[tuple[str, int]] = []
     public: list[str] = []
     defined: set[str] = {"NULL", "VOID"}
@@ -91,17 +95,17 @@ def read_grammar(text: str) -> GrammarText:
     return GrammarText(name, tuple(words), tuple(public), imports, undefined)
 
 
-RULE = Setting("rule", SettingKind.TEXT, "", "the public rule to listen for; without it all public rules", scores=True)
+RULE = Setting("rule", SettingKind.TEXT, "", "the public rule to recognise (default: all public rules)", scores=True)
 _EVERY = "harness-every-public-rule"
 # A frame of features needs 25 ms of sound.
 _LEAST_SAMPLES = 410
 
 
 class PocketSphinxGrammar:
-    """Understands the sentences of a grammar (JSGF) of English words, and nothing else.
+    """Recognises the sentences of a grammar (JSGF) of English words.
 
-    It finds the nearest sentence in whatever is said: a grammar does not refuse. model: path of the grammar.
-    PluginError when the package is missing, InputError with the line for a grammar with words in no dictionary.
+    It finds the nearest sentence in any speech: a grammar rejects almost nothing. model: path of the grammar.
+    PluginError if the package is missing, InputError with the line for words in no dictionary.
     """
 
     kind: ClassVar[EngineKind] = EngineKind.COMMAND
@@ -110,7 +114,7 @@ class PocketSphinxGrammar:
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         if not model:
             raise InputError(
-                "pocketsphinx_grammar is given no grammar", remedy="Name a file, as in -t pocketsphinx_grammar:FILE"
+                "pocketsphinx_grammar needs a grammar", remedy="Name a grammar file: -t pocketsphinx_grammar:FILE"
             )
         text = read_text(model, "grammar")
         grammar = read_grammar(text)
@@ -131,15 +135,15 @@ class PocketSphinxGrammar:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """One entry that says how a model is named: the grammar is the model."""
+        """One entry that shows how a model is named: the grammar is the model."""
         package()
-        return (OfflineModel("FILE.gram", (), LICENCE, "a JSGF grammar of yours; words of the dictionary"),)
+        return (OfflineModel("FILE.gram", (), LICENCE, "your JSGF grammar, with words of the dictionary"),)
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
-        """The sentence, from its first word to its last; None where no path through the grammar was found."""
+        """The sentence, from its first word to its last. None if no path through the grammar was found."""
         if len(samples) < _LEAST_SAMPLES:
             return None
-        self._decoder.reinit_feat()  # What the file before sounded like is of no account.
+        self._decoder.reinit_feat()  # Forget the sound of the previous file.
         self._decoder.start_utt()
         self._decoder.process_raw(np.ascontiguousarray(samples, dtype=np.int16).tobytes(), False, True)
         self._decoder.end_utt()
@@ -159,15 +163,17 @@ class PocketSphinxGrammar:
 def _rule(grammar: GrammarText, wanted: str, path: str) -> str:
     if not grammar.public:
         raise InputError(
-            "the grammar has no public rule", place=Place(path), remedy="Write `public <command> = …;` for the top one"
+            "the grammar has no public rule",
+            place=Place(path),
+            remedy="Make the top rule public: `public <command> = …;`",
         )
-    for name, line in grammar.undefined:  # the search would take it for nothing, without a word
+    for name, line in grammar.undefined:  # the search would ignore it silently
         raise InputError(f"the grammar has no rule <{name}>", place=Place(path, line), remedy="Define it, or import it")
     if wanted and wanted not in grammar.public:
         raise InputError(
             f"the grammar has no public rule {wanted!r}",
             place=Place(path),
-            remedy=f"It has: {', '.join(grammar.public)}",
+            remedy=f"Its public rules are: {', '.join(grammar.public)}",
         )
     return wanted or (grammar.public[0] if len(grammar.public) == 1 else _EVERY)
 
@@ -202,7 +208,7 @@ def _decoder(text: str, grammar: GrammarText, rule: str, said: Sounds, path: str
         try:
             return decoder(said, jsgf=str(read), toprule=f"{grammar.name}.{rule}", cmn="batch")
         except RuntimeError as error:
-            imported = "; words of imported grammars must be in it too" if grammar.imports else ""
+            imported = ". It must also contain the words of imported grammars" if grammar.imports else ""
             raise InputError(
                 f"pocketsphinx cannot read the grammar ({error})",
                 place=Place(path),

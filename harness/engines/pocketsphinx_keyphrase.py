@@ -1,4 +1,4 @@
-"""The wake engine PocketSphinx: any phrase whose words it knows how to say, found by a keyphrase search.
+"""The wake engine PocketSphinx: a keyphrase search for any phrase of words with known pronunciations.
 
 https://cmusphinx.github.io/wiki/tutoriallm/#using-keyword-lists-with-pocketsphinx
 """
@@ -18,9 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.plugins import installed
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, number
-from harness.model.errors import InputError, Place, PluginError
+from harness.model.errors import InputError, Place
 from harness.model.offline import (
     EngineFacts,
     EngineKind,
@@ -33,29 +34,19 @@ from harness.model.offline import (
 
 RATE_HZ = 16000
 FRAME_SAMPLES = 160
-LICENCE = "BSD-2-Clause; acoustic model and dictionary en-us likewise"
+LICENCE = "BSD-2-Clause, also for the en-us acoustic model and dictionary"
 DICTIONARY = Setting(
-    "dictionary",
-    SettingKind.FILE,
-    "",
-    "words and their sounds beside the packaged English ones, a line each: `jarvis JH AA R V AH S`",
-    scores=True,
-)
+    "dictionary", SettingKind.FILE, "",
+    "file of words with their sounds, added to the packaged ones, one per line: `jarvis JH AA R V AH S`", scores=True,
+)  # fmt: skip
 _ENTRY = re.compile(r"(\S+?)(?:\(\d+\))?[ \t]+(\S.*)")
 _WORD = re.compile(r"[^\s/]+")
 Sounds = dict[str, list[str]]
 
 
 def package() -> Any:
-    """The package, imported; PluginError with the remedy when it is not installed."""
-    try:
-        import pocketsphinx
-    except ImportError as error:
-        raise PluginError(
-            "the engine pocketsphinx is not installed",
-            remedy="Install the extra that carries it: pip install 'voice-harness[offline]'",
-        ) from error
-    return pocketsphinx
+    """The package, imported. PluginError, with the remedy, if it is not installed."""
+    return installed("pocketsphinx", "the engine pocketsphinx", "offline")
 
 
 def package_version() -> str:
@@ -64,15 +55,16 @@ def package_version() -> str:
 
 
 def words_of(phrase: str) -> tuple[str, ...]:
-    """The words of a phrase as the dictionary spells them: lower case, without the punctuation around them."""
+    """The words of a phrase as in the dictionary: lower case, without the punctuation around them."""
     found = (word.strip(".,!?;:\"'()").lower() for word in _WORD.findall(phrase.replace("_", " ")))
     return tuple(word for word in found if word)
 
 
 def sounds(words: Iterable[str], own: str = "") -> tuple[Sounds, tuple[str, ...]]:
-    """How the words are said, from the file `own` first and the packaged dictionary else; and the words in neither.
+    """Pronunciations of the words, from the file `own` first, then from the packaged dictionary; and the words in
+    neither.
 
-    InputError with the line when the file is no dictionary or names a sound that the model does not have.
+    InputError with the line if the file is not a dictionary, or names a sound that the model does not have.
     """
     wanted = set(words)
     found: Sounds = {}
@@ -92,7 +84,7 @@ def sounds(words: Iterable[str], own: str = "") -> tuple[Sounds, tuple[str, ...]
 
 
 def decoder(said: Sounds, **config: Any) -> Any:
-    """A decoder that knows these words; without a language model and without a word on stderr. RuntimeError from it."""
+    """A decoder for these words, without a language model and silent on stderr. Raises its RuntimeError."""
     with tempfile.TemporaryDirectory(prefix="harness-words-") as folder:
         path = Path(folder) / "words.dict"
         lines = [
@@ -107,19 +99,19 @@ def decoder(said: Sounds, **config: Any) -> Any:
 def pronunciation_remedy(missing: Iterable[str]) -> str:
     """What to do about words that are in no dictionary."""
     return (
-        f"Write how they are said into a file, a line each, as `{next(iter(missing))} JH AA R V AH S` (ARPAbet, as in "
+        f"Write their sounds into a file, one word per line: `{next(iter(missing))} JH AA R V AH S` (ARPAbet, as in "
         "cmudict), and name it with -f dictionary FILE"
     )
 
 
 def settings_text(settings: Mapping[str, str], said: Sounds) -> str:
-    """What a decoder's behaviour depends on beside the model, for a fingerprint."""
+    """Everything besides the model that a decoder depends on, for a fingerprint."""
     words = "\n".join(f"{word} {' | '.join(ways)}" for word, ways in sorted(said.items()))
     return "\n".join(f"{name}={value}" for name, value in sorted(settings.items())) + "\n" + words
 
 
 def read_text(path: str, what: str) -> str:
-    """A text file of ours or the user's; InputError when it cannot be read as UTF-8."""
+    """Reads a text file. InputError if it cannot be read as UTF-8."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -136,47 +128,38 @@ def _own_sounds(path: str, phones: set[str]) -> Sounds:
         entry = _ENTRY.match(line)
         if entry is None:
             raise InputError(
-                f"{line.strip()[:60]!r} is no word with its sounds",
+                f"{line.strip()[:60]!r} is not a word with its sounds",
                 place=Place(path, row),
-                remedy="Write the word, a space, and its sounds, as in: jarvis JH AA R V AH S",
+                remedy="Write the word, a space, and its sounds: jarvis JH AA R V AH S",
             )
         unknown = [phone for phone in entry[2].split() if phone not in phones]
         if unknown:
             raise InputError(
-                f"{entry[1]!r} has sounds that the model does not know: {' '.join(unknown)}",
+                f"{entry[1]!r} has sounds that are not in the model: {' '.join(unknown)}",
                 place=Place(path, row),
-                remedy=f"The model knows: {' '.join(sorted(phones))}",
+                remedy=f"Use these sounds: {' '.join(sorted(phones))}",
             )
         found.setdefault(entry[1].lower(), []).append(" ".join(entry[2].split()))
     return found
 
 
 KWS_THRESHOLD = Setting(
-    "kws-threshold",
-    SettingKind.NUMBER,
-    "1e-30",
-    "how likely a phrase must be against anything else, as 1e-30 or as its power of ten, -30; instead of "
-    "operating-point",
-    low=-300,
-    high=1,
-)
+    "kws-threshold", SettingKind.NUMBER, "1e-30", "likelihood that a phrase needs relative to other speech: 1e-30, or "
+    "its power of ten, -30; replaces operating-point", low=-300, high=1,
+)  # fmt: skip
 KEYPHRASES = Setting(
-    "keyphrases", SettingKind.FILE, "", "phrases in a file, a line each, with their own threshold if wanted: "
+    "keyphrases", SettingKind.FILE, "", "file of phrases, one per line, each with an optional threshold: "
     "`hey jarvis /1e-30/`",
 )  # fmt: skip
 POINT = Setting(
-    OPERATING_POINT.name,
-    SettingKind.WHOLE,
-    "10",
-    "1 (strictest) to 20 (most lenient): point n is a kws-threshold of 10^(-3n)",
-    low=1,
-    high=POINTS,
-)
+    OPERATING_POINT.name, SettingKind.WHOLE, "10",
+    "1 (strictest) to 20 (most lenient): point n is a kws-threshold of 10^(-3n)", low=1, high=POINTS,
+)  # fmt: skip
 _DECADES_A_POINT = 3
 _LINE = re.compile(r"(.*?)\s*(?:/\s*([^/\s]+)\s*/)?\s*")
-# Blocks of one size, whatever sizes the sound comes in: features are normalised block by block.
+# Blocks of one size, whatever sizes the sound comes in, since features are normalised by block.
 _BLOCK_SAMPLES = 8000
-# What is said at the very end of a file is known some frames later.
+# A phrase at the very end of a file is found some frames later.
 _TAIL_SAMPLES = 4800
 
 POINTS_OF_SEARCH = tuple(OperatingPoint(n, 10.0 ** (-_DECADES_A_POINT * n)) for n in range(1, POINTS + 1))
@@ -184,10 +167,10 @@ POINTS_OF_SEARCH = tuple(OperatingPoint(n, 10.0 ** (-_DECADES_A_POINT * n)) for 
 
 
 class PocketSphinxKeyphrase:
-    """Finds English phrases that are named as text.
+    """Finds English phrases that are given as text.
 
-    model: a phrase, or several with commas between. PluginError when the package is missing, InputError for words that
-    are in no dictionary and for a file that is none.
+    model: a phrase, or several separated by commas. PluginError if the package is missing. InputError for words in no
+    dictionary and for an invalid file.
     """
 
     kind: ClassVar[EngineKind] = EngineKind.WAKE
@@ -210,7 +193,7 @@ class PocketSphinxKeyphrase:
             path = Path(folder) / "phrases.kws"
             lines = [f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items()]
             path.write_text("".join(lines), encoding="utf-8")
-            # A running mean of the features, not the mean of a whole file: sound goes on.
+            # A running mean of the features, not the mean of a whole file, since the sound continues.
             self._decoder: Any = decoder(said, kws=str(path), cmn="live")
         self._refractory = round(number(settings, REFRACTORY) / 1000 * RATE_HZ)
         self._stream: _Search | None = None
@@ -231,13 +214,13 @@ class PocketSphinxKeyphrase:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """One entry that says how a model is named: the phrase is the model."""
+        """One entry that shows how a model is named: the phrase is the model."""
         package()
-        what = 'any English phrase, or several: "hey jarvis, computer"; words of the packaged dictionary (134,000)'
+        what = 'one or more English phrases: "hey jarvis, computer"; words of the packaged dictionary (134,000)'
         return (OfflineModel('"PHRASE"', (), LICENCE, what),)
 
     def listen(self) -> _Search:
-        """A search that has heard nothing; ends the one before."""
+        """A fresh search; ends the previous one."""
         if self._stream is not None:
             self._stream.end()
         self._stream = _Search(self._decoder, self._refractory)
@@ -251,12 +234,12 @@ class PocketSphinxKeyphrase:
 
 
 class _Search:
-    """One utterance without an end. Times are the segments' own, in frames of 10 ms; the score is the search's."""
+    """One endless utterance. Times are the segments' own, in frames of 10 ms; the score is the search's."""
 
     def __init__(self, decoder: Any, refractory_samples: int) -> None:
         self._decoder = decoder
         self._refractory = refractory_samples
-        decoder.reinit_feat()  # Otherwise the means and the noise level of the file before are carried over.
+        decoder.reinit_feat()  # Otherwise means and noise level carry over from the previous file.
         decoder.start_utt()
         self._open = True
         self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
@@ -290,7 +273,7 @@ class _Search:
         self._decoder.process_raw(block.tobytes(), False, False)
         if self._decoder.hyp() is None:
             return
-        # Segments come oldest first, and stay; one that has been told may be moved by a better one that overlaps it.
+        # Segments come oldest first, and stay. A better segment that overlaps a reported one may move it.
         for segment in islice(self._decoder.seg(), self._told, None):
             self._told += 1
             start = min(segment.start_frame * FRAME_SAMPLES, self._samples)
@@ -306,8 +289,7 @@ def _threshold(settings: Mapping[str, str]) -> tuple[float, int | None]:
     if KWS_THRESHOLD.name in settings:
         if POINT.name in settings:
             raise InputError(
-                "kws-threshold and operating-point are both set, and each decides what a spot is",
-                remedy="Set one of them",
+                "kws-threshold and operating-point are both set, and each sets the threshold", remedy="Set one of them"
             )
         return _power(settings[KWS_THRESHOLD.name], None), None
     point = round(number(settings, POINT))
@@ -315,20 +297,20 @@ def _threshold(settings: Mapping[str, str]) -> tuple[float, int | None]:
 
 
 def _power(text: str, place: Place | None) -> float:
-    """A threshold that is written as such (above 0) or as its power of ten (below 0)."""
+    """A threshold written as such (above 0) or as its power of ten (below 0)."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not -300 <= value <= 1 or value == 0:
         raise InputError(
-            f"{text!r} is no threshold of a keyphrase", place=place, remedy="Write it as 1e-30, or as its power, -30"
+            f"{text!r} is not a keyphrase threshold", place=place, remedy="Write it as 1e-30, or as its power, -30"
         )
     return value if value > 0 else 10.0**value
 
 
 def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
-    """Phrases with their thresholds, in the order of asking; InputError for none and for a line that is none."""
+    """Phrases with their thresholds, in the order given. InputError if there are none, and for an invalid line."""
     found: dict[str, float] = {}
     asked: list[tuple[str, str | None, int]] = [(part, None, 0) for part in model.split(",")] if model.strip() else []
     lines = read_text(path, "list of keyphrases").splitlines() if path else []
@@ -340,11 +322,11 @@ def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
         place = Place(path, line_number) if line_number else None
         phrase = " ".join(words_of(text))
         if not phrase:
-            raise InputError(f"{text!r} has no word to listen for", place=place)
+            raise InputError(f"{text!r} contains no word", place=place)
         found[phrase] = threshold if own is None else _power(own, place)
     if not found:
         raise InputError(
-            "pocketsphinx is given no phrase to listen for",
-            remedy="Name one, as in -t 'pocketsphinx:\"hey jarvis\"', or a file of them with -f keyphrases FILE",
+            "pocketsphinx needs a phrase",
+            remedy="Name a phrase: -t 'pocketsphinx:\"hey jarvis\"'. Or name a file of phrases: -f keyphrases FILE",
         )
     return found

@@ -1,13 +1,9 @@
-"""Any engine that runs as a program: sound on its stdin, what it found on its stdout. docs/engine-process.md."""
+"""Any engine that runs as a program: sound on stdin, detections on stdout (docs/how-to/measure-a-program.md)."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import shlex
-import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import ClassVar
@@ -16,18 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.foreign import plain_text
+from harness.base.program_lines import ProtocolFault
+from harness.base.program_pipe import ProgramPipe, program_command, shown
 from harness.engines import process_protocol as protocol
 from harness.engines.offline_loading import fingerprint
-from harness.engines.process_pipe import START_REMEDY, EnginePipe, shown
-from harness.engines.process_protocol import (
-    DeclaredScores,
-    Done,
-    EngineEvent,
-    EngineHello,
-    EngineScores,
-    ProtocolFault,
-    Refused,
-)
+from harness.engines.process_protocol import DeclaredScores, Done, EngineEvent, EngineHello, EngineScores, Refused
 from harness.engines.settings import LEAD_IN, OF_SCORES, SPOT_DURATION, number, operating_points, spot_rule
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import (
@@ -46,36 +35,34 @@ from harness.model.offline import (
 _LINES_AT_ONCE = 1000
 _LINES_A_SECOND = 200
 _BLOCKS_A_SECOND = 10
-_REMEDY = "docs/engine-process.md says what it may write"
-_SERVED_REMEDY = "Its first line is a hello (docs/engine-process.md); a program that knows of none: -s mode=once"
+_REMEDY = "docs/how-to/measure-a-program.md lists the lines that it may write"
+_START_REMEDY = "Check whether it is waiting for something. For a longer limit: -s start-limit-s=N"
+_SERVED_REMEDY = (
+    "Its first line must be a hello (docs/how-to/measure-a-program.md). For a program without one: -s mode=once"
+)
 
 
 class Mode(Enum):
-    """SERVED: one process takes many files, with heads around the sound. ONCE: a process a file, bare sound."""
+    """SERVED: one process for many files, with heads around the sound. ONCE: one process per file, bare sound."""
 
     SERVED = "served"
     ONCE = "once"
 
 
-@dataclass(frozen=True, slots=True)
-class TalkLimits:
-    """Seconds: to the hello, and without anything moving."""
-
-    start_s: float
-    hang_s: float
-
-
 class Talk:
-    """One engine, started when it is needed and started again after a fault.
+    """One engine, started when needed and restarted after a fault.
 
-    hello: of the engine (SERVED) or what the settings say of it (ONCE).
+    hello: of the engine (SERVED), or from the settings (ONCE). start_s: time limit for the hello. hang_s: time limit
+    without any progress.
     """
 
-    def __init__(self, command: tuple[str, ...], mode: Mode, limits: TalkLimits, once: EngineHello) -> None:
+    def __init__(
+        self, command: tuple[str, ...], mode: Mode, once: EngineHello, *, start_s: float, hang_s: float
+    ) -> None:
         self.command = command
         self._mode = mode
-        self._limits = limits
-        self._pipe: EnginePipe | None = None
+        self._start_s, self._hang_s = start_s, hang_s
+        self._pipe: ProgramPipe | None = None
         self._file = 0
         self.open_file: FileTalk | None = None
         self.hello = once
@@ -88,17 +75,17 @@ class Talk:
         return self._pipe.pid if self._pipe is not None and self._pipe.alive else None
 
     def file(self) -> FileTalk:
-        """A file begins; one that has not ended is left."""
+        """Begins a file; abandons one that has not ended."""
         if self.open_file is not None:
             self.open_file.leave()
         self._file += 1
         if self._mode is Mode.ONCE:
             self._close()
-            pipe = self._pipe = EnginePipe(self.command, self._limits.hang_s)
+            pipe = self._pipe = ProgramPipe(self.command, self._hang_s)
         else:
             pipe = self._served()
             pipe.send(protocol.begin(self._file))
-        self.open_file = FileTalk(pipe, self._mode, self._limits.hang_s, self._file, self.hello)
+        self.open_file = FileTalk(pipe, self._mode, self._hang_s, self._file, self.hello)
         return self.open_file
 
     def close(self) -> None:
@@ -106,18 +93,18 @@ class Talk:
         self.open_file = None
         self._close()
 
-    def _served(self) -> EnginePipe:
+    def _served(self) -> ProgramPipe:
         if self._pipe is not None and self._pipe.alive:
             return self._pipe
         pipe, hello = self._start()
         if hello != self.hello:
-            raise pipe.fault("says another hello than when it was started first", "One task measures one engine")
+            raise pipe.fault("sent a hello that differs from its first one", "One task measures one engine")
         return pipe
 
-    def _start(self) -> tuple[EnginePipe, EngineHello]:
+    def _start(self) -> tuple[ProgramPipe, EngineHello]:
         self._close()
-        pipe = self._pipe = EnginePipe(self.command, self._limits.hang_s)
-        text = pipe.line(self._limits.start_s, "has not said its hello", START_REMEDY)
+        pipe = self._pipe = ProgramPipe(self.command, self._hang_s)
+        text = pipe.line(self._start_s, "has not sent its hello", _START_REMEDY)
         if text is None:
             raise pipe.ended("before its hello")
         try:
@@ -132,12 +119,12 @@ class Talk:
 
 
 class FileTalk:
-    """One file: `feed` any number of samples, `take` what the engine has said so far.
+    """One file: `feed` any number of samples, `take` the results so far.
 
-    Sound is sent in blocks of 100 ms whatever it comes in, so that an engine sees the same blocks every time.
+    Sound is sent in blocks of 100 ms, whatever the pieces fed, so that an engine sees the same blocks every time.
     """
 
-    def __init__(self, pipe: EnginePipe, mode: Mode, hang_s: float, number: int, hello: EngineHello) -> None:
+    def __init__(self, pipe: ProgramPipe, mode: Mode, hang_s: float, number: int, hello: EngineHello) -> None:
         self._pipe = pipe
         self._mode = mode
         self._hang_s = hang_s
@@ -162,7 +149,7 @@ class FileTalk:
         self._look()
 
     def take(self, *, flush: bool) -> list[EngineEvent | EngineScores]:
-        """Events and scores since the last take; flush: ends the file, and waits for the last of them."""
+        """Events and scores since the last take. flush: ends the file and waits for the rest."""
         if flush and not self._ended:
             if len(self._rest):
                 self._send(self._rest)
@@ -173,7 +160,7 @@ class FileTalk:
         return found
 
     def leave(self) -> None:
-        """The file is given up, and the process with it: nobody knows how much of the file it has read."""
+        """Gives up the file and its process, since the process may have read any share of the file."""
         if not self._ended:
             self._ended = True
             self._pipe.end()
@@ -186,24 +173,24 @@ class FileTalk:
     def _look(self) -> None:
         for text in self._pipe.arrived():
             if self._hear(text):
-                raise self._fault("says that the file is done before its end")
+                raise self._fault("reported that the file is done before its end")
 
     def _end(self) -> None:
         self._ended = True
         if self._mode is Mode.SERVED:
             self._pipe.send(protocol.end(self._number))
-            while (text := self._pipe.line(self._hang_s, "has not said that the file is done")) is not None:
+            while (text := self._pipe.line(self._hang_s, "has not reported that the file is done")) is not None:
                 if self._hear(text):
                     return
-            raise self._pipe.ended("before it said that the file is done")
+            raise self._pipe.ended("before it reported that the file is done")
         self._pipe.end_input()
-        while (text := self._pipe.line(self._hang_s, "has said nothing and not ended")) is not None:
+        while (text := self._pipe.line(self._hang_s, "has neither written a line nor exited")) is not None:
             self._hear(text)
         if self._pipe.exit_status() != 0:
             raise self._pipe.ended("after the last of the sound")
 
     def _hear(self, text: str) -> bool:
-        """Keeps what a line says; True when it says that the file is done."""
+        """Keeps the content of a line. True when it reports that the file is done."""
         if not text.strip():
             return False
         self._lines += 1
@@ -219,7 +206,7 @@ class FileTalk:
         match line:
             case Done(file):
                 if file != self._number:
-                    raise self._fault(f"says that another file is done ({file - self._number:+d})")
+                    raise self._fault(f"reported that another file is done ({file - self._number:+d})")
                 return True
             case Refused(why):
                 raise self._refused(why)
@@ -231,36 +218,36 @@ class FileTalk:
 
     def _keep_event(self, event: EngineEvent) -> None:
         if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
-            raise self._fault(f"found {event.text!r}, and its phrases are: {', '.join(self._hello.phrases)}")
+            raise self._fault(f"detected {event.text!r}, which is not in its hello: {', '.join(self._hello.phrases)}")
         if event.end is not None:
             if event.end < self._last_end:
-                raise self._fault(f"goes back from sample {self._last_end} to {event.end}")
+                raise self._fault(f"sent an event at sample {event.end} after one at sample {self._last_end}")
             self._last_end = event.end
         self._said.append(event)
 
     def _keep_scores(self, scores: EngineScores) -> None:
         declared = self._hello.scores
         if declared is None or scores.phrase not in self._hello.phrases:
-            raise self._fault(f"writes scores of {scores.phrase!r} that its hello does not declare")
+            raise self._fault(f"sent scores of {scores.phrase!r}, which its hello does not declare")
         if scores.end != self._next_score.get(scores.phrase, scores.end):
-            raise self._fault(f"writes scores that do not follow on those before, at sample {scores.end}")
+            raise self._fault(f"sent scores at sample {scores.end} that do not continue the previous ones")
         self._next_score[scores.phrase] = scores.end + len(scores.scores) * declared.step
         if self._next_score[scores.phrase] - declared.step > self._sent:
-            raise self._fault(f"writes scores beyond the {self._sent} samples that were sent")
+            raise self._fault(f"sent scores beyond the {self._sent} samples that it was given")
         self._said.append(scores)
 
     def _agrees(self, hello: EngineHello) -> None:
         if (hello.kind, hello.rate_hz) != (self._hello.kind, self._hello.rate_hz):
             raise self._fault(
                 f"is of kind {hello.kind.value} at {hello.rate_hz} Hz",
-                f"Say so: -s kind={hello.kind.value} -s rate-hz={hello.rate_hz}",
+                f"Use -s kind={hello.kind.value} -s rate-hz={hello.rate_hz}",
             )
 
     def _refused(self, why: str) -> EngineError:
-        """The engine's own words; the next file gets a fresh process."""
+        """The engine's own error. The next file gets a fresh process."""
         self._ended = True
         self._pipe.end()
-        return EngineError(f"the engine {shown(self._pipe.command)} says: {plain_text(why)}")
+        return EngineError(f"the engine {shown(self._pipe.command)} reported an error: {plain_text(why)}")
 
     def _fault(self, what: str, remedy: str = _REMEDY) -> EngineError:
         self._ended = True
@@ -268,29 +255,35 @@ class FileTalk:
 
 
 MODE = Setting(
-    "mode", SettingKind.CHOICE, "served", "served: one process takes many files; once: a process a file, bare sound on "
-    "stdin", choices=("served", "once"),
+    "mode", SettingKind.CHOICE, "served", "served: one process for all files; once: one process per file, bare sound "
+    "on stdin", choices=("served", "once"),
 )  # fmt: skip
 KIND = Setting(
-    "kind", SettingKind.CHOICE, "wake", "of an engine in mode once, which says no hello",
+    "kind", SettingKind.CHOICE, "wake", "kind of an engine in mode once, which sends no hello",
     choices=tuple(kind.value for kind in EngineKind),
 )  # fmt: skip
 RATE = Setting(
-    "rate-hz", SettingKind.WHOLE, "16000", "of an engine in mode once, which says no hello", low=4000, high=192_000
+    "rate-hz",
+    SettingKind.WHOLE,
+    "16000",
+    "rate of an engine in mode once, which sends no hello",
+    low=4000,
+    high=192_000,
 )
-START_LIMIT = Setting("start-limit-s", SettingKind.NUMBER, "30", "for the hello", low=0.1, high=3600)
+START_LIMIT = Setting("start-limit-s", SettingKind.NUMBER, "30", "time limit for the hello", low=0.1, high=3600)
 HANG_LIMIT = Setting(
-    "hang-limit-s", SettingKind.NUMBER, "60", "how long it may neither take sound nor answer at the end of a file",
+    "hang-limit-s", SettingKind.NUMBER, "60", "time limit for accepting sound, and for answering at the end of a file",
     low=0.1, high=86_400,
 )  # fmt: skip
 
 
 class ProcessEngine:
-    """A program of anybody's: what it is of inside is its own affair.
+    """Any program with the protocol of docs/how-to/measure-a-program.md.
 
-    model: the command line, split as a shell splits it; no shell runs. The object is a `ScoresSound`, a `SpotsPhrases`
-    or an `Understands`, as the engine's hello says. InputError for a program that is not there, EngineError with the
-    command and its last words for whatever it does wrong.
+    model: the command line, split as a shell splits it; no shell runs. The hello decides whether the object is a
+    `ScoresSound`, a `SpotsPhrases` or an `Understands`.
+
+    InputError if the program does not exist. EngineError, with the command and its last output, for any fault.
     """
 
     kind: ClassVar[EngineKind | None] = None
@@ -307,8 +300,8 @@ class ProcessEngine:
             EngineKind(settings.get(KIND.name, KIND.default)),
             round(number(settings, RATE)),
         )
-        limits = TalkLimits(number(settings, START_LIMIT), number(settings, HANG_LIMIT))
-        talk = Talk(command, mode, limits, once)
+        start_s, hang_s = number(settings, START_LIMIT), number(settings, HANG_LIMIT)
+        talk = Talk(command, mode, once, start_s=start_s, hang_s=hang_s)
         if talk.hello.kind is not EngineKind.WAKE:
             chosen: type[ProcessEngine] = UnderstandingProcess
         else:
@@ -346,7 +339,7 @@ class ProcessEngine:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """One entry that says how a model is named: the command is the model."""
+        """One entry that shows how a model is named: the command is the model."""
         return (OfflineModel("COMMAND", (), "the program's own", "any program: process:'./their-engine --model x'"),)
 
     @property
@@ -355,19 +348,19 @@ class ProcessEngine:
         return self._talk.pid
 
     def close(self) -> None:
-        """Ends the program and whatever it started."""
+        """Ends the program and all processes that it started."""
         self._talk.close()
 
 
 class SpottingProcess(ProcessEngine):
-    """A program that says where phrases are."""
+    """A program that reports detections."""
 
     def listen(self) -> _Spots:
         return _Spots(self._talk.file(), self._spot_samples)
 
 
 class ScoringProcess(ProcessEngine):
-    """A program that says its scores all the time."""
+    """A program that reports its scores continuously."""
 
     def begin(self) -> _Tracks:
         scores = self._talk.hello.scores
@@ -376,7 +369,7 @@ class ScoringProcess(ProcessEngine):
 
 
 class UnderstandingProcess(ProcessEngine):
-    """A program that says what was said."""
+    """A program that reports transcripts."""
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         file = self._talk.file()
@@ -427,31 +420,16 @@ class _Tracks:
 
 
 def _command(model: str) -> tuple[str, ...]:
-    """Program, by its full path, and arguments."""
-    example = "Name it, as in -t 'process:./their-engine --model x'"
-    try:
-        parts = [model] if Path(model).is_file() else shlex.split(model)
-    except ValueError as error:
-        raise InputError(f"the command of the engine cannot be read: {error}", remedy=example) from None
-    if not parts:
-        raise InputError("process is given no command", remedy=example)
-    program = shutil.which(parts[0])
-    if program is None:
-        if Path(parts[0]).is_file():
-            raise InputError(
-                f"{parts[0]} may not be run", remedy=f"chmod +x {parts[0]}, or name what runs it: process:'python3 …'"
-            )
-        raise InputError(f"there is no program {parts[0]!r}", remedy=f"{example}; paths are from the current folder")
-    return (os.path.abspath(program), *parts[1:])
+    return program_command("process", model, "-t 'process:./their-engine --model x'", "process:'python3 …'")
 
 
 def _agree(settings: Mapping[str, str], hello: EngineHello) -> None:
-    """Settings that are for mode once must not contradict a hello."""
+    """Settings for mode once must not contradict a hello."""
     for setting, said in ((KIND, hello.kind.value), (RATE, str(hello.rate_hz))):
         if settings.get(setting.name, said) != said:
             raise InputError(
-                f"{setting.name} is {settings[setting.name]}, and the engine says {said} itself",
-                remedy=f"Leave {setting.name} out; it is for engines in mode once",
+                f"{setting.name} is {settings[setting.name]}, but the engine reports {said}",
+                remedy=f"Remove {setting.name}; it is for engines in mode once",
             )
 
 
@@ -464,14 +442,14 @@ def _rule(
     vain = sorted(of_scores & settings.keys())
     if vain:
         raise InputError(
-            f"{', '.join(vain)} cannot be set: this engine says spots, and no scores that they could apply to",
-            remedy="Set it in the engine's own command line, if it has it",
+            f"{', '.join(vain)} cannot be set: this engine reports detections, not scores",
+            remedy="Set it in the engine's command line, if the engine has such an option",
         )
     return None, None, ()
 
 
 def _hash(command: tuple[str, ...]) -> str:
-    """sha256 over the command and the files that it names: a program or model that changed is another engine."""
+    """sha256 over the command and the files that it names, so that a changed program or model is another engine."""
     digest = hashlib.sha256()
     for part in command:
         digest.update(part.encode() + b"\0")

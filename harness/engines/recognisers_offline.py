@@ -1,4 +1,4 @@
-"""Recognisers over files: faster-whisper and Moonshine, each on one core, the same words for the same file."""
+"""Recognisers for files: faster-whisper and Moonshine, each on one core, with the same words for the same file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.plugins import installed
 from harness.base.ports import OfflineEngine
 from harness.engines.faster_whisper import FasterWhisper, packaged_model
 from harness.engines.offline_loading import fingerprint
@@ -21,21 +22,24 @@ from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, S
 from harness.model.stimulus import Waveform
 
 _SCALE = np.float32(1 / 32768)
-# Whisper hears 30 s at a time, and half a second of that is the silence around what it is given.
+# Whisper takes 30 s at a time, half a second of which is the silence around the sound.
 _WHISPER_PIECE_S = 28.0
-# Moonshine repeats itself in 45 s of sound (measured: 38 times the last sentence), in 20 s it does not.
+# Moonshine repeats itself in 45 s of sound (measured: 38 times the last sentence), but not in 20 s.
 _MOONSHINE_PIECE_S = 20.0
 _LEAD_SAMPLES = round(0.3 * RATE_HZ)
 _MOONSHINE_LICENCE = "MIT"
 BEAM = Setting(
-    "beam-size", SettingKind.WHOLE, "5", "how many beginnings are kept while words are sought", low=1, high=20,
+    "beam-size", SettingKind.WHOLE, "5", "number of hypotheses that the search keeps", low=1, high=20,
     scores=True,
 )  # fmt: skip
-LANGUAGE = Setting(
-    "language", SettingKind.TEXT, "en", "the language that is spoken, a code of the model's", scores=True
-)
+LANGUAGE = Setting("language", SettingKind.TEXT, "en", "language code of the speech", scores=True)
 ARCHITECTURE = Setting(
-    "architecture", SettingKind.CHOICE, "tiny", "of a model folder of yours", choices=("tiny", "base"), scores=True
+    "architecture",
+    SettingKind.CHOICE,
+    "tiny",
+    "architecture of your model folder",
+    choices=("tiny", "base"),
+    scores=True,
 )
 
 
@@ -50,7 +54,7 @@ class FasterWhisperOffline:
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         folder = _folder(FasterWhisperOffline, "faster_whisper", model, "tiny.en", ("model.bin", "tokenizer.json"))
-        # The vocabulary's library and the arithmetic each start a thread a core otherwise.
+        # Otherwise the vocabulary's library and the arithmetic each start a thread per core.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         self._recogniser = FasterWhisper(
             folder,
@@ -62,12 +66,12 @@ class FasterWhisperOffline:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """The packaged model; PluginError when its package is not installed."""
+        """The packaged model; PluginError if its package is not installed."""
         packaged_model()
         return (OfflineModel("tiny.en", (), "MIT", "English, 39 million weights; or the folder of a converted model"),)
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
-        """All words of the file, from where speech begins to where it ends; None where there are none."""
+        """All words of the file, from the start to the end of speech; None if there are none."""
         said = [
             self._recogniser.transcribe(Waveform(samples[start:end].astype(np.float32) * _SCALE, RATE_HZ))
             for start, end in pieces(samples, _WHISPER_PIECE_S)
@@ -81,8 +85,8 @@ class FasterWhisperOffline:
 class MoonshineOffline:
     """Words by Moonshine: the packaged English tiny model, or a model folder.
 
-    Its own speech detector is off, since it remembers the file before; ours picks the speech, in pieces of at most
-    20 s that are cut at pauses.
+    Its own speech detector is off, since it remembers the previous file. Ours picks the speech, in pieces of at most 20
+    s that are cut at pauses.
     """
 
     kind: ClassVar[EngineKind] = EngineKind.TRANSCRIPT
@@ -104,12 +108,12 @@ class MoonshineOffline:
         except package.MoonshineError as error:
             raise InputError(f"moonshine cannot load the model in {folder}: {error}") from error
         try:
-            self._words(np.zeros(_LEAD_SAMPLES, np.int16))  # a wrong architecture loads, and fails when it is used
+            self._words(np.zeros(_LEAD_SAMPLES, np.int16))  # a wrong architecture loads, and fails in use
         except EngineError as error:
             self.close()
             raise InputError(
                 f"the model in {folder} is not of the architecture {architecture.name.lower()}",
-                remedy="Set -s architecture=tiny or base, whichever it is",
+                remedy="Use -s architecture=tiny or -s architecture=base",
             ) from error
         name = f"moonshine-voice {version('moonshine-voice')} {folder.name}"
         hashed = tuple(folder / file for file in files)
@@ -117,16 +121,16 @@ class MoonshineOffline:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """The packaged model; PluginError when the package is not installed, or carries none."""
+        """The packaged model. PluginError if the package is not installed, or contains no model."""
         if not Path(_moonshine().get_model_path("tiny-en")).is_dir():
             raise PluginError(
-                "this moonshine-voice carries no model", remedy="Install the one that does: pip install "
-                "moonshine-voice==0.1.0",
-            )  # fmt: skip
+                "this version of moonshine-voice contains no model",
+                remedy="Install the version with the model: pip install moonshine-voice==0.1.0",
+            )
         return (OfflineModel("tiny-en", (), _MOONSHINE_LICENCE, "English, 27 million weights; or a model folder"),)
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
-        """All words of the file, from where speech begins to where it ends; None where there are none."""
+        """All words of the file, from the start to the end of speech; None if there are none."""
         return _said([self._words(samples[start:end]) for start, end in _speech_pieces(samples)], samples)
 
     def close(self) -> None:
@@ -143,18 +147,11 @@ class MoonshineOffline:
 
 
 def _moonshine() -> Any:
-    try:
-        import moonshine_voice
-    except (ImportError, OSError) as error:
-        raise PluginError(
-            "the recogniser moonshine is not installed",
-            remedy="Install the extra that carries it: pip install 'voice-harness[moonshine]'",
-        ) from error
-    return moonshine_voice
+    return installed("moonshine_voice", "the recogniser moonshine", "moonshine")
 
 
 def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, files: tuple[str, ...]) -> Path | None:
-    """The folder that a model names; None for the packaged one."""
+    """The folder of a model; None for the packaged one."""
     if model in ("", packaged):
         engine.models()
         return None
@@ -162,12 +159,12 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
     if not folder.is_dir():
         known = [one.name for one in engine.models()]
         raise InputError(
-            f"{name} has no model {model!r}, and there is no such folder",
+            f"{model!r} is neither a model of {name} nor a folder",
             remedy=f"{did_you_mean(model, known)}It has: {', '.join(known)}; or name the folder of a model",
         )
     missing = [file for file in files if not (folder / file).is_file()]
     if missing:
-        raise InputError(f"{model} is no model folder of {name}: it has no {', '.join(missing)}")
+        raise InputError(f"{model} is not a model folder of {name}: it has no {', '.join(missing)}")
     return folder
 
 
@@ -193,13 +190,13 @@ def _said(texts: list[str], samples: npt.NDArray[np.int16]) -> Said | None:
     text = " ".join(part for part in (said.strip() for said in texts) if part)
     if not text:
         return None
-    # A recogniser may hear words where the detector hears no speech: then they are somewhere in the file.
+    # A recogniser may find words where the detector finds no speech. Their place in the file is then unknown.
     start, end = speech_span(samples) or (0, len(samples))
     return Said(text, start, end)
 
 
 def _speech_pieces(samples: npt.NDArray[np.int16]) -> Iterator[tuple[int, int]]:
-    """Stretches of speech put together while they fit, with up to 0.3 s of the room around them."""
+    """Joins stretches of speech while they fit, with up to 0.3 s of sound around them."""
     longest = round(_MOONSHINE_PIECE_S * RATE_HZ)
     spans = [(max(0, start - _LEAD_SAMPLES), min(len(samples), end + _LEAD_SAMPLES))
              for start, end in speech_spans(samples)]  # fmt: skip
@@ -208,7 +205,7 @@ def _speech_pieces(samples: npt.NDArray[np.int16]) -> Iterator[tuple[int, int]]:
         while spans and spans[0][1] - start <= longest:
             end = max(end, spans.pop(0)[1])
         if spans:
-            # The room around two stretches may overlap: nothing is heard twice.
+            # The sound around two stretches may overlap; nothing is transcribed twice.
             spans[0] = (max(spans[0][0], end), max(spans[0][1], end))
         for first, last in pieces(samples[start:end], _MOONSHINE_PIECE_S):
             yield start + first, start + last

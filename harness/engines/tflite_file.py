@@ -14,11 +14,11 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 class Broken(ValueError):
-    """The bytes are not what they should be."""
+    """The bytes are not a valid model file."""
 
 
 class FlatTable:
-    """A table at a place in the bytes; fields by their number in the schema. Broken when it points outside."""
+    """A table at a place in the bytes, with fields by their number in the schema. Broken if it points outside."""
 
     def __init__(self, content: bytes, place: int) -> None:
         self._content = content
@@ -30,11 +30,11 @@ class FlatTable:
     def root(cls, content: bytes, identifier: bytes) -> FlatTable:
         """The root table of a file that begins with that identifier."""
         if content[4:8] != identifier:
-            raise Broken(f"it does not begin as a file of the kind {identifier.decode()}")
+            raise Broken(f"it does not begin with the mark of a {identifier.decode()} file")
         return cls(content, struct.unpack_from("<I", content)[0])
 
     def number(self, field: int, form: str, default: int) -> int:
-        """A whole number; form: a character of `struct`."""
+        """An integer; form: a character of `struct`."""
         place = self._field(field)
         return int(self._read("<" + form, place)) if place else default
 
@@ -44,7 +44,7 @@ class FlatTable:
         return float(self._read("<f", place)) if place else default
 
     def table(self, field: int) -> FlatTable | None:
-        """A table, or None where there is none."""
+        """A table, or None."""
         place = self._field(field)
         return FlatTable(self._content, place + self._read("<I", place)) if place else None
 
@@ -54,24 +54,24 @@ class FlatTable:
         return [FlatTable(self._content, at + self._read("<I", at)) for at in range(start, start + 4 * count, 4)]
 
     def array(self, field: int, kind: type[_Number]) -> npt.NDArray[_Number] | None:
-        """A vector of numbers, shape (n,), or None where there is none."""
+        """A vector of numbers, shape (n,), or None."""
         if not self._field(field):
             return None
         start, count = self._vector(field)
         try:
             return np.frombuffer(self._content, np.dtype(kind).newbyteorder("<"), count, start)
         except ValueError as error:
-            raise Broken(f"a vector runs over the file's end: {error}") from None
+            raise Broken(f"a vector extends beyond the end of the file: {error}") from None
 
     def element(self, field: int, number: int) -> int:
-        """Where a number of a vector of 32-bit numbers lies in the file."""
+        """Byte position of an element in a vector of 32-bit numbers."""
         start, count = self._vector(field)
         if number >= count:
             raise Broken("a vector is shorter than it should be")
         return start + 4 * number
 
     def text(self, field: int) -> str:
-        """A string, "" where there is none."""
+        """A string, or ""."""
         found = self.array(field, np.uint8)
         return "" if found is None else found.tobytes().decode(errors="replace")
 
@@ -96,7 +96,7 @@ class FlatTable:
 
 
 class Op(IntEnum):
-    """The operators that the models of our engines are made of; the schema's numbers."""
+    """The operators in the models of our engines, by the schema's numbers."""
 
     ADD = 0
     CONCATENATION = 2
@@ -138,9 +138,9 @@ Values = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
-    """shape; type: the schema's number (9: int8); values: of a constant; scales, shape (1,) or one a channel.
+    """A tensor. type: the schema's number (9: int8). values: of a constant. scales: shape (1,) or one per channel.
 
-    A constant of a type that no engine here has is None, as what is worked out is.
+    values is None for results, and for constants of a type that no engine here uses.
     """
 
     shape: tuple[int, ...]
@@ -164,7 +164,7 @@ class Operator:
         return self.options.number(field, "B", default) if self.options else default
 
     def whole(self, field: int, default: int = 0) -> int:
-        """An option that is a 32-bit whole number."""
+        """An option that is a 32-bit integer."""
         return self.options.number(field, "i", default) if self.options else default
 
     def number(self, field: int, default: float = 0.0) -> float:
@@ -174,7 +174,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """tensors by number; operators in the order in which they run; inputs, outputs: numbers of tensors."""
+    """tensors: by number. operators: in the order in which they run. inputs, outputs: numbers of tensors."""
 
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
@@ -183,14 +183,14 @@ class Graph:
 
 
 def read_model(content: bytes) -> tuple[Graph, ...]:
-    """The graphs of a model file; Broken when it is none."""
+    """The graphs of a model file; Broken if it is not one."""
     model = FlatTable.root(content, b"TFL3")
     codes = [max(code.number(0, "b", 0), code.number(3, "i", 0)) for code in model.tables(1)]
     buffers = model.tables(4)
     try:
         graphs = tuple(_graph(graph, codes, buffers) for graph in model.tables(2))
     except IndexError:
-        raise Broken("an operator or a tensor names what is not there") from None
+        raise Broken("an operator or a tensor refers to an index that does not exist") from None
     if not graphs:
         raise Broken("the file has no graph")
     return graphs

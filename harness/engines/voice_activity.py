@@ -1,4 +1,4 @@
-"""Where in a file somebody speaks: what cuts silence off before a recogniser (-a), and cuts long files at pauses."""
+"""Finds speech in a file. Cuts off silence before a recogniser (-a), and cuts long files at pauses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.sound.frames import FRAME_SAMPLES, Frames, SoundFrame
 RATE_HZ = 16000
 Span = tuple[int, int]
 Pcm = npt.NDArray[np.int16]
-_BEFORE_S = 0.3  # a recogniser wants a moment of the room before the first word
+_BEFORE_S = 0.3  # a recogniser needs a moment of sound before the first word
 _AFTER_S = 0.2
 _FEED_SAMPLES = RATE_HZ
 _PRIMING_S = 0.6
@@ -25,11 +25,11 @@ _CUT_SAMPLES = RATE_HZ // 10
 
 
 def speech_spans(samples: Pcm) -> tuple[Span, ...]:
-    """Every stretch of speech, [start, end) in samples at 16 kHz, in order; shape (n,).
+    """Every stretch of speech, [start, end) in samples, in order. samples: shape (n,), 16 kHz.
 
-    webrtcvad behind the level normalisation of the live endpointer. The noise floor is known from the first frame on:
-    the detector hears a moment of noise as loud as the quietest part of the file before it and after it. Babble at
-    10 dB and less ends speech 1–2 s late.
+    Uses webrtcvad behind the level normalisation of the live endpointer. The noise floor is known from the first frame:
+    noise as loud as the quietest part of the file precedes and follows the file. With babble at 10 dB or less, the end
+    of speech is found 1–2 s late.
     """
     if not len(samples):
         return ()
@@ -54,15 +54,15 @@ def speech_spans(samples: Pcm) -> tuple[Span, ...]:
 
 
 def speech_span(samples: Pcm) -> Span | None:
-    """From the first sample of speech to the last; None where nobody speaks."""
+    """From the first sample of speech to the last; None without speech."""
     spans = speech_spans(samples)
     return (spans[0][0], spans[-1][1]) if spans else None
 
 
 def trimmed(samples: Pcm) -> tuple[Pcm, int] | None:
-    """The part in which somebody speaks, 0.3 s before and 0.2 s after it with it, and the sample that it begins at.
+    """The speech with 0.3 s before and 0.2 s after it, and the sample at which that begins.
 
-    int16 at 16 kHz; a view, not a copy. None where nobody speaks.
+    int16 at 16 kHz; a view, not a copy. None without speech.
     """
     span = speech_span(samples)
     if span is None:
@@ -72,7 +72,7 @@ def trimmed(samples: Pcm) -> tuple[Pcm, int] | None:
 
 
 def pieces(samples: Pcm, longest_s: float) -> Iterator[Span]:
-    """The whole of a file, cut into spans of at most `longest_s`, each cut in the quietest 100 ms of its last third.
+    """Spans of at most `longest_s` that cover the whole file, each cut in the quietest 100 ms of its last third.
 
     Shape (n,) at 16 kHz; [start, end) in samples. The same file gives the same cuts.
     """

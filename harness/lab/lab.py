@@ -1,4 +1,4 @@
-"""The virtual lab as a whole: sound server, broker and reference assistant, up and down together."""
+"""The virtual lab as a whole: starts and stops sound server, broker and reference assistant together."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
-    """One line of `harness lab status`; pid and uptime are None for what does not run."""
+    """One line of `harness lab status`. pid and uptime are None for a part that is not running."""
 
     name: str
     pid: int | None
@@ -52,28 +52,23 @@ class PartStatus:
 
 
 class Lab:
-    """The lab whose files lie in one folder; all methods raise LabError or InputError with a remedy."""
+    """The lab whose files are in one folder. All methods raise LabError or InputError with a remedy."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder if folder is not None else lab_folder()
         self.started: tuple[str, ...] = ()
-        """Parts that the last `up` started."""
+        """The parts that the latest `up` started."""
         self._server: LabSoundServer | None = None
 
     def log_path(self, part: str) -> Path:
-        """Where that part writes what it has to say."""
+        """The log file of that part."""
         return self.folder / f"{_stem(part)}.log"
 
-    def is_up(self) -> bool:
-        """True when every part runs and the state file says so."""
-        return self._state_path.exists() and all(self._alive(part) for part in PARTS)
-
     def up(self, settings_path: Path | None = None, room: str | None = None) -> bool:
-        """Starts what does not run; False when it was up already. Nothing is left behind when it fails.
+        """Starts the parts that are not running; False if all were running. If it fails, it leaves nothing behind.
 
-        A lab that lost a part gets that part back, in its room, at its port and with its settings, and what still runs
-        is left alone: a session that uses it goes on.
-        InputError when it is up with other settings, or in another room, than those that are asked for.
+        If a part has died, only that part starts again, with the same room, port and settings. A session that uses
+        the lab continues. InputError if the lab runs with other settings or another room than requested.
         """
         chosen = named_room(room or DEFAULT_ROOM)
         settings = AssistantSettings() if settings_path is None else read_settings(settings_path)
@@ -98,20 +93,20 @@ class Lab:
                 self._start_parts(missing, state, settings, settings_path, chosen)
                 self.started = missing
             except BaseException:
-                # Ctrl-C as well: a lab is up as a whole or not at all.
+                # Also for Ctrl-C: a lab runs as a whole or not at all.
                 self._end_all()
                 raise
         return True
 
     def down(self) -> tuple[str, ...]:
-        """Ends what is ours, and says which parts ran."""
+        """Ends the parts of this lab; returns the parts that were running."""
         if not self.folder.exists():
             return ()
         with self._locked():
             return self._end_all()
 
     def status(self) -> tuple[PartStatus, ...]:
-        """How every part is, asked now."""
+        """The current health of every part."""
         return tuple(self._status(part) for part in PARTS)
 
     @property
@@ -122,12 +117,14 @@ class Lab:
     def _locked(self) -> Iterator[None]:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.folder.stat().st_uid != os.getuid():
-            raise LabError(f"{self.folder} belongs to another user", remedy="Set HARNESS_LAB to a folder of your own")
+            raise LabError(f"{self.folder} belongs to another user", remedy="Set HARNESS_LAB to a folder that you own")
         with (self.folder / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise LabError("another command is starting or ending this lab", remedy="Wait for it") from error
+                raise LabError(
+                    "another command is starting or stopping this lab", remedy="Wait until that command has finished"
+                ) from error
             yield
 
     def _start_parts(
@@ -138,7 +135,7 @@ class Lab:
         settings_path: Path | None,
         room: Room,
     ) -> None:
-        """state: what is known of a lab that lost these parts; {} for one that is started as a whole."""
+        """state: what is known of a lab that lost these parts; {} when the whole lab starts."""
         environment = LabSoundServer(self.folder).environment()
         if SOUND in parts:
             self._start_sound(room)
@@ -167,21 +164,21 @@ class Lab:
 
     def _start_sound(self, room: Room) -> None:
         if self._server is not None:
-            self._server.stop()  # it died; its readers are to be waited for
+            self._server.stop()  # it died; this waits for its readers to end
         server = self._server = LabSoundServer(self.folder)
         try:
             server.start()
             if server.pid is None:
-                raise LabError("the sound server did not tell its process")
+                raise LabError("the sound server did not report its process number")
             self._remember(SOUND, server.pid)
         except BaseException:
-            # No pid file names it yet, so another command would not find it.
+            # There is no pid file yet, so another command would not find the process.
             server.stop()
             raise
         server.use_room(room)
 
     def _state(self) -> Mapping[str, object] | None:
-        """What the state file says; None when there is none, or it is damaged."""
+        """Content of the state file; None if it is missing or damaged."""
         try:
             state = json.loads(self._state_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -190,15 +187,15 @@ class Lab:
 
     @staticmethod
     def _refuse_others(state: Mapping[str, object], settings_path: Path | None, room: str | None) -> None:
-        """What is asked for by name must be what is up: to leave it be in silence would spoil a measurement."""
-        remedy = "End it first: harness lab down. Or give the other lab a folder of its own: HARNESS_LAB"
+        """Settings or a room named by the user must match the running lab: another lab would spoil a measurement."""
+        remedy = "Stop it first: harness lab down. Or run a second lab: set HARNESS_LAB to another folder"
         if settings_path is not None and _sha256(settings_path) != state.get("settings_sha256"):
-            has = state.get("settings") or "the settings that it has without a file"
+            has = state.get("settings") or "the default settings"
             if has == str(settings_path.resolve()):
-                has = "what that file said before it was changed"
-            raise InputError(f"{settings_path}: the virtual lab is up already, with {has}", remedy=remedy)
+                has = "the earlier content of this file"
+            raise InputError(f"{settings_path}: the virtual lab is already running with {has}", remedy=remedy)
         if room is not None and room != state.get("room"):
-            raise InputError(f"the virtual lab is up already, with room {state.get('room')!r}", remedy=remedy)
+            raise InputError(f"the virtual lab is already running with room {state.get('room')!r}", remedy=remedy)
 
     def _start_broker(self, port: int) -> int:
         port_file = self.folder / "broker.port"
@@ -226,14 +223,16 @@ class Lab:
         while not ready():
             if not self._alive(part) or time.monotonic() > deadline:
                 said = self._last_line(part)
-                what = "ended at once" if not self._alive(part) else f"is not ready after {limit_s:.0f} s"
+                what = "exited immediately" if not self._alive(part) else f"was not ready after {limit_s:.0f} s"
                 raise LabError(f"the {part} {what}: {said}", remedy=f"Read {self.log_path(part)}")
             time.sleep(_POLL_S)
 
     def _remember(self, part: str, pid: int) -> None:
         started = describe(pid)
         if started is None:
-            raise LabError(f"the {part} ended at once: {self._last_line(part)}", remedy=f"Read {self.log_path(part)}")
+            raise LabError(
+                f"the {part} exited immediately: {self._last_line(part)}", remedy=f"Read {self.log_path(part)}"
+            )
         save_process(self._pid_path(part), started)
 
     def _end_all(self) -> tuple[str, ...]:
@@ -248,7 +247,7 @@ class Lab:
             started = self._started(part)
             if started is not None and started.alive():
                 if not started.end():
-                    raise LabError(f"the {part}, process {started.pid}, does not end")
+                    raise LabError(f"the {part} (process {started.pid}) does not stop")
                 ended.append(part)
             self._pid_path(part).unlink(missing_ok=True)
         self._assistant_path.unlink(missing_ok=True)
@@ -257,7 +256,7 @@ class Lab:
     def _status(self, part: str) -> PartStatus:
         started = self._started(part)
         if started is None or not started.alive():
-            return PartStatus(part, None, None, "not running" if started is None else "has ended by itself", False)
+            return PartStatus(part, None, None, "not running" if started is None else "exited unexpectedly", False)
         health, healthy = self._health(part)
         return PartStatus(part, started.pid, started.uptime_s(), health, healthy)
 
@@ -272,7 +271,7 @@ class Lab:
                 at_s = told.get("at_s")
                 age_s = time.monotonic() - at_s if isinstance(at_s, float) else float("inf")
                 if age_s > _STALE_S:
-                    return f"frozen, last heard of {age_s:.0f} s ago", False
+                    return f"frozen, last heartbeat {age_s:.0f} s ago", False
                 return str(told.get("state")), True
 
     def _sound_health(self) -> tuple[str, bool]:
@@ -313,7 +312,7 @@ class Lab:
         return started is not None and started.alive()
 
     def _outlast_the_dying(self) -> None:
-        """A part that was killed a moment ago still has its process, and perhaps its port: it does not count as up."""
+        """Waits for parts that were just killed: their process or port may still exist, but they are not running."""
         for part in PARTS:
             started = self._started(part)
             if started is not None:
@@ -321,7 +320,7 @@ class Lab:
 
     def _last_line(self, part: str) -> str:
         path = self.log_path(part)
-        return (last_line(path.read_bytes()) if path.exists() else "") or "it said nothing"
+        return (last_line(path.read_bytes()) if path.exists() else "") or "it printed nothing"
 
 
 def _sha256(path: Path) -> str:

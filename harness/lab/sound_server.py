@@ -1,7 +1,7 @@
-"""The virtual lab's sound server: a private PulseAudio daemon whose null sinks are the air of a room.
+"""The virtual lab's sound server: a private PulseAudio daemon whose null sinks act as the air of a room.
 
-Runs as root or as an ordinary user, without dbus and without systemd. Everything it needs and leaves lies in one
-folder. Clients must run at 48 kHz: the resampler would break the exactness of the path.
+Runs as root or as an ordinary user, without dbus and without systemd. All of its files are in one folder. Clients must
+run at 48 kHz: with another rate, the resampler would change samples.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +26,26 @@ from harness.model.errors import InputError, LabError, did_you_mean
 
 
 class Mouth(StrEnum):
-    """Where sound comes from; the value is the name of the sink that one plays to."""
+    """A source of sound. The value is the name of the sink to play to."""
 
     NEAR = "spk_h"
-    """The harness' loudspeaker close to the device."""
+    """The harness's loudspeaker close to the device."""
     FAR = "spk_far"
-    """The harness' loudspeaker at the other end of the room."""
+    """The harness's loudspeaker at the other end of the room."""
     DEVICE = "spk_d"
     NOISE = "noise_d"
     """Noise at the device's microphone only, so that it does not hide the response from the harness."""
 
 
 class Ear(StrEnum):
-    """Where sound is heard; the value is the name of the null sink whose monitor one records."""
+    """A microphone. The value is the name of the null sink whose monitor is recorded."""
 
     HARNESS = "ear_h"
     DEVICE = "ear_d"
 
 
 MONITOR_SINK = "monitor"
-"""Headphones at the bench: a sink that no ear hears."""
+"""Headphones at the bench: a sink that no microphone hears."""
 
 LEGS: dict[Mouth, tuple[Ear, ...]] = {
     Mouth.NEAR: (Ear.HARNESS, Ear.DEVICE),
@@ -51,79 +53,44 @@ LEGS: dict[Mouth, tuple[Ear, ...]] = {
     Mouth.DEVICE: (Ear.HARNESS, Ear.DEVICE),
     Mouth.NOISE: (Ear.DEVICE,),
 }
-"""Which ears a mouth reaches at all."""
+"""The ears that each mouth reaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Path gains in dB (≤ 0; None: not heard) by mouth and ear; a path that is not named has 0 dB.
-
-    Only levels: a room's reflections are not simulated.
-    """
+    """Path gains in dB (≤ 0) by mouth and ear; 0 dB if a path is not named. Only levels, no reflections."""
 
     name: str
-    title: str
-    gains_db: tuple[tuple[Mouth, Ear, float | None], ...]
+    gains_db: Mapping[tuple[Mouth, Ear], float]
 
-    def gain_db(self, mouth: Mouth, ear: Ear) -> float | None:
-        """The gain of a path; KeyError when the topology has no such path."""
+    def gain_db(self, mouth: Mouth, ear: Ear) -> float:
+        """The gain of a path; KeyError if there is no such path."""
         if ear not in LEGS[mouth]:
             raise KeyError(f"{mouth} does not reach {ear}")
-        for its_mouth, its_ear, gain_db in self.gains_db:
-            if (its_mouth, its_ear) == (mouth, ear):
-                return gain_db
-        return 0.0
+        return self.gains_db.get((mouth, ear), 0.0)
 
 
-_FAR = ((Mouth.FAR, Ear.HARNESS, -12.0), (Mouth.FAR, Ear.DEVICE, -12.0))
+def _rooms() -> Iterator[Room]:
+    for name, mouths in tomllib.loads(resources.files(__package__).joinpath("rooms.toml").read_text("utf-8")).items():
+        paths = ((mouth, ear, gain_db) for mouth, ears in mouths.items() for ear, gain_db in ears.items())
+        yield Room(name, {(Mouth(mouth), Ear(ear)): float(gain_db) for mouth, ear, gain_db in paths})
 
-ROOMS: dict[str, Room] = {
-    room.name: room
-    for room in (
-        Room("anechoic", "Nothing is lost on the way; the far loudspeaker is 12 dB down", _FAR),
-        Room(
-            "desk",
-            "Device and loudspeaker side by side, the harness' microphone at the device",
-            (*_FAR, (Mouth.NEAR, Ear.HARNESS, -3.0), (Mouth.NEAR, Ear.DEVICE, -3.0)),
-        ),
-        Room(
-            "living_room",
-            "Near loudspeaker at 1 m, far one at 4 m of the device",
-            (
-                (Mouth.NEAR, Ear.HARNESS, -3.0),
-                (Mouth.NEAR, Ear.DEVICE, -6.0),
-                (Mouth.FAR, Ear.HARNESS, -15.0),
-                (Mouth.FAR, Ear.DEVICE, -18.0),
-                (Mouth.DEVICE, Ear.HARNESS, -6.0),
-            ),
-        ),
-        Room(
-            "next_room",
-            "The near loudspeaker stands at the door, the far one behind it",
-            (
-                (Mouth.NEAR, Ear.HARNESS, -12.0),
-                (Mouth.NEAR, Ear.DEVICE, -20.0),
-                (Mouth.FAR, Ear.HARNESS, -20.0),
-                (Mouth.FAR, Ear.DEVICE, -30.0),
-                (Mouth.DEVICE, Ear.HARNESS, -3.0),
-            ),
-        ),
-    )
-}
+
+ROOMS: dict[str, Room] = {room.name: room for room in _rooms()}
 
 
 def named_room(name: str) -> Room:
-    """The room of that name; InputError that lists the rooms otherwise."""
+    """The room of that name; otherwise InputError with a list of rooms."""
     if name in ROOMS:
         return ROOMS[name]
     meant = did_you_mean(name, ROOMS)
-    raise InputError(f"no room is called {name!r}", remedy=f"{meant}Rooms: {', '.join(ROOMS)}")
+    raise InputError(f"the room {name!r} does not exist", remedy=f"{meant}Rooms: {', '.join(ROOMS)}")
 
 
 RATE_HZ = 48000
 START_LIMIT_S = 10.0
 _UNITY = 0x10000
-"""PulseAudio's volume of 0 dB; its scale is cubic in the amplitude."""
+"""PulseAudio's volume of 0 dB. Its scale is cubic in the amplitude."""
 _SOCKET_PATH_LIMIT = 107
 _PACKAGES = "Install them: apt-get install pulseaudio pulseaudio-utils libasound2-plugins"
 
@@ -148,10 +115,12 @@ class LabSoundServer:
         self._child: ChildProcess | None = None
         self._readers: list[ChildProcess] = []
         room = ROOMS["anechoic"]
-        self._gains_db = {(mouth, ear): room.gain_db(mouth, ear) for mouth, ears in LEGS.items() for ear in ears}
+        self._gains_db: dict[tuple[Mouth, Ear], float | None] = {
+            (mouth, ear): room.gain_db(mouth, ear) for mouth, ears in LEGS.items() for ear in ears
+        }
 
     def environment(self) -> dict[str, str]:
-        """Variables with which PortAudio and Pulse clients find this server and nothing else."""
+        """Environment variables with which PortAudio and Pulse clients find only this server."""
         folder = self.folder
         return {
             "ALSA_CONFIG_PATH": str(folder / "asound.conf"),
@@ -164,7 +133,7 @@ class LabSoundServer:
         }
 
     def start(self) -> dict[str, str]:
-        """Starts the daemon and returns `environment()` once it answers; a running one of ours is left alone."""
+        """Starts the daemon and returns `environment()` once it answers. A daemon of this folder is left running."""
         if self.running():
             return self.environment()
         self._end_children()
@@ -183,51 +152,51 @@ class LabSoundServer:
         self.pid = self._child.pid
         self._await(self._answers, "it does not answer")
         self._start_readers()
-        self._await(lambda: len(self._listed("source-outputs")) >= len(self._readers), "its readers do not start")
+        self._await(lambda: len(self._listed("source-outputs")) >= len(self._readers), "its readers did not start")
         for (mouth, ear), gain_db in self._gains_db.items():
             self._set_leg(mouth, ear, gain_db)
-        # Only now may others come: a client that is there before the readers would get other latencies.
+        # Only now may others connect: a client that connects before the readers would get other latencies.
         self._pactl("load-module", _PROTOCOL, *_OPEN_DOOR, f"socket={self.folder / 'native'}")
         return self.environment()
 
     def adopt(self, pid: int) -> None:
-        """Takes over a daemon that another process started on this folder, so that it can be tuned and stopped."""
+        """Takes over a daemon that another process started on this folder, to configure and stop it."""
         if not self._is_ours(pid):
-            raise LabError(f"process {pid} is no sound server of {self.folder}", remedy="harness lab up")
+            raise LabError(f"process {pid} is not the sound server of {self.folder}", remedy="harness lab up")
         self.pid = pid
         self._child = None
 
     def running(self) -> bool:
-        """True while the daemon's process exists; it may be frozen."""
+        """Whether the daemon's process exists. It may be frozen."""
         if self._child is not None:
             return self._child.alive
         return self.pid is not None and self._is_ours(self.pid)
 
     def stop(self, limit_s: float = 2.0) -> None:
-        """Ends the daemon by its pid, by force when it does not go within the limit; nothing running: does nothing."""
+        """Ends the daemon by its pid, by force after the limit. Does nothing if none is running."""
         if self.running() and self.pid is not None:
             for number, patience_s in ((signal.SIGTERM, limit_s), (signal.SIGKILL, 2.0)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.pid, number)
-                    # A frozen daemon gets the first signal only when it runs again.
+                    # A frozen daemon receives the first signal only when it runs again.
                     os.kill(self.pid, signal.SIGCONT)
                 if self._gone_within(patience_s):
                     break
             else:
-                raise LabError(f"the sound server, process {self.pid}, does not end")
+                raise LabError(f"the sound server (process {self.pid}) does not stop")
         self._end_children()
         self.pid = None
 
     def use_room(self, room: Room) -> None:
-        """Sets every path's gain as the room says; kept when the server is started again by this object."""
+        """Sets the gain of every path. Kept when this object starts the server again."""
         for mouth, ears in LEGS.items():
             for ear in ears:
                 self.set_path_gain(mouth, ear, room.gain_db(mouth, ear))
 
     def set_path_gain(self, mouth: Mouth | str, ear: Ear | str, gain_db: float | None) -> None:
-        """How loud a mouth is at an ear, in dB ≤ 0; None mutes the path. Takes effect within some 50 ms."""
+        """Sets the level of a mouth at an ear, in dB ≤ 0; None mutes the path. Takes effect within about 50 ms."""
         if gain_db is not None and not gain_db <= 0:
-            raise LabError(f"a path's gain is at most 0 dB, not {gain_db}")
+            raise LabError(f"a path's gain must be at most 0 dB, not {gain_db}")
         self._set_leg(Mouth(mouth), Ear(ear), gain_db)
         self._gains_db[Mouth(mouth), Ear(ear)] = gain_db
 
@@ -239,13 +208,16 @@ class LabSoundServer:
         self._pactl("set-sink-input-mute", leg, "1" if gain_db is None else "0")
 
     def _leg(self, mouth: Mouth, ear: Ear) -> int:
-        """The index of the sink input by which a mouth's combine sink plays into an ear."""
+        """Index of the sink input through which a mouth's combine sink plays into an ear."""
         sinks = {sink["index"]: sink for sink in self._listed("sinks")}
         owner = next((str(sink["owner_module"]) for sink in sinks.values() if sink["name"] == mouth.value), None)
         for leg in self._listed("sink-inputs"):
             if str(leg["owner_module"]) == owner and sinks.get(leg["sink"], {}).get("name") == ear.value:
                 return int(leg["index"])
-        raise LabError(f"the sound server has no path from {mouth} to {ear}", remedy="harness lab down, then up")
+        raise LabError(
+            f"the sound server has no path from {mouth} to {ear}",
+            remedy="Restart the lab: harness lab down, then harness lab up",
+        )
 
     def _listed(self, what: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self._pactl("-f", "json", "list", what))
@@ -263,13 +235,15 @@ class LabSoundServer:
                 text=True,
             )
         except subprocess.TimeoutExpired as error:
-            raise LabError("the sound server does not answer", remedy="harness lab down, then up") from error
+            raise LabError(
+                "the sound server does not answer", remedy="Restart the lab: harness lab down, then harness lab up"
+            ) from error
         except subprocess.CalledProcessError as error:
-            raise LabError(f"the sound server refused {' '.join(arguments)}: {error.stderr.strip()}") from error
+            raise LabError(f"the sound server rejected {' '.join(arguments)}: {error.stderr.strip()}") from error
         return done.stdout
 
     def _own_environment(self) -> dict[str, str]:
-        # LC_ALL: numbers with a point, messages in one language. HOME is not needed and may not be writable.
+        # LC_ALL: numbers with a point, messages in English. HOME is not needed and may not be writable.
         no_dbus = f"unix:path={self.folder / 'no-dbus'}"
         return {
             **os.environ,
@@ -289,18 +263,18 @@ class LabSoundServer:
             time.sleep(0.01)
         last = (self._child.last_words() if self._child is not None else "") or otherwise
         self.stop()
-        raise LabError(f"the sound server does not start: {last}", remedy=f"Read {self.folder / 'sound_server.log'}")
+        raise LabError(f"the sound server did not start: {last}", remedy=f"Read {self.folder / 'sound_server.log'}")
 
     def _answers(self) -> bool:
-        # The last line of lab.pa makes the monitor: all before it is in place then.
+        # The last line of lab.pa creates the monitor: everything before it is then ready.
         exists = (self.folder / "own").exists()
         return exists and MONITOR_SINK in {sink["name"] for sink in self._listed("sinks")}
 
     def _start_readers(self) -> None:
-        """One permanent reader a monitor: without it a recorder's first sample comes 1.5 s late.
+        """Starts one permanent reader per monitor. Without it, a recorder's first sample comes 1.5 s late.
 
-        Its latency decides how much an ear renders at once: 10 ms a block gives 30 ms from call to delivery instead
-        of 70, for 1 % of a core.
+        The latency of the reader decides how much an ear renders at once. With blocks of 10 ms, a sound takes 30 ms
+        from call to delivery instead of 70, for 1 % of a core.
         """
         for sink in (*Ear, MONITOR_SINK):
             reader = [*_READER, f"--device={sink}.monitor"]
@@ -310,7 +284,7 @@ class LabSoundServer:
             )
 
     def _end_children(self) -> None:
-        # Readers end by themselves when the daemon does, also for a lab that another process started.
+        # Readers end when the daemon does, also in a lab that another process started.
         for child in (*self._readers, self._child):
             if child is not None:
                 child.end()
@@ -318,7 +292,7 @@ class LabSoundServer:
         self._child = None
 
     def _is_ours(self, pid: int) -> bool:
-        """True when that process is a daemon that was started on this folder, and not a zombie."""
+        """Whether that process is a daemon that was started on this folder, and not a zombie."""
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
@@ -327,7 +301,7 @@ class LabSoundServer:
         return words[0].endswith(b"pulseaudio") and os.fsencode(self.folder / "lab.pa") in words
 
     def _end_left_over(self) -> None:
-        """Ends a daemon whose lab was lost: it would keep playing to nobody, and this one could not be told from it."""
+        """Ends the daemon of a lost lab. It would run without a user, and could be mistaken for this one."""
         for process in Path("/proc").iterdir():
             if process.name.isdigit() and self._is_ours(int(process.name)):
                 self.adopt(int(process.name))
@@ -343,7 +317,9 @@ class LabSoundServer:
 
     def _write_files(self) -> None:
         if len(str(self.folder / "native")) > _SOCKET_PATH_LIMIT:
-            raise LabError(f"{self.folder} is too long for a socket", remedy="Set HARNESS_LAB to a shorter path")
+            raise LabError(
+                f"the path {self.folder} is too long for a socket", remedy="Set HARNESS_LAB to a shorter path"
+            )
         for folder in (self.folder, self.folder / "run", self.folder / "state"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
@@ -360,7 +336,7 @@ class LabSoundServer:
     def _script(self) -> tuple[str, ...]:
         lines = [" ".join(("load-module", _PROTOCOL, *_OPEN_DOOR, f"socket={self.folder / 'own'}"))]
         sound = f"rate={RATE_HZ} channels=1 channel_map=mono"
-        # norewinds: without it streams stall for 1.6 s when they start.
+        # norewinds: without it, streams stall for 1.6 s when they start.
         lines += [f"load-module module-null-sink sink_name={ear} {sound} format=s16le norewinds=1" for ear in Ear]
         for mouth, ears in LEGS.items():
             slaves = ",".join(ears)
@@ -372,7 +348,7 @@ class LabSoundServer:
 
 _PROTOCOL = "module-native-protocol-unix"
 _OPEN_DOOR = ("auth-anonymous=1", "auth-cookie-enabled=0")
-"""No cookie is asked for: the folder, which only its owner may enter, is the lock."""
+"""No cookie is needed: only its owner may enter the folder."""
 
 _READER = ("parec", f"--rate={RATE_HZ}", "--channels=1", "--format=s16le", "--latency-msec=10")
 
@@ -393,10 +369,10 @@ _DAEMON = (
 
 
 def _alsa() -> tuple[str, ...]:
-    """One named PCM each, one way only: PortAudio then shows speakers without inputs."""
+    """One named PCM each, in one direction only, so that PortAudio shows speakers without inputs."""
     lines = []
     for name, (direction, device) in PCMS.items():
         lines.append(f"pcm.{name} {{ type asym {direction}.pcm {{ type pulse device {device} }} }}")
-    # PortAudio aborts when there is no default.
+    # PortAudio aborts without a default.
     lines.append('pcm.!default { type asym playback.pcm "harness_speaker" capture.pcm "harness_mic" }')
     return tuple(lines)

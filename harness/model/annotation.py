@@ -1,7 +1,7 @@
 """What is said of a project's utterances: proposals of classifiers, and what annotators make of them.
 
-A project's file of rows is only ever added to. What is taken back is named by a row that takes it back; what an
-utterance is in the end follows from all rows (docs/annotation.md, "States").
+Rows are only ever added to a project's file. A row that withdraws another one names it. The state of an utterance
+follows from all rows (docs/how-to/annotate-utterances.md, "States").
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ class SecondWork(StrEnum):
 class AnnotationProject:
     """What is settled for all of a project when it is made.
 
-    annotators: who may take part, () for whoever comes. per_utterance: so many annotators label an utterance: 1, or 2
-    of the `double_share` of the utterances that is drawn by the seed. second: how the second of two works.
-    page_size: utterances on a page of a group.
+    annotators: who may take part; () means anyone.
+    per_utterance: how many annotators label an utterance: 1, or 2 for a share `double_share`, drawn by the seed.
+    second: how the second of two works. page_size: utterances on a page of a group.
     files: name → SHA-256 of the frozen files. facts: for people (where the data came from, the version of the tool).
     """
 
@@ -124,7 +124,7 @@ class AnnotationProject:
         if not 1 <= self.per_utterance <= 2:
             raise ValueError(f"an utterance cannot go to {self.per_utterance} annotators")
         if not 0 <= self.double_share <= 1:
-            raise ValueError(f"{self.double_share} is no share")
+            raise ValueError(f"{self.double_share} is not a share")
         if not 1 <= self.page_size <= MOST_ON_A_PAGE:
             raise ValueError(f"a page cannot hold {self.page_size} utterances")
         if len(set(self.annotators)) < len(self.annotators):
@@ -299,23 +299,6 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.QUIT: ("q", "ctrl+q", "ctrl+c"),
 }
 """A label may take a key that is one character; the named ones work everywhere."""
-
-MEANINGS: dict[AnnotationAction, tuple[str, str]] = {
-    AnnotationAction.ENTER: ("accepts all that is not struck, and the next page comes", "saves, and goes on"),
-    AnnotationAction.MARK: ("strikes the line under the cursor, or takes that back", "gives or takes that label"),
-    AnnotationAction.UP: ("moves the cursor", "the same"),
-    AnnotationAction.DOWN: ("moves the cursor", "the same"),
-    AnnotationAction.UNDO: ("takes back the last page as a whole, or the last utterance", "the same"),
-    AnnotationAction.SKIP: ("leaves the group for later", "leaves the utterance for the end"),
-    AnnotationAction.COMMENT: ("", "a comment, kept with the labels"),
-    AnnotationAction.WHOLE: ("in the terminal: a long utterance in full", "the same"),
-    AnnotationAction.GUIDE: ("the guide; letters search it in the terminal, a field in the browser", "the same"),
-    AnnotationAction.FIND: ("in the browser: finds utterances of yours, to be labelled again", "the same"),
-    AnnotationAction.REVIEW: ("", "goes to the groups"),
-    AnnotationAction.LABEL: ("goes to labelling by hand", ""),
-    AnnotationAction.QUIT: ("leaves; nothing that was saved is lost", "the same"),
-}
-"""What an action does on a page of a group, and on an utterance that is labelled by hand."""
 
 _TAKEN = {key for keys in KEYS.values() for key in keys}
 LINE_KEYS = tuple(key for key in (*digits[1:], "0", *ascii_lowercase, *ascii_uppercase) if key not in _TAKEN)

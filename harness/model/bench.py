@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -42,10 +44,11 @@ class MessageMapping:
     that field; the first rule that fits a line takes it.
 
 
-    fields: field of the observation → JSON pointer into the payload ("" is the whole payload);
-    values: the device's word → ours (DeviceState, phrase, name of an intent). when: JSON pointer → value that must be
-    there. score_scale: the device's score that means 1. match: the payload is a text that this regular expression is
-    searched in, as in a LineMapping; `fields` are then texts with {group}, and `when` is not used.
+    fields: field of the observation → JSON pointer into the payload ("" is the whole payload).
+    values: the device's word → ours (DeviceState, phrase, name of an intent).
+    when: JSON pointer → value that must be there. score_scale: the device's score that means 1.
+    match: a regular expression, searched in a payload that is text, as in a LineMapping. `fields` are then texts with
+    {group}, and `when` is not used.
     """
 
     topic: str
@@ -74,7 +77,7 @@ class ClockKind(StrEnum):
 class ScoreBlock:
     """Lines that give one score for each word; the best one counts, when it reaches `threshold` (0–1).
 
-    ignore: words that are no phrase. A word is told once, and again only after a block in which it was below.
+    ignore: words that are not phrases. A word is reported once, and again only after a block in which it was below.
     """
 
     threshold: float
@@ -85,12 +88,13 @@ class ScoreBlock:
 class LineMapping:
     """One rule of a profile: a console line becomes an observation of `kind`; the first rule that fits a line takes it.
 
-    match: regular expression, searched; groups that are named as a field of the observation fill it in, as do `fields`
-    (field → text with {group}). A pair of groups `slot` and `value` is one slot of an intent. values: the device's
-    word → ours (DeviceState, phrase, name of an intent). when: group → value that it must have. score_scale: the
-    device's score that means 1. more: expressions of lines that follow and belong to it, in any order; it is complete
-    at `until`, or without one when each of `more` was seen, or at the latest after within_lines or within_s. block:
-    `more` gives scores of words.
+    match: regular expression, searched. Groups with the name of an observation's field fill it in, as do `fields`
+    (field → text with {group}). A pair of groups `slot` and `value` is one slot of an intent.
+    values: the device's word → ours (DeviceState, phrase, name of an intent). when: group → value that it must have.
+    score_scale: the device's score that means 1.
+    more: expressions of lines that follow and belong to it, in any order. The observation is complete at `until`, or
+    without one when each of `more` was seen. It is complete after within_lines or within_s in any case.
+    block: `more` gives scores of words.
     """
 
     match: str
@@ -105,6 +109,34 @@ class LineMapping:
     within_lines: int = 8
     within_s: float = 1.0
     block: ScoreBlock | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelState:
+    """A state that numbers show. ranges: (number, lowest, highest), None for any end.
+
+    A highest end below the lowest one passes the end of a hue.
+
+    min_s: the state counts once it has lasted this long. A state without ranges applies when no other does.
+    """
+
+    name: str
+    ranges: tuple[tuple[str, float | None, float | None], ...]
+    min_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A rule that turns the numbers in lines into a named state; see wire/thresholds.py.
+
+    match: regular expression with a group for each number; "": numbers are written as name=number.
+    hysteresis: number → how far it may leave the range of its state without ending it.
+    """
+
+    name: str
+    match: str
+    states: tuple[LevelState, ...]
+    hysteresis: tuple[tuple[str, float], ...] = ()
 
 
 class Checksum(StrEnum):
@@ -137,7 +169,7 @@ class BinaryFrames:
 
 
 class Framing(StrEnum):
-    """What a device's bytes are: its own lines (and binary frames), docs/framing.md with lines between, or Wyoming.
+    """A device's bytes: its own lines (and binary frames), docs/reference/framing.md with lines between, or Wyoming.
 
     Wyoming: header lines of JSON, each followed by as many bytes as its data_length and payload_length say.
     """
@@ -164,7 +196,7 @@ class ConsoleSettings:
 
 
 class AudioDialogue(StrEnum):
-    """How a device takes sound over its wire: docs/framing.md, TFLM's test_over_serial, or Hermes' audioFrame.
+    """How a device accepts sound over its wire: docs/reference/framing.md, TFLM's test_over_serial, or audioFrame.
 
     HERMES_SPEAKER (playBytes) plays through the device: a loudspeaker at its place, and no way past its microphone.
     DRIVER: in the way that the driver of its connection knows (a transport of another package).
@@ -187,11 +219,24 @@ class AudioInput:
 
 
 @dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A device from which no message matches `rule` for within_s is gone, once one has come.
+
+    ask, payload: topic and text of the message that it answers. "": it reports unasked.
+    """
+
+    rule: MessageMapping
+    within_s: float
+    ask: str = ""
+    payload: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """What a device said, as a test of its profile: console bytes, or a message; and what must come of it.
 
     gives: each expected observation as field → value (`kind` among them); a field that is not named must be empty.
-    line: where it stands in the file.
+    line: where it stands in the file. step_s: time between two of its lines.
     """
 
     lines: tuple[bytes, ...] = ()
@@ -199,18 +244,56 @@ class Sample:
     payload: bytes = b""
     gives: tuple[Mapping[str, PlainValue], ...] = ()
     line: int = 0
+    step_s: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSetting:
+    """A setting of a device. value: as the device reports it; "" if it does not.
+
+    choices: all possible values; (): a number from low to high.
+    """
+
+    name: str
+    value: str
+    choices: tuple[str, ...] = ()
+    low: float = -math.inf
+    high: float = math.inf
+
+    def holds(self, value: str) -> bool:
+        """Whether the device reports this value; numbers are compared as 32-bit floats."""
+        with contextlib.suppress(ValueError):
+            return self.value == value or (
+                not self.choices and math.isclose(float(self.value), float(value), rel_tol=1e-6)
+            )
+        return False
+
+    def refusal(self, value: str) -> str:
+        """Why it cannot have this value, or ""."""
+        if self.choices:
+            return "" if value in self.choices else "is not one of its options"
+        try:
+            number = float(value)
+        except ValueError:
+            return "is not a number"
+        return "" if self.low <= number <= self.high else "is out of range"
+
+    @property
+    def remedy(self) -> str:
+        return f"Write {', '.join(self.choices)}" if self.choices else f"Write {self.low:g} to {self.high:g}"
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
     """One file of devices/: what a kind of device is like, wherever it stands.
 
-    reports: what it can be believed to tell us (its evidence), e.g. {TRANSCRIPT, WAKE}.
+    reports: what its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}.
     context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
-    mappings: of MQTT messages; messages: of lines of JSON; lines: of console lines. audio: None when it has ears only.
-    listening_states: those that it only says of itself while it hears what could wake it. responds: it has a voice;
-    without one, no response is waited for where something else decides. transport: the driver that usually reaches it,
-    `log` (lines of another program) or `none` (a black box).
+    mappings: of MQTT messages. messages: of lines of JSON. lines: of console lines. thresholds: of numbers in lines.
+    audio: None when it accepts no sound over its connection. heartbeat: over MQTT; None when it has none.
+    listening_states: states that it reports only while it listens for the wake phrase.
+    responds: it has a voice. Without one, a trial does not wait for a response if other evidence decides.
+    transport: the driver that usually reaches it, `log` (lines of another program) or `none` (a black box).
     """
 
     id: str
@@ -233,6 +316,8 @@ class DeviceProfile:
     samples: tuple[Sample, ...] = ()
     listening_states: frozenset[DeviceState] = frozenset()
     responds: bool = True
+    thresholds: tuple[Threshold, ...] = ()
+    heartbeat: Heartbeat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +326,7 @@ class Equipment:
 
     options: already checked against the driver's own `Options` type (an instance of it). place: where it was written.
     injects: it can bring sound to its device over the wire, past the device's microphones.
+    sets: it can set the settings of its device.
     """
 
     id: str
@@ -249,16 +335,96 @@ class Equipment:
     place: Place
     position: str = ""
     injects: bool = False
+    sets: bool = False
+
+
+MERGE_WITHIN_MS = 1000.0
+"""Reports of one wake event through several sources lie this close. A log line, a light and a chime usually follow a
+wake within half a second. Nobody says a wake phrase twice within one second."""
+
+
+EARCON_THRESHOLD = 0.65
+"""Least score of a find: benchmarks/bench_earcons.py measures how often speech and noise reach it."""
+EARCON = "earcon"
+"""Name of the source that a device's chimes are."""
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherSource:
+    """Another source of reports of a device. name: within the device. Its equipment's id is `device.name`."""
+
+    name: str
+    equipment: Equipment
+    profile: DeviceProfile
+
+
+class EarconMeaning(StrEnum):
+    """What a device's chime means: it woke, it has stopped listening, or it did not understand."""
+
+    WAKE = "wake"
+    DONE = "done"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class EarconSound:
+    """A learned chime. path: of its WAV file. sha256: of that file."""
+
+    meaning: EarconMeaning
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Earcons:
+    """The chimes of one device, as its file says. threshold: least score of a find, 0–1."""
+
+    path: str
+    sha256: str
+    sounds: tuple[EarconSound, ...]
+    threshold: float
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device under test: its profile, and its connection when it has one (a black box has none)."""
+    """A device under test: its profile, and its connection when it has one (a black box has none).
+
+    also: further sources of its reports. Wake events of different sources within merge_within_ms are one event.
+    earcons: its chimes, which the bench's microphone finds. They are a source of their own, `device.earcon`.
+    """
 
     id: str
     profile: DeviceProfile
     connection: Equipment | None = None
     position: str = ""
+    also: tuple[FurtherSource, ...] = ()
+    merge_within_ms: float = MERGE_WITHIN_MS
+    earcons: Earcons | None = None
+
+    @property
+    def equipment(self) -> tuple[tuple[Equipment, DeviceProfile], ...]:
+        """What reports for it, each with the profile that reads it; the connection first."""
+        own = ((self.connection, self.profile),) if self.connection is not None else ()
+        return (*own, *((one.equipment, one.profile) for one in self.also))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Ids of the sources of its observations; the connection first."""
+        ids = tuple(equipment.id for equipment, _ in self.equipment)
+        return ids if self.earcons is None else (*ids, self.earcon_source)
+
+    @property
+    def earcon_source(self) -> str:
+        """Id of the source that its chimes are."""
+        return f"{self.id}.{EARCON}"
+
+    @property
+    def reports(self) -> frozenset[ObservationKind]:
+        """What its sources report, together; nothing for a black box."""
+        found = {kind for _, profile in self.equipment for kind in profile.reports}
+        if self.earcons is not None and any(one.meaning is EarconMeaning.WAKE for one in self.earcons.sounds):
+            found.add(ObservationKind.WAKE)
+        return frozenset(found)
 
 
 class OperatorPresence(StrEnum):

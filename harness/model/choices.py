@@ -16,6 +16,7 @@ class Grouping(StrEnum):
     GAP = "gap_ms"
     POSITION = "position"
     NOISE = "noise"
+    DEVICE_SETTINGS = "device_settings"
     CONDITION = "condition"
     DEVICE = "device"
     QUERY = "query"
@@ -25,7 +26,7 @@ class Grouping(StrEnum):
 
 
 class Derived(StrEnum):
-    """Groups of categories that are asked for by name; the eleven stay the figures. Defined in `MEMBERS`."""
+    """Groups of categories with a name, beside the eleven categories. Defined in `MEMBERS`."""
 
     SATISFIED = "satisfied"
     HELPFUL = "helpful"
@@ -49,7 +50,7 @@ class Bound(StrEnum):
 
 
 class Parting(StrEnum):
-    """What queries can be parted by, beside the axes of conditions. ATTEMPTS: until the query was recognised."""
+    """What results can be grouped by, beside the axes of conditions. ATTEMPTS: until the query was recognised."""
 
     DEVICE = "device"
     CLASS = "class"
@@ -59,7 +60,7 @@ class Parting(StrEnum):
 
 
 class ChosenBy(StrEnum):
-    """ESTIMATE: the figure itself keeps the target. BOUND: the upper end of its 95 % interval does."""
+    """What must keep the target. ESTIMATE: the rate itself. BOUND: the upper end of its 95 % interval."""
 
     ESTIMATE = "estimate"
     BOUND = "bound"
@@ -152,7 +153,7 @@ TWV_BETA = 999.9
 """What a false accept costs against a miss, in trials of a second: (C / V) (1 / P − 1) with C/V = 0.1, P = 10⁻⁴."""
 MOST_EPISODES = 30
 SEED_SHARE = 1000 / 1240
-"""Of the labelled utterances, drawn for each classifier (seed MEDIA, section 3.1.2)."""
+"""Of the labelled utterances, drawn for each classifier (the MEDIA intents paper, section 3.1.2)."""
 DEFAULT_CLASSIFIER = "tfidf"
 MOST_CONFUSIONS = 20
 LISTED_UTTERANCES = 20

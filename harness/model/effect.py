@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class EffectWord(StrEnum):
-    """How far the wanted effect was brought about; UNKNOWN is no answer, never "no"."""
+    """How far the wanted effect happened; UNKNOWN means no answer, never "no"."""
 
     RIGHT = "right"
     PARTIAL = "partial"
@@ -28,13 +28,13 @@ class EffectSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StateWanted:
-    """A piece of the device's state, as its profile's `state` mappings tell it. value: None is any, "" is none."""
+    """A piece of the device's state, as its profile's `state` mappings report it. value: None is any, "" is none."""
 
     name: str
     value: str | None = None
 
     def fits(self, name: str, value: str) -> bool:
-        """Whether what a device tells is this; case and spaces around it do not count."""
+        """Whether a reported value is this one; case and surrounding spaces do not count."""
         return name == self.name and (self.value is None or _plain(value) == _plain(self.value))
 
 
@@ -42,10 +42,11 @@ class StateWanted:
 class EffectCheck:
     """What a trial's query should bring about. wanted: in words, for people.
 
-    state: all of it must be told by the device within `within_s` of the query's end, or before its first response has
-    ended, should that be later: a slow device is not wrong. question: for the operator, ""
-    when nobody is asked; asked in the run when neither `after_s` nor `at` says otherwise. after_s: seconds after the
-    response at which one can look; at: a local time of day, HH:MM, the next such time after the response.
+    state: the device must report all of it within `within_s` of the query's end. A slow device is not wrong: it may
+    take until its first response has ended.
+    question: for the operator, or "". It is asked during the run unless `after_s` or `at` is set.
+    after_s: seconds after the response at which one can look.
+    at: a local time of day, HH:MM, the next such time after the response.
     """
 
     wanted: str

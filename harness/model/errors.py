@@ -6,10 +6,12 @@ HarnessError
 ├── UnmetNeed             the bench does not offer what the scenario needs: SKIP with the reason
 ├── PluginError           no such driver, voice, detector, …; lists those that are installed (exit 2)
 ├── DeviceError           a device, a sound server or a broker is gone or refuses (exit 3)
-│   └── SoundError        … the sound path
+│   ├── SoundError        … the sound path
+│   └── LoginRefused      … because of the harness's token: a person must act, so nothing tries again
 ├── VoiceError            a voice could not speak a text (exit 3)
 ├── LogError              the session log cannot be written or read (exit 3)
-│   └── LogFull           … because the disk is full: the run pauses
+│   ├── LogFull           … because the disk is full: the run pauses
+│   └── SoundGone         … because somebody removed the sound of a clip on purpose
 ├── EngineError           the engine process is gone or does not answer (exit 3)
 └── LabError              the virtual lab cannot start or is not up (exit 3)
 """
@@ -71,7 +73,7 @@ class InputProblems(InputError):
 
 
 class UnmetNeed(HarnessError):
-    """The bench lacks what the scenario needs; the scenario is skipped, which is no failure."""
+    """The bench lacks what the scenario needs; the scenario is skipped, which is not a failure."""
 
     exit_code = 0
 
@@ -90,12 +92,16 @@ class SoundError(DeviceError):
     """The sound path is gone or refuses."""
 
 
+class LoginRefused(DeviceError):
+    """A device refuses the harness's token. Trying again cannot help, and may lock the harness out."""
+
+
 class VoiceError(HarnessError):
     """A voice could not speak a text."""
 
 
 class LanguageError(VoiceError):
-    """A voice does not speak the language that is asked for."""
+    """A voice does not speak the requested language."""
 
 
 class LogError(HarnessError):
@@ -104,6 +110,10 @@ class LogError(HarnessError):
 
 class LogFull(LogError):
     """The disk has no room for the log; nothing acknowledged is lost, and the run pauses."""
+
+
+class SoundGone(LogError):
+    """The sound of a clip was removed on purpose: by whom, when and why. All numbers remain."""
 
 
 class EngineError(HarnessError):

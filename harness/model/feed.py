@@ -1,4 +1,4 @@
-"""What the engine tells its clients, and what they may ask of it. One message is one JSON line."""
+"""Messages from the engine to its clients, and their commands. One message is one JSON line."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The engine's answer to the command of that id; ok only after what it asked for is committed."""
+    """The engine's answer to the command of that id; ok only after its effect is committed."""
 
     command_id: str
     ok: bool

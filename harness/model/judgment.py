@@ -28,7 +28,7 @@ class Category(StrEnum):
 class SubFlag(StrEnum):
     """What may be said beside a category, where it goes with it (`SUB_FLAGS_OF`).
 
-    TOO_LITTLE, TOO_MUCH of partially correct. RECOVERABLE, UNRECOVERABLE of wrong: can the user tell that it is wrong.
+    TOO_LITTLE, TOO_MUCH: of partially correct. RECOVERABLE, UNRECOVERABLE: of wrong; whether the user can notice it.
     WORLD_KNOWLEDGE_GAP: a fact is off and was set aside. CORE_CAPABILITY_MISSING: it lacks what every device must have.
     """
 
@@ -90,7 +90,9 @@ class Judgment:
     response says that something was done; effect: what was known of it. shown_wall_s, given_wall_s: Unix times.
     adjudicates: ids of the judgments that this one settles. imported_from: the file it came from, if elsewhere.
     proposed, proposed_probability: what a classifier says of the response, shown or not. proposal_shown: before or
-    after this choice. unaided: what the rater had chosen before they saw it; figures of agreement take that.
+    after this choice. unaided: what the rater had chosen before they saw it; agreement is computed from that.
+    program: a program judged, whose name and version are the rater. program_confidence: its confidence, 0–1; its reason
+    is the comment.
     """
 
     id: str
@@ -128,6 +130,8 @@ class Judgment:
     proposed_probability: float | None = None
     proposal_shown: ProposalShown = ProposalShown.NEVER
     unaided: Category | None = None
+    program: bool = False
+    program_confidence: float | None = None
 
     @property
     def independent(self) -> Category | None:
@@ -139,6 +143,8 @@ class Judgment:
             raise ValueError("a submitted judgment has a category, and no other has one")
         if self.confidence is not None and self.confidence not in (1, 2, 3):
             raise ValueError(f"confidence is 1, 2 or 3, not {self.confidence}")
+        if self.program_confidence is not None and not (self.program and 0 <= self.program_confidence <= 1):
+            raise ValueError("a program's confidence is from 0 to 1, and only a program has one")
         allowed = SUB_FLAGS_OF.get(self.category, ()) if self.category is not None else ()
         if not set(self.sub_flags) <= set(allowed):
             raise ValueError(f"{self.category} does not carry the sub-flags {self.sub_flags}")

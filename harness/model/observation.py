@@ -1,8 +1,8 @@
 """What drivers saw, stamped where it was seen. A closed set: `match` on it.
 
-Two lines of time: `at` is on the host's clock. `audio_s`, where a driver feeds a device with sound over a wire, is the
-position on the line of audio that the device was given, in seconds since the driver opened (it never goes back, also
-not when the board restarts); None where sound goes through the air.
+There are two time lines. `at` is on the host's clock. `audio_s` is the position in the audio that a driver sends to a
+device over a wire, in seconds since the driver opened. It never goes back, even when the board restarts. It is None
+where sound goes through the air.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from harness.model.stimulus import Clip
 from harness.model.time import Stamp
 
 
 class DeviceState(StrEnum):
-    """What a device says of itself."""
+    """The state that a device reports."""
 
     IDLE = "idle"
     LISTENING = "listening"
@@ -47,8 +48,7 @@ class StimulusStarted(Sighting):
 class StimulusEnded(Sighting):
     """The last sample left the driver; `complete` is False when it was stopped or cut before, and `why` says why.
 
-    Over a wire: the device has acknowledged the last sample, and whatever it had to say about any sample up to
-    there was told before this.
+    Over a wire: the device has acknowledged the last sample, and all its reports about samples up to there came before.
     """
 
     play_id: str
@@ -88,21 +88,37 @@ class SpeechEnded(Sighting):
 
 @dataclass(frozen=True, slots=True)
 class Earcon(Sighting):
-    """A short, tonal sound without speech: never a response."""
+    """A short, tonal sound without speech: never a response. A learned one may have any timbre.
+
+    of, meaning, score: of a learned earcon: id of the device's source, what it means (EarconMeaning), and the score 0–1
+    of the match.
+    """
 
     ends: Stamp
     level_dbfs: float
+    of: str = ""
+    meaning: str = ""
+    score: float | None = None
     kind: Literal["earcon"] = "earcon"
 
 
 @dataclass(frozen=True, slots=True)
 class Wake(Sighting):
-    """A device says that it heard its wake phrase; score 0–1 where it gives one."""
+    """A device says that it heard its wake phrase; score 0–1 where it gives one.
+
+    inferred: what it was inferred from, such as network traffic; weak evidence. "": the device reports or shows it.
+    """
 
     phrase: str = ""
     score: float | None = None
     audio_s: float | None = None
+    inferred: str = ""
     kind: Literal["wake"] = "wake"
+
+
+def weakness(inferred: str, before: str = "") -> str:
+    """`weak evidence: network traffic`, after the text `before`; "" for an event that the device reports or shows."""
+    return f"{before}weak evidence: {inferred}" if inferred else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +163,16 @@ class Status(Sighting):
 
 
 @dataclass(frozen=True, slots=True)
+class SoundKept(Sighting):
+    """A device sent the sound of its microphone, now stored; `at` is when its last sample arrived."""
+
+    clip: Clip
+    kind: Literal["sound_kept"] = "sound_kept"
+
+
+@dataclass(frozen=True, slots=True)
 class StateTold(Sighting):
-    """A device tells a piece of what it is about: a timer that runs, a list that changed. value "": it is no more."""
+    """A part of a device's state: a timer that runs, a list that changed. value "": it has ended."""
 
     name: str
     value: str = ""
@@ -186,7 +210,7 @@ class Proof(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListeningProved(Sighting):
-    """A device was listening at this moment. Drivers tell it at most every 5 s, and at the end of each injection.
+    """A device was listening at this moment. Drivers report it at most every 5 s, and at the end of each injection.
 
     audio_s: up to where on its audio line it has heard.
     """
@@ -256,6 +280,6 @@ class Overrun(Sighting):
 
 Observation = (
     StimulusStarted | StimulusEnded | StimulusHeard | SpeechStarted | SpeechEnded | Earcon | Wake | Transcript |
-    Intent | ListeningProved | ClockFitted | DeviceDescribed | ResponseText | Status | StateTold | LogLine | Unread |
-    OperatorAnswer | LinkLost | LinkBack | Overrun
+    Intent | ListeningProved | ClockFitted | DeviceDescribed | ResponseText | Status | SoundKept | StateTold |
+    LogLine | Unread | OperatorAnswer | LinkLost | LinkBack | Overrun
 )  # fmt: skip

@@ -40,7 +40,7 @@ class RejectReason(StrEnum):
 
 
 class LeadInRef(StrEnum):
-    """What of a spot decides whether it lies in the lead-in."""
+    """Which end of a spot decides whether it lies in the lead-in."""
 
     END = "end"
     START = "start"
@@ -61,7 +61,7 @@ class ListedFile:
     rejected: RejectReason | None = None
 
     def outcome_rejected(self, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
-        """Of a file that is out of all figures; detail is for people, error makes an ERROR line."""
+        """Of a file that is left out of all results; detail is for people, error makes an ERROR line."""
         return FileOutcome(self.kind, self.number, rejected=reason, detail=detail, error=error)
 
 
@@ -93,9 +93,9 @@ class Said:
 class FileOutcome:
     """What came of one file; exactly one a listed file.
 
-    samples, rate_hz: of the file as it is (before resampling), exact; spots and said are at engine_rate_hz. rejected:
-    why it is no use, with `detail` for people; error: the engine's own words, which make an ERROR line. said is None
-    where nothing was understood. sha256: of the file's bytes, where it was worked out.
+    samples, rate_hz: of the file before resampling, exact; spots and said are at engine_rate_hz.
+    rejected: why it cannot be used, with `detail` for people. error: the engine's own words, which make an ERROR line.
+    said: None where nothing was understood. sha256: of the file's bytes, if computed.
     """
 
     kind: ListKind
@@ -132,7 +132,7 @@ class ScoreTrack:
 class SpotRule:
     """How scores become spots: above the threshold, and not within the refractory time of the last score above it.
 
-    spot_samples: how long a spot is taken to be, back from its end, where the engine tells an end alone.
+    spot_samples: assumed length of a spot, back from its end, if the engine reports only the end.
     """
 
     threshold: float

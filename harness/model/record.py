@@ -1,7 +1,7 @@
 """Rows of the session log. A closed set, append-only: nothing is ever changed, a correction is a new row.
 
-Every row belongs to a take of a trial where that makes sense: take 1 is the planned one, a re-run adds take 2, …;
-figures use the latest take that finished. Attempts count from 1 within a take.
+Rows of a trial belong to one of its takes. Take 1 is the planned one, and a re-run adds
+take 2, …. Results use the latest take that finished. Attempts count from 1 within a take.
 """
 
 from __future__ import annotations
@@ -9,42 +9,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from harness.model.effect import EffectWord
 from harness.model.judgment import Judgment
 from harness.model.observation import Observation
+from harness.model.stimulus import Clip as Clip  # rows name clips
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import Slot
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
-    """A FLAC file below the session's clips/ folder; `name` is the file name, start_s the host time of sample 0."""
+class ByKind:
+    """Beside a union in a field: a reader of JSON tries only the member that `kind` names."""
 
-    name: str
-    sha256: str
-    rate_hz: int
-    samples: int
-    start_s: float
+    def __get_pydantic_core_schema__(self, union: Any, handler: Any) -> Any:
+        from pydantic import Field
 
-    def __post_init__(self) -> None:
-        if self.rate_hz <= 0 or self.samples < 0:
-            raise ValueError(f"a clip has a positive rate and no less than 0 samples: {self.rate_hz}, {self.samples}")
-
-    @property
-    def duration_s(self) -> float:
-        return self.samples / self.rate_hz
+        return handler.generate_schema(Annotated[union, Field(discriminator="kind")])
 
 
 @dataclass(frozen=True, slots=True)
 class Understood:
     """Of one attempt of a trial that expects something.
 
-    intents, slots: as the device told them, those of several events united; () is "told that there are none", None is
-    "told nothing" (an operator may know all the same whether it was right). intents_right, right: the intents, the
-    whole frame (intents and, where the trial looks at them, slots); None: unknown. source: of what is known.
+    intents, slots: as the device reported them, those of several events united. () means that it reported none, None
+    that it reported nothing. An operator may still know whether it was right.
+    intents_right: the intents. right: the whole frame (intents and, if the trial checks them, slots). None: unknown.
+    source: of what is known.
     """
 
     intents: tuple[str, ...] | None = None
@@ -119,7 +111,7 @@ class AttemptStarted(OfAttempt):
 class Observed:
     """An observation, credited to an attempt (None: between trials, or of the bench as a whole)."""
 
-    observation: Observation
+    observation: Annotated[Observation, ByKind()]
     trial_id: str | None = None
     take: int | None = None
     attempt: int | None = None
@@ -235,7 +227,7 @@ class EventReviewed:
 
 @dataclass(frozen=True, slots=True)
 class DecisionReached:
-    """A sequential test has decided about a device. figure: false_accepts or false_rejects."""
+    """A sequential test has decided about a device. `figure`: false_accepts or false_rejects."""
 
     device: str
     figure: Literal["false_accepts", "false_rejects"]
@@ -279,6 +271,31 @@ class SharesMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class SoundsRemoved:
+    """A person removes clips, by their names, to make room; all numbers stay. Written before the first clip goes."""
+
+    clips: tuple[str, ...]
+    reason: str
+    by: str
+    kind: Literal["sounds_removed"] = "sounds_removed"
+
+
+@dataclass(frozen=True, slots=True)
+class SoundRedacted:
+    """A person makes spans of a clip silent, seconds from its start. Written before the file is replaced.
+
+    clip: its name; other rows go on naming it by the SHA-256 that it had. sha256: of the file from then on.
+    """
+
+    clip: str
+    sha256: str
+    spans_s: tuple[tuple[float, float], ...]
+    reason: str
+    by: str
+    kind: Literal["sound_redacted"] = "sound_redacted"
+
+
+@dataclass(frozen=True, slots=True)
 class NoteWritten:
     text: str
     by: str
@@ -317,6 +334,24 @@ class FaultMet:
     kind: Literal["fault_met"] = "fault_met"
 
 
+class SettingsOf(StrEnum):
+    """ORIGINAL: found on the device before the first change. TRIAL: set for a trial. RESTORED: set back."""
+
+    ORIGINAL = "original"
+    TRIAL = "trial"
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsNoted:
+    """Settings of a device, name and value, as the device has reported them. source: id of its connection."""
+
+    source: str
+    of: SettingsOf
+    settings: tuple[tuple[str, str], ...]
+    kind: Literal["settings_noted"] = "settings_noted"
+
+
 class EndReason(StrEnum):
     COMPLETED = "completed"
     ABORTED = "aborted"
@@ -332,11 +367,11 @@ class SessionFinished:
 Record = (
     SessionStarted | EngineStarted | TrialStarted | AttemptStarted | Observed | ResponseFrozen | ResponseTranscribed |
     OperatorAsked | AttemptFinished | TrialFinished | StimulusStored | EventClipped | EventReviewed | DecisionReached
-    | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | NoteWritten | MarkSet | Paused | Resumed | FaultMet
-    | SessionFinished
+    | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted | NoteWritten | MarkSet
+    | Paused | Resumed | FaultMet | SettingsNoted | SessionFinished
 )  # fmt: skip
-RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved
-"""What the file beside a session's log holds: rows of raters and of those who look after them."""
+RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted
+"""What the file beside a session's log holds: rows of raters, and of those who look after them and the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +382,7 @@ class Entry:
     run: int
     at_s: float
     wall_s: float
-    record: Record
+    record: Annotated[Record, ByKind()]
 
 
 def chronological(*files: Iterable[Entry]) -> list[Entry]:

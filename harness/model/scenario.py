@@ -74,7 +74,7 @@ class Limits:
     """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
 
     …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
-    Limits on wake figures must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
+    Limits on wake results must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
     Garwood). min_command_share: commands understood, of those said.
     min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
     min_understood_share: trials whose intents and slots were understood, at the attempt that decided; min_intent_share:
@@ -121,9 +121,9 @@ class Until(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RepromptRule:
-    """When a query is said again, and for how long an answer is waited for (seconds unless named).
+    """When a query is said again, and how long a trial waits for an answer (seconds unless named).
 
-    until: None is what suits the kind of trial: understood where something is expected, else recognised.
+    until: None depends on the kind of trial: understood where something is expected, else recognised.
     """
 
     max_attempts: int = 3
@@ -193,7 +193,7 @@ class Route(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WakeSettings:
-    """How wake events are counted (seconds); recorded with every figure. Source: spec wake-evaluation, live counting.
+    """How wake events are counted (seconds); recorded with every result. Source: spec wake-evaluation, live counting.
 
     A stimulus opens a window [start − window_before_s, end + window_after_s] for events. refractory_s: a further event
     of the same device within this time of one is the same event. proof_within_s: time between two proofs of
@@ -304,16 +304,18 @@ class TrialTemplate:
     expects: Expected | None = None
 
 
-AxisName = Literal["voice", "level_dbfs", "gap_ms", "position", "noise"]
-AxisValue = str | float | int | VoiceSpec | NoiseSpec | None
+AxisName = Literal["voice", "level_dbfs", "gap_ms", "position", "noise", "device_settings"]
+SettingValues = tuple[tuple[str, str], ...]
+"""Settings of a device: name, value as text."""
+AxisValue = str | float | int | VoiceSpec | NoiseSpec | SettingValues | None
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One dimension of the matrix; labels are what tables show for the values, one for one.
 
-    Value types: voice VoiceSpec; level_dbfs float; gap_ms int; noise NoiseSpec or None (quiet); position str, the
-    position of one of the bench's loudspeakers.
+    Value types: voice VoiceSpec, level_dbfs float, gap_ms int, noise NoiseSpec or None (quiet), position str, and
+    device_settings SettingValues. A position is that of one of the bench's loudspeakers. Settings of () change nothing.
     """
 
     name: AxisName
@@ -324,17 +326,20 @@ class Axis:
 def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[AxisName]:
     """The axes of a matrix that make a difference to a template; along the others it is not multiplied.
 
-    Ambient sound is planned in hours, and what is written is what is played: no axis multiplies it. through_air: some
+    Ambient sound is planned in hours, and what is written is what is played: no axis multiplies it, and the device
+    keeps its own settings. through_air: some
     device hears it by loudspeaker, so that positions matter.
     """
     match template.kind:
         case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
-            said: tuple[AxisName, ...] = ("voice", "level_dbfs", "gap_ms", "noise")
+            said: tuple[AxisName, ...] = ("voice", "level_dbfs", "gap_ms", "noise", "device_settings")
             return frozenset((*said, "position") if through_air else said)
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
-            axes: set[AxisName] = {"noise"} if template.as_recorded else {"level_dbfs", "noise"}
+            axes: set[AxisName] = {"noise", "device_settings"}
+            if not template.as_recorded:
+                axes.add("level_dbfs")
     if template.kind is TrialKind.COMMAND:
         axes |= {"gap_ms", "voice"}
     elif not template.recordings:
@@ -404,7 +409,7 @@ class Recognised:
 
     @property
     def name(self) -> str:
-        """Of the normalisation, as it stands beside every figure."""
+        """Of the normalisation, as shown with every result."""
         name = self.normalisation.value if self.rewriting is None else self.rewriting.id
         return f"{name}, {self.language}" if self.normalisation is Normalisation.SPOKEN and not self.english else name
 

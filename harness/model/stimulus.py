@@ -148,10 +148,10 @@ class StimulusRecipe:
     wake_phrase: spoken before the query by the same voice, or None; a recording of it may be named instead.
     gap_ms: silence between wake phrase and query. level_dbfs: active speech level of the whole, relative to a
     full-scale square wave (so a full-scale sine is −3.01 dBFS); RMS level of generated noise.
-    lead_in_s, tail_s: sound (a very low noise floor, or `noise`) from the first sample to the first active speech, and
-    from the last active speech on; 0: no more than a query has. variant: which draw of the noise and of its floor it
-    is, so that repetitions are not the same samples over again. as_recorded: recordings keep their level and are not
-    cut to their speech; level_dbfs then has no effect.
+    lead_in_s, tail_s: sound before the first and after the last active speech. It is a very low noise floor, or
+    `noise`. 0: as much as a query has.
+    variant: which draw of the noise and of the floor it is, so that repetitions do not have the same samples.
+    as_recorded: recordings keep their level and are not cut to their speech; level_dbfs then has no effect.
     """
 
     query: Sound
@@ -191,6 +191,25 @@ class Waveform:
     @property
     def duration_s(self) -> float:
         return len(self.samples) / self.rate_hz
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A FLAC file below the session's clips/ folder; `name` is the file name, start_s the host time of sample 0."""
+
+    name: str
+    sha256: str
+    rate_hz: int
+    samples: int
+    start_s: float
+
+    def __post_init__(self) -> None:
+        if self.rate_hz <= 0 or self.samples < 0:
+            raise ValueError(f"a clip has a positive rate and no less than 0 samples: {self.rate_hz}, {self.samples}")
+
+    @property
+    def duration_s(self) -> float:
+        return self.samples / self.rate_hz
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import PurePath
+from typing import Annotated, Any
 
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
@@ -12,6 +14,18 @@ from harness.model.observation import DeviceState
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, Until, WakeSettings
 from harness.model.stimulus import Recording, StimulusRecipe
 from harness.model.understanding import Expected
+
+_shared = lru_cache(maxsize=4096)(lambda value: value)
+
+
+class Shared:
+    """Beside the type of a field: equal values that are read from JSON become one object. A plan repeats itself."""
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(_shared, handler(kind))
+
 
 LIFE_CHECK = "life-check"
 """Ids of trials that no plan has begin so: what a device reacted to before, said again to see whether it is alive."""
@@ -24,7 +38,7 @@ class Outcome(StrEnum):
     MISHEARD   it understood something else                  NO_RESPONSE  it woke or may have, and said nothing
     LATE       recognised and answered after the time limit  INTERRUPTED  link, sound or engine was lost
     INCONCLUSIVE  an answer, but no evidence of recognition and nobody to ask
-    SKIPPED / ABORTED  by the operator, because the bench lacks something, or because the question is decided
+    SKIPPED / ABORTED  by the operator, because the bench lacks something, or because the test is decided
     UNDERSTOOD  an understand trial that needs no saying again (as RESPONDED), and no response was heard, nor is needed
     COUNTED  a wake, command or ambient trial that was heard in full; what it counts as is worked out for each device
     """
@@ -66,6 +80,8 @@ class EvidenceSource(StrEnum):
 class Target:
     """A device that listens in a trial. player: id of what brings it the sound, a loudspeaker or its connection.
 
+    connection: id of its first source. also: ids of its further sources. Wake events of different sources within
+    merge_within_s are one event. driver: of the connection, which names it beside other sources.
     listening_states: a status with one of these states proves that it listened at that moment.
     """
 
@@ -74,6 +90,17 @@ class Target:
     player: str
     reports: tuple[ObservationKind, ...] = ()
     listening_states: tuple[DeviceState, ...] = ()
+    also: tuple[str, ...] = ()
+    merge_within_s: float = 0.0
+    driver: str = ""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (self.connection, *self.also)
+
+    def label(self, source: str) -> str:
+        """The name of a source in tables: `led`; for the connection, its driver."""
+        return (self.driver or "connection") if source == self.device else source.removeprefix(f"{self.device}.")
 
     @property
     def injected(self) -> bool:
@@ -92,8 +119,8 @@ class Listening:
     """
 
     kind: TrialKind
-    targets: tuple[Target, ...]
-    settings: WakeSettings
+    targets: Annotated[tuple[Target, ...], Shared()]
+    settings: Annotated[WakeSettings, Shared()]
     lead_in_s: float = 0.0
     tail_s: float = 0.0
     phrase: str = ""
@@ -110,8 +137,8 @@ class Listening:
 class MemoryPart:
     """A part of a context-memory probe. primed_by: id of the trial that primes; "" when it is that one itself.
 
-    wait_s: planned, from the last sound of the answer to the prime to the start of the follow-up; what was really
-    waited is in the attempt's row. shows, forgets: as in `MemorySpec`.
+    wait_s: planned, from the last sound of the answer to the prime to the start of the follow-up. The real wait is in
+    the attempt's row. shows, forgets: as in `MemorySpec`.
     """
 
     primed_by: str = ""
@@ -126,10 +153,14 @@ class Trial:
 
     conditions: matrix axis → label, in the matrix's order. number counts from 1 in the order of playing.
     loudspeaker: id of the bench's equipment that plays it. microphone, connection: ids of the equipment that hears the
-    device and that carries its own reports ("" when there is none). reports: what it can be believed to tell us.
-    wake_phrases: the device's, taken off the front of its transcripts. listening: None for a query; otherwise `device`
-    and `loudspeaker` are the first target's, and attempts end as COUNTED or INTERRUPTED. expects: what it
-    should understand; None: nobody says. responds: a response of its device can be heard, and is waited for.
+    device and that carries its own reports ("" when there is none). also: further sources of its reports.
+    reports: what those are evidence for.
+    wake_phrases: the device's, removed from the front of its transcripts.
+    listening: None for a query. Otherwise `device` and `loudspeaker` are the first target's, and attempts end as
+    COUNTED or INTERRUPTED.
+    expects: what the device should understand; None: not specified.
+    responds: its device has a voice, so that the trial waits for a response.
+    settings: of its devices while it is played, name and value. All others have the values that they had at its start.
     """
 
     id: str
@@ -138,14 +169,14 @@ class Trial:
     query_id: str
     device: str
     loudspeaker: str
-    recipe: StimulusRecipe
+    recipe: Annotated[StimulusRecipe, Shared()]
     reference: str
     alternatives: tuple[str, ...]
-    recognised: Recognised
+    recognised: Annotated[Recognised, Shared()]
     evidence: Evidence
-    reprompt: RepromptRule
+    reprompt: Annotated[RepromptRule, Shared()]
     close_dialogue: CloseDialogue | None
-    conditions: tuple[tuple[str, str], ...] = ()
+    conditions: Annotated[tuple[tuple[str, str], ...], Shared()] = ()
     query_class: str = ""
     core_capability: bool = False
     note: str = ""
@@ -153,11 +184,18 @@ class Trial:
     connection: str = ""
     reports: tuple[ObservationKind, ...] = ()
     wake_phrases: tuple[str, ...] = ()
-    listening: Listening | None = None
+    listening: Annotated[Listening | None, Shared()] = None
     effect: EffectCheck | None = None
     memory: MemoryPart | None = None
     expects: Expected | None = None
     responds: bool = True
+    settings: tuple[tuple[str, str], ...] = ()
+    also: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Ids of what reports for its device; () without any."""
+        return (self.connection, *self.also) if self.connection else self.also
 
     @property
     def kind(self) -> TrialKind:

@@ -1,7 +1,7 @@
-"""What an utterance means: its intents and its slots, as annotated by people or as told by a system.
+"""What an utterance means: its intents and its slots, as annotated by people or as reported by a system.
 
-Words of the field (seed MEDIA): an *intent* says what is wanted, and an utterance has one or more; a *slot* is a
-*concept* (attribute, or attribute and specifier) with a value, over words of the utterance; intents and slots together
+Terms of the field (seed MEDIA): an *intent* is what the speaker wants, and an utterance has one or more. A *slot* is a
+*concept* (attribute, or attribute and specifier) with a value, over words of the utterance. Intents and slots together
 are the *semantic frame*.
 """
 
@@ -20,7 +20,7 @@ class Chunking(StrEnum):
     """How BIO tags are read as chunks.
 
     CONLLEVAL: a chunk may also begin with I- (as the CoNLL-2000 script reads it). IOB2: only B- begins one, and an I-
-    that continues nothing is no part of any.
+    that continues nothing is not part of any.
     """
 
     CONLLEVAL = "conlleval"

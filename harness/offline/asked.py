@@ -1,5 +1,6 @@
-"""What is asked of an evaluation: options as they were given, and what they demand of each other before any audio is
-read. Imports no arithmetic, so that a command's help is quick."""
+"""The options of an evaluation, and checks that they fit together, before any audio is read.
+
+Imports no arithmetic, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class EvaluationAsked:
-    """What is played, where, and how it is counted. inv, oov, referenced: names of lists; cluster: a scheduler's
-    address, or "" for `jobs` processes of this machine."""
+    """What an evaluation plays, where, and how it counts.
+
+    inv, oov, referenced: names of lists. cluster: a scheduler's address, or "" for `jobs` local processes."""
 
     inv: tuple[str, ...] = ()
     oov: tuple[str, ...] = ()
@@ -51,57 +53,58 @@ class EvaluationAsked:
     def __post_init__(self) -> None:
         if not (self.inv or self.oov or self.referenced):
             raise InputError(
-                "there is no list of files", remedy="Give at least one of -i (in-vocabulary), -c (with references), -o"
+                "no list of files is given", remedy="Give at least one of -i (in-vocabulary), -c (with references), -o"
             )
         if self.inv and self.referenced:
             raise InputError(
-                "-c and -i cannot be used together", remedy="Evaluate each by itself, with a log of its own"
+                "-c and -i cannot be used together", remedy="Run one evaluation for each, with separate logs"
             )
         if self.words and not self.referenced:
             raise InputError("-w needs -c", remedy="Give a list of audio and reference files: -c list.csv")
         if self.count_in_vocabulary and self.words:
-            raise InputError("-u cannot be used with -w", remedy="Word errors have no false accepts; leave -u out")
+            raise InputError("-u cannot be used with -w", remedy="Leave -u out; word errors have no false accepts")
         if self.resume and self.force:
-            raise InputError("--resume goes on, and --force begins anew", remedy="Give one of them")
+            raise InputError("--resume and --force cannot be used together", remedy="Give one of them")
         if self.continuous and not self.oov:
-            raise InputError("--continuous is of out-of-vocabulary files, and there are none", remedy="Give -o")
+            raise InputError("--continuous needs out-of-vocabulary files", remedy="Give -o")
         if self.continuous and self.shard is not None:
             raise InputError(
-                "--continuous carries the engine's state from file to file, which --shard takes apart",
+                "--continuous cannot be used with --shard: the engine's state passes from file to file",
                 remedy="Leave one of them out",
             )
         if self.cluster and self.jobs > 1:
             raise InputError(
-                "-j is of this machine's processes, and --cluster plays on its workers'",
-                remedy="Leave -j out; start as many workers as there are processors",
+                "-j cannot be used with --cluster: -j sets the processes on this machine",
+                remedy="Leave -j out; start one worker per processor",
             )
 
     def evaluation(self, task: Task, cache: str) -> Evaluation:
         return Evaluation(task, self.resample, self.continuous, self.vad, hashes=bool(cache), cache=cache)
 
     def demand_fit(self, task: str, facts: EngineFacts) -> None:
-        """InputError where this kind of engine cannot be evaluated on these lists in this way. task: as given."""
+        """InputError if this kind of engine does not fit the lists or options. task: as given."""
         name = f"{task} is {_KINDS[facts.kind]}"
         wake = facts.kind is EngineKind.WAKE
         if wake and self.words:
-            raise InputError(f"{name}, and tells no words for -w", remedy="Leave -w out, or name a recogniser")
+            raise InputError(f"{name}, and -w needs transcripts", remedy="Leave -w out, or use a recogniser")
         if wake and self.vad:
-            raise InputError(f"{name}, and -a is of recognisers", remedy="Leave -a out")
+            raise InputError(f"{name}, and -a is for recognisers only", remedy="Leave -a out")
         if not wake and self.inv:
             raise InputError(
-                f"{name}, and -i is of wake engines",
+                f"{name}, and -i is for wake engines only",
                 remedy="Give audio with references: -c list.csv, with -w for words",
             )
         if not wake and self.oov:
             raise InputError(
-                f"{name}, which does not listen all the time: it has no false accepts an hour", remedy="Leave -o out"
+                f"{name}, and -o is for wake engines only: a recogniser does not listen continuously",
+                remedy="Leave -o out",
             )
         if facts.kind is EngineKind.TRANSCRIPT and self.count_in_vocabulary:
-            raise InputError(f"{name}, and -u is of wake words and commands", remedy="Leave -u out")
+            raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Leave -u out")
 
 
 def log_name(text: str, task: Task) -> str:
-    """A model file's name without its ending; of an engine and a model both, since engines share names of phrases."""
+    """A model file's name without its extension, or ENGINE-MODEL, since engines share names of phrases."""
     name = PurePath(task.model).name if os.sep in task.model or _ending(task.model) else task.model
     name = name.removesuffix(_ending(name))
     if text != task.model:
@@ -118,7 +121,7 @@ def _ending(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLimits:
-    """The most that figures may be: false accepts an hour, false rejects in per cent, WER as a share 0–1."""
+    """Upper limits: false accepts per hour, false rejects in per cent, WER as a share 0–1."""
 
     false_accepts_per_hour: float | None = None
     false_rejects_percent: float | None = None
@@ -126,17 +129,17 @@ class DeclaredLimits:
     on: LimitsOn = LimitsOn.BOUND
 
     def demand_figures(self, asked: EvaluationAsked) -> None:
-        """InputError for a limit on a figure that this evaluation will not have."""
+        """InputError for a limit on a result that this evaluation cannot have."""
         if self.false_accepts_per_hour is not None and not (asked.oov or asked.count_in_vocabulary):
-            raise InputError("--max-fa-per-hour is of out-of-vocabulary audio, and there is none", remedy="Give -o")
+            raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Give -o")
         if self.false_rejects_percent is not None and not (asked.inv or asked.referenced):
-            raise InputError("--max-fr is of in-vocabulary files, and there are none", remedy="Give -i or -c")
+            raise InputError("--max-fr needs in-vocabulary files", remedy="Give -i or -c")
         if self.wer is not None and not asked.words:
-            raise InputError("--max-wer is of words, and none are compared", remedy="Give -w with -c")
+            raise InputError("--max-wer needs transcripts to compare", remedy="Give -w with -c")
 
 
 class Aim(StrEnum):
-    """What a point is chosen for."""
+    """The criterion by which a point is chosen."""
 
     FALSE_ACCEPTS = "false accepts an hour"
     FALSE_REJECTS = "false rejects"
@@ -145,10 +148,9 @@ class Aim(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SweepTarget:
-    """A declared target. value: the most false accepts an hour, or the largest share of false rejects (0–1).
+    """A declared target. value: the most false accepts per hour, or the largest share of false rejects (0–1).
 
-    miss_cost, accept_cost, uses_per_hour: of a COST, which has no value and is chosen by estimate.
-    """
+    miss_cost, accept_cost, uses_per_hour: for COST, which ignores `value` and `by`."""
 
     aim: Aim
     value: float = 0.0
@@ -160,10 +162,9 @@ class SweepTarget:
 
 @dataclass(frozen=True, slots=True)
 class SweepAsked:
-    """A sweep of thresholds; prefix None: none is asked for, "": files beside the log.
+    """A sweep of thresholds. prefix: None for no sweep, "" for files beside the log.
 
-    target_cost: of a miss, of a false accept, uses an hour.
-    """
+    target_cost: of a false reject, of a false accept, and uses per hour."""
 
     prefix: str | None = None
     dev_inv: tuple[str, ...] = ()
@@ -184,11 +185,11 @@ class SweepAsked:
     def __post_init__(self) -> None:
         targets = (self.target_fa_per_hour, self.target_fr_percent, self.target_cost)
         if sum(one is not None for one in targets) > 1:
-            raise InputError("two targets are given, and a point is chosen for one", remedy="Give one --target-…")
+            raise InputError("several targets are given; a point is chosen for one only", remedy="Give one --target-…")
 
     @property
     def developed(self) -> bool:
-        """Whether a point is chosen on other lists than those that are reported."""
+        """Whether a point is chosen on other lists than the reported ones."""
         return bool(self.dev_inv or self.dev_oov)
 
     @property
@@ -203,33 +204,35 @@ class SweepAsked:
         return None
 
     def demand_sense(self, asked: EvaluationAsked) -> None:
-        """InputError where the options do not fit each other, or the rest of what is asked."""
+        """InputError if the options do not fit each other or the evaluation."""
         target = self.target
         if not self:
             if self.developed or target is not None or self.twv:
-                raise InputError("targets, development lists and --twv are of a sweep", remedy="Add --sweep")
+                raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
         if not asked.inv and not asked.oov:
-            raise InputError("a sweep is over wake phrases, not over -c", remedy="Give -i, -o or both")
+            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Give -i, -o or both")
         if asked.shard is not None:
             raise InputError(
-                "a sweep is over whole lists, and --shard gives a part",
+                "a sweep needs whole lists and cannot be used with --shard",
                 remedy="Run the shards with one --cache folder, then the same command without --shard and with --sweep",
             )
         if asked.continuous:
-            raise InputError("a sweep needs files that begin afresh", remedy="Leave --continuous out")
+            raise InputError(
+                "a sweep cannot be used with --continuous: each file must start with a new engine state",
+                remedy="Leave --continuous out",
+            )
         if self.prefix and not Path(self.prefix).parent.is_dir():
             raise InputError(
-                f"there is no folder {Path(self.prefix).parent}", remedy="Make it, or choose another --sweep"
+                f"the folder {Path(self.prefix).parent} does not exist", remedy="Create it, or choose another --sweep"
             )
         if target is None:
             if self.developed:
                 raise InputError(
-                    "development lists are to choose a point on",
-                    remedy="Add --target-fa-per-hour, --target-fr or --target-cost",
+                    "development lists need a target", remedy="Add --target-fa-per-hour, --target-fr or --target-cost"
                 )
             return
         lists = (self.dev_inv, self.dev_oov) if self.developed else (asked.inv, asked.oov)
         if not all(lists):
             names = "--dev-inv and --dev-oov" if self.developed else "-i and -o"
-            raise InputError("a point is chosen by false rejects and false accepts", remedy=f"Give both {names}")
+            raise InputError("choosing a point needs both false rejects and false accepts", remedy=f"Give both {names}")

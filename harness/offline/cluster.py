@@ -1,7 +1,6 @@
 """An evaluation's files through the workers of a Dask cluster, into one journal here.
 
-The same contract as `run.run`. Tasks of about an hour of sound go out, a few more at a time than are worked on; a
-worker that is killed costs what it was at, which is played elsewhere.
+The same contract as `run.run`. Files of a killed worker are played by another one.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -26,40 +26,31 @@ from harness.offline import cluster_worker
 from harness.offline.cluster_link import TICK_S, ClusterLink, ClusterWorkers, Failed, Killed, TaskAnswered
 from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of, shortly
 from harness.offline.journal import Journal
-from harness.offline.journal_lines import JournalMark, outcome_line, outcome_of
+from harness.offline.journal_lines import outcome_line, outcome_of
 from harness.offline.messages import files_told
 from harness.offline.pool import WorkerLimits
-from harness.offline.run import (
-    HandingOut,
-    OnOutcome,
-    OpensJournal,
-    Ran,
-    RunPace,
-    RunProgress,
-    due_of,
-    nobody,
-)
+from harness.offline.run import HandingOut, OnOutcome, OpensJournal, RunPace, RunProgress, due_of, nobody
 from harness.sound.sound_stores import is_address
 
 TASK_S = 3600.0
-"""Sound of a task: long against the milliseconds that a task costs, short against what a killed worker costs."""
+"""Sound of a task: long against the milliseconds that a task takes, short against the loss of a killed worker."""
 LEAST_TASK_S = 60.0
 MOST_FILES = 2000
-"""Of a task: what goes over the network with it stays below some hundred kB."""
+"""Most files in a task, so that its messages stay below some hundred kB."""
 ATTEMPTS = 3
-"""In its task, singly, and alone; a file with which workers end each time is rejected."""
+"""In its task, singly, and alone. A file with which workers end each time is rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPiece:
-    """Files of a task, by their positions. attempt: which, from 1."""
+    """Files of a task, by their positions. attempt: counts from 1."""
 
     positions: tuple[int, ...]
     attempt: int = 1
 
 
 class Cutting:
-    """What is to be played next. due: which positions are at all, shape (len(files),)."""
+    """Splits the files into tasks. due: which positions are to be played, shape (len(files),)."""
 
     def __init__(
         self, files: Sequence[ListedFile], due: np.ndarray[tuple[int], np.dtype[np.bool_]], task_s: float
@@ -73,14 +64,14 @@ class Cutting:
         self._on_its_own = False
 
     def next(self, slots: int, in_flight: int) -> TaskPiece | None:
-        """The next piece, or None while there is none. slots: tasks that the cluster does at once."""
+        """The next piece; None if there is none yet. slots: tasks that the cluster runs at once."""
         if self._on_its_own and in_flight:
             return None
         self._on_its_own = False
         if self._waiting:
             return self._cut(max(1, slots))
         if self._singles:
-            # No more than there are slots: beside each other on a worker, one would end for the other.
+            # At most one per slot: two suspects on one worker would end each other.
             return self._singles.popleft() if in_flight < slots else None
         if self._alone and not in_flight:
             self._on_its_own = True
@@ -88,7 +79,7 @@ class Cutting:
         return None
 
     def suspect(self, piece: TaskPiece) -> bool:
-        """Workers ended with it. Whether it is to be tried again; otherwise its one file is to be rejected."""
+        """Puts back a piece with which workers ended. False if its file is to be rejected instead."""
         if piece.attempt >= ATTEMPTS:
             return False
         singles = [TaskPiece((position,), piece.attempt + 1) for position in piece.positions]
@@ -100,13 +91,13 @@ class Cutting:
 
     @property
     def share_done(self) -> float | None:
-        """Of the hours, as far as they are known."""
+        """Share of the hours done, as far as they are known."""
         total_s = self._waiting.total_s
         return min(1.0, self._waiting.done_s / total_s) if total_s else None
 
     def _cut(self, slots: int) -> TaskPiece:
         if not self._waiting.total_s:
-            self._waiting.give_back(self._waiting.take(0.0, 1))  # lengths are known from the first on
+            self._waiting.give_back(self._waiting.take(0.0, 1))  # looks at the first file, so that lengths are known
         left_s = self._waiting.total_s - self._handed_s
         most_s = min(self._task_s, max(LEAST_TASK_S, left_s / (2 * slots)))
         positions = self._waiting.take(most_s, min(MOST_FILES, math.ceil(self._files_left / (2 * slots))))
@@ -116,7 +107,7 @@ class Cutting:
 
 
 AHEAD = 2
-"""Tasks out at a time, for each that is worked on: none waits for us, and a million files are not a million tasks."""
+"""Tasks in flight per slot: workers need not wait for us, and a million files are not a million tasks."""
 GRACE_S = 4.0
 
 
@@ -132,48 +123,45 @@ def run_on_cluster(
     on_told: Callable[[str], None] = nobody,
     limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     task_s: float = TASK_S,
-) -> Ran:
-    """Plays the files that the journal has no outcome of on the cluster at `address`; see `run.run`.
+) -> RunPace:
+    """Plays the files without an outcome in the journal on the cluster at `address`; see `run.run`.
 
-    task_s: sound of a task. InputError for a wrong address, no or unfit workers, and what a cluster cannot do; nothing
-    has been played then. EngineError when the scheduler, or the last worker, is gone: what came before is in the
-    journal.
+    task_s: sound of a task. InputError for a wrong address, no or unfit workers, and evaluations that a cluster cannot
+    run. Nothing has been played then. EngineError if the scheduler or the last worker is gone: the journal keeps the
+    outcomes so far.
     """
     demand_shareable(evaluation)
     if not files:
         raise InputError("there are no files to evaluate")
     order = ClusterOrder(uuid4().hex, __version__, _elsewhere(evaluation), limits, probes_of(files))
-    with ClusterLink(address) as link:
+    with closing(ClusterLink(address)) as link:
         try:
             workers = ClusterWorkers(link, on_told)
             facts = workers.meet(order, stop)
             order = replace(order, likeness=likeness(facts))
             with journal(facts) as opened:
                 going = _ClusterRun(order, files, link, workers, opened, on_outcome, on_told, task_s)
-                partial = going.play(stop, on_progress)
-                opened.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "")
-            return going.pace.ran(facts, partial, time.monotonic())
+                opened.end(partial=going.play(stop, on_progress))
+            return going.pace
         finally:
             link.everywhere(cluster_worker.dismiss, order.run)
 
 
 def demand_shareable(evaluation: Evaluation) -> None:
-    """InputError for what cannot be shared out."""
+    """InputError for evaluations that cannot be distributed."""
     if evaluation.continuous:
         raise InputError(
-            "--continuous carries the engine's state from file to file: one worker has to hear all of them, and "
-            "--cluster has nothing to share out",
-            remedy="Run it on one machine, beside the in-vocabulary files on the cluster",
+            "--continuous cannot be used with --cluster: a single worker would have to play all files",
+            remedy="Run the out-of-vocabulary files on one machine, the others on the cluster",
         )
     if hasattr(engine_class(evaluation.task.engine), "most_jobs"):
         raise InputError(
-            f"{evaluation.task.engine} is at this machine, and a cluster's workers cannot reach it",
-            remedy="Leave --cluster out; -j plays to several devices",
+            f"{evaluation.task.engine} is attached to this machine; workers of a cluster cannot reach it",
+            remedy="Leave --cluster out; use -j for several devices",
         )
 
 
 def _elsewhere(evaluation: Evaluation) -> Evaluation:
-    """The same for a worker whose current folder is another."""
     task = evaluation.task
     of_files = {one.name for one in engine_class(task.engine).settings if one.kind is SettingKind.FILE}
     model = os.path.abspath(task.model) if os.path.isfile(task.model) else task.model
@@ -187,8 +175,7 @@ def _absolute(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
-    """A task that is out, and where it may go: anywhere when that is empty. proven: as the order said. failures: how
-    often no worker could run it."""
+    """A task in flight. where: workers that may run it, all if empty. failures: how often a worker could not run it."""
 
     piece: TaskPiece
     where: set[str]
@@ -197,7 +184,7 @@ class _Flight:
 
 
 class _ClusterRun:
-    """A run once the workers have said what they are."""
+    """A run once the workers are known."""
 
     def __init__(
         self,
@@ -222,18 +209,19 @@ class _ClusterRun:
         self.pace = RunPace(self._left, time.monotonic())
 
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
-        """Until every file has its outcome; whether it was stopped before."""
+        """Plays until every file has its outcome. Whether it was stopped before."""
         stopped_s: float | None = None
         shown_s = time.monotonic()
         while self._left:
             if stop.is_set() and stopped_s is None:
                 stopped_s, self._stopping = time.monotonic(), True
-                # Tasks in work answer with what they have by then.
+                # Running tasks return what they have.
                 self._link.everywhere(cluster_worker.dismiss, self._order.run)
             if stopped_s is None:
                 self._send()
             elif not self._flights or time.monotonic() - stopped_s > GRACE_S:
-                return True
+                self.pace.partial = True
+                break
             for future in self._link.arrived(TICK_S):
                 self._arrived(future)
             if self._link.lost:
@@ -244,7 +232,7 @@ class _ClusterRun:
                 shown_s = time.monotonic()
                 self._show(on_progress)
         self._show(on_progress)
-        return False
+        return self.pace.partial
 
     def _send(self) -> None:
         self._workers.ask_new(self._order)
@@ -281,9 +269,11 @@ class _ClusterRun:
             case Killed(words=words):
                 self._killed(flight.piece, words)
             case Failed(words=words):
-                # A worker that came later and is not ours; which, shows when it is asked.
+                # A worker that joined later cannot run the harness. Asking it shows which.
                 if flight.failures + 1 >= ATTEMPTS:
-                    raise EngineError(f"workers of the cluster cannot run ours: {words}", remedy="Go on with --resume")
+                    raise EngineError(
+                        f"workers of the cluster cannot run this evaluation: {words}", remedy="Continue with --resume"
+                    )
                 self._stranger = True
                 self._submit(flight.piece, flight.failures + 1)
 
@@ -293,7 +283,7 @@ class _ClusterRun:
         for why in answer.get("lost", ()):
             self._journal.lost(why)
         if "misfit" in answer:
-            # An engine that ended on the first files it was given may well play others.
+            # An engine that ended on its first files may play others.
             if flight.proven or not self._proven:
                 self._workers.leave_out(answer["address"], answer["misfit"])
             self._submit(flight.piece)
@@ -309,16 +299,16 @@ class _ClusterRun:
 
     def _killed(self, piece: TaskPiece, words: str) -> None:
         names = [self._files[position].listed for position in piece.positions]
-        self._journal.lost(f"workers of the cluster ended {words} with {shortly(names)}")
+        self._journal.lost(f"workers of the cluster ended {words} while playing {shortly(names)}")
         if self._cutting.suspect(piece):
-            then = "they are tried singly" if len(names) > 1 else "it is tried again by itself"
-            self._told(f"workers ended {words} with {shortly(names)}: {then}")
+            then = "the files are tried one by one" if len(names) > 1 else "the file is tried again alone"
+            self._told(f"workers ended {words} while playing {shortly(names)}; {then}")
             return
-        self._told(f"workers ended each time that {names[0]} was played: it is rejected")
+        self._told(f"{names[0]} is rejected: workers ended each time that they played it")
         file = self._files[piece.positions[0]]
         outcome = file.outcome_rejected(
             RejectReason.CRASH,
-            error=f"workers of the cluster ended with it: {words}, in each of {ATTEMPTS} tasks",
+            error=f"workers of the cluster ended while playing it, {words} in each of {ATTEMPTS} tasks",
         )
         self._take([(piece.positions[0], outcome, outcome_line(outcome, file.listed))])
 

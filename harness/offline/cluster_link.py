@@ -1,4 +1,4 @@
-"""The connection to a Dask cluster: who its workers are, tasks for them, and what came of each."""
+"""The connection to a Dask cluster: its workers, their tasks, and the results."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from harness.base.plain_json import restored
 from harness.model.errors import EngineError, InputError, PluginError
@@ -31,20 +31,20 @@ class TaskAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """The scheduler gave a task up, since workers ended with it. words: how often."""
+    """The scheduler gave up a task because workers ended with it. words: how often."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A worker could not run our function at all."""
+    """A worker could not run our function."""
 
     words: str
 
 
 class ClusterLink:
-    """A client of the scheduler at an address. A context manager; it closes the client and nothing of the cluster's."""
+    """A client of the scheduler at an address. `close` closes the client only, not the cluster."""
 
     def __init__(self, address: str) -> None:
         try:
@@ -55,7 +55,7 @@ class ClusterLink:
             ) from error
 
         class Client(distributed.Client):
-            """Closed by us alone: one that never connected takes 6 s over it, and complains."""
+            """Closed only by us: a client that never connected takes 6 s to close, and prints errors."""
 
             def __del__(self) -> None:
                 pass
@@ -67,7 +67,7 @@ class ClusterLink:
         self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._known: dict[str, int] = {}
         _somebody_listens(address)
-        # What it logs of a lost scheduler or worker is told by the evaluation, in its own words.
+        # The evaluation reports a lost scheduler or worker in its own words.
         for name in _LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
@@ -78,11 +78,12 @@ class ClusterLink:
 
     @property
     def lost(self) -> bool:
-        """Whether the scheduler is gone: what it had of ours it has forgotten."""
+        """Whether the scheduler is gone, with the state of this evaluation."""
         return bool(self._client.status != "running")
 
     def workers(self) -> dict[str, int]:
-        """Addresses of workers, and how many tasks each does at once; what was known when that cannot be asked."""
+        """Addresses of workers with the number of tasks that each runs at once. The last known state if the
+        scheduler does not answer."""
         try:
             self._known = dict(self._client.sync(self._client.scheduler.ncores, callback_timeout=ASK_S))
         except (OSError, TimeoutError) as error:
@@ -91,13 +92,13 @@ class ClusterLink:
         return self._known
 
     def submit(self, name: str, task: Callable[..., Any], *given: Any, where: Collection[str] = ()) -> Any:
-        """A future of the task, which `arrived` tells of. where: the workers that may have it, all when empty."""
+        """A future of the task; `arrived` returns it when it is done. where: workers that may run it, all if empty."""
         future = self._client.submit(_by_name(task), *given, key=name, pure=False, workers=sorted(where) or None)
         future.add_done_callback(self._arrived.put)
         return future
 
     def arrived(self, wait_s: float) -> list[Any]:
-        """Futures that came to an end, waiting so long for the first."""
+        """Futures that are done. Waits at most wait_s for the first."""
         found = []
         try:
             found.append(self._arrived.get(timeout=wait_s))
@@ -107,12 +108,8 @@ class ClusterLink:
             return found
 
     def result(self, future: Any) -> TaskAnswered | Killed | Failed | None:
-        """What came of it; None when it is not there yet after all: the worker that had it went first.
-
-        EngineError when the scheduler is gone.
-        """
-        if future.status == "cancelled":
-            raise self.gone()
+        """The result of a future; None if the worker that held it has gone before it was fetched. EngineError if the
+        scheduler is gone."""
         try:
             if future.status == "error":
                 error = future.exception(timeout=ASK_S)
@@ -120,6 +117,8 @@ class ClusterLink:
                     return Killed(f"{getattr(error, 'allowed_failures', 0) + 1} times")
                 return Failed(f"{type(error).__name__}: {error}")
             return TaskAnswered(future.result(timeout=ASK_S))
+        except CancelledError:
+            raise self.gone() from None
         except (TimeoutError, OSError):
             if self.lost:
                 raise self.gone() from None
@@ -127,17 +126,17 @@ class ClusterLink:
             return None
 
     def everywhere(self, task: Callable[..., Any], *given: Any) -> None:
-        """Runs a function on all workers, beside their tasks; those that cannot are passed over."""
+        """Runs a function on all workers beside their tasks. Workers that cannot run it are skipped."""
         if not self.lost:
             try:
                 self._client.run(_by_name(task), *given, on_error="ignore", callback_timeout=ASK_S)
             except (OSError, TimeoutError):
-                return  # Workers that are gone have let go already.
+                return  # The workers are gone, and their engines with them.
 
     def gone(self) -> EngineError:
         return EngineError(
-            f"the scheduler at {self.address} is gone, or has let go of this evaluation",
-            remedy="Start it again, and go on with --resume",
+            f"the scheduler at {self.address} is gone, or has dropped this evaluation",
+            remedy="Start it again, then continue with --resume",
         )
 
     def close(self) -> None:
@@ -152,18 +151,10 @@ class ClusterLink:
         for name, level in self._levels.items():
             logging.getLogger(name).setLevel(level)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 def _by_name(task: Callable[..., Any]) -> Callable[..., Any]:
-    """The same by its name alone: a worker that has not the harness could not even read the message with the function
-    itself, and would end of it."""
+    """The function, called by its name. A worker without the harness could not deserialise the function itself, and
+    would end."""
     module, name = task.__module__, task.__qualname__
 
     def called(*given: Any) -> Any:
@@ -175,7 +166,6 @@ def _by_name(task: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _somebody_listens(address: str) -> None:
-    """InputError at once for what is no address, and where nobody listens."""
     from distributed.comm.addressing import parse_address, parse_host_port
 
     try:
@@ -190,19 +180,19 @@ def _somebody_listens(address: str) -> None:
 
 def _wrong(address: str, why: str) -> InputError:
     return InputError(
-        f"there is no Dask scheduler at {address}: {why}",
-        remedy="Give what `dask scheduler` printed, as tcp://192.168.1.10:8786",
+        f"no Dask scheduler answers at {address}: {why}",
+        remedy="Give the address that `dask scheduler` printed, such as tcp://192.168.1.10:8786",
     )
 
 
 WORKERS_WITHIN_S = 30.0
-"""So long a cluster may have no worker, at the start and between."""
+"""Longest time that a cluster may have no worker, at the start and later."""
 LOOK_S = 1.0
 TICK_S = 0.2
 
 
 class ClusterWorkers:
-    """Workers as they come and go. `facts` once some have said what their engine is."""
+    """Workers as they come and go."""
 
     def __init__(self, link: ClusterLink, told: Callable[[str], None]) -> None:
         self._link, self._told = link, told
@@ -215,19 +205,19 @@ class ClusterWorkers:
 
     @property
     def slots(self) -> int:
-        """How many tasks the workers do at once that are not known to be unfit."""
+        """How many tasks all workers run at once, without those known to be unfit."""
         return sum(threads for one, threads in self._here.items() if one not in self.misfits)
 
     def fit(self, stranger: bool) -> set[str]:
-        """Those that may have a task: all (an empty set) while none was unfit. stranger: a task met one."""
+        """Workers that may run a task: all (an empty set) until one was unfit. stranger: a task met an unfit one."""
         return self._fit & self._here.keys() if self.misfits or stranger else set()
 
     def gone(self, where: set[str]) -> bool:
-        """Whether none of these is there any more."""
+        """Whether all of these workers are gone."""
         return bool(where) and not where & self._here.keys()
 
     def meet(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
-        """Waits for workers and asks each what it is. InputError when one is unfit, or there is none."""
+        """Waits for workers and checks each. InputError if one is unfit or there is none."""
         self._look()
         if not self._here:
             self._told(f"waiting up to {WORKERS_WITHIN_S:g} s for workers of {self._link.address}")
@@ -238,7 +228,7 @@ class ClusterWorkers:
             if not self._here and time.monotonic() - self._had_s > WORKERS_WITHIN_S:
                 raise InputError(
                     f"the scheduler at {self._link.address} has had no worker for {WORKERS_WITHIN_S:g} s",
-                    remedy=f"Start some: dask worker {self._link.address}",
+                    remedy=f"Start one: dask worker {self._link.address}",
                 )
         facts: dict[str, EngineFacts] = {}
         until_s = time.monotonic() + order.limits.load_within_s + WORKERS_WITHIN_S
@@ -256,14 +246,14 @@ class ClusterWorkers:
                     self._introduced(future, facts)
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"workers do not answer: {shortly(sorted(self._asked.values())) or 'none is there'}",
-                    remedy="They may be busy with other work, or have been stopped",
+                    f"workers do not answer: {shortly(sorted(self._asked.values())) or 'there are none'}",
+                    remedy="Check whether they are busy with other work, or have stopped",
                 )
         self._demand_alike(facts)
         return next(facts[one] for one in sorted(facts))
 
     def ask_new(self, order: ClusterOrder) -> None:
-        """Those that are new, what they are."""
+        """Asks new workers for their engine's facts."""
         for address in self._here.keys() - self._fit - self.misfits.keys() - set(self._asked.values()):
             self._names += 1
             future = self._link.submit(
@@ -272,7 +262,7 @@ class ClusterWorkers:
             self._asked[future] = address
 
     def introduced(self, future: Any) -> bool:
-        """Takes a worker's answer to what it is; whether the future was one."""
+        """Takes a worker's facts. Whether the future belonged to such a question."""
         if future not in self._asked:
             return False
         address = self._asked[future]
@@ -282,27 +272,27 @@ class ClusterWorkers:
         return True
 
     def leave_out(self, address: str, why: str) -> None:
-        """A worker that turned out to be unfit. EngineError when no other is left."""
+        """Leaves out a worker that turned out to be unfit. EngineError if it was the last."""
         self._fit.discard(address)
         if address not in self.misfits:
             self.misfits[address] = why
-            self._told(f"going on without the worker {address}: {why}")
+            self._told(f"continuing without the worker {address}: {why}")
         if not self.slots:
-            raise EngineError(f"no worker can play any more: {why}", remedy="Mend it, and go on with --resume")
+            raise EngineError(f"no usable worker is left: {why}", remedy="Repair a worker, then continue with --resume")
 
     def tick(self) -> None:
-        """Looks now and then who is there. EngineError when nobody is, for long."""
+        """Looks for new and lost workers once a second. EngineError after WORKERS_WITHIN_S without workers."""
         now_s = time.monotonic()
         if now_s - self._looked_s < LOOK_S:
             return
         before = self._here
         self._look()
         for address in before.keys() - self._here.keys():
-            self._told(f"the worker {address} is gone; what it was at is played elsewhere")
+            self._told(f"the worker {address} is gone; another worker plays its files")
         if not self._here and now_s - self._had_s > WORKERS_WITHIN_S:
             raise EngineError(
                 f"the scheduler at {self._link.address} has had no worker for {WORKERS_WITHIN_S:g} s",
-                remedy="Start some, and go on with --resume",
+                remedy="Start workers, then continue with --resume",
             )
 
     def _look(self) -> None:
@@ -317,10 +307,12 @@ class ClusterWorkers:
             return
         address = self._asked.pop(future)
         if isinstance(found, Killed):
-            return  # It is gone.
+            return  # The worker is gone.
         if isinstance(found, Failed):
             missing = "No module named 'harness'" in found.words
-            self.misfits[address] = "it has not the harness" if missing else f"it cannot run ours: {found.words}"
+            self.misfits[address] = (
+                "the harness is not installed there" if missing else f"it cannot run the harness: {found.words}"
+            )
         elif "misfit" in found.answer:
             self.misfits[address] = str(found.answer["misfit"])
         else:
@@ -340,10 +332,10 @@ class ClusterWorkers:
                 )
         if problems:
             raise InputError(
-                "workers of the cluster are not fit for this evaluation:\n  " + "\n  ".join(problems),
-                remedy="Give all of them the same harness, engines and folders",
+                "workers of the cluster do not fit this evaluation:\n  " + "\n  ".join(problems),
+                remedy="Install the same harness and engines on all workers, and give them the same folders",
             )
         if not facts:
-            raise EngineError("all workers went before they had said what they are", remedy="Start them again")
+            raise EngineError("all workers ended before they reported their versions", remedy="Start them again")
         if len({one.settings for one in facts.values()}) > 1:
-            self._told("workers take different paths to the same result; the log names the first one's settings")
+            self._told("workers differ in settings that do not change results; the log names those of the first")

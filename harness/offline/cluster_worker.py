@@ -1,7 +1,8 @@
-"""What a worker of a cluster does: plays a task's files in a supervised child, whose engine is kept for the next task.
+"""The part of a cluster's worker: plays the files of a task in a supervised child, whose engine is kept for the next
+task.
 
-An engine that crashes there costs a file, as it does on one machine, and never the cluster's worker. Nothing but bytes,
-texts and dicts goes over the network.
+An engine that crashes loses its file, as on one machine, and never the cluster's worker. Only bytes, texts and dicts
+cross the network.
 """
 
 from __future__ import annotations
@@ -26,16 +27,19 @@ from harness.offline.run import FilesInPlay, nobody
 from harness.sound.sound_files import UnusableSound, open_file
 
 SEEN_OF_A_LIST = 3
-"""So many files of a list that this machine cannot read itself are looked for by each worker; one has to be there."""
+"""If this machine can read none of a list's files, each worker must be able to open one of this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOrder:
-    """What a worker has to know of an evaluation.
+    """What a worker needs to know about an evaluation.
 
-    run: which, so that an engine is kept for it and let go of with it. version: of the harness. probes: groups of
-    paths; a worker must be able to open one of each. likeness: of the engine (`likeness`), "" before it is known.
-    proven: a file has gone well, so that an engine that ends on some does so by their fault.
+    run: the identity of the evaluation, for which an engine is kept until its end. version: of the harness.
+
+    probes: groups of paths. A worker must be able to open one of each. likeness: of the engine (`likeness`), "" before
+    it is known.
+
+    proven: a file has been played. If a file ends the engine now, the file is at fault.
     """
 
     run: str
@@ -54,7 +58,7 @@ class ClusterOrder:
         return restored(cls, json.loads(told))
 
     def unseen(self) -> str:
-        """A path that should be seen from here and is not, and why; "" when all is there."""
+        """A path that cannot be read here but should be, and why. "" if there is none."""
         for group in self.probes:
             why = [_closed(path) for path in group]
             if all(why):
@@ -63,14 +67,14 @@ class ClusterOrder:
 
 
 def likeness(facts: EngineFacts) -> str:
-    """What of an engine has to be the same on all machines: all but how its settings came out, as which of two equal
-    paths it takes."""
+    """A hash of the facts that must be equal on all machines. Settings are left out: they name which of two equal
+    paths an engine takes."""
     return hashlib.sha256(json.dumps(plain(replace(facts, settings=()), sparse=True)).encode()).hexdigest()
 
 
 def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
-    """Paths by which a worker shows that it sees each list's files: the first that this machine can read, and its
-    reference; where it can read none, the first few."""
+    """Paths that a worker must be able to open. For each list: the first file that this machine can read, and its
+    reference. If it can read none: the first few."""
     probes: list[tuple[str, ...]] = []
     for first in _firsts(files):
         here = next((one for one in first if not _closed(one.path)), None)
@@ -84,7 +88,7 @@ def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
 
 
 def _firsts(files: Iterable[ListedFile]) -> list[Sequence[ListedFile]]:
-    """The first files of each list: a list begins where the lines do."""
+    """The first files of each list. A list begins where the kind changes or line numbers start again."""
     lists: list[list[ListedFile]] = []
     before: ListedFile | None = None
     for one in files:
@@ -97,7 +101,7 @@ def _firsts(files: Iterable[ListedFile]) -> list[Sequence[ListedFile]]:
 
 
 def _closed(path: str) -> str:
-    """Why a file cannot be opened; "" when it can."""
+    """Why a file cannot be opened; "" if it can."""
     try:
         open_file(path).close()
     except UnusableSound as unusable:
@@ -108,13 +112,12 @@ def _closed(path: str) -> str:
 
 
 def shortly(names: Sequence[str], most: int = 3) -> str:
-    """The first few of them."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(chain(names[:most])) + more
 
 
 IDLE_S = 60.0
-"""An engine that is given nothing for so long is let go of."""
+"""An engine closes after this time without files."""
 TICK_S = 0.2
 
 _lock = threading.Lock()
@@ -123,20 +126,18 @@ _stops: dict[str, threading.Event] = {}
 
 
 def introduce(told: bytes) -> dict[str, Any]:
-    """What this worker is: `facts` of the engine that it loaded, or in `misfit` why it is no use for the evaluation."""
+    """`facts` of the engine that this worker loaded, or in `misfit` why it cannot take part."""
     return _with_seat(told, lambda seat, order: {"facts": plain(seat.facts, sparse=True)})
 
 
 def play(told: bytes, files: bytes) -> dict[str, Any]:
-    """Outcomes of files: `lines`, as a journal has them, in the order in which they came; fewer after `dismiss`.
-
-    `misfit` where this worker is no use; `told`: lines for people. files: as `files_told` makes them.
-    """
+    """Outcomes of files. `lines`: lines of a journal in order of arrival, fewer after `dismiss`. `misfit`: why this
+    worker cannot take part. `told`: lines for people. files: as `files_told` makes them."""
     return _with_seat(told, lambda seat, order: seat.play(files_of(files), proven=order.proven))
 
 
 def dismiss(run: str) -> None:
-    """The evaluation has ended: engines of it are let go of, and tasks of it in work stop within 2 s."""
+    """Ends the evaluation here: closes its engines, and stops running tasks within 2 s."""
     _stop_of(run).set()
     with _lock:
         seats = _idle.pop(run, [])
@@ -148,7 +149,7 @@ def _with_seat(told: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[str, 
     theirs = json.loads(told)["version"]
     answer: dict[str, Any] = {"version": __version__, "address": _address()}
     if theirs != __version__:
-        return answer | {"misfit": f"it has version {__version__} of the harness, and this evaluation {theirs}"}
+        return answer | {"misfit": f"its harness has version {__version__}, but the evaluation has {theirs}"}
     order = ClusterOrder.of(told)
     if _stop_of(order.run).is_set():
         return answer | {"lines": b""}
@@ -157,7 +158,7 @@ def _with_seat(told: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[str, 
         misfit = seat.misfit(order)
         answer |= {"misfit": misfit} if misfit else ask(seat, order)
     except HarnessError as error:
-        # Its pool may be in any state.
+        # The pool may be in any state.
         seat.close()
         return answer | {"misfit": str(error), "told": seat.told()}
     except BaseException:
@@ -172,7 +173,7 @@ def _with_seat(told: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[str, 
 
 
 class EngineSeat:
-    """An engine in a child, and the thread that looks after it: the child ends with the thread that started it."""
+    """An engine in a child, and the thread that started it: the child ends with that thread."""
 
     def __init__(self, order: ClusterOrder) -> None:
         self.order = order
@@ -185,7 +186,7 @@ class EngineSeat:
         self._welcome = False
 
     def misfit(self, order: ClusterOrder) -> str:
-        """Why this worker is no use; "" when it is. Loads the engine."""
+        """Loads the engine. Why this worker cannot take part; "" if it can."""
         if self.facts is None:
             self.facts = self._thread.submit(self._load).result()
         if not self._welcome:
@@ -193,7 +194,7 @@ class EngineSeat:
             if unseen:
                 return unseen
             if order.likeness and likeness(self.facts) != order.likeness:
-                return f"its engine is another: version {self.facts.version}, fingerprint {self.facts.fingerprint[:12]}"
+                return f"its engine differs: version {self.facts.version}, fingerprint {self.facts.fingerprint[:12]}"
             self._welcome = bool(order.likeness)
         return ""
 
@@ -202,12 +203,11 @@ class EngineSeat:
         return {"lines": b"".join(kept.lines), "lost": kept.losses}
 
     def told(self) -> list[str]:
-        """Lines for people since the last time."""
         lines, self._told[:] = list(self._told), []
         return lines
 
     def rest(self, idle_s: float) -> None:
-        """It closes unless it is woken before."""
+        """Closes after idle_s unless `wake` comes first."""
         self._timer = threading.Timer(idle_s, _forgotten, [self])
         self._timer.daemon = True
         self._timer.start()
@@ -244,7 +244,7 @@ class EngineSeat:
 
 
 class _Kept:
-    """Outcomes until the task answers; the journal is where the evaluation was started."""
+    """Outcomes until the task returns. The journal is on the machine that runs the evaluation."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -257,7 +257,7 @@ class _Kept:
         self.lines.append(lines)
 
     def tick(self) -> None:
-        """Nothing waits for a disk."""
+        """Nothing waits for a disk here."""
 
 
 def _address() -> str:

@@ -1,8 +1,7 @@
-"""Out-of-vocabulary files heard as one sound, in list order: the engine's state goes on from file to file.
+"""Out-of-vocabulary files played as one sound, in list order: the engine's state passes from file to file.
 
-A spot belongs to the file in which it ends, at positions of that file; one that began in the file before begins with
-this one. The refractory time goes on across the border. One engine hears the whole list: it cannot be spread over
-workers.
+A spot belongs to the file in which it ends. If it began in the previous file, its start is cut to this one. The
+refractory time also continues across files. One engine plays the whole list, so the list cannot be spread over workers.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,11 +20,11 @@ from harness.offline.one_file import checked, crossings, in_order, pieces
 from harness.sound.sound_files import UnusableSound, open_sound
 
 HELD_S = 30.0
-"""An engine without scores may tell a spot so much later than it ended, and it still goes to its file."""
+"""Latest that an engine without scores may report a spot after its end. The spot still counts for its file."""
 
 
 class _Scored:
-    """Spots of an engine's scores as they come; the refractory time goes on."""
+    """Spots from an engine's scores. The refractory time continues across files."""
 
     def __init__(self, stream: ScoreStream, rule: SpotRule) -> None:
         self._stream = stream
@@ -40,7 +39,7 @@ class _Scored:
         return [spot for track in self._stream.take(flush=flush) for spot in self._spots(track)]
 
     def sure_until(self, fed: int) -> int:
-        """No spot that ends at or before this sample is still to come."""
+        """No further spot will end at or before this sample."""
         return min(self._known.values(), default=0)
 
     def _spots(self, track: ScoreTrack) -> Iterator[OfflineSpot]:
@@ -55,7 +54,8 @@ class _Scored:
             return
         for index in crossings(track.scores, rule.threshold, steps):
             end = track.first_end + int(index) * track.step
-            # The first above in this piece is fresh to `crossings`, which has not seen the piece before.
+            # `crossings` has not seen the previous piece, so it takes the first score above the threshold for a new
+            # spot.
             if index == above[0] and last is not None and (end - last) / track.step < max(steps, 1 + 1e-9):
                 continue
             yield OfflineSpot(track.phrase, max(0, end - rule.spot_samples), end, float(track.scores[index]))
@@ -63,8 +63,6 @@ class _Scored:
 
 
 class _Spotted:
-    """Spots that an engine tells itself."""
-
     def __init__(self, stream: SpotStream, held_samples: int) -> None:
         self._stream = stream
         self._held = held_samples
@@ -81,21 +79,16 @@ class _Spotted:
 
 @dataclass(slots=True)
 class _Heard:
-    """A file whose spots may still come. begin, end: where it lies in the whole sound, at the engine's rate."""
+    """A file whose spots may still come. begin, end: its place in the whole sound, in samples at the engine's rate."""
 
-    file: ListedFile
+    outcome: FileOutcome
     begin: int
-    outcome: FileOutcome | None = None
     end: int = 0
-    samples: int = 0
-    rate_hz: int = 0
-    cpu_s: float = 0.0
-    sha256: str = ""
     spots: list[OfflineSpot] = field(default_factory=list)
 
 
 class ContinuousListening:
-    """One engine's way through the out-of-vocabulary list. InputError for an engine that hears files one at a time."""
+    """One engine playing the out-of-vocabulary list. InputError for an engine that accepts only single files."""
 
     def __init__(self, engine: OfflineEngine, evaluation: Evaluation) -> None:
         self._facts = engine.facts
@@ -108,51 +101,49 @@ class ContinuousListening:
             self._listening = _Spotted(engine.listen(), round(HELD_S * self._facts.rate_hz))
         else:
             raise InputError(
-                f"{evaluation.task.name} understands one file at a time: it has no state to carry on",
+                f"{evaluation.task.name} recognises one file at a time and keeps no state between files",
                 remedy="Leave --continuous out",
             )
 
     def hear(self, file: ListedFile) -> list[FileOutcome]:
-        """Plays the next file; outcomes of it and of files before it that nothing can change any more, in order.
-
-        A file that proves no use half-way has been heard until there; it is rejected with its spots.
-        """
-        began_s = time.process_time()
-        heard = _Heard(file, self._fed)
+        """Plays the next file. Returns the outcomes that are now final, in list order. A file that turns out to be
+        unusable half-way is rejected with its spots."""
+        heard = _Heard(FileOutcome(file.kind, file.number, engine_rate_hz=self._facts.rate_hz), self._fed)
         self._files.append(heard)
         try:
-            self._play(heard)
+            self._play(file, heard)
         except UnusableSound as unusable:
             heard.outcome = file.outcome_rejected(unusable.reason, unusable.detail)
         except EngineError as error:
             heard.outcome = file.outcome_rejected(RejectReason.ERROR, error=str(error))
         heard.end = self._fed
-        heard.cpu_s = time.process_time() - began_s
         return self._sure(self._listening.sure_until(self._fed))
 
     def finish(self) -> list[FileOutcome]:
-        """The sound ends here; the outcomes that are left."""
+        """Ends the sound; the remaining outcomes."""
         self._assign(self._listening.take(flush=True))
         return self._sure(self._fed)
 
-    def _play(self, heard: _Heard) -> None:
-        file = heard.file
+    def _play(self, file: ListedFile, heard: _Heard) -> None:
         if file.rejected is not None:
             heard.outcome = file.outcome_rejected(file.rejected)
             return
-        asked = self._evaluation
+        began_s, asked = time.process_time(), self._evaluation
         with open_sound(file.path, self._facts.rate_hz, resample=asked.resample, hashed=asked.hashes) as sound:
-            heard.samples, heard.rate_hz, heard.sha256 = sound.samples, sound.rate_hz, sound.sha256
             for block in pieces(sound.blocks()):
                 self._listening.feed(block)
                 self._fed += len(block)
                 heard.end = self._fed
                 self._assign(self._listening.take(flush=False))
+            heard.outcome = replace(
+                heard.outcome, samples=sound.samples, rate_hz=sound.rate_hz, sha256=sound.sha256,
+                cpu_s=time.process_time() - began_s,
+            )  # fmt: skip
 
     def _assign(self, spots: list[OfflineSpot]) -> None:
         for spot in spots:
-            # Told later than an engine may, its file is reported already; from the flush, it may end after the sound.
-            # The nearest file has it then: a spot must not be lost.
+            # A spot that is reported too late, or that ends after the sound, goes to the nearest file: it must not be
+            # lost.
             place = next((one for one in self._files if spot.end <= one.end), self._files[-1])
             place.spots.append(
                 OfflineSpot(spot.phrase, max(0, spot.start - place.begin), max(0, spot.end - place.begin), spot.score)
@@ -161,19 +152,7 @@ class ContinuousListening:
     def _sure(self, until: int) -> list[FileOutcome]:
         found = []
         while self._files and self._files[0].end <= until:
-            found.append(self._outcome(self._files.popleft()))
+            heard = self._files.popleft()
+            kept = heard.outcome.rejected is None
+            found.append(replace(heard.outcome, spots=in_order(heard.spots)) if kept else heard.outcome)
         return found
-
-    def _outcome(self, heard: _Heard) -> FileOutcome:
-        if heard.outcome is not None:
-            return heard.outcome
-        return FileOutcome(
-            heard.file.kind,
-            heard.file.number,
-            samples=heard.samples,
-            rate_hz=heard.rate_hz,
-            engine_rate_hz=self._facts.rate_hz,
-            spots=in_order(heard.spots),
-            cpu_s=heard.cpu_s,
-            sha256=heard.sha256,
-        )

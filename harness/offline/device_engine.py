@@ -1,4 +1,4 @@
-"""A device as an engine: files go into it over its wire, and its own wake events are the spots."""
+"""A device as an engine: files go to the device over its wire, and its wake events are the spots."""
 
 from __future__ import annotations
 
@@ -24,48 +24,53 @@ if TYPE_CHECKING:
 
 RESTART, SILENCE = "restart", "silence"
 SENSITIVITY = Setting(
-    "sensitivity", SettingKind.WHOLE, "", "of its wake word, 0 (least) to 100; boards with our framing",
+    "sensitivity", SettingKind.WHOLE, "", "sensitivity of the wake word, 0 (least) to 100; only with our framing",
     low=0, high=100, scores=True,
 )  # fmt: skip
 BETWEEN = Setting(
     "between", SettingKind.CHOICE, "",
-    "what makes it forget the file before: a restart, or silence; a restart where it can be asked for one",
+    "how its state is cleared between files; default: a restart if supported, else silence",
     choices=(RESTART, SILENCE), scores=True,
 )  # fmt: skip
 GAP = Setting(
     "gap-ms", SettingKind.NUMBER, "",
-    "near silence after each file, ms; what it tells there is the file's. 0 with a restart, else 3000",
+    "near silence after each file, ms; events in it belong to the file. Default: 0 with a restart, else 3000",
     low=0, high=600_000, scores=True,
 )  # fmt: skip
 REFRACTORY = Setting(
-    "refractory-ms", SettingKind.NUMBER, "0", "events closer than this to the one before are the same, ms",
+    "refractory-ms", SettingKind.NUMBER, "0", "events within this time after another count as the same, ms",
     low=0, high=60_000,
 )  # fmt: skip
-PORT = Setting("port", SettingKind.TEXT, "", "serial port; of a profile, or in place of the bench's")
-USB = Setting("usb", SettingKind.TEXT, "", "USB serial number of the adapter, or vid:pid, in place of port")
-BAUD = Setting("baud", SettingKind.WHOLE, "", "rate of the line", low=1)
+PORT = Setting("port", SettingKind.TEXT, "", "serial port, if the bench gives none or to replace its port")
+USB = Setting("usb", SettingKind.TEXT, "", "USB serial number of the adapter, or vid:pid, instead of port")
+BAUD = Setting("baud", SettingKind.WHOLE, "", "baud rate", low=1)
 ADDRESS = Setting("address", SettingKind.TEXT, "", "MQTT broker, host:port")
 ENCODING = Setting(
-    "encoding", SettingKind.CHOICE, "", "of the sound on the wire; pcm16 changes no sample",
+    "encoding", SettingKind.CHOICE, "", "encoding of the sound on the wire; pcm16 is lossless",
     choices=("pcm16", "ulaw", "adpcm"), scores=True,
 )  # fmt: skip
 PACE = Setting(
-    "pace", SettingKind.CHOICE, "", "as fast as it acknowledges, or in real time", choices=("fastest", "realtime")
+    "pace",
+    SettingKind.CHOICE,
+    "",
+    "as fast as the device acknowledges, or in real time",
+    choices=("fastest", "realtime"),
 )
 DEFAULT_GAP_MS = 3000.0
 FLOOR_DBFS = -78.0
-"""Near silence: no microphone ever gives zeros (docs/wake.md, What is played)."""
+"""Near silence, since no microphone gives zeros (docs/how-to/test-wake-words.md, What is played)."""
 PIECE_S = 20.0
 _SOUND_KEY = re.compile(rb"\b(audio|framing)\b")
-"""In the text of every profile of a device that takes sound over its wire; the others need not be read."""
+"""Words in every profile of a device that takes sound over its wire. Other profiles need not be parsed."""
 
 
 class DeviceEngine:
     """`device:bench.yaml#id`, or `device:profile` with `port`, `usb` or `address`. Implements `SpotsPhrases`.
 
-    One device is one engine: `bench.yaml#a,b` serves two worker processes. InputError when all are taken, DeviceError
-    when the device is not there. more_tries: how often a file is given once more after an EngineError: a cable that was
-    pulled says nothing about the file.
+    One device is one engine: `bench.yaml#a,b` serves two worker processes. InputError if all devices are taken,
+    DeviceError if the device does not answer.
+
+    more_tries: how often a file is repeated after an EngineError, since a pulled cable is not a fault of the file.
     """
 
     more_tries: ClassVar[int] = 2
@@ -74,7 +79,7 @@ class DeviceEngine:
     )  # fmt: skip
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
-        # Here, since drivers take long to import and a list of engines needs none.
+        # Imported here, since drivers take long to import and a list of engines needs none.
         from harness.offline.device_link import DeviceLink, first_free, reached
 
         self._stack = ExitStack()
@@ -89,15 +94,16 @@ class DeviceEngine:
             raise
         rate_hz = self._link.rate_hz
         gap_ms = float(settings.get(GAP.name) or (0.0 if self._restarts else DEFAULT_GAP_MS))
-        self._gap = _near_silence(round(gap_ms / 1000 * rate_hz))
+        noise = np.random.default_rng(0).standard_normal(round(gap_ms / 1000 * rate_hz))
+        self._gap = np.rint(noise * 10 ** (FLOOR_DBFS / 20) * 32768).astype(np.int16)
         self._refractory = round(number(settings, REFRACTORY) / 1000 * rate_hz)
         self._spot = round(number(settings, SPOT_DURATION) / 1000 * rate_hz)
-        self._facts = self._described(settings)
+        self.facts = self._described(settings)
         self._stream: DeviceStream | None = None
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """Profiles of devices that take sound over a wire; a bench names the devices themselves."""
+        """Profiles of devices that take sound over a wire. The devices themselves are in a bench."""
         paths = profile_paths(Path.cwd() / "devices").values()
         profiles = [load_profile(path, beside=Path.cwd()) for path in paths if _SOUND_KEY.search(path.read_bytes())]
         able = [one for one in profiles if one.audio is not None or one.console.framing is Framing.VH]
@@ -105,24 +111,20 @@ class DeviceEngine:
 
     @classmethod
     def most_jobs(cls, model: str) -> int:
-        """How many workers a task can have: as many as it names devices."""
+        """Largest number of workers for a task: one per device."""
         _, _, ids = model.partition("#")
         return max(1, len([one for one in ids.split(",") if one.strip()]))
 
-    @property
-    def facts(self) -> EngineFacts:
-        return self._facts
-
     def listen(self) -> DeviceStream:
-        """The device with nothing in its memory: restarted, or after a silence. EngineError when that cannot be now,
-        DeviceError when the device is gone for good."""
+        """The device with cleared state: after a restart or a silence. EngineError if that fails now, DeviceError if
+        the device does not come back."""
         first = self._stream is None
         self._stream = None
         self._link.ready()
         if self._restarts:
             self._link.restart()
         elif first and len(self._gap):
-            self._link.give(self._gap)  # what it heard before us is forgotten too
+            self._link.give(self._gap)  # clears what it heard before
         if self._sensitivity is not None and (first or self._restarts):
             self._link.set_sensitivity(self._sensitivity)
         self._stream = DeviceStream(self._link, self._gap, self._spot, self._refractory)
@@ -135,8 +137,8 @@ class DeviceEngine:
         asked = settings.get(BETWEEN.name, "")
         if asked == RESTART and not self._link.abilities.restarts:
             raise InputError(
-                f"{self._link.id} cannot be asked to restart over its connection",
-                remedy=f"Set {BETWEEN.name}={SILENCE}, and {GAP.name} to what it needs to forget",
+                f"{self._link.id} cannot be restarted over its connection",
+                remedy=f"Set {BETWEEN.name}={SILENCE}, and {GAP.name} to the silence that clears its state",
             )
         return self._link.abilities.restarts and asked != SILENCE
 
@@ -144,7 +146,7 @@ class DeviceEngine:
         text = settings.get(SENSITIVITY.name, "")
         if text and not self._link.abilities.tunes:
             raise InputError(
-                f"{self._link.id} takes no sensitivity over its connection",
+                f"{self._link.id} does not accept a sensitivity over its connection",
                 remedy=f"Set it on the device, and leave {SENSITIVITY.name} out",
             )
         return int(text) if text else None
@@ -163,21 +165,21 @@ class DeviceEngine:
 
 
 class DeviceStream:
-    """A file on its way into a device. Sound goes out in pieces of 20 s; they are one stream to the device."""
+    """Sends one file to a device, in pieces of 20 s that the device takes as one stream."""
 
     def __init__(self, link: DeviceLink, gap: npt.NDArray[np.int16], spot: int, refractory: int) -> None:
         self._link, self._gap, self._spot, self._refractory = link, gap, spot, refractory
         self._waiting: list[npt.NDArray[np.int16]] = []
         self._held = 0
-        self._given = 0  # of the file, up to its last sample so far
+        self._given = 0  # samples of the file so far
         self._began_s: float | None = None  # on the device's audio line
         self._last: int | None = None
         self._found: list[OfflineSpot] = []
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        """Shape (n,), at the device's rate; waits for the device now and then."""
+        """Shape (n,), at the device's rate. May wait for the device."""
         piece = round(PIECE_S * self._link.rate_hz)
-        self._waiting.append(samples.copy())  # the caller may use its buffer again
+        self._waiting.append(samples.copy())  # the caller may reuse its buffer
         self._held += len(samples)
         if self._held >= piece:
             whole = np.concatenate(self._waiting)
@@ -187,7 +189,7 @@ class DeviceStream:
             self._waiting, self._held = [whole[cut:].copy()], len(whole) - cut
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        """Spots since the last take; what the device tells in the gap after a file lies on the file's last sample."""
+        """Spots since the last take. Events in the gap after a file lie on the file's last sample."""
         if flush:
             rest = np.concatenate(self._waiting) if self._waiting else np.zeros(0, np.int16)
             self._waiting, self._held = [], 0
@@ -209,7 +211,7 @@ class DeviceStream:
             self._spotted(wake, self._place(wake, before, started, ended))
 
     def _place(self, wake: Wake, before: int, started: StimulusStarted, ended: StimulusEnded) -> int:
-        """The sample of the file at which it woke; one that tells no sample is placed by the host's clock."""
+        """The sample of the file at which the device woke. An event without a sample is placed by the host's clock."""
         if wake.audio_s is not None and self._began_s is not None:
             return round((wake.audio_s - self._began_s) * self._link.rate_hz)
         took_s = ended.at.at_s - started.at.at_s
@@ -218,7 +220,7 @@ class DeviceStream:
 
     def _spotted(self, wake: Wake, sample: int) -> None:
         if sample <= 0:
-            return  # of before this file
+            return  # from before this file
         end = min(sample, self._given)
         last, self._last = self._last, end
         if last is not None and end - last < self._refractory:
@@ -226,13 +228,8 @@ class DeviceStream:
         self._found.append(OfflineSpot(wake.phrase, max(0, end - self._spot), end, wake.score))
 
 
-def _near_silence(count: int) -> npt.NDArray[np.int16]:
-    noise = np.random.default_rng(0).standard_normal(count) * 10 ** (FLOOR_DBFS / 20) * 32768
-    return np.rint(noise).astype(np.int16)
-
-
 def _fingerprint(one: Reached, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:
-    """What the events depend on, as far as anybody knows: the firmware by its own word, the profile, the settings."""
+    """Everything known that events depend on: firmware version as reported, profile, settings."""
     known = {each.name for each in DeviceEngine.settings if each.scores}
     relevant = [f"{name}={value}" for name, value in sorted(settings.items()) if name in known]
     parts = [one.driver, profile.id, profile.sha256, firmware, str(getattr(one.options, "encoding", "")), *relevant]

@@ -1,4 +1,4 @@
-"""One evaluation from its lists to its log: which files it writes, what it plays, and what it says of what it found."""
+"""One evaluation, from its lists to its log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, Shard
 from harness.offline.lists import read_lists
 from harness.offline.pool import WorkerLimits
-from harness.offline.run import OnOutcome, OpensJournal, Ran, RunProgress, run, stop_when_asked
+from harness.offline.run import OnOutcome, OpensJournal, RunPace, RunProgress, run, stop_when_asked
 
 if TYPE_CHECKING:
     from harness.offline.figures.figures import Figures
@@ -42,7 +42,7 @@ class EvaluationEnding(IntEnum):
 
 
 class EvaluationScreen(Protocol):
-    """Where lines go. say: results; tell: a file's events; warn: what is no result; clear: ends that of progress."""
+    """Where lines go: results (say), events of a file (tell), warnings (warn) and the progress line (clear ends it)."""
 
     def say(self, line: str) -> None: ...
     def tell(self, line: str) -> None: ...
@@ -53,7 +53,7 @@ class EvaluationScreen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationFiles:
-    """The log by its name; the others stand beside it."""
+    """The files that an evaluation writes: the log, and the others beside it."""
 
     log: Path
 
@@ -70,56 +70,60 @@ class EvaluationFiles:
         return (self.log, self.journal, self.summary) if self.log.name else ()
 
     def demand_room(self, *, resume: bool, force: bool) -> None:
-        """InputError when something is there that nobody said may be replaced, or nothing can be written there."""
+        """InputError if a file exists and may not be replaced, or the folder is not writable."""
         if not self.log.name:
             raise InputError("a log needs a name", remedy="Choose another -l")
         try:
             self._demand_room(resume=resume, force=force)
-        except OSError as error:  # a name that is too long, a folder that may not be looked into
+        except OSError as error:  # the name is too long, or the folder cannot be read
             what = f"the log cannot be written: {error.strerror or error}"
             raise InputError(what, place=Place(str(self.log)), remedy="Choose another -l") from error
 
     def _demand_room(self, *, resume: bool, force: bool) -> None:
         folder = self.log.parent
         if not folder.is_dir():
-            raise InputError(f"there is no folder {folder}", place=Place(str(self.log)), remedy=f"mkdir -p {folder}")
+            raise InputError(
+                f"the folder {folder} does not exist",
+                place=Place(str(self.log)),
+                remedy=f"Create it: mkdir -p {folder}",
+            )
         if not os.access(folder, os.W_OK):
-            raise InputError("nothing can be written there", place=Place(str(folder)), remedy="Choose another -l")
+            raise InputError("the folder is not writable", place=Place(str(folder)), remedy="Choose another -l")
         for one in self.all:
             if one.exists() and not one.is_file():
-                raise InputError("this is no file", place=Place(str(one)), remedy="Choose another -l")
+                raise InputError("this is not a regular file", place=Place(str(one)), remedy="Choose another -l")
         if resume:
             if self.log.exists() and not self.journal.exists():
                 raise InputError(
-                    f"there is no {self.journal.name} beside it, which --resume goes on with",
+                    f"--resume needs {self.journal.name}, which is not beside the log",
                     place=Place(str(self.log)),
-                    remedy="Begin anew with --force, or choose another -l",
+                    remedy="Start again with --force, or choose another -l",
                 )
             return
         if not (self.log.exists() or self.journal.exists()):
             return
         if not force:
             there = self.log if self.log.exists() else self.journal
-            raise InputError("this is there already", place=Place(str(there)), remedy=self._ways_out())
+            raise InputError("this file already exists", place=Place(str(there)), remedy=self._ways_out())
         if self.log.exists() and not _is_log(self.log):
             raise InputError(
-                "this is no wake-evaluation log, and --force replaces only those",
+                "this is not a wake-evaluation log, and --force replaces only such logs",
                 place=Place(str(self.log)),
                 remedy="Choose another -l",
             )
 
     def opened(self, header: JournalHeader, *, resume: bool) -> Journal:
-        """The journal, new or gone on with; a log of before that is to be replaced goes with its summary."""
+        """The journal, new or resumed. Deletes an earlier log and its summary, which it replaces."""
         if resume and self.journal.exists():
             return Journal.reopen(self.journal, header)
         journal = Journal.create(self.journal, header)
-        # What they say is of another run from now on, and this one may be killed before it writes its own.
+        # The old files do not describe this run, and the run may be killed before it writes its own.
         self.log.unlink(missing_ok=True)
         self.summary.unlink(missing_ok=True)
         return journal
 
     def write(self) -> tuple[EvaluationRun, Figures]:
-        """Log and summary from the journal, each whole or not at all; HarnessError, InputError."""
+        """Writes log and summary from the journal, each completely or not at all. HarnessError, InputError."""
         from harness.offline.reports.log import run_of, summary_json, write_log
 
         journal = JournalFile(self.journal)
@@ -135,14 +139,14 @@ class EvaluationFiles:
         return run, found
 
     def _ways_out(self) -> str:
-        ways = "--force begins anew and replaces it; -l names another"
+        ways = "Replace it with --force, or choose another -l"
         if not self.journal.exists():
             return ways
         try:
             complete = JournalFile(self.journal).complete
         except InputError:
             return ways
-        return ways if complete else f"It is partial: --resume goes on with it; {ways}"
+        return ways if complete else f"It is partial: continue it with --resume. {ways}"
 
 
 def _is_log(path: Path) -> bool:
@@ -150,17 +154,12 @@ def _is_log(path: Path) -> bool:
         with path.open("rb") as file:
             start = file.read(8)
     except OSError as error:
-        raise InputError(f"it cannot be read: {error.strerror}", place=Place(str(path))) from error
+        raise InputError(f"the file cannot be read: {error.strerror}", place=Place(str(path))) from error
     return not start or start.startswith(_FIRST_WORDS)
 
 
-def _import_arithmetic() -> None:
-    """While workers load, since it takes longer than half an hour of audio takes to play."""
-    import_module("harness.offline.reports.log")
-
-
 class EvaluationSitting:
-    """Runs the evaluation, writes its log, says what came of it. named: the task as it was given."""
+    """Runs the evaluation, writes its log and prints the results. named: the task as given."""
 
     def __init__(
         self,
@@ -179,7 +178,7 @@ class EvaluationSitting:
         self._screen, self._command_line = screen, tuple(command_line)
         self._sweep, self._limits, self._verbose = sweep, limits, verbose
         self._listing = read_lists(asked.inv, asked.oov, asked.referenced)
-        # What is wrong with development lists is told now, not after hours.
+        # Reports errors in development lists now, not after hours.
         self._developed = read_lists(sweep.dev_inv, sweep.dev_oov, ()) if sweep.developed else None
         self._files: Sequence[ListedFile] = self._listing.files
         self._shard: Shard | None = None
@@ -191,7 +190,7 @@ class EvaluationSitting:
 
     def evaluate(self) -> EvaluationEnding:
         if not self._files:
-            raise InputError("no file is in this part of the lists", remedy="Ask for fewer parts")
+            raise InputError("this shard has no files", remedy="Use fewer shards")
         try:
             self._play(self._evaluation, self._files, self._opens, self._tells if self._verbose >= 3 else None)
         except (HarnessError, KeyboardInterrupt) as error:
@@ -208,7 +207,7 @@ class EvaluationSitting:
         files: Sequence[ListedFile],
         journal: OpensJournal,
         on_outcome: OnOutcome | None = None,
-    ) -> Ran:
+    ) -> RunPace:
         asked = self._asked
         screen = self._screen
         limits = WorkerLimits(hang_after_s=asked.hang_after_s)
@@ -222,11 +221,13 @@ class EvaluationSitting:
                 )  # fmt: skip
             return run(
                 evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
-                on_told=screen.warn, limits=limits, jobs=asked.jobs, while_loading=_import_arithmetic,
+                on_told=screen.warn, limits=limits, jobs=asked.jobs,
+                # Imports now what is needed later, since that takes longer than to play half an hour of audio.
+                while_loading=lambda: import_module("harness.offline.reports.log"),
             )  # fmt: skip
 
     def _opens(self, facts: EngineFacts) -> Journal:
-        """The journal, once the engine has said what it is; no audio has been read yet."""
+        """Opens the journal once the engine has reported its facts, before audio is read."""
         asked = self._asked
         asked.demand_fit(self._named, facts)
         if self._sweep:
@@ -256,26 +257,24 @@ class EvaluationSitting:
         return journal
 
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
-        """An event a line, as it comes."""
         from harness.offline.figures.counts import judged
         from harness.offline.reports.log import happenings
-        from harness.wake.reports.wake_log import line_of
+        from harness.offline.wake_log import line_of
 
         assert self._header is not None
         for happening in happenings(outcome, judged(outcome, self._header.counting), file.listed):
             self._screen.tell(line_of(happening))
 
     def _write_after(self, error: BaseException) -> None:
-        """The partial log of what came before an error; a second error is told, and the first decides."""
+        """Writes the partial log after an error. A second error is reported; the first one decides."""
         try:
             self._written.write()
         except HarnessError as another:
-            self._screen.warn(f"the log of what was done could not be written: {another}")
+            self._screen.warn(f"the partial log could not be written: {another}")
         else:
-            self._screen.warn(f"{self._written.log} holds what was done before; --resume goes on")
+            self._screen.warn(f"{self._written.log} holds the files evaluated so far; continue with --resume")
 
     def _told(self) -> EvaluationEnding:
-        """Log and console lines of what was found."""
         from harness.offline.figures.figures import limit_failures
         from harness.offline.reports.log import fault_lines, head_of, point_lines, sound_lines, summary_line
 
@@ -293,19 +292,19 @@ class EvaluationSitting:
         for line in fault_lines(found.counts, "the ERROR lines of the log say", resampling=asked.resample):
             screen.warn(line)
         if not (found.counts.inv_files or found.counts.oov_files):
-            screen.warn("no file could be used")
+            screen.warn("no file was usable")
         if found.clustered and found.clustering is not None:
             low, high = found.clustering.interval
             screen.warn(
                 f"false accepts come in clusters (index of dispersion {found.clustering.index:.1f} over files): "
-                f"by file the 95 % interval is {low:.4g} to {high:.4g} an hour"
+                f"the 95 % interval by file is {low:.4g} to {high:.4g} per hour"
             )
         if lost := len(done.lost_workers):
-            screen.warn(f"{counted(lost, 'worker')} lost and replaced: the x-lost-worker lines of the log say how")
+            screen.warn(f"{counted(lost, 'worker')} lost and replaced; see the x-lost-worker lines of the log")
         if done.partial:
             screen.warn(
                 f"interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "
-                "Go on with the same command and --resume"
+                "Continue with the same command and --resume"
             )
             return EvaluationEnding.INTERRUPTED
         well = self._swept()
@@ -317,7 +316,7 @@ class EvaluationSitting:
         return EvaluationEnding.LIMIT_FAILED if failures else EvaluationEnding.WELL
 
     def _swept(self) -> bool:
-        """What thresholds come to, where a sweep is asked for; whether the development lists went without a fault."""
+        """Runs the sweep if the options ask for one. False if a development list had a fault."""
         if not self._sweep:
             return True
         from harness.offline.sweep import SweepRun

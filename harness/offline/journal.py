@@ -1,7 +1,7 @@
-"""The journal of an evaluation: `<log>.jsonl` beside the log, append-only, which --resume, merge and reports read.
+"""The journal of an evaluation: `<log>.jsonl` beside the log, append-only. --resume, merge and reports read it.
 
-A header, a line an outcome in the order in which they came, marks. What was acknowledged is in the file; it is
-brought to the disk at least every second and at the end. A torn last line, of a run that was killed, is passed over.
+It has a header, one line per outcome in order of arrival, and marks. An acknowledged outcome is in the file, and at
+most a second later on disk. A torn last line, left by a killed run, is skipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class JournalIndex:
-    """Where each outcome is: sorted by list and number, each once."""
+    """Where each outcome is in the file, sorted by list and number."""
 
     keys: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
@@ -54,10 +54,8 @@ class JournalIndex:
 
 
 class JournalFile:
-    """A journal as it is on the disk: its header, whether it was ended, and where its outcomes are (20 bytes each).
-
-    InputError when there is none, or it is damaged otherwise than by a torn last line.
-    """
+    """A journal on disk: its header, its ending, and where its outcomes are (20 bytes each). InputError if there is
+    none, or if another than the last line is damaged."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,7 +69,7 @@ class JournalFile:
             with path.open("rb") as lines:
                 first = lines.readline(_LONGEST_LINE)
                 if not first.endswith(b"\n"):
-                    raise ValueError("its first line is no header")
+                    raise ValueError("its first line is not a header")
                 checked = has_check(first)
                 self.header: JournalHeader = header_of(first)
                 self.whole_bytes = len(first)
@@ -93,15 +91,16 @@ class JournalFile:
         except OSError as error:
             raise InputError(f"the journal {path} cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is no journal of an evaluation: {error}") from error
+            raise InputError(f"{path} is not the journal of an evaluation: {error}") from error
         self._untimed += unmarked
-        self.index = _sorted(keys, offsets, lengths)
+        unique, at = np.unique(np.asarray(keys, np.int64), return_index=True)
+        self.index = JournalIndex(unique, np.asarray(offsets, np.int64)[at], np.asarray(lengths, np.int32)[at])
 
     def _looked(self, line: bytes, number: int, checked: bool) -> tuple[int, int] | None:
-        """The place of an outcome, or None of a mark, which is kept. checked: every line has its CRC."""
+        """The place of an outcome. None for a mark, which is kept. checked: every line has a CRC."""
         try:
             if not has_check(line) and checked:
-                raise ValueError("it has lost its CRC")
+                raise ValueError("its CRC is missing")
             place = place_of(line)
             if place is None:
                 self.marks.append(mark_of(line))
@@ -111,7 +110,7 @@ class JournalFile:
 
     @property
     def ending(self) -> JournalMark | None:
-        """COMPLETE or PARTIAL; None when the run was cut off."""
+        """COMPLETE or PARTIAL; None if the run was cut off."""
         last = self.marks[-1].mark if self.marks and not self.torn else None
         return last if last in (JournalMark.COMPLETE, JournalMark.PARTIAL) else None
 
@@ -121,12 +120,11 @@ class JournalFile:
 
     @property
     def ended_s(self) -> float:
-        """Wall clock of the last mark."""
         return self.marks[-1].at_s if self.marks else self.header.started_s
 
     @property
     def duration_s(self) -> float:
-        """Of all sittings together; one that was killed counts until its last mark."""
+        """Of all sittings together. A killed sitting counts until its last mark."""
         total = 0.0
         for mark, after in zip(self.marks, [*self.marks[1:], None], strict=True):
             if after is None or after.mark is JournalMark.BEGUN:
@@ -135,18 +133,16 @@ class JournalFile:
 
     @property
     def untimed_s(self) -> float:
-        """Audio of outcomes after the last mark of a sitting that was killed, of which duration_s knows nothing."""
+        """Audio of outcomes after the last mark of a killed sitting. duration_s does not include them."""
         with self.path.open("rb") as file:
             found = [outcome_of(os.pread(file.fileno(), length, offset)).outcome for offset, length in self._untimed]
         return sum(one.seconds for one in found if one.rejected is None)
 
     @property
     def lost_workers(self) -> tuple[str, ...]:
-        """How workers were lost, in words."""
         return tuple(mark.why for mark in self.marks if mark.mark is JournalMark.LOST)
 
     def __len__(self) -> int:
-        """How many files have an outcome."""
         return len(self.index.keys)
 
     def outcomes(self) -> Iterator[JournalledOutcome]:
@@ -158,17 +154,17 @@ def _damaged(path: Path, number: int, error: ValueError) -> InputError:
     return InputError(
         f"a damaged line: {error}",
         place=Place(str(path), number),
-        remedy="Take it out, and go on with --resume: a file without its line is played again",
+        remedy="Delete the line, then continue with --resume: its file is played again",
     )
 
 
 def key_of(kind_place: int, number: int) -> int:
-    """A file's place among all lists, as one number; kind_place: its list's place in KINDS."""
+    """A file's place among all lists, as one number. kind_place: index of its list's kind in KINDS."""
     return kind_place << _NUMBER_BITS | number
 
 
 def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
-    """Outcomes of journals in list order, each file once (the first journal's)."""
+    """Outcomes of journals in list order, each file once (from the first journal that has it)."""
     indices = [journal.index for journal in journals]
     keys = np.concatenate([index.keys for index in indices])
     place = np.concatenate([np.full(len(index.keys), at, np.int32) for at, index in enumerate(indices)])
@@ -201,23 +197,13 @@ def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
             os.close(descriptor)
 
 
-def _sorted(keys: array[int], offsets: array[int], lengths: array[int]) -> JournalIndex:
-    all_keys = np.frombuffer(keys, np.int64) if keys else np.zeros(0, np.int64)
-    unique, first = np.unique(all_keys, return_index=True)
-    all_offsets = np.frombuffer(offsets, np.int64) if keys else np.zeros(0, np.int64)
-    all_lengths = np.frombuffer(lengths, np.int32) if keys else np.zeros(0, np.int32)
-    return JournalIndex(unique, all_offsets[first], all_lengths[first])
-
-
 SYNC_S = 1.0
 SO_FAR_S = 10.0
 
 
 class Journal:
-    """A journal that is being written. LogFull, or LogError, when the disk refuses: what was there stays whole.
-
-    before: what was in it already when it was reopened.
-    """
+    """A journal that is being written. LogFull or LogError if the disk refuses; existing lines stay whole. before:
+    its content when it was reopened."""
 
     def __init__(
         self, path: Path, descriptor: int, end: int, now_s: Callable[[], float], before: JournalFile | None = None
@@ -233,7 +219,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
-        """A new journal; one of that name is replaced, unless another run writes it: InputError."""
+        """A new journal, replacing one of that name. InputError if another run is writing it."""
         descriptor = _locked(path, os.O_CREAT)
         journal = cls._begun(path, descriptor, header_line(header), now_s)
         sync_folder(path.parent)
@@ -242,7 +228,7 @@ class Journal:
     @classmethod
     def _begun(cls, path: Path, descriptor: int, header: bytes, now_s: Callable[[], float]) -> Self:
         try:
-            if os.fstat(descriptor).st_size:  # a device has none, and cannot be cut
+            if os.fstat(descriptor).st_size:  # a device has no size and cannot be truncated
                 os.ftruncate(descriptor, 0)
             rest = memoryview(header)
             while rest:
@@ -254,18 +240,16 @@ class Journal:
 
     @classmethod
     def reopen(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
-        """Goes on with a journal of the same evaluation; a torn last line is cut off.
-
-        InputError that says what differs when it is of another one, or that another run writes it.
-        """
-        descriptor = _locked(path)  # before it is read: another run's lines could still come
+        """Continues a journal of the same evaluation, without a torn last line. InputError, with the differences, if
+        it belongs to another evaluation or another run is writing it."""
+        descriptor = _locked(path)  # before reading, since another run could still add lines
         try:
             found = JournalFile(path)
             differs = differences(found.header, header)
             if differs:
                 raise InputError(
                     f"{path} is the journal of another evaluation: {'; '.join(differs)}",
-                    remedy="Give the same lists and options as then, or --force in place of --resume to begin anew",
+                    remedy="Give the same lists and options, or start again with --force instead of --resume",
                 )
             os.ftruncate(descriptor, found.whole_bytes)
             os.lseek(descriptor, 0, os.SEEK_END)
@@ -278,11 +262,11 @@ class Journal:
             raise
 
     def append(self, outcome: FileOutcome, listed: str) -> None:
-        """When it returns, the outcome outlives this process."""
+        """When this returns, the outcome survives the end of the process."""
         self.append_lines(outcome_line(outcome, listed))
 
     def append_lines(self, lines: bytes) -> None:
-        """Lines of outcomes, as `outcome_line` makes them, all of them or none."""
+        """Appends lines made by `outcome_line`, all or none."""
         self._write(lines)
         now_s = self._now_s()
         if now_s - self._told_s >= SO_FAR_S:
@@ -291,11 +275,10 @@ class Journal:
             self.sync()
 
     def lost(self, why: str) -> None:
-        """Notes that a worker was lost."""
         self._mark(JournalMark.LOST, why)
 
     def sync(self) -> None:
-        """Brings what was written to the disk, where anything was."""
+        """Syncs unsynced lines to disk."""
         if self._unsynced:
             try:
                 os.fdatasync(self._descriptor)
@@ -305,12 +288,16 @@ class Journal:
         self._unsynced = False
 
     def tick(self) -> None:
-        """To be called now and then while nothing comes, so that nothing waits longer than a second for the disk."""
+        """To be called regularly, so that no line waits longer than SYNC_S for the disk."""
         if self._unsynced and self._now_s() - self._synced_s >= SYNC_S:
             self.sync()
 
+    def end(self, *, partial: bool) -> None:
+        """Ends a sitting normally: all files were played, or it was stopped."""
+        self.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "")
+
     def close(self, mark: JournalMark, why: str = "") -> None:
-        """Ends this sitting: COMPLETE, or PARTIAL."""
+        """Ends this sitting with COMPLETE or PARTIAL."""
         if self._descriptor < 0:
             return
         try:
@@ -320,7 +307,7 @@ class Journal:
             self._descriptor = -1
 
     def abandon(self) -> None:
-        """Closes it without a mark, as a killed run leaves it; may be called twice."""
+        """Closes the file without a mark, as a killed run leaves it. May be called twice."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -329,7 +316,7 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Not closed with a mark before: the run ended early."""
+        """Marks the journal PARTIAL if the run ended early."""
         if self._descriptor < 0:
             return
         try:
@@ -350,7 +337,7 @@ class Journal:
             while written < len(lines):
                 written += os.write(self._descriptor, lines[written:])
         except OSError as error:
-            # Half a line would be taken for a torn one, and the next would begin in its middle.
+            # Half a line would look like a torn one, and the next line would begin in its middle.
             try:
                 os.ftruncate(self._descriptor, self._end)
                 os.lseek(self._descriptor, self._end, os.SEEK_SET)
@@ -362,7 +349,7 @@ class Journal:
 
 
 def _locked(path: Path, flags: int = 0) -> int:
-    """A descriptor to write with, whose lock the kernel gives back when this process ends, however it ends."""
+    """A writable descriptor. The kernel releases its lock when this process ends."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o666)
     except OSError as error:
@@ -374,10 +361,10 @@ def _locked(path: Path, flags: int = 0) -> int:
     except BlockingIOError as error:
         os.close(descriptor)
         raise InputError(
-            f"the journal {path} is being written by another run", remedy="Wait for its end, or choose another -l"
+            f"the journal {path} is being written by another run", remedy="Wait until it ends, or choose another -l"
         ) from error
     except OSError:
-        pass  # some file servers have no locks: then two runs at once are for people to avoid
+        pass  # some file servers have no locks; users must then not start two runs at once
     return descriptor
 
 
@@ -385,5 +372,5 @@ def _refused(path: Path, error: OSError) -> LogError:
     kind = LogFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else LogError
     return kind(
         f"the journal {path} cannot be written: {error.strerror}",
-        remedy="What was acknowledged is in it; make room, and go on with --resume",
+        remedy="Free some space, then continue with --resume; acknowledged results are safe",
     )

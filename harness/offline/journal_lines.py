@@ -1,7 +1,7 @@
-"""The lines of a journal: its header, outcomes, and marks. One JSON object a line, ASCII.
+"""The lines of a journal: its header, outcomes and marks. One JSON object per line, ASCII.
 
-Its last key is `crc`: the CRC-32 (zlib's, 8 hexadecimal digits) of what stands before it, from the line's beginning up
-to and without the comma. Journals of before have none, and are read without.
+The last key is `crc`: the CRC-32 (zlib, 8 hexadecimal digits) of the line up to the comma before it. Journals of
+earlier versions have none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harness.model.offline import (
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of `of` parts of the lists; number counts from 1. cut: the same where the lists were cut in the same way."""
+    """One of `of` shards of the lists; number counts from 1. cut: equal if the lists were split in the same way."""
 
     number: int
     of: int
@@ -37,7 +37,7 @@ class Shard:
 
     def __post_init__(self) -> None:
         if not 1 <= self.number <= self.of:
-            raise ValueError(f"there is no part {self.number} of {self.of}")
+            raise ValueError(f"shard {self.number} of {self.of} does not exist")
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
@@ -45,7 +45,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class ListFacts:
-    """A list that is played: its name as given, sha256 of its bytes, which kind, how many files it has."""
+    """A list that is played: its name as given, sha256 of its bytes, kind and number of files."""
 
     name: str
     sha256: str
@@ -55,11 +55,9 @@ class ListFacts:
 
 @dataclass(frozen=True, slots=True)
 class JournalHeader:
-    """What a journal is about; its first line.
-
-    planned: files of this shard, or of all lists. versions: (what, version), ours as `voice-harness`. bases: where
-    relative paths were found. started_s: wall clock, seconds of the epoch. more: (name, value) for the log's INFO x-.
-    """
+    """The first line of a journal. planned: files of this shard, or of all lists. versions: (name, version), ours as
+    `voice-harness`. bases: folders in which relative paths were found. started_s: wall clock, seconds of the epoch.
+    more: (name, value) for the log's INFO x-."""
 
     evaluation: Evaluation
     counting: Counting
@@ -77,10 +75,8 @@ class JournalHeader:
 def differences(
     one: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, parts: bool = False
 ) -> list[str]:
-    """What decides outcomes or counts and is not the same; empty for the same evaluation.
-
-    called: what to call the two. parts: they are to be different parts of the same cut.
-    """
+    """What differs in the settings that decide outcomes or counts. Empty for the same evaluation. called: names of
+    the two. parts: whether they should be different shards of the same split."""
     found: list[str] = []
 
     def look(what: str, before: object, after: object) -> None:
@@ -96,16 +92,16 @@ def differences(
     look("the engine's fingerprint is", one.facts.fingerprint[:12], other.facts.fingerprint[:12])
     look("the engine's version is", one.facts.version, other.facts.version)
     if one.facts != other.facts and not found:
-        found.append("the engine tells other facts of itself")
+        found.append("the engine's other facts differ")
     look("lists have sha256", [each.sha256[:12] for each in one.lists], [each.sha256[:12] for each in other.lists])
-    look("lists have files", [each.files for each in one.lists], [each.files for each in other.lists])
+    look("the lists' numbers of files are", [each.files for each in one.lists], [each.files for each in other.lists])
     look("versions are", one.versions, other.versions)
     if parts:
-        look("parts are", one.shard.of if one.shard else 1, other.shard.of if other.shard else 1)
+        look("the number of shards is", one.shard.of if one.shard else 1, other.shard.of if other.shard else 1)
     else:
         look("the shard is", str(one.shard or "none"), str(other.shard or "none"))
     if one.shard and other.shard and one.shard.cut != other.shard.cut:
-        found.append("files had other sizes, so that the lists were cut in another way")
+        found.append("file sizes differed, so the lists were split differently")
     return found
 
 
@@ -121,7 +117,7 @@ FORMAT = 1
 KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)
 """In the order of their lines in a log."""
 _JSON = json.JSONEncoder(separators=(",", ":"))
-"""Made once: `json.dumps` makes one a call unless it is asked for nothing special."""
+"""One encoder for all lines: `json.dumps` with options makes a new one per call."""
 _CHECK = b',"crc":"%08x"}\n'
 _CHECK_BYTES = len(_CHECK % 0)
 _CHECK_KEY = _CHECK[: _CHECK.index(b"%")]
@@ -129,7 +125,7 @@ _OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(one.value.enc
 
 
 class JournalMark(StrEnum):
-    """What a line says that is no outcome. LOST: a worker ended or hung, and another took its place; `why` says how."""
+    """Lines that are not outcomes. LOST: a worker ended or hung and was replaced; `why` says how."""
 
     BEGUN = "begun"
     SO_FAR = "so far"
@@ -140,7 +136,7 @@ class JournalMark(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MarkLine:
-    """A mark: when (wall clock), and how long this sitting has gone on by then."""
+    """A mark. at_s: wall clock. duration_s: of this sitting so far."""
 
     mark: JournalMark
     at_s: float
@@ -150,7 +146,7 @@ class MarkLine:
 
 @dataclass(frozen=True, slots=True)
 class JournalledOutcome:
-    """An outcome, and what the list calls the file, which is what a log calls it."""
+    """An outcome with the name of the file in the list, which the log uses."""
 
     outcome: FileOutcome
     listed: str
@@ -162,11 +158,11 @@ def _line(told: Mapping[str, Any]) -> bytes:
 
 
 def has_check(line: bytes) -> bool:
-    """Whether a line tells its CRC. ValueError when it does not fit: the line has changed."""
+    """Whether the line has a CRC. ValueError if it is wrong: the line has changed."""
     if not line.startswith(_CHECK_KEY, -_CHECK_BYTES):
         return False
     if not line.endswith(_CHECK % zlib.crc32(line[:-_CHECK_BYTES])):
-        raise ValueError("it is not what was written: its CRC does not fit")
+        raise ValueError("its CRC does not match")
     return True
 
 
@@ -175,15 +171,15 @@ def header_line(header: JournalHeader) -> bytes:
 
 
 def header_of(line: bytes) -> JournalHeader:
-    """ValueError when it is no header of a journal, or one of a later format."""
+    """ValueError if the line is not a journal's header, or has a later format."""
     try:
         told = json.loads(line)
         written = told["journal"]
         if written != FORMAT:
-            raise ValueError(f"it has format {written!r}, and this version reads {FORMAT}")
+            raise ValueError(f"its format is {written!r}; this version reads {FORMAT}")
         return restored(JournalHeader, told)
     except (TypeError, KeyError) as error:
-        raise ValueError(f"its first line is no header: {error}") from error
+        raise ValueError(f"its first line is not a header: {error}") from error
 
 
 def mark_line(mark: MarkLine) -> bytes:
@@ -191,15 +187,14 @@ def mark_line(mark: MarkLine) -> bytes:
 
 
 def mark_of(line: bytes) -> MarkLine:
-    """ValueError when the line is no mark."""
     try:
         return restored(MarkLine, json.loads(line))
     except (TypeError, KeyError) as error:
-        raise ValueError(f"no mark: {error}") from error
+        raise ValueError(f"not a mark: {error}") from error
 
 
 def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
-    """A line of an outcome; what is empty or nought is left out."""
+    """The line of an outcome, without empty or zero values."""
     told: dict[str, Any] = {"k": outcome.kind.value, "n": outcome.number, "file": listed}
     for name in ("samples", "rate_hz", "engine_rate_hz", "reference", "detail", "error", "sha256"):
         value = getattr(outcome, name)
@@ -217,10 +212,7 @@ def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
 
 
 def place_of(line: bytes) -> tuple[int, int] | None:
-    """Which list (its place in KINDS) and number an outcome line is of; None when it is another line.
-
-    Looks at the beginning of the line alone.
-    """
+    """List (index in KINDS) and number of an outcome, from the beginning of its line. None for another line."""
     found = _OUTCOME.match(line)
     if found is None or not line.endswith(b"}\n"):
         return None
@@ -228,7 +220,7 @@ def place_of(line: bytes) -> tuple[int, int] | None:
 
 
 def outcome_of(line: bytes) -> JournalledOutcome:
-    """ValueError when the line is no outcome, or has been changed."""
+    """ValueError if the line is not an outcome, or has changed."""
     has_check(line)
     try:
         told = json.loads(line)
@@ -252,4 +244,4 @@ def outcome_of(line: bytes) -> JournalledOutcome:
             told["file"],
         )
     except (TypeError, KeyError) as error:
-        raise ValueError(f"no outcome: {error}") from error
+        raise ValueError(f"not an outcome: {error}") from error

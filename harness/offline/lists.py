@@ -1,12 +1,8 @@
-"""Lists of files of audio: -i and -o with one path a line, -c with `audio,reference`.
+"""Lists of audio files: -i and -o with one path per line, -c with `audio,reference`.
 
-Source: seed snsr-eval-batch, Usage. Lines end with a line feed; a carriage return before it and a byte order mark are
-taken off, lines without anything are passed over, and there are no comments: a file may be called #1.wav. Names are
-bytes, as the system has them, and need not be UTF-8. What a list names is looked for (one lstat a name) but not opened:
-whether it can be read, and what it is, shows when its turn comes.
-
-A million files and more are kept in columns, and each is made when it is asked for: a name once, as the bytes that its
-list has; of the folder that it was found in, and of its rejection, a byte.
+Source: seed snsr-eval-batch, Usage. There are no comments, since a file may be called #1.wav. Names are bytes, as in
+the file system, and need not be UTF-8. Reading a list checks that files exist (one lstat per name) but does not open
+them. A million files are kept in columns; each is made on access.
 """
 
 from __future__ import annotations
@@ -33,19 +29,17 @@ _REASONS = (None, RejectReason.TWICE, RejectReason.BOTH)
 _TWICE, _BOTH = 1, 2
 _KEY_BYTES = 16
 _MOST_FOLDERS = 4096
-"""Folders whose real path is remembered; lists go through one folder after another."""
+"""How many folders' real paths are cached."""
 _BLOCK = 1 << 18
 _LONGEST_LINE = 1 << 16
-"""Bytes; the longest path that Linux takes has 4,096."""
+"""Bytes. The longest path in Linux has 4,096."""
 _MOST_PROBLEMS = 20
 _SOUND_STARTS = (b"RIFF", b"RF64", b"BW64", b"fLaC", b"OggS", b"ID3", b"FORM", b".snd")
 
 
 class _FileColumns:
-    """The files of one kind, as they are read. bases: folders that relative names were found in, shared by all kinds.
-
-    A base of 0 is none: the name is absolute, or an address.
-    """
+    """The files of one kind while they are read. bases: folders of relative names, shared by all kinds. The number 0
+    means none: the name is absolute, or an address."""
 
     def __init__(self, kind: ListKind, bases: list[bytes]) -> None:
         self.kind, self.bases = kind, bases
@@ -58,13 +52,13 @@ class _FileColumns:
         return len(self._lines)
 
     def add(self, line: int, name: bytes, base: int, key: bytes) -> None:
-        """Takes a file in. key: _KEY_BYTES that are the same for the same file."""
+        """Adds a file. key: _KEY_BYTES, equal for the same file."""
         self._lines.append(line)
         self.keys += key
         self.add_name(name, base)
 
     def add_name(self, name: bytes, base: int) -> None:
-        """Of a file, or of the reference of the file before."""
+        """Records why a file, or the reference of the previous file, is rejected."""
         self.names += name
         self._ends.append(len(self.names))
         self._in_base.append(base)
@@ -89,7 +83,7 @@ class _FileColumns:
 
 
 def _files(columns: Sequence[_FileColumns]) -> Sequence[ListedFile]:
-    """All files of an evaluation, in-vocabulary or referenced ones first, each kind in the order of its lists."""
+    """All files of an evaluation: in-vocabulary or referenced ones first, each kind in the order of its lists."""
 
     def at(number: int) -> ListedFile:
         for one in columns:
@@ -102,14 +96,12 @@ def _files(columns: Sequence[_FileColumns]) -> Sequence[ListedFile]:
 
 
 def _seal(parts: Sequence[_FileColumns]) -> None:
-    """Rejects what is listed twice (from the second on), and what is in the vocabulary's lists and out of it (all).
-
-    Nothing more comes: the keys are let go of. The last part is out of the vocabulary.
-    """
+    """Rejects later entries of a file that is listed twice, and all entries of a file that is both in and out of
+    vocabulary. The last part is out of vocabulary. Frees the keys, so call it last."""
     keys = np.frombuffer(b"".join(part.keys for part in parts), dtype=np.uint64).reshape(-1, 2)
     marks = np.zeros(len(keys), np.uint8)
     if len(keys):
-        order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in the order of the lists
+        order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in list order
         again = np.append(False, (keys[order[1:]] == keys[order[:-1]]).all(axis=1))
         marks[order[again]] = _TWICE
         firsts = np.flatnonzero(~again)
@@ -124,7 +116,7 @@ def _seal(parts: Sequence[_FileColumns]) -> None:
 
 
 class _FoundName(NamedTuple):
-    """base: index of the folder that a relative name was found in, 0 for none; there: whether anything has the name."""
+    """base: index of the folder in which a relative name was found, 0 for none. there: whether the file exists."""
 
     base: int
     there: bool
@@ -133,30 +125,31 @@ class _FoundName(NamedTuple):
 
 
 class _Places:
-    """The folders in which relative names are looked for. bases: those that were, by their index; 0 is none."""
+    """The folders in which relative names are searched. bases: those with files, by index; 0 means none."""
 
     def __init__(self) -> None:
         self.bases: list[bytes] = [b""]
         try:
             self._current = self._base(os.getcwdb())
         except FileNotFoundError as error:
-            raise InputError("the current folder is no more", remedy="Go to one that is there (cd)") from error
+            raise InputError("the current folder no longer exists", remedy="Change to another folder") from error
         self._stores: set[str] = set()
         self._real_folders: dict[bytes, bytes] = {}
 
     def of_list(self, folder: bytes | None) -> tuple[int, ...]:
-        """Indices of the folders for the names of a list that stands in `folder` (None: in none, it is a pipe)."""
+        """Indices of the folders for the names of a list in `folder` (None for a pipe)."""
         if folder is None:
             return (self._current,)
         return tuple(dict.fromkeys((self._current, self._base(folder))))
 
     def find(self, name: bytes, folders: tuple[int, ...]) -> _FoundName:
-        """Where a name is; in the first of the folders when it is nowhere. One look (lstat) a folder, none in a store.
-
-        InputError for an address of a kind that cannot be read here.
-        """
+        """Where a file is; in the first folder if it is nowhere. One lstat per folder, none for a store. InputError
+        for an unsupported kind of address."""
         if _is_listed_address(name):
-            self._check(os.fsdecode(name))
+            address = os.fsdecode(name)
+            if (kind := kind_of_store(address)) not in self._stores:
+                check_store(address)
+                self._stores.add(kind)
             return _FoundName(0, True, False, name)
         if name.startswith(b"/"):
             return _FoundName(0, *_seen(name), name)
@@ -170,7 +163,7 @@ class _Places:
         return _FoundName(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
 
     def key(self, found: _FoundName) -> bytes:
-        """The same for the same file: of its real path, without links and detours; of an address as it stands."""
+        """Equal for the same file: from its real path, without links and detours, or from an address as written."""
         path = found.path
         if _is_listed_address(path):
             local = local_path(os.fsdecode(path))
@@ -186,12 +179,6 @@ class _Places:
             self._real_folders[folder] = real
         return _digest(real + b"/" + name)
 
-    def _check(self, address: str) -> None:
-        kind = kind_of_store(address)
-        if kind not in self._stores:
-            check_store(address)
-            self._stores.add(kind)
-
     def _base(self, folder: bytes) -> int:
         if folder not in self.bases:
             self.bases.append(folder)
@@ -199,15 +186,13 @@ class _Places:
 
 
 def _is_listed_address(name: bytes) -> bool:
-    """Whether a name in a list is an address of a store."""
     return b"://" in name and is_address(os.fsdecode(name))
 
 
 def _seen(path: bytes) -> tuple[bool, bool]:
-    """Whether anything is there, and whether that is a link."""
     try:
         return True, stat.S_ISLNK(os.lstat(path).st_mode)
-    except OSError:  # why it cannot be had is told when it is opened
+    except OSError:  # reported when the file is opened
         return False, False
 
 
@@ -217,10 +202,8 @@ def _digest(path: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What an evaluation goes through. files: in-vocabulary or referenced ones, then those out of the vocabulary.
-
-    lists: in that order, too. bases: the folders in which relative paths were found.
-    """
+    """What an evaluation plays. files, lists: in-vocabulary or referenced ones, then out-of-vocabulary ones. bases:
+    the folders in which relative paths were found."""
 
     files: Sequence[ListedFile]
     lists: tuple[ListFacts, ...]
@@ -228,10 +211,8 @@ class Listing:
 
 
 def read_lists(inv: Sequence[str], oov: Sequence[str], referenced: Sequence[str]) -> Listing:
-    """Reads the lists of an evaluation, each kind's in the order in which they are given.
-
-    InputError, or InputProblems with each line's place, when a list cannot be read or is none.
-    """
+    """Reads the lists of an evaluation, those of each kind in the order given. InputError, or InputProblems with the
+    place of each line, if a list cannot be read or is not a list."""
     places = _Places()
     columns: list[_FileColumns] = []
     lists: list[ListFacts] = []
@@ -246,8 +227,6 @@ def read_lists(inv: Sequence[str], oov: Sequence[str], referenced: Sequence[str]
 
 
 class _ListReader:
-    """One list while it is read."""
-
     def __init__(self, name: str, places: _Places, columns: _FileColumns) -> None:
         self._name, self._places, self._columns = name, places, columns
         self._digest = hashlib.sha256()
@@ -260,40 +239,33 @@ class _ListReader:
         with _opened(self._name) as file:
             self.folders = self._places.of_list(_folder(self._name))
             for number, line in self._lines(file):
-                if self._columns.kind is ListKind.REFERENCED:
-                    self._take_pair(number, line)
-                else:
+                if self._columns.kind is not ListKind.REFERENCED:
                     self._take(number, line)
+                elif (fields := self._fields(number, line)) is not None:
+                    self._take(number, fields[0])
+                    self._columns.add_name(fields[1], self._found(number, fields[1]).base)
                 if len(self._problems) >= _MOST_PROBLEMS:
                     break
         if self._problems:
             raise InputProblems(self._problems) if len(self._problems) > 1 else self._problems[0]
         files = len(self._columns) - before
         if not files:
-            raise InputError("no file is in this list", place=Place(self._name), remedy="Write one path a line")
+            raise InputError("this list names no files", place=Place(self._name), remedy="Write one path per line")
         return ListFacts(self._name, self._digest.hexdigest(), self._columns.kind, files)
 
     def _take(self, number: int, line: bytes) -> None:
         found = self._found(number, line)
         self._columns.add(number, line, found.base, self._places.key(found))
 
-    def _take_pair(self, number: int, line: bytes) -> None:
-        fields = self._fields(number, line)
-        if fields is None:
-            return
-        audio, reference = fields
-        self._take(number, audio)
-        self._columns.add_name(reference, self._found(number, reference).base)
-
     def _found(self, number: int, name: bytes) -> _FoundName:
-        """Where a name is. One with blanks around it that is nowhere, but is there without them, is a problem."""
+        """Where a file is. A name that exists only without its surrounding blanks is a problem."""
         try:
             found = self._places.find(name, self.folders)
         except InputError as error:
             raise InputError(error.what, place=Place(self._name, number), remedy=error.remedy) from error
         if not found.there and (trimmed := name.strip()) != name and self._places.find(trimmed, self.folders).there:
             shown = trimmed.decode("utf-8", "backslashreplace")
-            self._refuse(number, f"blanks stand around {shown}", "Take them off: they count as part of the name")
+            self._refuse(number, f"there are blanks around {shown}", "Remove them: they count as part of the name")
         if found.base and found.there:
             self.used.add(found.base)
         return found
@@ -322,7 +294,7 @@ class _ListReader:
         self._problems.append(InputError(what, place=Place(self._name, number), remedy=remedy))
 
     def _lines(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-        """Number and bytes of each line that has something in it, without its end."""
+        """Number and bytes of each non-empty line, without its end."""
         tail, number, begun = b"", 0, False
         while True:
             try:
@@ -336,7 +308,7 @@ class _ListReader:
                 block = block.removeprefix(b"\xef\xbb\xbf")
             if b"\0" in block:
                 at = number + 1 + block[: block.index(b"\0")].count(b"\n")
-                raise InputError("a NUL stands here: this is no text", place=Place(self._name, at))
+                raise InputError("this is not text: it contains a NUL", place=Place(self._name, at))
             lines = (tail + block).split(b"\n")
             tail = lines.pop()
             if not block and tail:
@@ -358,15 +330,14 @@ class _ListReader:
             raise InputError("this is UTF-16", place=Place(self._name), remedy="Save the list as UTF-8")
         if block.startswith(_SOUND_STARTS) and b"\0" in block[:64]:
             remedy = "Write its path into a text file and give that"
-            raise InputError("this is a file of sound, no list of such", place=Place(self._name), remedy=remedy)
+            raise InputError("this is a sound file, not a list", place=Place(self._name), remedy=remedy)
 
     def _too_long(self, number: int) -> InputError:
-        what = f"a line of more than {_LONGEST_LINE >> 10} KiB: this is no list of files"
+        what = f"a line of more than {_LONGEST_LINE >> 10} KiB: this is not a list of files"
         return InputError(what, place=Place(self._name, number))
 
 
 def _folder(name: str) -> bytes | None:
-    """The folder that a list stands in, or None of a pipe."""
     if is_address(name):
         return os.fsencode(name.rpartition("/")[0])
     if not os.path.isfile(name):
@@ -375,16 +346,16 @@ def _folder(name: str) -> bytes | None:
 
 
 def _opened(name: str) -> BinaryIO:
-    """A list: a file, a pipe, as the shell makes of <(find …), or one in a store."""
+    """A list: a file, a pipe such as the shell's <(find …), or one in a store."""
     try:
         if is_address(name):
             return open_address(name)
         mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):
             remedy = f"Make a list of it: find {name} -name '*.wav' > list.txt"
-            raise InputError("this is a folder, no list", place=Place(name), remedy=remedy)
+            raise InputError("this is a folder, not a list", place=Place(name), remedy=remedy)
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
-            raise InputError("this is a device or a socket, no list", place=Place(name))
+            raise InputError("this is a device or a socket, not a list", place=Place(name))
         return open(name, "rb")
     except OSError as error:
         what = f"this list cannot be read: {error.strerror}"
@@ -392,4 +363,4 @@ def _opened(name: str) -> BinaryIO:
     except UnusableSound as error:
         raise InputError(f"this list cannot be read: {error.detail}", place=Place(name)) from error
     except ValueError as error:
-        raise InputError(f"this is no name of a file: {error}", place=Place(repr(name))) from error
+        raise InputError(f"this is not a file name: {error}", place=Place(repr(name))) from error

@@ -1,4 +1,4 @@
-"""What goes between a run and its worker processes: a kind and a length, then that many bytes."""
+"""Messages between a run and its worker processes: kind, length, then that many bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JSON = json.JSONEncoder(separators=(",", ":"))
 _HEAD = struct.Struct("<cI")
 LARGEST = 1 << 28
 BEGUN = struct.Struct("<Q")
-"""In memory that a worker shares with its run: how many files it has begun."""
+"""In memory shared by worker and run: how many files the worker has begun."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -37,7 +37,7 @@ def framed(kind: WorkerFrame, content: bytes = b"") -> bytes:
 
 
 class WorkerFrames:
-    """Puts bytes that come in pieces together to frames. ValueError when they cannot be ours."""
+    """Joins bytes to frames. ValueError for invalid frames."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -60,7 +60,7 @@ class WorkerFrames:
 
 @dataclass(frozen=True, slots=True)
 class FileAnswer:
-    """A line for the journal. seconds, rejected, error: of its outcome; of an error, whether there is one."""
+    """A line for the journal. seconds, rejected, error: of its outcome; error: whether there is one."""
 
     line: bytes
     seconds: float
@@ -73,13 +73,12 @@ class FileAnswer:
 
 
 def answers_told(answers: Sequence[FileAnswer]) -> bytes:
-    """A message: what is counted, as JSON on its first line, then the journal's lines."""
+    """A message: counts as JSON on the first line, then the journal's lines."""
     counted = [[one.seconds, one.rejected, one.error] for one in answers]
     return b"\n".join([json.dumps(counted).encode("ascii"), b"".join(one.line for one in answers)])
 
 
 def answers_of(content: bytes) -> list[FileAnswer]:
-    """The answers of a message. ValueError when it is none, or a line has changed on its way."""
     head, *lines = content.splitlines(keepends=True)
     if not all(map(has_check, lines)):
         raise ValueError("a line without its CRC")
@@ -93,14 +92,12 @@ def answers_of(content: bytes) -> list[FileAnswer]:
 
 
 def files_told(files: Iterable[ListedFile]) -> bytes:
-    """Files to be evaluated, as one message."""
     return _JSON.encode(
         [[one.kind, one.number, one.listed, one.path, one.line, one.reference, one.rejected] for one in files]
     ).encode("ascii")
 
 
 def files_of(content: bytes) -> list[ListedFile]:
-    """The files of a message."""
     return [
         ListedFile(
             ListKind(kind), number, listed, path, line, reference, None if reason is None else RejectReason(reason)

@@ -1,4 +1,4 @@
-"""One file through an engine: what is found in it, or why it is no use."""
+"""One file through an engine: its detections or words, or why it is rejected."""
 
 from __future__ import annotations
 
@@ -31,27 +31,24 @@ from harness.offline.score_cache import ScoreCache
 from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
 
 LARGEST_BLOCK = 1 << 19
-"""Samples that an engine is given at once: what it makes of them in between stays within some megabytes."""
+"""Samples that an engine is given at once, so that its intermediate results stay within some megabytes."""
 
 LONGEST_TEXT = 1 << 20
 FARTHEST = 1 << 53
-"""Samples; a number that a float still holds exactly."""
-_REMEDY = "Places are whole samples of the file, scores finite: tell who made the engine"
+"""Samples: the largest integer range that a float holds exactly."""
+_REMEDY = "Report this to the author of the engine: positions must be whole samples of the file, scores finite"
 _Found = TypeVar("_Found", bound=OfflineSpot | Said)
 LONGEST_UNDERSTOOD_S = 3600.0
-"""A recogniser is given a whole file at once: an hour at 16 kHz is 115 MB of samples, and several times that inside."""
+"""A recogniser gets a whole file at once. An hour at 16 kHz is 115 MB of samples, and several times that inside."""
 LONGEST_BYTES = 1 << 20
-"""Of a reference; a longer one is the wrong file (an hour of speech has some 60 kB)."""
+"""Of a reference. A longer one is the wrong file: an hour of speech has about 60 kB."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 
 
 def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_steps: float) -> npt.NDArray[np.intp]:
-    """Indices at which a spot begins: the score is above the threshold, and the last one above it was at least
-    `refractory_steps` steps before. The first score above it always begins one: nothing starts armed.
-
-    A detector that stays above its threshold has said one thing, once.
-    """
+    """Indices at which a spot begins: the score is above the threshold, and the last score above it lies at least
+    `refractory_steps` steps back. The first score above the threshold always begins a spot."""
     above = np.flatnonzero(scores > threshold)
     if not len(above):
         return above
@@ -62,7 +59,8 @@ def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_step
 
 
 def spots(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
-    """The spots of a track. Each ends where its score was known and begins `spot_samples` before, or with the sound."""
+    """The spots of a track. Each ends where its score was known and begins `spot_samples` earlier, or with the
+    sound."""
     found = crossings(track.scores, rule.threshold, rule.refractory_samples / track.step)
     ends = track.first_end + found * track.step
     return tuple(
@@ -72,14 +70,14 @@ def spots(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
 
 
 def pieces(blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
-    """The same samples, no block longer than LARGEST_BLOCK."""
+    """The same samples in blocks of at most LARGEST_BLOCK."""
     for block in blocks:
         for start in range(0, len(block), LARGEST_BLOCK):
             yield block[start : start + LARGEST_BLOCK]
 
 
 def scores_of(engine: ScoresSound, blocks: Iterable[npt.NDArray[np.int16]]) -> tuple[ScoreTrack, ...]:
-    """The scores of sound that begins afresh and ends with the last block, one track a phrase."""
+    """The scores of a whole sound from fresh state, one track per phrase."""
     stream: ScoreStream = engine.begin()
     parts: list[tuple[ScoreTrack, ...]] = []
     for block in pieces(blocks):
@@ -90,7 +88,7 @@ def scores_of(engine: ScoresSound, blocks: Iterable[npt.NDArray[np.int16]]) -> t
 
 
 def joined(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
-    """Tracks that were taken one after the other as one a phrase; EngineError where they do not join."""
+    """Joins successive tracks to one per phrase. EngineError if they leave gaps or overlap."""
     of_phrase: dict[str, list[ScoreTrack]] = {}
     for tracks in parts:
         for track in tracks:
@@ -102,8 +100,8 @@ def joined(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
                 due = before.first_end + before.step * len(before.scores)
                 if (track.first_end, track.step) != (due, before.step):
                     raise EngineError(
-                        f"the engine's scores for {track.phrase!r} go on at sample {track.first_end} "
-                        f"and not at {due}, where they were left"
+                        f"the engine's scores for {track.phrase!r} continue at sample {track.first_end} "
+                        f"instead of {due}, so they leave a gap or overlap"
                     )
             pieces_so_far.append(track)
     return tuple(
@@ -121,15 +119,13 @@ def spots_in(tracks: Iterable[ScoreTrack], rule: SpotRule) -> tuple[OfflineSpot,
 def spots_heard(
     engine: OfflineEngine, blocks: Iterable[npt.NDArray[np.int16]]
 ) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
-    """The spots in sound that begins afresh and ends with the last block, and the scores of an engine that has them.
-
-    EngineError for one that finds no wake phrases.
-    """
+    """The spots in a whole sound from fresh state, and the scores if the engine has any. EngineError for an engine
+    without wake phrases."""
     if isinstance(engine, ScoresSound):
         rule, tracks = _rule_of(engine.facts), scores_of(engine, blocks)
         return spots_in(tracks, rule), tracks
     if not isinstance(engine, SpotsPhrases):
-        raise EngineError("the engine neither scores, nor spots, nor understands: it is no engine for evaluation")
+        raise EngineError("the engine has none of the three interfaces (scores, detections, transcripts)")
     stream = engine.listen()
     found: list[OfflineSpot] = []
     for block in pieces(blocks):
@@ -141,25 +137,24 @@ def spots_heard(
 
 def _rule_of(facts: EngineFacts) -> SpotRule:
     if facts.rule is None:
-        raise EngineError("the engine has scores and does not say what of them is a spot")
+        raise EngineError("the engine has scores but no rule that turns them into detections")
     return facts.rule
 
 
 def checked(found: _Found) -> _Found:
-    """What an engine says of a place in the sound, in numbers that a journal takes, such as numpy's are not.
-
-    EngineError where it cannot be: every plug-in's answers go on from here to where nobody expects such a thing.
-    """
+    """A spot with plain Python numbers, as a journal needs them, not numpy's. EngineError if it is impossible."""
     text = found.phrase if isinstance(found, OfflineSpot) else found.text
     try:
         start, end = operator.index(found.start), operator.index(found.end)
         score = None if found.score is None else float(found.score)
     except (TypeError, ValueError) as error:
-        raise EngineError(f"the engine tells a place or a score that is no number: {error}", remedy=_REMEDY) from error
+        raise EngineError(
+            f"the engine reported a position or score that is not a number: {error}", remedy=_REMEDY
+        ) from error
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise EngineError("the engine tells a phrase that is no text, or none of sensible length", remedy=_REMEDY)
+        raise EngineError("the engine reported a phrase that is not text, or is too long", remedy=_REMEDY)
     if not 0 <= start <= end < FARTHEST or (score is not None and not math.isfinite(score)):
-        what = f"the engine tells what cannot be: from sample {start:.15g} to {end:.15g}, score {score}"
+        what = f"the engine reported an impossible detection: from sample {start:.15g} to {end:.15g}, score {score}"
         raise EngineError(what, remedy=_REMEDY)
     return replace(found, start=start, end=end, score=score)
 
@@ -169,23 +164,20 @@ def in_order(found: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
 
 
 class FilePlayer:
-    """An engine that hears files one by one; its state begins afresh with each."""
+    """An engine that plays files one by one, each from fresh state."""
 
     def __init__(self, engine: OfflineEngine, evaluation: Evaluation, cache: ScoreCache | None = None) -> None:
         self._engine, self._evaluation, self._cache = engine, evaluation, cache
         self._facts = engine.facts
-        # Looking at a protocol takes as long as opening a file.
+        # A protocol check takes as long as opening a file.
         self._scores = engine if isinstance(engine, ScoresSound) else None
         self._lead_in_ms = float(dict(evaluation.task.settings).get(LEAD_IN.name, self._facts.lead_in_ms))
         self._tries = 1 + getattr(engine, "more_tries", 0)
 
     def play(self, file: ListedFile) -> FileOutcome:
-        """What came of a file.
-
-        A file that is no use, and an error of ours in it (EngineError, above all), are a rejection. A DeviceError, and
-        what else an engine raises, is the caller's: the engine is not to be trusted afterwards. cpu_s is of this
-        process and its threads.
-        """
+        """The outcome of a file. An unusable file and our own errors (such as EngineError) are rejections.
+        DeviceError and all other exceptions of an engine are raised: the engine cannot be trusted afterwards. cpu_s
+        covers this process and its threads."""
         if file.rejected is not None:
             return file.outcome_rejected(file.rejected)
         began_s = time.process_time()
@@ -195,9 +187,9 @@ class FilePlayer:
             except UnusableSound as unusable:
                 return file.outcome_rejected(unusable.reason, unusable.detail)
             except DeviceError:
-                raise  # the device is gone for good: no file after this one would fare better
+                raise  # the device is gone, so no later file would do better
             except HarnessError as error:
-                # A device whose cable was pulled says nothing about the file that it was hearing.
+                # A pulled cable is not a fault of the file.
                 if not left:
                     return file.outcome_rejected(RejectReason.ERROR, error=str(error))
             except OSError as error:
@@ -249,18 +241,16 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, r
     seconds = sound.samples / sound.rate_hz
     if seconds > LONGEST_UNDERSTOOD_S:
         raise EngineError(
-            f"the file is {seconds / 3600:.1f} h long, and a recogniser is given {LONGEST_UNDERSTOOD_S / 3600:g} h "
-            "at most at once",
-            remedy="Cut it into pieces",
+            f"the file is {seconds / 3600:.1f} h long; a recogniser accepts {LONGEST_UNDERSTOOD_S / 3600:g} h at most",
+            remedy="Split it into shorter files",
         )
     blocks = list(sound.blocks())
     samples, start = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)]), 0
     if evaluation.vad:
-        from harness.engines import voice_activity  # here, since it takes a second to import, and few ask for it
+        from harness.engines import voice_activity  # imported here, since it takes a second and is rarely used
 
         if rate_hz != voice_activity.RATE_HZ:
-            known = f"{voice_activity.RATE_HZ} Hz, and the engine listens at {rate_hz} Hz"
-            raise EngineError(f"silence is cut off at {known}")
+            raise EngineError(f"-a needs {voice_activity.RATE_HZ} Hz, but the engine uses {rate_hz} Hz")
         spoken = voice_activity.trimmed(samples)
         if spoken is None:
             return None
@@ -273,10 +263,8 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, r
 
 
 def read_reference(path: str) -> str:
-    """The words of a reference: UTF-8, without a byte order mark, every run of white space one blank.
-
-    UnusableSound with REFERENCE when there is none: a file that cannot be read, is no text, is empty or too long.
-    """
+    """The words of a reference: UTF-8, without a byte order mark, with runs of white space as one blank.
+    UnusableSound with REFERENCE for a file that cannot be read, is not text, is empty or too long."""
     try:
         with open_file(path) as file:
             content = file.read(LONGEST_BYTES + 1)
@@ -291,7 +279,7 @@ def read_reference(path: str) -> str:
     except UnicodeDecodeError as error:
         raise _refused(path, f"it is not UTF-8 at byte {error.start}") from error
     if "\0" in text:
-        raise _refused(path, "it is no text (a NUL stands in it)")
+        raise _refused(path, "it is not text (it contains a NUL)")
     words = " ".join(text.removeprefix(_BYTE_ORDER_MARK).split())
     if not words:
         raise _refused(path, "it is empty")

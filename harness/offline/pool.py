@@ -1,4 +1,4 @@
-"""The worker processes of a run: started, watched, and replaced when they crash or hang."""
+"""The worker processes of a run: started, watched, and replaced if they crash or hang."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class WorkerStanding(Enum):
 
 
 class WorkerProcess:
-    """A child in a process group of its own; what its engine prints is kept off our streams, the last of it as
-    last words."""
+    """A child in its own process group. What its engine prints is kept off our streams; the last of it appears in
+    errors."""
 
     def __init__(self, evaluation: Evaluation, *, nice: int, now_s: float) -> None:
         self.standing = WorkerStanding.LOADING
@@ -83,12 +83,7 @@ class WorkerProcess:
             os.set_blocking(descriptor, False)
 
     @property
-    def pid(self) -> int:
-        return self._child.pid
-
-    @property
     def exited(self) -> bool:
-        """Whether its process has ended."""
         return not self._child.alive
 
     @property
@@ -97,7 +92,7 @@ class WorkerProcess:
 
     @property
     def in_work(self) -> int | None:
-        """The position that it is at, or was at when it ended; None when it is between files."""
+        """The position that it is playing, or was playing when it ended; None between files."""
         place = self.begun - self.answered - 1
         return self.hands[place] if 0 <= place < len(self.hands) else None
 
@@ -111,13 +106,12 @@ class WorkerProcess:
         self._out += framed(WorkerFrame.END_OF_SEQUENCE)
 
     def look(self, now_s: float) -> None:
-        """Notes which file it is at, and since when."""
         begun: int = BEGUN.unpack_from(self._memory, 0)[0]
         if begun != self.begun:
             self.begun, self.since_s = begun, now_s
 
     def write(self) -> None:
-        """As much as the pipe takes; a worker that is gone shows when its answers end."""
+        """Writes as much as the pipe takes. A dead worker is noticed when its answers end."""
         try:
             written = os.write(self.tasks, memoryview(self._out)[:_PIECE].tobytes())
         except BlockingIOError:
@@ -128,7 +122,7 @@ class WorkerProcess:
         del self._out[:written]
 
     def read(self) -> list[tuple[WorkerFrame, bytes]] | None:
-        """What has come; None when no more will. ValueError when it is not what a worker says."""
+        """Messages that have arrived; None if no more will. ValueError for invalid messages."""
         try:
             piece = os.read(self.answers, _PIECE)
         except BlockingIOError:
@@ -136,7 +130,7 @@ class WorkerProcess:
         return list(self._frames.feed(piece)) if piece else None
 
     def read_words(self) -> bool:
-        """Takes what it printed; whether there may be more at once."""
+        """Reads what the engine printed. Whether there may be more."""
         try:
             piece = os.read(self.words, _PIECE)
         except BlockingIOError:
@@ -144,13 +138,8 @@ class WorkerProcess:
         self._words = (self._words + piece)[-_LAST_WORDS:]
         return bool(piece)
 
-    @property
-    def last_words(self) -> str:
-        """The last line that it printed, if any: a crash often says why there."""
-        return last_line(self._words)
-
-    def ended(self) -> str:
-        """Kills what is left of it and says how it ended."""
+    def ended(self, how: str = "") -> str:
+        """Kills what is left of the worker. Returns how it ended, with the last line that it printed."""
         self.standing = WorkerStanding.GONE
         status = self._child.status
         self._child.kill()
@@ -161,30 +150,30 @@ class WorkerProcess:
         self.no_more()
         os.close(self.answers)
         self._memory.close()
-        return "was ended" if status is None else ended_words(status)
+        words = last_line(self._words)
+        return (how or ("was ended" if status is None else ended_words(status))) + (f": {words}" if words else "")
 
     def no_more(self) -> None:
-        """It ends by itself once it has done what it has."""
+        """Lets it finish its files and exit."""
         if self.tasks >= 0:
             os.close(self.tasks)
             self.tasks = -1
 
     def wait(self, limit_s: float) -> None:
-        """Until it ends, or that long."""
         self._child.wait(limit_s)
 
 
 STARTS = 3
-"""So many workers in a row that end before they have loaded their engine end the run."""
+"""The run ends after this many workers in a row ended before their engine was loaded."""
 SLOWER = 20.0
-"""A file hangs when it takes so many times what it should at the speed measured, and the time set on top of that."""
+"""A file hangs when it takes this many times its expected time, plus the time set."""
 END_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """hang_after_s: what a file may take over what its length explains; load_within_s: what an engine may take to load.
-    nice: how much less than others a worker is to be given of the processor."""
+    """hang_after_s: time allowed for a file beyond what its length explains. load_within_s: time allowed for an
+    engine to load. nice: lowers the workers' priority."""
 
     hang_after_s: float = HANG_AFTER_S
     load_within_s: float = 300.0
@@ -193,7 +182,7 @@ class WorkerLimits:
 
 @dataclass(frozen=True, slots=True)
 class FilesAnswered:
-    """What a worker found in some files, each by its position among the run's."""
+    """Outcomes of some files, each by its position in the run."""
 
     worker: WorkerProcess
     answers: Sequence[tuple[int, FileAnswer]]
@@ -201,7 +190,7 @@ class FilesAnswered:
 
 @dataclass(frozen=True, slots=True)
 class LostWorker:
-    """A worker that is no more. guilty: the file that it was at; others: what else it had in hand; why, for people."""
+    """A worker that has ended. guilty: the file that it was playing. others: what else it held. why: for people."""
 
     worker: WorkerProcess
     guilty: int | None
@@ -217,7 +206,7 @@ class _Pipe(Enum):
 
 
 class WorkerPool:
-    """The workers. The run's loop calls `step` again and again, and does with what happened what there is to do."""
+    """The workers of a run. Its loop calls `step` repeatedly and handles what that returns."""
 
     def __init__(
         self,
@@ -247,23 +236,22 @@ class WorkerPool:
 
     @property
     def speed(self) -> float | None:
-        """Audio time over time at work, of one worker; None before anything was measured."""
+        """Audio time over working time of one worker; None before anything was measured."""
         return self._played_s / self._busy_s if self._busy_s > 0 and self._played_s else None
 
     @property
     def files_per_s(self) -> float:
-        """Of one worker at work."""
         return self._answers / self._busy_s if self._busy_s > 0 else 0.0
 
     def give(self, worker: WorkerProcess, files: Mapping[int, ListedFile], *, last: bool = False) -> None:
-        """Files for a worker, by their positions. last: its sequence ends with them."""
+        """Gives a worker files, by their positions. last: its sequence ends with them."""
         worker.give(files, self._now_s())
         if last:
             worker.end_sequence()
         self._write(worker)
 
     def step(self, wait_s: float, rough_s: Callable[[int], float]) -> list[FilesAnswered | LostWorker]:
-        """What happened within wait_s. EngineError, or the engine's own error, when no worker can be had."""
+        """Events within wait_s. EngineError, or the engine's own error, if no worker can be had."""
         happened: list[FilesAnswered | LostWorker] = []
         for key, _ in self._selector.select(wait_s):
             worker, pipe = key.data
@@ -286,7 +274,7 @@ class WorkerPool:
         return happened
 
     def close(self, *, at_once: bool) -> None:
-        """Ends all workers; without at_once they are given 2 s to let go of what they hold."""
+        """Ends all workers. Unless at_once, they have 2 s to release their resources."""
         if not at_once:
             until_s = self._now_s() + END_S
             for worker in self.workers:
@@ -324,20 +312,17 @@ class WorkerPool:
         try:
             frames = worker.read()
             if frames is None:
-                # The pipe ends before the process does, and how it ended is worth the wait.
+                # The pipe closes before the process ends. How it ended is worth the wait.
                 worker.wait(END_S)
                 return [self._lose(worker, RejectReason.CRASH)]
             for kind, content in frames:
                 happened += self._take(worker, kind, content)
         except ValueError as error:
-            happened.append(self._lose(worker, RejectReason.CRASH, f"answered what cannot be: {error}"))
+            happened.append(self._lose(worker, RejectReason.CRASH, f"sent an invalid answer: {error}"))
         return happened
 
     def _buried(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
-        """Of a worker whose process has ended: what it said before, and its loss.
-
-        What it started may hold its pipe open, so that the pipe's end alone would not show it.
-        """
+        """The last messages and the loss of a worker that has ended, although its children may hold its pipe open."""
         happened = self._read(worker)
         return happened if worker not in self.workers else [*happened, self._lose(worker, RejectReason.CRASH)]
 
@@ -388,35 +373,33 @@ class WorkerPool:
         return LostWorker(worker, guilty, others, reason, why)
 
     def _unborn(self, worker: WorkerProcess, reason: RejectReason, how: str) -> LostWorker:
-        """A worker ended before its engine was loaded: another is tried, some times."""
+        """A worker ended before its engine was loaded. Another is tried, up to a limit."""
         why = self._end(worker, how)
         self._failed_starts += 1
         if (self._failed_starts >= STARTS and not self.workers) or self.facts is None:
             raise EngineError(
-                f"the engine of {self._evaluation.task.name} does not load: its process {why}",
-                remedy="Try it on one file; `harness engines` lists what it needs",
+                f"the engine of {self._evaluation.task.name} cannot be loaded: its process {why}",
+                remedy="Try it on one file; `harness engines` lists its requirements",
             )
         if self._failed_starts < STARTS:
             self._start()
         else:
-            self.told(f"going on with {len(self.workers)} workers")
+            self.told(f"continuing with {len(self.workers)} workers")
         return LostWorker(worker, None, (), reason, f"{why} while its engine loaded")
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
-        """An engine that does not load ends the run where there is no other; what goes wrong later always does."""
+        """If an engine does not load, the run ends unless other workers are left. Later errors always end it."""
         loading = worker.standing is WorkerStanding.LOADING
         self._end(worker, "")
         if self.facts is None or not self.workers or not loading:
             raise error
-        self.told(f"going on with {len(self.workers)} workers: another could not load its engine: {error}")
+        self.told(f"continuing with {len(self.workers)} workers: another could not load its engine: {error}")
 
     def _end(self, worker: WorkerProcess, how: str) -> str:
         for descriptor in (worker.answers, worker.words, worker.tasks):
             self._forget(descriptor)
         self.workers.remove(worker)
-        ended = worker.ended()
-        words = worker.last_words
-        return f"{how or ended}{': ' + words if words else ''}"
+        return worker.ended(how)
 
 
 def _error(content: bytes) -> HarnessError:

@@ -1,4 +1,4 @@
-"""An evaluation's files through supervised worker processes, into its journal."""
+"""Plays an evaluation's files through supervised worker processes, into its journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.base.foreign import plain_text
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal import Journal, JournalFile, key_of
-from harness.offline.journal_lines import KINDS, JournalMark, outcome_of
+from harness.offline.journal_lines import KINDS, outcome_of
 from harness.offline.messages import FileAnswer
 from harness.offline.pool import FilesAnswered, LostWorker, WorkerLimits, WorkerPool, WorkerProcess, WorkerStanding
 from harness.sound.sound_stores import rough_seconds
@@ -28,10 +28,8 @@ RECENT_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """files: to be played in this sitting; done: of these; audio_s: of usable files done in this sitting, exact.
-
-    rate, recent_rate: audio time over wall time, None before there is any; eta_s: None while nothing tells it.
-    """
+    """Progress of this sitting. done: of its files. audio_s: of usable files, exact. rate, recent_rate: audio time
+    over wall time, None at first. eta_s: None while it is not known."""
 
     files: int
     done: int
@@ -45,20 +43,9 @@ class RunProgress:
     workers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What came of a run. partial: it was stopped; done, rejected, errors: files of this sitting."""
-
-    facts: EngineFacts
-    partial: bool
-    done: int
-    rejected: int
-    errors: int
-    duration_s: float
-
-
 class RunPace:
-    """Counts what is done over time; times are of the run's clock."""
+    """Counts and times of a run so far; times are of its clock. done, rejected, errors: files of this sitting.
+    partial: whether it was stopped."""
 
     def __init__(self, files: int, began_s: float) -> None:
         self._files = files
@@ -66,6 +53,7 @@ class RunPace:
         self._recent: deque[tuple[float, float]] = deque([(began_s, 0.0)])
         self.done = self.rejected = self.errors = 0
         self.audio_s = 0.0
+        self.partial = False
 
     def count(self, outcome: FileOutcome | FileAnswer) -> None:
         self.done += 1
@@ -73,9 +61,6 @@ class RunPace:
         self.errors += bool(outcome.error)
         if outcome.rejected is None:
             self.audio_s += outcome.seconds
-
-    def ran(self, facts: EngineFacts, partial: bool, now_s: float) -> Ran:
-        return Ran(facts, partial, self.done, self.rejected, self.errors, now_s - self._began_s)
 
     def snapshot(self, now_s: float, share_done: float | None, workers: int) -> RunProgress:
         """share_done: of this sitting's hours as far as they are known, or None."""
@@ -106,10 +91,8 @@ _ASKS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def stop_when_asked() -> Iterator[threading.Event]:
-    """An event that is set by the first of these signals; the second raises KeyboardInterrupt.
-
-    What was ignored before, as behind `nohup`, stays ignored. Outside the main thread nothing is changed.
-    """
+    """An event that the first of these signals sets; the second raises KeyboardInterrupt. Signals that were ignored
+    (by `nohup`, for example) stay ignored. Outside the main thread nothing changes."""
     stop = threading.Event()
 
     def asked(number: int, frame: FrameType | None) -> None:
@@ -130,17 +113,15 @@ def stop_when_asked() -> Iterator[threading.Event]:
 
 WINDOW = 100_000
 BATCH_S = 0.5
-"""How long a worker is to be busy with a batch: long against what handing out costs, short against a run's end."""
+"""Work in a batch: long against the time to hand it out, short against the end of a run."""
 MOST_FILES = 512
 LEAST_S = 0.1
-"""What a file counts for at least: opening it costs, too."""
+"""Least length of a file for planning, since opening takes time too."""
 
 
 class HandingOut:
-    """The files that are still to be played; a file is known by its position in `files`.
-
-    due: which positions are to be played at all, shape (len(files),).
-    """
+    """The files that are still to be played, each known by its position in `files`. due: which positions are to be
+    played, shape (len(files),)."""
 
     def __init__(self, files: Sequence[ListedFile], due: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]]):
         self._files = files
@@ -156,11 +137,11 @@ class HandingOut:
         return bool(self._ready or self._again or self._looked < len(self._due))
 
     def rough_s(self, position: int) -> float:
-        """About how long a file that was handed out is; 0 before."""
+        """Rough length of a file that was handed out; 0 before."""
         return float(self._rough_s[position])
 
     def take(self, most_s: float, most_files: int) -> list[int]:
-        """The next files, at least one where there is any: together about most_s of audio at most."""
+        """The next files, with about most_s of audio in total, but at least one file if any is left."""
         batch: list[int] = []
         total_s = 0.0
         while len(batch) < max(1, most_files) and (self._again or self._ready or self._look()):
@@ -172,17 +153,17 @@ class HandingOut:
         return batch
 
     def give_back(self, positions: Sequence[int]) -> None:
-        """Files that were taken and came to nothing through no fault of theirs; they go first."""
+        """Returns files that were taken and not played; they come first next time."""
         self._again.extendleft(reversed(positions))
 
     def finished(self, position: int) -> None:
-        """For `done_s`; a file that is not of these is passed over."""
+        """Adds the file to `done_s`; files that were not handed out are ignored."""
         if self._rough_s[position]:
             self.done_s += self.rough_s(position)
 
     @property
     def total_s(self) -> float:
-        """Rough length of all, where what was not looked at yet is taken to be like what was."""
+        """Rough length of all files. Files not looked at yet count with the mean of the others."""
         return self._looked_s / self._looked * len(self._due) if self._looked else 0.0
 
     def _look(self) -> bool:
@@ -199,25 +180,25 @@ class HandingOut:
 
 
 AHEAD = 16
-"""Files that the worker has in hand and has not begun."""
+"""Files that the worker holds and has not begun."""
 
 
 class ContinuousSequence:
-    """Where the worker is in the list. A worker that is lost takes the engine's state with it: another begins again."""
+    """The worker's place in the list. If the worker is lost, so is the engine's state: another one starts from the
+    beginning."""
 
     def __init__(self, files: Sequence[ListedFile], positions: Sequence[int]) -> None:
         self._files = files
         self._positions = positions
         self._next = 0
         self._worker: WorkerProcess | None = None
-        self._left_out: dict[int, RejectReason] = {}
+        self._instead: dict[int, ListedFile] = {}
         self._before_s = [0.0]
         for position in positions:
             self._before_s.append(self._before_s[-1] + rough_seconds(files[position].path))
 
     @property
     def given(self) -> bool:
-        """Whether the last file was handed out."""
         return self._next >= len(self._positions)
 
     @property
@@ -226,12 +207,11 @@ class ContinuousSequence:
 
     @property
     def done_s(self) -> float:
-        """Rough length of what was answered."""
         in_hand = len(self._worker.hands) if self._worker is not None else 0
         return self._before_s[self._next - in_hand]
 
     def wants(self, worker: WorkerProcess, *, busy: bool) -> bool:
-        """Whether the worker should have the next files: it is the one, or could become it. busy: it is needed
+        """Whether the worker should get the next files: it plays the list, or could start to. busy: it is needed
         elsewhere first."""
         if self.given:
             return False
@@ -246,41 +226,35 @@ class ContinuousSequence:
         return len(worker.hands) - begun < AHEAD
 
     def next(self) -> dict[int, ListedFile]:
-        """The next files, by their positions."""
         batch = self._positions[self._next : self._next + AHEAD]
         self._next += len(batch)
-        return {position: self._file(position) for position in batch}
+        return {position: self._instead.get(position) or self._files[position] for position in batch}
 
     def begin_again(self) -> None:
-        """The worker is lost."""
         self._worker = None
         self._next = 0
 
     def leave_out(self, position: int, reason: RejectReason) -> None:
-        """A file that ended the engine too often."""
-        self._left_out[position] = reason
-
-    def _file(self, position: int) -> ListedFile:
-        file, reason = self._files[position], self._left_out.get(position)
-        return file if reason is None else replace(file, rejected=reason)
+        """Gives up a file that ended the engine too often."""
+        self._instead[position] = replace(self._files[position], rejected=reason)
 
 
 ATTEMPTS = 3
-"""How often a file is tried that crashes the engine or hangs it."""
+"""Attempts for a file that crashes the engine or hangs it."""
 HOPELESS = 8
-"""So many files lost in this way, before any went well, are the engine's fault and not theirs."""
+"""If this many files were lost before any succeeded, the engine is at fault and not the files."""
 TICK_S = 0.2
 GRACE_S = 2.0
 
 OpensJournal = Callable[[EngineFacts], Journal]
 """Called once, when the engine has loaded and before any file is played."""
 OnOutcome = Callable[[FileOutcome, ListedFile], None]
-"""An outcome that is in the journal; in the order in which they come, on the thread of `run`. Where nobody is told, its
-line is not read."""
+"""Called for each outcome in the journal, in order of arrival, on the thread of `run`. Without it, lines are not
+parsed."""
 
 
 class KeepsOutcomes(Protocol):
-    """Where outcomes go: a journal, or what stands for it on a cluster's worker."""
+    """Where outcomes go: a journal, or its stand-in on a cluster's worker."""
 
     def append_lines(self, lines: bytes) -> None: ...
     def lost(self, why: str) -> None: ...
@@ -288,7 +262,7 @@ class KeepsOutcomes(Protocol):
 
 
 def nobody(of: object = None) -> None:
-    """Who does nothing, where nobody listens."""
+    """Does nothing."""
 
 
 def run(
@@ -303,14 +277,17 @@ def run(
     on_told: Callable[[str], None] = nobody,
     limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     now_s: Callable[[], float] = time.monotonic,
-    while_loading: Callable[[], None] = nobody,
-) -> Ran:
-    """Plays the files that the journal has no outcome of, and closes it: COMPLETE, or PARTIAL after a stop.
+    while_loading: Callable[[], object] = nobody,
+) -> RunPace:
+    """Plays the files without an outcome in the journal, and closes it: COMPLETE, or PARTIAL after a stop.
 
-    stop: once it is set no file is handed out any more, and those in work are given 2 s. on_told: lines for people
-    (a worker that does not start, a damaged cache entry). while_loading: called once, while workers load. The
-    engine's own error when it does not load; LogFull and LogError of the journal; whatever a callback raises. Workers
-    are gone when it returns or raises.
+    stop: once it is set, no more files are handed out, and running ones have 2 s. while_loading: called once, while
+    workers load.
+
+    on_told: lines for people, such as a damaged cache entry.
+
+    Raises the engine's own error if it does not load, LogFull and LogError of the journal, and whatever a callback
+    raises. Workers have ended when it returns or raises.
     """
     if not files:
         raise InputError("there are no files to evaluate")
@@ -324,17 +301,15 @@ def run(
             pool.step(TICK_S, lambda _: 0.0)
         with journal(pool.facts) as opened:
             going = FilesInPlay(evaluation, files, pool, opened, on_outcome, now_s, before=opened.before)
-            partial = going.play(stop, on_progress)
-            at_once = partial
-            opened.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "")
-        return going.pace.ran(pool.facts, partial, now_s())
+            at_once = going.play(stop, on_progress)
+            opened.end(partial=at_once)
+        return going.pace
     finally:
         pool.close(at_once=at_once)
 
 
 class FilesInPlay:
-    """A run once its engine has loaded. proven: the engine is known to be able to play a file. before: outcomes
-    that are there already."""
+    """A run once its engine has loaded. proven: the engine has played a file before. before: existing outcomes."""
 
     def __init__(
         self,
@@ -363,13 +338,13 @@ class FilesInPlay:
         if evaluation.continuous:
             in_sequence[:] = [one.kind is ListKind.OOV for one in files]
         self._waiting = HandingOut(files, self._due & ~in_sequence)
-        # The engine has to hear all of them again for those that are left.
+        # The engine must play the whole list again to reach the remaining files.
         again = in_sequence if bool((self._due & in_sequence).any()) else np.zeros(len(files), bool)
         self._sequence = ContinuousSequence(files, np.flatnonzero(again).tolist())
         self.pace = RunPace(self._left, now_s())
 
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
-        """Until every file has its outcome; whether it was stopped before."""
+        """Plays until every file has its outcome. Whether it was stopped before."""
         stopped_s: float | None = None
         shown_s = self._now_s()
         while self._left:
@@ -379,14 +354,15 @@ class FilesInPlay:
             if stopped_s is None:
                 self._hand_out()
             elif now_s - stopped_s > GRACE_S or not any(worker.hands for worker in self._pool.workers):
-                return True
+                self.pace.partial = True
+                break
             self._take(self._pool.step(TICK_S, self._waiting.rough_s))
             self._journal.tick()
             if now_s - shown_s >= TICK_S:
                 shown_s = now_s
                 self._show(on_progress)
         self._show(on_progress)
-        return False
+        return self.pace.partial
 
     def _hand_out(self) -> None:
         for worker in self._pool.workers:
@@ -399,7 +375,7 @@ class FilesInPlay:
                 self._pool.give(worker, {position: self._files[position] for position in positions})
 
     def _next_for(self, worker: WorkerProcess) -> list[int]:
-        """What a worker is given: nothing while it has enough."""
+        """The next files for a worker; none while it has enough."""
         if self._suspects and not worker.hands and (worker.begun == 0 or not self._fresh_to_come()):
             return [self._suspects.popleft()]
         if not self._waiting:
@@ -414,7 +390,7 @@ class FilesInPlay:
         return self._waiting.take(most_s, most_files)
 
     def _fresh_to_come(self) -> bool:
-        """Whether a worker is about to be there that has played nothing: the one to try a suspect on."""
+        """Whether a worker that has played nothing is about to be ready. A suspect file is tried on such a worker."""
         return any(
             one.standing is WorkerStanding.LOADING or (not one.begun and not one.hands) for one in self._pool.workers
         )
@@ -442,12 +418,13 @@ class FilesInPlay:
                 self._on_outcome(outcome_of(answer.line).outcome, self._files[position])
 
     def _mourn(self, lost: LostWorker) -> list[tuple[int, FileAnswer]]:
-        """What a lost worker had in hand is played again; what it was at, some times, and then rejected."""
+        """Files that a lost worker held are played again. The one that it was playing is tried ATTEMPTS times, then
+        rejected."""
         at = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
         line = f"a worker {lost.why}{at}"
         self._journal.lost(line)
         in_hand = lost.guilty is not None or bool(lost.others)
-        self._pool.told(f"{line}; another plays what it had in hand" if in_hand else line)
+        self._pool.told(f"{line}; another worker plays its files" if in_hand else line)
         sequence = lost.worker.sequence
         if sequence:
             self._sequence.begin_again()
@@ -463,9 +440,9 @@ class FilesInPlay:
         self._lost += 1
         if self._lost >= HOPELESS and not self._played:
             raise EngineError(
-                f"the engine ended on each of {self._lost} files, {ATTEMPTS} times each, and none went well; "
-                f"the last time it {lost.why}",
-                remedy="Try it on one file that it is sure to know",
+                f"the engine ended on each of {self._lost} files, {ATTEMPTS} times each; none succeeded. "
+                f"The last time it {lost.why}",
+                remedy="Try it on one file that it should recognise",
             )
         file = self._files[lost.guilty]
         if sequence:
@@ -481,7 +458,7 @@ class FilesInPlay:
 
 
 def due_of(files: Sequence[ListedFile], before: JournalFile | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which files have no outcome yet; before: what was in the journal already."""
+    """Which files have no outcome yet. before: the journal's content."""
     if before is None or not len(before):
         return np.ones(len(files), bool)
     keys = np.fromiter((key_of(KINDS.index(one.kind), one.number) for one in files), np.int64, len(files))

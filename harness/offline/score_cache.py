@@ -1,24 +1,25 @@
-"""Scores that were worked out once: any operating point, refractory time or lead-in is then another look at them.
+"""Stored scores: with them another operating point, refractory time or lead-in needs no sound.
 
-One file an entry, below a folder that many processes and machines may share. Little-endian, in this order: MAGIC, the
-version of the format and the length of the head (two uint32), the head (JSON: fingerprint, sha256, samples, rate_hz,
-and phrase, first_end, step and length of each track), the scores of all tracks (float32), and the CRC-32 of all that
-(uint32). An entry is put in its place whole; one that is damaged, cut off or of another version is told and counts as
-a miss, so that it is worked out anew.
+One file per entry, in a folder that processes and machines may share. Little-endian:
+
+- MAGIC, then version and length of the head (two uint32)
+- the head (JSON): fingerprint, sha256, samples, rate_hz, and for each track phrase, first_end, step, length
+- the scores of all tracks (float32), then the CRC-32 of all preceding bytes (uint32)
+
+A damaged entry counts as a miss.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-import sys
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from harness.base.foreign import counted
 from harness.base.whole_file import whole_stream
 from harness.model.errors import InputError
 from harness.model.offline import ScoreTrack
@@ -31,94 +32,62 @@ _SUM = struct.Struct("<I")
 _HEX = frozenset("0123456789abcdef")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CachedScores:
-    """An entry. samples, rate_hz: of the file as it is, before resampling."""
-
-    tracks: tuple[ScoreTrack, ...]
-    samples: int
-    rate_hz: int
-
-
-@dataclass(frozen=True, slots=True)
-class CacheSize:
-    """What a cache holds; audio_s is not known without opening every entry, so it is not said."""
-
-    entries: int
-    bytes: int
-
-    def __str__(self) -> str:
-        return f"{self.entries:,} files' scores, {self.bytes / 1e6:,.1f} MB"
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(f"harness: {line}\n")
-
-
 class ScoreCache:
-    """Scores by the engine's fingerprint and the sha256 of a file's bytes. Opens nothing until it is asked.
+    """Scores by engine fingerprint and sha256 of the file's bytes. Opens nothing before the first access. tell:
+    takes a line for people if an entry is damaged or cannot be written."""
 
-    tell: takes a line for people when an entry is damaged or cannot be written; standard error unless it is given.
-    """
-
-    def __init__(self, folder: str | Path, tell: Callable[[str], None] = _to_stderr) -> None:
+    def __init__(self, folder: str | Path, tell: Callable[[str], None]) -> None:
         self.folder = Path(folder)
         self._tell = tell
         self._refused = False
 
     def get(self, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...] | None:
-        """The tracks of a file, or None where they have to be worked out."""
-        found = self.entry(fingerprint, file_sha256)
-        return found.tracks if found else None
-
-    def entry(self, fingerprint: str, file_sha256: str) -> CachedScores | None:
-        """The tracks of a file and its length, or None."""
+        """The tracks of a file, or None if they must be computed."""
         path = self._path(fingerprint, file_sha256)
         try:
             content = path.read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._tell(f"{path}: cached scores cannot be read ({error.strerror or error}): worked out anew")
+            self._tell(f"{path}: cached scores cannot be read ({error.strerror or error}) and are computed again")
             return None
         try:
             return _read(content, fingerprint, file_sha256)
         except ValueError as error:
-            self._tell(f"{path}: cached scores are no use ({error}): worked out anew")
+            self._tell(f"{path}: cached scores are invalid ({error}) and are computed again")
             return None
 
     def put(
         self, fingerprint: str, file_sha256: str, tracks: tuple[ScoreTrack, ...], samples: int, rate_hz: int
     ) -> bool:
-        """Keeps the tracks of a file; whether that could be done. A full disk costs time later, no evaluation now.
-
-        Not for a file that an engine did not begin afresh: its scores are of the files before it, too.
-        """
+        """Stores the tracks of a file. Whether it succeeded: a full disk only makes later evaluations slower. Not
+        for `--continuous`, where scores also depend on previous files."""
         path = self._path(fingerprint, file_sha256)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Not forced to the disk: what a power cut takes is damaged, told, and worked out anew.
+            # Not synced to disk: an entry that a power cut damages is reported and computed again.
             with whole_stream(path, safe=False) as stream:
                 for piece in _pieces(fingerprint, file_sha256, tracks, samples, rate_hz):
                     stream.write(piece)
         except OSError as error:
             if not self._refused:
                 self._refused = True
-                self._tell(f"scores cannot be kept in {self.folder} ({error.strerror or error}): going on without")
+                self._tell(
+                    f"scores cannot be stored in {self.folder} ({error.strerror or error}); continuing without a cache"
+                )
             return False
         return True
 
-    def size(self, fingerprint: str = "") -> CacheSize:
-        """What is kept, of one engine or of all."""
-        top = self.folder / fingerprint if fingerprint else self.folder
-        sizes = [path.stat().st_size for path in top.rglob(f"[!.]*{ENDING}")]
-        return CacheSize(len(sizes), sum(sizes))
+    def size(self, fingerprint: str) -> str:
+        """What is stored for an engine, in words."""
+        sizes = [path.stat().st_size for path in (self.folder / fingerprint).rglob(f"[!.]*{ENDING}")]
+        return f"{counted(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB"
 
     def _path(self, fingerprint: str, file_sha256: str) -> Path:
         for name, text in (("fingerprint", fingerprint), ("sha256", file_sha256)):
             if not text or not _HEX.issuperset(text):
                 raise InputError(f"scores are kept by {name} in hexadecimal digits, not {text!r:.40}")
-        # 256 folders: a folder of a million files is slow on many file servers.
+        # 256 folders, since a folder of a million files is slow on many file servers.
         return self.folder / fingerprint / file_sha256[:2] / (file_sha256 + ENDING)
 
 
@@ -143,21 +112,21 @@ def _pieces(
     yield _SUM.pack(crc)
 
 
-def _read(content: bytes, fingerprint: str, file_sha256: str) -> CachedScores:
-    """ValueError, with the reason, for whatever `_pieces` did not make of just this file."""
+def _read(content: bytes, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...]:
+    """ValueError, with the reason, unless `_pieces` made the entry for this file."""
     if len(content) < _FRONT.size + _SUM.size:
         raise ValueError("cut off")
     magic, version, length = _FRONT.unpack_from(content)
     if magic != MAGIC:
-        raise ValueError("no file of scores")
+        raise ValueError("not a score file")
     if version != VERSION:
-        raise ValueError(f"format {version}, and this program knows {VERSION}")
+        raise ValueError(f"it has format {version}; this version reads {VERSION}")
     body = memoryview(content)[: -_SUM.size]
     if (zlib.crc32(body),) != _SUM.unpack_from(content, len(body)):
         raise ValueError("its checksum is wrong")
     head = json.loads(bytes(body[_FRONT.size : _FRONT.size + length]))
     if head["fingerprint"] != fingerprint or head["sha256"] != file_sha256:
-        raise ValueError("it is of another engine or file")
+        raise ValueError("it belongs to another engine or file")
     at = _FRONT.size + length
     tracks: list[ScoreTrack] = []
     for phrase, first_end, step, count in head["tracks"]:
@@ -166,4 +135,4 @@ def _read(content: bytes, fingerprint: str, file_sha256: str) -> CachedScores:
         at += 4 * count
     if at != len(body):
         raise ValueError("its length is wrong")
-    return CachedScores(tuple(tracks), head["samples"], head["rate_hz"])
+    return tuple(tracks)

@@ -1,4 +1,4 @@
-"""The sounds of a session's trials, once more, through an engine for files."""
+"""Runs the sounds of a session's trials through an offline engine."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
 from harness.offline.figures.session_comparison import HeardOffline
 from harness.offline.one_file import spots_heard
-from harness.session.log.clips import read_clip
-from harness.session.log.reader import LogReader
+from harness.session.log.reader import LogReader, read_clip
 from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 
 WEAK = 0.3
-"""Below this correlation our microphone hardly found the stimulus in what it recorded."""
+"""Below this correlation, the stimulus is hardly present in the microphone's recording."""
 _MOST_NOTES = 6
 RunProgress = Callable[[int, int], None]
 """How many stimuli are done, of how many."""
@@ -51,7 +50,7 @@ class SessionStimuli:
         return tuple(one.device for one in self.figures.snapshot().devices)
 
     def plays(self, devices: Sequence[str]) -> tuple[Play, ...]:
-        """One a stimulus that counts for any of them, in the order of playing; no probes."""
+        """One play per stimulus that counts for a trial, in playing order, without probes."""
         found = {
             play.row.play_id: play
             for device in devices
@@ -61,11 +60,9 @@ class SessionStimuli:
         return tuple(sorted(found.values(), key=lambda play: self.order[play.row.play_id]))
 
     def sound(self, play: Play, renders: Renders) -> Waveform:
-        """What was played: made again from its recipe, sample for sample, or else its clip (16 bits).
-
-        LogError when there is neither.
-        """
-        why = "it does not come out the same: a voice or a recording has changed"
+        """The sound that was played: rendered again sample for sample, or else its clip (16 bits). LogError if there
+        is neither."""
+        why = "the result differs: a voice or a recording has changed"
         try:
             made = renders.render(play.trial.recipe)
             if made.sha256 == play.row.stimulus_sha256:
@@ -75,14 +72,14 @@ class SessionStimuli:
         clip = self.clips.get(play.row.stimulus_sha256)
         if clip is None:
             raise LogError(
-                f"its sound cannot be made again ({why}), and no clip of it is kept",
-                remedy="Compare where the session was run, with its voices and recordings",
+                f"its sound cannot be rendered again ({why}), and no clip is stored",
+                remedy="Run the command where the session ran, with its voices and recordings",
             )
         return read_clip(self.folder.clips, clip)
 
 
 def read_stimuli(folder: Path) -> SessionStimuli:
-    """A session from its folder, also while it runs; LogError, InputError when it has no listening trials."""
+    """A session from its folder, also while it runs. LogError; InputError if it has no listening trials."""
     found: SessionStimuli | None = None
     figures = WakeFigures()
     with LogReader(folder) as reader:
@@ -104,7 +101,8 @@ def read_stimuli(folder: Path) -> SessionStimuli:
                             of_trial.append(text)
     if found is None or not found.devices:
         raise InputError(
-            "the session has no wake, command or ambient trials", remedy="Nothing to compare; try: harness show"
+            "the session has no wake, command or ambient trials",
+            remedy="There is nothing to compare; look at it with harness show",
         )
     return found
 
@@ -117,14 +115,15 @@ def hear(
     continuous: bool = False,
     progress: RunProgress = lambda done, of: None,
 ) -> tuple[dict[str, HeardOffline], dict[str, str]]:
-    """What an engine finds in each stimulus, by play_id; and why others were not heard.
+    """What an engine finds in each stimulus, by play_id; and why others were left out.
 
-    continuous: one engine state over all of them in the order of playing, as a device over a wire has heard them; else
-    a fresh one for each. InputError for an engine that finds no wake phrases; EngineError in one state over all.
+    continuous: one engine state over all stimuli in playing order, as for a device. InputError for an engine without
+    wake phrases; EngineError if a continuous run fails.
     """
     if not isinstance(engine, ScoresSound | SpotsPhrases):
         raise InputError(
-            "this engine understands files and finds no wake phrases in them", remedy="List others: harness engines"
+            "this engine is a recogniser and does not detect wake phrases",
+            remedy="Choose a wake engine: harness engines",
         )
     plays = stimuli.plays(devices)
     renders = renderer()
@@ -191,7 +190,7 @@ def _in_one_go(
 def _tried(
     engine: OfflineEngine, samples: npt.NDArray[np.int16]
 ) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
-    """One stimulus, once more where an engine's faults say nothing about the sound (a device's link)."""
+    """Plays one stimulus. Repeats it if the engine's faults do not concern the sound, as with a device's link."""
     for _ in range(getattr(engine, "more_tries", 0)):
         with contextlib.suppress(EngineError):
             return spots_heard(engine, [samples])
@@ -215,12 +214,11 @@ def _peak(tracks: Sequence[ScoreTrack], play: Play, start: int, end: int, rate_h
 
 
 def _notes(record: object) -> Iterator[tuple[str, str]]:
-    """What a row says that may explain why a trial came out otherwise."""
     match record:
         case AttemptFinished(outcome=Outcome.INTERRUPTED) as row:
-            yield row.trial_id, f"an attempt before was interrupted ({row.cause or 'no cause told'})"
+            yield row.trial_id, f"a previous attempt was interrupted ({row.cause or 'no cause reported'})"
         case Observed(observation=StimulusHeard(correlation=found), trial_id=str(trial_id)) if found < WEAK:
-            yield trial_id, f"our microphone hardly heard it (correlation {found:.2f})"
+            yield trial_id, f"the microphone hardly recorded it (correlation {found:.2f})"
         case Observed(observation=LogLine(source=source, text=text), trial_id=str(trial_id)) if "missing" in text:
             yield trial_id, f"{source}: {text}"
         case _:

@@ -1,8 +1,8 @@
-"""Parts of an evaluation for several machines: `--shard i/n`, each with about as many hours as the others.
+"""Shards for several machines: `--shard i/n`, each with about the same hours.
 
-The same lists and files give the same parts on every machine: the longest file first, each to the part that has the
-least so far. Where sizes cannot be had cheaply (stores) each part gets as many files as the others. `cut` in the
-journal says how it came out, so that parts of another cut are not put together.
+The same lists and files give the same shards on every machine. The longest file comes first; each file goes to the
+shard with the fewest hours so far. `cut` in the journal identifies the split, so that shards of different splits are
+not merged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from harness.sound.sound_stores import rough_seconds
 
 
 def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedFile], Shard]:
-    """The files of one part, in list order; and which part it is, with its cut filled in."""
+    """The files of one shard in list order, and the shard with its cut."""
     parts = _parts(files, shard.of)
     places = np.flatnonzero(parts == shard.number - 1)
     cut = hashlib.sha256(parts.astype("<u4").tobytes()).hexdigest()[:16]
@@ -43,10 +43,10 @@ def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedF
 
 
 def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint32]:
-    """Which part each file goes to, from 0."""
+    """The shard of each file, from 0."""
     lengths = np.fromiter((max(LEAST_S, rough_seconds(one.path)) for one in files), np.float64, len(files))
     parts = np.zeros(len(files), np.uint32)
-    # (hours, files, part): where lengths are not known, the part with the fewest files is next.
+    # (hours, files, shard): where lengths are not known, the shard with the fewest files is next.
     loads = [(0.0, 0, part) for part in range(of)]
     for place in np.argsort(-lengths, kind="stable"):
         seconds, count, part = loads[0]
@@ -59,29 +59,26 @@ ROUNDED_S = 0.001
 
 
 def demand_parts(journals: Sequence[JournalFile], *, partial: bool) -> None:
-    """InputError unless these are all parts of one evaluation, each once and to its end.
-
-    partial: parts may be missing, and may have been cut off; each may still be there but once.
-    """
+    """InputError unless these are all shards of one evaluation, each once and complete. partial: shards may be
+    missing or incomplete, but none may occur twice."""
     first = journals[0]
     for other in journals[1:]:
         called = (f"in {first.path.name}", f"in {other.path.name}")
         differs = differences(first.header, other.header, called, parts=True)
         if differs:
             raise InputError(
-                f"{first.path} and {other.path} are of different evaluations: {'; '.join(differs)}",
-                remedy="Merge parts of the same lists, task, settings and version",
+                f"{first.path} and {other.path} belong to different evaluations: {'; '.join(differs)}",
+                remedy="Merge shards of the same lists, task, settings and version",
             )
     seen: dict[int, Path] = {}
     for journal in journals:
         shard = journal.header.shard
         if shard is None:
             raise InputError(
-                f"{journal.path} is no part: it is of whole lists",
-                remedy="Merge what was written with --shard i/n",
+                f"{journal.path} is not a shard: it covers whole lists", remedy="Merge logs written with --shard I/N"
             )
         if shard.number in seen:
-            raise InputError(f"{seen[shard.number]} and {journal.path} are both part {shard}")
+            raise InputError(f"{seen[shard.number]} and {journal.path} are both shard {shard}")
         seen[shard.number] = journal.path
     if partial:
         return
@@ -89,18 +86,17 @@ def demand_parts(journals: Sequence[JournalFile], *, partial: bool) -> None:
     missing = [f"{number}/{of}" for number in range(1, of + 1) if number not in seen]
     if missing:
         raise InputError(
-            f"missing: part {', '.join(missing)}", remedy="Add them, or merge what is there with --partial"
+            f"missing: shard {', '.join(missing)}", remedy="Add the missing shards, or merge the others with --partial"
         )
     for journal in journals:
         if not journal.complete:
             raise InputError(
                 f"{journal.path} is partial: {len(journal)} of {journal.header.planned} files",
-                remedy="Finish it with --resume, or merge what is there with --partial",
+                remedy="Finish it with --resume, or merge it as it is with --partial",
             )
 
 
 def merged_header(journals: Sequence[JournalFile], command_line: Sequence[str]) -> JournalHeader:
-    """What the evaluation as a whole is about."""
     first = journals[0].header
     return replace(
         first,
@@ -113,8 +109,8 @@ def merged_header(journals: Sequence[JournalFile], command_line: Sequence[str]) 
 
 
 def merged_lines(journals: Sequence[JournalFile], header: JournalHeader) -> Iterator[bytes]:
-    """The lines of the journal of all parts, outcomes in list order. Its duration is that of all parts together; parts
-    that were killed before their time was noted are taken to have gone on as fast."""
+    """The lines of the journal of all shards, outcomes in list order. Durations are added up. A shard that was
+    killed before its time was noted counts as having run at the same speed."""
     yield header_line(header)
     yield mark_line(MarkLine(JournalMark.BEGUN, header.started_s))
     for journal in journals:

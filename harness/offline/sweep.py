@@ -1,5 +1,7 @@
-"""From an evaluation's outcomes and the scores that were kept to counts at every threshold, a DET curve, and a point
-that is chosen for a target. Development lists are evaluated here, into a journal of their own."""
+"""Sweeps of thresholds: from outcomes and stored scores to counts at every threshold, a DET curve and a chosen point.
+
+Development lists are evaluated here, into their own journal.
+"""
 
 from __future__ import annotations
 
@@ -18,35 +20,25 @@ from harness.offline.figures.counts import Tally
 from harness.offline.figures.sweep import Sweep, choose, term_weighted
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.lists import Listing
-from harness.offline.reports.det import (
-    ENDINGS,
-    Curve,
-    chosen_json,
-    chosen_lines,
-    det_csv,
-    draw,
-    sweep_json,
-    twv_json,
-    twv_lines,
-)
+from harness.offline.reports import det as pictures
 from harness.offline.reports.log import fault_lines
-from harness.offline.run import OpensJournal, Ran
+from harness.offline.run import OpensJournal, RunPace
 from harness.offline.score_cache import ScoreCache
 
-Plays = Callable[[Evaluation, Sequence[ListedFile], OpensJournal], Ran]
+Plays = Callable[[Evaluation, Sequence[ListedFile], OpensJournal], RunPace]
 MOST_NAMED = 3
 
 
 def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
-    """The rule of an engine that tells scores; InputError for one that tells spots, or whose scores are not kept."""
+    """The rule of an engine with scores. InputError for an engine without scores, or if scores are not stored."""
     if facts.rule is None:
         raise InputError(
-            f"{evaluation.task.engine} tells no scores, so that its operating points cannot be swept",
-            remedy="Run it once for each value of its own setting, and compare the logs: harness compare",
+            f"{evaluation.task.engine} reports no scores, so its thresholds cannot be swept",
+            remedy="Run it once per value of its sensitivity setting, and compare the logs: harness compare",
         )
     if evaluation.continuous:
         raise InputError(
-            "with --continuous the scores of a file depend on those before it, and are not kept",
+            "with --continuous, scores depend on the previous files and are not stored",
             remedy="Sweep without --continuous",
         )
     return facts.rule
@@ -61,10 +53,8 @@ def sweep_of(
     *,
     refractory_ms: float | None = None,
 ) -> Sweep:
-    """Outcomes, each with the file's name, as counts at every threshold. refractory_ms: in place of the run's own.
-
-    InputError for files whose scores are not there, naming some; a damaged entry has been told by the cache.
-    """
+    """Counts at every threshold from outcomes with their file names. refractory_ms: replaces the run's. InputError,
+    with some names, for files without stored scores. The cache reports damaged entries."""
     rule = demand_scores(facts, evaluation)
     if refractory_ms is not None:
         rule = replace(rule, refractory_samples=round(refractory_ms / 1000 * facts.rate_hz))
@@ -84,16 +74,14 @@ def sweep_of(
         named = ", ".join(repr(name) for name in missing)
         raise InputError(
             f"{cache.folder} has no scores of {gone:,} files, such as {named}",
-            remedy="Run the evaluation again with --cache and the same folder: only what is missing is worked out",
+            remedy="Run the evaluation again with the same --cache folder: only missing scores are computed",
         )
     return sweep
 
 
 class SweepRun:
-    """Counts at every threshold from a complete journal and the scores that were kept; their files and lines.
-
-    warn: takes lines that are no result. InputError, LogError.
-    """
+    """The sweep of a complete journal with stored scores: its counts, files and printed lines. warn: takes warnings.
+    InputError, LogError."""
 
     def __init__(self, asked: SweepAsked, journal: JournalFile, warn: Callable[[str], None]) -> None:
         self._asked, self._journal, self._warn = asked, journal, warn
@@ -103,10 +91,8 @@ class SweepRun:
         self._developed: Sweep | None = None
 
     def develop(self, listing: Listing, play: Plays) -> bool:
-        """Evaluates the development lists as the others were; whether that went without a fault.
-
-        KeyboardInterrupt when it was interrupted.
-        """
+        """Evaluates the development lists like the others. False if there was a fault. KeyboardInterrupt if
+        interrupted."""
         header, path = self._header, self._journal.path
         path = path.with_name(f"{path.stem}.dev{path.suffix}")
 
@@ -128,11 +114,11 @@ class SweepRun:
             self._warn(line)
         if both := len(self._reported & on_dev):
             same = counted(both, "development file")
-            self._warn(f"{same} with the very bytes of reported ones: the report is not of new audio")
+            self._warn(f"{same} with the same bytes as reported files: the lists are not independent")
         return not counts.has_faults
 
     def _counted(self, journal: JournalFile) -> tuple[Sweep, set[bytes]]:
-        """The sweep of a journal, and the beginnings of its files' sha256."""
+        """The sweep of a journal, and the first bytes of its files' sha256."""
         header, seen = journal.header, set[bytes]()
 
         def outcomes() -> Iterator[tuple[FileOutcome, str]]:
@@ -148,7 +134,7 @@ class SweepRun:
         return found, seen
 
     def write(self, prefix: str) -> Iterator[str]:
-        """Writes tables, JSON and pictures to PREFIX.*; lines for people."""
+        """Writes tables, JSON and pictures to PREFIX.*; returns lines for people."""
         asked, header, report, developed = self._asked, self._header, self._report, self._developed
         points, target = header.facts.operating_points, asked.target
         on = (developed or report).at()
@@ -157,29 +143,29 @@ class SweepRun:
         det = report.at(report.thresholds(named))
         twv = (asked.beta, asked.speech_s) if asked.twv else None
         at = named[0] if named else None
-        files = {f"{prefix}.csv": det_csv(det, points, at, twv)}
-        told = sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
+        files = {f"{prefix}.csv": pictures.det_csv(det, points, at, twv)}
+        told = pictures.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
         told["task"], told["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
         if developed is not None:
-            files[f"{prefix}.dev.csv"] = det_csv(developed.at(developed.thresholds(named)), points, at, twv)
+            files[f"{prefix}.dev.csv"] = pictures.det_csv(developed.at(developed.thresholds(named)), points, at, twv)
         if target is not None:
-            told["choice"] = chosen_json(target, chosen)
+            told["choice"] = pictures.chosen_json(target, chosen)
         values = term_weighted(report, det, *twv) if twv is not None else None
         if values is not None:
-            told["term_weighted"] = twv_json(values)
+            told["term_weighted"] = pictures.twv_json(values)
         files[f"{prefix}.json"] = json.dumps(told, indent=1) + "\n"
         for name, text in files.items():
             write_whole(Path(name), text.encode())
         drawn = [*files]
         if not asked.no_picture and det.has_accepts and det.has_rejects:
-            two = None if developed is None else Curve("development list", on)
-            curve = Curve("reported list" if two is not None else "list", det)
-            for ending in ENDINGS:
-                draw(Path(f"{prefix}.{ending}"), header.evaluation.task.name, curve, points, two, chosen)
+            two = None if developed is None else pictures.Curve("development list", on)
+            curve = pictures.Curve("reported list" if two is not None else "list", det)
+            for ending in pictures.ENDINGS:
+                pictures.draw(Path(f"{prefix}.{ending}"), header.evaluation.task.name, curve, points, two, chosen)
                 drawn.append(f"{prefix}.{ending}")
         yield f"Sweep: {len(det):,} thresholds, in {', '.join(drawn)}"
         if target is not None:
-            yield from chosen_lines(target, chosen)
+            yield from pictures.chosen_lines(target, chosen)
         if values is not None:
-            yield from twv_lines(values)
+            yield from pictures.twv_lines(values)
         self._warn(f"scores in {self._cache.folder}: {self._cache.size(header.facts.fingerprint)}")

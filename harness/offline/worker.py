@@ -1,8 +1,7 @@
 """A worker process of an offline run: `python -m harness.offline.worker TASKS ANSWERS BEGUN PARENT NICE`.
 
-Its engine is loaded once; files come in batches on one pipe, outcomes go back on another, in the order of the files.
-How many files it has begun stands in shared memory, so that after a crash it is known which one did it. It ends when
-the pipe does, and is killed with the process that started it.
+Files arrive in batches on one pipe. Outcomes return on another, in the order of the files. Shared memory holds the
+number of files begun, which shows after a crash which file was playing. The worker ends when its pipe closes.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
     from harness.offline.continuous import ContinuousListening
 
 FLUSH_S = 0.2
-"""Outcomes wait this long at most for others to go with. A message for each would be most of what a short file costs,
-and many lines made at once cost half of those made between two files, when the engine has the caches to itself."""
+"""Longest time that outcomes wait to be sent together. Single messages would take most of the time of a short file.
+Lines made together take half the time of lines made between files, since the engine then keeps the caches."""
 _PR_SET_PDEATHSIG = 1
 
 
 class Worker:
-    """The engine, and what it has been given."""
+    """The engine and its files."""
 
     def __init__(self, answers: int, begun: mmap.mmap, evaluation: Evaluation) -> None:
         self._answers, self._begun, self._evaluation = answers, begun, evaluation
@@ -55,7 +54,7 @@ class Worker:
             BEGUN.pack_into(self._begun, 0, self._count)
             if self._evaluation.continuous and file.kind is ListKind.OOV:
                 if self._sequence is None:
-                    from harness.offline.continuous import ContinuousListening  # here, since few ask for it
+                    from harness.offline.continuous import ContinuousListening  # imported here, since it is rarely used
 
                     self._sequence = ContinuousListening(self._engine, self._evaluation)
                 self._listed[file.number] = file.listed
@@ -65,7 +64,6 @@ class Worker:
         self.flush()
 
     def end_sequence(self) -> None:
-        """The last file of a continuous run was heard."""
         if self._sequence is not None:
             self._answer_sequence(self._sequence.finish())
             self._sequence = None
@@ -81,7 +79,6 @@ class Worker:
         self._engine.close()
 
     def _tell(self, line: str) -> None:
-        """A line for people."""
         self._send(WorkerFrame.TOLD, line.encode("utf-8", "replace"))
 
     def _answer_sequence(self, outcomes: Iterable[FileOutcome]) -> None:
@@ -137,7 +134,7 @@ def main(arguments: list[str]) -> int:
                     case _:
                         raise ValueError(f"a worker is not sent {kind}")
     except HarnessError as error:
-        # The engine does not load, or a device is gone for good: what is no file's fault ends the run.
+        # The engine does not load, or a device is gone for good: the run ends.
         if worker is not None:
             worker.flush()
         _write(answers, framed(WorkerFrame.REFUSED, _refused(error)))

@@ -1,18 +1,21 @@
-"""The decision aid: short questions that lead from a first response to its category. It knows no screen.
+"""The decision aid: short questions that lead from a first response to its category. The questions are in aid.toml.
 
-A path ends in exactly one `Ending`. That is a category, except after four answers which say that there is nothing to
-judge: not recognised, cut or not the first, sound too bad (the item is put aside with a flag), effect not yet known
-(the item is held). Those are no categories and never enter a table of them. So every path that passes the first two
-questions, and of which the effect is known or given up, ends in exactly one category, after at most `MOST` questions;
-what the harness fills in counts as a question.
+Every path ends in one `AidEnding`, after at most `MOST` questions, those that the harness answers included. An ending
+is a category, except after four answers. Not recognised, cut or not the first response, and bad sound put the item
+aside with a flag. An effect that is not known yet holds the item.
 """
 
 from __future__ import annotations
 
 import itertools
 import textwrap
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
+from typing import Any
 
+from harness.base.plain_json import restored
 from harness.model.effect import EffectEvidence, EffectSource, EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
@@ -21,7 +24,7 @@ from harness.rating.guide import FLAG_TEXTS, KEYS, LABELS, SUB_FLAG_TEXTS
 
 @dataclass(frozen=True, slots=True)
 class AidEnding:
-    """Where a path ends: in a category, or aside: for the reason in `flag`, or, without one, held for the effect."""
+    """The end of a path: a category, a flag that puts the item aside, or neither, which holds it for its effect."""
 
     category: Category | None = None
     sub_flags: tuple[SubFlag, ...] = ()
@@ -35,7 +38,7 @@ class AidEnding:
 
     @property
     def status(self) -> JudgmentStatus:
-        """Of the judgment that comes of it."""
+        """Status of the resulting judgment."""
         if self.category is not None:
             return JudgmentStatus.SUBMITTED
         return JudgmentStatus.HELD if self.flag is None else JudgmentStatus.FLAGGED
@@ -45,16 +48,16 @@ class AidEnding:
         return () if self.category is None else SUB_FLAGS_OF.get(self.category, ())
 
     def noting(self, sub_flags: tuple[SubFlag, ...]) -> AidEnding:
-        """With what was noted on the way, as far as the category carries it."""
+        """The ending with these sub-flags, as far as the category allows them."""
         noted = (*self.sub_flags, *(one for one in sub_flags if one in self._allowed))
         return AidEnding(self.category, tuple(dict.fromkeys(noted)), self.flag)
 
 
 @dataclass(frozen=True, slots=True)
 class AidAnswer:
-    """key: one character. leads: id of the next question, or where the path ends. notes: sub-flags for the ending.
+    """An answer. key: one character. leads: id of the next question, or the ending. notes: sub-flags for the ending.
 
-    leads_if_core: where it leads instead when the scenario marks the query as a core capability.
+    leads_if_core: replaces `leads` when the scenario marks the query as a core capability.
     """
 
     id: str
@@ -65,7 +68,7 @@ class AidAnswer:
     notes: tuple[SubFlag, ...] = ()
 
     def to(self, *, core_capability: bool) -> str | AidEnding:
-        """Where it leads for such a query."""
+        """Where it leads."""
         if core_capability and self.leads_if_core is not None:
             return self.leads_if_core
         return self.leads
@@ -73,7 +76,7 @@ class AidAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AidQuestion:
-    """topic: what it is about, in a word or three, for summaries."""
+    """A question. topic: its subject in up to three words, for summaries."""
 
     id: str
     topic: str
@@ -84,110 +87,33 @@ class AidQuestion:
         return next((one for one in self.answers if one.id == answer_id), None)
 
     def answer_of(self, key: str) -> AidAnswer | None:
-        """The answer that a key stands for; None for any other key."""
+        """The answer with this key; None for other keys."""
         return next((one for one in self.answers if one.key == key), None)
 
 
-def _ends(category: Category, *sub_flags: SubFlag) -> AidEnding:
-    return AidEnding(category, sub_flags)
+def _leads(told: Any) -> str | AidEnding:
+    return told if isinstance(told, str) else restored(AidEnding, told)
 
 
-# Keys are letters, so that a digit, which labels, is never pressed for an answer.
-QUESTIONS: tuple[AidQuestion, ...] = (
-    AidQuestion("recognised", "query heard",
-        "Did the device hear the query in the right words, as far as you can tell?", (
-        AidAnswer("yes", "a", "Yes, or nothing speaks against it", "whole"),
-        AidAnswer("no", "b", "No, it heard other words", AidEnding(flag=Flag.RECOGNITION_DOUBTED)),
-    )),
-    AidQuestion("whole", "first response, whole",
-        "Is this the first response to the query, whole and clear enough to judge?", (
-        AidAnswer("yes", "a", "Yes", "asks_back"),
-        AidAnswer("cut", "b", "No, a part is missing, or it is not the first", AidEnding(flag=Flag.CUT_RESPONSE)),
-        AidAnswer("unclear", "c", "No, the sound is too bad", AidEnding(flag=Flag.AUDIO_BAD)),
-    )),
-    AidQuestion("asks_back", "a question back", "Does it ask the user something first, before it answers or acts?", (
-        AidAnswer("no", "a", "No; an offer of more, or “please say that again”, does not count", "cannot"),
-        AidAnswer("detail", "b", "Yes, for a detail that the query left out", _ends(Category.SLOT_REQUEST)),
-        AidAnswer("meaning", "c", "Yes, which meaning was intended, or whether it understood it right",
-            _ends(Category.CLARIFICATION)),
-        AidAnswer("needless", "d", "Yes, but for what was said already, or beside the point", "noticed", "lacking"),
-    )),
-    AidQuestion("cannot", "cannot, does not know",
-        "Does it only say that it cannot, does not know, or did not understand?", (
-        AidAnswer("no", "a", "No, or it answers or acts all the same", "which"),
-        AidAnswer("nobody", "b", "Yes, and nobody in its place could know or do it",
-            _ends(Category.CORRECT_REJECTION)),
-        AidAnswer("could", "c", "Yes, though such a device could be expected to know or do it",
-            _ends(Category.ADMITTED_DEFEAT), _ends(Category.ADMITTED_DEFEAT, SubFlag.CORE_CAPABILITY_MISSING)),
-    )),
-    AidQuestion("which", "should have asked",
-        "Does the query fit several things, so that the device should have asked which?", (
-        AidAnswer("clear", "a", "No, what was meant is clear enough, or it took none of them", "effect"),
-        AidAnswer("told", "b", "Yes, and the response lets the user hear which one it took",
-            _ends(Category.MISSED_DISAMBIGUATION_RECOVERABLE)),
-        AidAnswer("untold", "c", "Yes, and nothing in the response tells which one it took",
-            _ends(Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE)),
-    )),
-    AidQuestion("effect", "what was done",
-        "Was something to be done? If so, was it really done, whatever the device said?", (
-        AidAnswer("none", "a", "No, the user only wanted to hear something", "answers"),
-        AidAnswer("right", "b", "Yes, and just that was done", _ends(Category.CORRECT)),
-        AidAnswer("part", "c", "Yes, but only a part of it was done, or more than was asked", "amount"),
-        AidAnswer("wrong", "d", "Yes, but something else was done, or nothing", "noticed", "lacking"),
-        AidAnswer("not_yet", "e", "Yes, but it is not known yet; one can still find out", AidEnding()),
-        AidAnswer("unknown", "f", "Yes, but nobody can find out any more", "claim"),
-    )),
-    AidQuestion("answers", "answers what was asked",
-        "Leave aside whether its facts are right. Does it answer what was asked?", (
-        AidAnswer("yes", "a", "Yes", "form"),
-        AidAnswer("gap", "b", "Yes, but I know that a fact is wrong or missing", "form",
-            notes=(SubFlag.WORLD_KNOWLEDGE_GAP,)),
-        AidAnswer("other", "c", "No, it speaks of another thing, place or time", "noticed", "lacking"),
-        AidAnswer("amuses", "d", "No, it is a joke, a quote, a kind word or a dodge", "noticed", "lacking"),
-    )),
-    AidQuestion("form", "form of the answer", "How does the response give the answer?", (
-        AidAnswer("complete", "a", "In full, and nothing beyond it", _ends(Category.CORRECT)),
-        AidAnswer("little", "b", "Only a part of it", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
-        AidAnswer("much", "c", "With more than was asked for", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
-        AidAnswer("inferred", "d", "Not outright, but the user can easily work it out from what it says",
-            _ends(Category.INFERRABLE)),
-        AidAnswer("several", "e", "Among several things, of which the user must find the right one",
-            _ends(Category.FINDABLE)),
-        AidAnswer("none", "f", "Not at all, when one looks closely", _ends(Category.WRONG)),
-    )),
-    AidQuestion("claim", "what it says it did", "Only its words are left to go by. What does it say that it did?", (
-        AidAnswer("all", "a", "Just what was asked, even if only by “OK”", _ends(Category.CORRECT)),
-        AidAnswer("part", "b", "A part of it, or more than was asked", "amount"),
-        AidAnswer("other", "c", "Something else, or nothing that one can make out", "noticed", "lacking"),
-    )),
-    AidQuestion("amount", "less or more", "Was it less than was asked, or more?", (
-        AidAnswer("less", "a", "Less", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
-        AidAnswer("more", "b", "More", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
-        AidAnswer("both", "c", "Both: one thing is missing, another was not asked for",
-            _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE, SubFlag.TOO_MUCH)),
-    )),
-    AidQuestion("noticed", "would one notice", "So it is wrong. Would the user notice?", (
-        AidAnswer("shows", "a", "Yes, one can tell from the response", _ends(Category.WRONG, SubFlag.RECOVERABLE)),
-        AidAnswer("hidden", "b", "No, it sounds right", _ends(Category.WRONG, SubFlag.UNRECOVERABLE)),
-        AidAnswer("unsure", "c", "I cannot say", _ends(Category.WRONG)),
-    )),
-    AidQuestion("lacking", "lacks it, or would one notice",
-        "So it is wrong, and this is a basic task for such a device. Which fits best?", (
-        AidAnswer("lacks", "a", "It seems unable to do this at all, and does not say so",
-            _ends(Category.WRONG, SubFlag.CORE_CAPABILITY_MISSING)),
-        AidAnswer("shows", "b", "It can do this but failed here, and the user would notice",
-            _ends(Category.WRONG, SubFlag.RECOVERABLE)),
-        AidAnswer("hidden", "c", "It can do this but failed here, and the user would not notice",
-            _ends(Category.WRONG, SubFlag.UNRECOVERABLE)),
-        AidAnswer("unsure", "d", "I cannot say", _ends(Category.WRONG)),
-    )),
-)  # fmt: skip
-"""In the order of asking, side questions last; the first opens the aid."""
+def _answer(told: Mapping[str, Any]) -> AidAnswer:
+    core = told.get("leads_if_core")
+    notes = tuple(map(SubFlag, told.get("notes", ())))
+    return AidAnswer(
+        told["id"], told["key"], told["text"], _leads(told["leads"]), None if core is None else _leads(core), notes
+    )
+
+
+_FILE = tomllib.loads(resources.files(__package__).joinpath("aid.toml").read_text("utf-8"))
+QUESTIONS: tuple[AidQuestion, ...] = tuple(
+    AidQuestion(told["id"], told["topic"], told["text"], tuple(map(_answer, told["answers"])))
+    for told in _FILE["questions"]
+)
+"""In the order of asking, side questions last. The first opens the aid."""
 
 
 MOST = 8
 FILLED = "@harness"
-"""Ends the words of a path that the harness filled in: "recognised=yes@harness"."""
+"""Suffix of a stored answer that the harness filled in: "recognised=yes@harness"."""
 
 
 _EFFECT_ANSWERS = {
@@ -201,11 +127,11 @@ _EFFECT_ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the harness knows of a response before anybody is asked; what it knows it fills in.
+    """What the harness knows about a response. It answers questions from this.
 
-    truncated: the response was cut at the time limit; None: not known. effect: what was seen of it, UNKNOWN when
-    somebody looked and could not tell; None when there is no evidence, and with `awaited` it is still to come.
-    core_capability: the scenario says that every such device must be able to do this.
+    `truncated`: the recording was cut at the time limit; None: not known. `effect`: the observed effect; UNKNOWN when
+    an observer could not say, None without evidence. `awaited`: evidence may still come. `core_capability`: the
+    scenario requires this of every such device.
     """
 
     recognised: Recognition = Recognition.NOT_ASSESSED
@@ -216,7 +142,7 @@ class Known:
 
     def __post_init__(self) -> None:
         if self.awaited and self.effect is not None:
-            raise ValueError(f"the effect is {self.effect}, and cannot be awaited")
+            raise ValueError(f"the effect is {self.effect}, so it cannot be awaited")
 
     @classmethod
     def of(
@@ -226,7 +152,7 @@ class Known:
         evidence: EffectEvidence | None,
         core_capability: bool,
     ) -> Known:
-        """From a trial's evidence; None where there is none. While nobody has looked yet, the effect is awaited."""
+        """From a trial's evidence, None for none. An effect that nobody has observed yet is awaited."""
         unknown = evidence is not None and evidence.word is EffectWord.UNKNOWN
         awaited = unknown and evidence is not None and evidence.source is EffectSource.NONE
         return cls(
@@ -238,14 +164,14 @@ class Known:
         )
 
     def answer_to(self, question_id: str) -> str | None:
-        """Id of the answer that follows from what is known; None when a person must be asked."""
+        """Id of the answer that follows; None when a person must answer."""
         match question_id:
             case "recognised":
                 return {Recognition.YES: "yes", Recognition.NO: "no"}.get(self.recognised)
             case "whole":
                 return None if self.truncated is None else ("cut" if self.truncated else "yes")
             case "cannot":
-                # It acted, whatever it said of itself: odd words must not hide a right effect.
+                # It acted, so odd words must not hide a right effect.
                 return "no" if self.effect in (EffectWord.RIGHT, EffectWord.PARTIAL) else None
             case "effect":
                 return "not_yet" if self.awaited else _EFFECT_ANSWERS[self.effect]
@@ -255,7 +181,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class AidStep:
-    """A question that is answered. filled: by the harness."""
+    """An answered question. filled: answered by the harness."""
 
     question: AidQuestion
     answer: AidAnswer
@@ -263,13 +189,13 @@ class AidStep:
 
     @property
     def word(self) -> str:
-        """As it is stored in a judgment's aid_path."""
+        """As stored in a judgment's aid_path."""
         return f"{self.question.id}={self.answer.id}{FILLED if self.filled else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class AidState:
-    """How far a rater is in the aid; every answer gives a new state. Either `question` or `ending` is None."""
+    """A rater's progress in the aid. Every answer gives a new state. Either `question` or `ending` is None."""
 
     aid: Aid
     known: Known
@@ -277,13 +203,13 @@ class AidState:
 
     @property
     def question(self) -> AidQuestion | None:
-        """To be asked now."""
+        """The current question."""
         leads = self._leads
         return self.aid.question(leads) if isinstance(leads, str) else None
 
     @property
     def ending(self) -> AidEnding | None:
-        """Where the path ended, with the sub-flags noted on the way."""
+        """The end of the path, with the sub-flags noted on the way."""
         leads = self._leads
         if isinstance(leads, str):
             return None
@@ -291,27 +217,27 @@ class AidState:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The answers so far, as they are stored."""
+        """The answers so far, as stored."""
         return tuple(step.word for step in self.steps)
 
     @property
     def number(self) -> int:
-        """Of the question that is asked, from 1; at the end, how many were answered."""
+        """Number of the current question, from 1; at the end, the number of answers."""
         return len(self.steps) + (self.question is not None)
 
     @property
     def most(self) -> int:
-        """How many questions this path has at most, those answered and the present one among them."""
+        """Maximum length of this path, with answered questions and the current one."""
         return len(self.steps) + (self._longest(self.question, asked=True) if self.question else 0)
 
     @property
     def filled(self) -> tuple[AidStep, ...]:
-        """What the harness filled in so far."""
+        """Answers of the harness so far."""
         return tuple(step for step in self.steps if step.filled)
 
     @property
     def suggested(self) -> AidAnswer | None:
-        """What the harness would answer to the present question: a rater went back to it and may overrule."""
+        """The answer of the harness to the current question, which a rater who went back may change."""
         wanted = self.known.answer_to(self.question.id) if self.question else None
         return self.question.answer(wanted) if self.question and wanted else None
 
@@ -320,9 +246,9 @@ class AidState:
         return bool(self.steps)
 
     def answer(self, answer_id: str) -> AidState:
-        """After an answer of the rater's, and after what the harness can fill in from there.
+        """The state after the rater's answer, and after the answers that the harness adds.
 
-        Raises ValueError at the end, and for an answer that the question does not have.
+        ValueError at the end, or for an unknown answer.
         """
         if self.question is None:
             raise ValueError("the aid has come to its end")
@@ -333,16 +259,16 @@ class AidState:
         return self._with(AidStep(self.question, answer)).filled_in()
 
     def press(self, key: str) -> AidState | None:
-        """After the answer that a key stands for; None when it stands for none."""
+        """The state after the answer with this key; None for other keys."""
         answer = self.question.answer_of(key) if self.question else None
         return self.answer(answer.id) if answer else None
 
     def back(self) -> AidState:
-        """Before the last answer, whoever gave it: what was filled in can be overruled. At the start, the same."""
+        """The state before the last answer, also one of the harness. At the start: the same state."""
         return AidState(self.aid, self.known, self.steps[:-1])
 
     def filled_in(self) -> AidState:
-        """With all answers that the harness can give from here on."""
+        """The state after all answers that the harness can give."""
         state = self
         while state.question is not None and (answer := state.suggested) is not None:
             state = state._with(AidStep(state.question, answer, filled=True))
@@ -358,7 +284,7 @@ class AidState:
         return self.steps[-1].answer.to(core_capability=self.known.core_capability)
 
     def _longest(self, question: AidQuestion, asked: bool = False) -> int:
-        """Questions from this one to the farthest end; one that the harness will answer has one way on."""
+        """Questions on the longest path from this one, along the answers that the harness will give."""
         wanted = None if asked else self.known.answer_to(question.id)
         ways = [one for one in question.answers if wanted in (None, one.id)]
         ends = [one.to(core_capability=self.known.core_capability) for one in ways]
@@ -367,10 +293,9 @@ class AidState:
 
 @dataclass(frozen=True, slots=True)
 class Aid:
-    """The questions, and the way in. Another language is another graph with the same ids.
+    """The graph of questions. Another language is another graph with the same ids.
 
-    Raises ValueError for a graph with a doubled id or key, a way to nowhere or in a circle, a question that no way
-    leads to, or more than `MOST` questions on a path.
+    ValueError for duplicate ids or keys, unknown or unreachable questions, cycles, and paths longer than `MOST`.
     """
 
     questions: tuple[AidQuestion, ...] = QUESTIONS
@@ -380,7 +305,7 @@ class Aid:
         if len(set(ids)) < len(ids) or not ids:
             raise ValueError(f"each question needs an id of its own: {ids}")
         for question in self.questions:
-            # A doubled key would make an answer that nobody can give.
+            # An answer with a duplicate key could not be given.
             keys = [one.key for one in question.answers]
             words = {one.id for one in question.answers}
             if not keys or len(set(keys)) < len(keys) or len(words) < len(keys) or any(len(key) != 1 for key in keys):
@@ -401,14 +326,14 @@ class Aid:
                     self._check_ways(leads, way, met)
 
     def question(self, question_id: str) -> AidQuestion:
-        """Raises ValueError when there is no such question."""
+        """The question with this id; ValueError."""
         found = next((one for one in self.questions if one.id == question_id), None)
         if found is None:
             raise ValueError(f"the aid has no question “{question_id}”")
         return found
 
     def begin(self, known: Known) -> AidState:
-        """The first question that a person must answer; at its end already when the harness knows enough."""
+        """The state before the first question for a person; at its end if the harness knows enough."""
         return AidState(self, known).filled_in()
 
 
@@ -416,10 +341,10 @@ AID = Aid()
 
 
 def ending_text(ending: AidEnding) -> str:
-    """An ending in words: the category and what is noted beside it, or why the item is put aside."""
+    """An ending in words: category with sub-flags, or why the item is put aside."""
     match ending.status:
         case JudgmentStatus.HELD:
-            return "held: it is not known yet what was done"
+            return "held until the effect is known"
         case JudgmentStatus.FLAGGED if ending.flag is not None:
             return f"put aside: {FLAG_TEXTS[ending.flag]}"
         case _ if ending.category is not None:
@@ -430,7 +355,7 @@ def ending_text(ending: AidEnding) -> str:
 
 
 def aid_lines(state: AidState, width: int = 76) -> list[str]:
-    """What a rater is to read now, in lines of at most `width` columns: what was filled in, then question or ending."""
+    """What a rater reads now, in lines of at most `width` columns: answers of the harness, then question or ending."""
     wrapped = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     text: list[str] = []
     just_filled = list(itertools.takewhile(lambda step: step.filled, reversed(state.steps)))

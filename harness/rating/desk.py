@@ -1,4 +1,4 @@
-"""One rater's sitting at a round: which item is in sight, and what each key does. No I/O and no screen of its own."""
+"""One rater's sitting at a round: the current item, and the effect of each key. Does no I/O."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from harness.rating.standing import Count, Given, OwnRows, RaterStanding
 
 
 class SittingPhase(StrEnum):
-    """TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: nothing is left that can be judged."""
+    """TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: nothing is left to judge."""
 
     TRAINING = "training"
     JUDGING = "judging"
@@ -40,10 +40,9 @@ class SittingPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a rater has said of the item in sight besides a category; kept with the key that labels it.
+    """Notes of a rater on the current item, saved with the category.
 
-    heard_ms: of the response, all plays together; heard_to_end: one of them was whole. transcript_shown: asked for,
-    or shown at once.
+    heard_ms: total of all plays. heard_to_end: one play was complete. transcript_shown: on request or from the start.
     """
 
     comment: str = ""
@@ -55,11 +54,12 @@ class Draft:
     heard_ms: int = 0
     heard_to_end: bool = False
     aid_path: tuple[str, ...] = ()
+    program_confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The answer to an exercise, shown before the next one."""
+    """The explained answer to an exercise."""
 
     exercise: Exercise
     given: Category
@@ -68,12 +68,13 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class SittingView:
-    """position: of the item in sight, from 1. own: the rater's row in force on it. again: they had dealt with it, and
-    have opened it to look at it again; can_go_back: there are such items.
+    """What a front-end shows.
 
-    exercises: (done, all). pace_s: median time to an answer; left_s: what is left at that pace. explained: waits for
-    `go_on`. break_due: they have judged for long without a rest. said: what the last key did. stopped: the rater failed
-    known answers, and gets no more. proposal: of a classifier, where the rater may see it before they choose.
+    `position`: of the current item, from 1. `own`: the rater's row in force on it. `again`: the rater reopened the
+    item. `can_go_back`: items can be reopened. `exercises`: (done, all). `pace_s`: median time to an answer. `left_s`:
+    time left at that pace. `explained`: waits for `go_on`. `break_due`: the rater has judged for long without a rest.
+    `said`: what the last key did. `stopped`: the rater failed known answers and gets no more items. `proposal`: the
+    classifier's, where the rater may see it before choosing.
     """
 
     phase: SittingPhase
@@ -97,20 +98,20 @@ class SittingView:
 
 
 Keep = Callable[[Item, Judgment], None]
-"""Puts a row on the disk and returns then; raises LogError or LogFull when it cannot."""
+"""Saves a row, then returns; LogError, LogFull."""
 Propose = Callable[[Item], CategoryProposal | None]
-"""What a classifier says of an item; None when it has nothing to say."""
+"""A classifier's proposal for an item; None for no proposal."""
 END_SLACK_MS, END_SLACK_SHARE = 250, 0.3
-"""A play that is shorter than the response by less than both is one to its end: sound devices tell it late."""
+"""A play that lacks less than both of these is complete, since sound devices report its end late."""
 
 
 class Desk:
-    """What a front-end calls for each key, and then shows `view`.
+    """A sitting. A front-end calls one method per key, then shows `view`. Not thread-safe.
 
-    Each call that writes returns after the row is on the disk; when that fails the error passes through, and the same
-    item stays in sight with its draft. items, exercises: all of the round; the desk takes the rater's share in the
-    rater's order. rows: all judgments so far, in any order of raters. ids: of the rows that it writes; a front-end
-    whose requests may come twice begins each of them there, and asks `wrote`. Not thread-safe.
+    A call that writes returns after the row is on the disk. If that fails, the error is raised, and the item keeps its
+    draft. `items`, `exercises`: all of the round; the desk selects and orders the rater's share. `rows`: judgments so
+    far, in any order. `program`: the rater is a program. `ids`: ids of the rows to write. A front-end whose requests
+    may arrive twice begins each request there, and checks `wrote`.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class Desk:
         keep: Keep,
         *,
         propose: Propose | None = None,
+        program: bool = False,
         now_s: Callable[[], float] = time.monotonic,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
@@ -131,6 +133,7 @@ class Desk:
         self._round = round_
         self._keep = keep
         self._propose = propose
+        self._program = program
         self._wall_s = wall_s
         self._exercises = tuple(exercises)
         self._standing = RaterStanding(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
@@ -148,7 +151,7 @@ class Desk:
 
     @property
     def view(self) -> SittingView:
-        """The sitting as it stands."""
+        """The current state of the sitting."""
         standing = self._standing
         count = standing.count
         pace_s = standing.rows.pace_s
@@ -179,11 +182,11 @@ class Desk:
         return self._standing.item(item_id)
 
     def wrote(self, request: str) -> bool:
-        """Whether the row of a request that was begun in `ids` is on the disk."""
+        """Whether the row of a request begun in `ids` is on the disk."""
         return self.ids.first(request) in self._standing.rows
 
     def begin_aid(self) -> AidState | None:
-        """The decision aid for the item in sight, with what the harness knows filled in; None without an item."""
+        """The decision aid for the current item, after the answers of the harness; None without an item."""
         item = self._item
         if item is None:
             return None
@@ -192,15 +195,15 @@ class Desk:
     # Keys that write
 
     def judge(self, category: Category, *, sub_flags: Iterable[SubFlag] = (), aid_path: tuple[str, ...] = ()) -> bool:
-        """Labels the item in sight and goes on; False when there is none, or an explanation is still to be read.
+        """Labels the current item and shows the next; False without an item, or while an explanation is shown.
 
-        sub_flags: those of the draft and these, as far as the category carries them. aid_path: of the decision aid.
+        sub_flags: added to those of the draft, as far as the category allows them. aid_path: of the decision aid.
         """
         item = self._ready()
         if item is None:
             return False
         if self._round.must_hear and item.exercise is None and not self._draft.heard_to_end:
-            self._said = "listen to the response to its end first, or put it aside if it cannot be heard"
+            self._said = "listen to the response to its end first, or put it aside if you cannot"
             return False
         allowed = SUB_FLAGS_OF.get(category, ())
         wanted = tuple(self._draft.sub_flags)
@@ -218,15 +221,26 @@ class Desk:
             row = replace(row, proposal_shown=ProposalShown.AFTER)
         left_out = [flag.value.replace("_", " ") for flag in wanted if flag not in allowed]
         said = f"{told}saved as {LABELS[category]}"
-        self._save(item, row, f"{said}; not of that category: {', '.join(left_out)}" if left_out else said)
+        self._save(item, row, f"{said}; without {', '.join(left_out)}" if left_out else said)
         if item.exercise is not None:
             self._explained = Explained(item.exercise, category, item.exercise.is_right(category))
         else:
             self._next()
         return True
 
+    def judge_as_program(self, category: Category, confidence: float, reason: str) -> bool:
+        """`judge`, with a program's confidence (0–1) and reason."""
+        self._change(comment=reason, program_confidence=confidence)
+        return self.judge(category)
+
+    def put_off(self) -> None:
+        """Leaves the current item open without a row, and shows the next; this sitting shows it no more."""
+        if self._item is not None:
+            self._standing.put_off(self._item)
+            self._next()
+
     def conclude(self, aid: AidState) -> bool:
-        """Does what the decision aid came to: a category, a hold, or a reason to put it aside; False before its end."""
+        """Carries out the ending of the decision aid; False before its end."""
         ending = aid.ending
         if ending is None:
             return False
@@ -237,26 +251,26 @@ class Desk:
         return self.hold(aid_path=aid.path)
 
     def skip(self) -> bool:
-        """Leaves the item for the end; one that was opened again as it is."""
+        """Leaves the item for the end; leaves a reopened item unchanged."""
         if self._again:
             return self.leave()
         return self._aside(JudgmentStatus.SKIPPED, "left for the end")
 
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
-        """Leaves it until somebody has said what the device did; refused when somebody has: nothing would free it."""
+        """Holds the item until its effect is known; refused when it is known, since nothing would release it."""
         item = self._ready()
         if item is not None and item.effect is not None and item.effect.word is not EffectWord.UNKNOWN:
-            self._said = "what the device did is known; judge it, or put it aside if you doubt that"
+            self._said = "the effect is known; judge the response, or put it aside if you doubt the effect"
             return False
-        return self._aside(JudgmentStatus.HELD, "held until it is known what the device did", aid_path=aid_path)
+        return self._aside(JudgmentStatus.HELD, "held until the effect is known", aid_path=aid_path)
 
     def flag(self, flag: Flag, *, aid_path: tuple[str, ...] = ()) -> bool:
-        """Puts it aside, with the reason."""
+        """Puts the item aside, with the reason."""
         said = f"put aside: {flag.value.replace('_', ' ')}"
         return self._aside(JudgmentStatus.FLAGGED, said, aid_path=aid_path, flags=(flag.value,))
 
     def undo(self) -> bool:
-        """Takes back the rater's latest row of this round, whenever it was given; its item is in sight again."""
+        """Takes back the rater's latest row of this round, of any day, and shows its item."""
         self._presence.sign()
         found = self._standing.last
         if found is None:
@@ -271,53 +285,53 @@ class Desk:
         self._said = "taken back; judge it again"
         return True
 
-    # Earlier items, to be looked at and changed: a new row takes the place of the one that stands
+    # Reopened items: a new row replaces the one in force
 
     def given(self, words: str = "") -> tuple[Given, ...]:
-        """What may be opened again and has all the words: the rater's own, the latest first.
+        """Items of the rater that can be reopened and contain all the words, latest first.
 
-        To an adjudicator also what raters agree on.
+        For an adjudicator also items on which raters agree.
         """
         return self._standing.given(words)
 
     def open(self, item_id: str) -> bool:
-        """Brings an item of `given` in sight as it was judged; False when it is none, or an explanation is in sight."""
+        """Reopens an item of `given`; False for other items, or while an explanation is shown."""
         self._presence.sign()
         found = next((one for one in self.given() if one.item.id == item_id), None)
         if found is None or self._explained is not None:
-            self._said = "that response is none of yours that could be opened again"
+            self._said = "that response is not one of yours that can be opened again"
             return False
         self._go_to(found)
         return True
 
     def earlier(self) -> bool:
-        """Opens what was given before the item in sight; False at the first one."""
+        """Opens the item judged before the current one; False at the first."""
         return self._step(1)
 
     def later(self) -> bool:
-        """Opens what was given after the item that was opened again; after the last one, what is to be judged."""
+        """Opens the item judged after the reopened one; after the last, the item to judge."""
         return self._step(-1)
 
     def leave(self) -> bool:
-        """From an item that was opened again, which stays as it is, to what is to be judged."""
+        """Leaves a reopened item unchanged, and shows the item to judge."""
         self._presence.sign()
         if not self._again:
             return False
         self._next()
-        self._said = "left as it was"
+        self._said = "left unchanged"
         return True
 
     # Keys that only change the draft
 
     def go_on(self) -> None:
-        """After the explanation of an exercise."""
+        """Ends the explanation of an exercise."""
         self._presence.sign()
         if self._explained is not None:
             self._explained, self._said = None, ""
             self._next()
 
     def release_held(self) -> None:
-        """Puts the held items into the queue all the same: nobody will say what the device did."""
+        """Puts held items into the queue without evidence of their effect."""
         self._presence.sign()
         self._standing.release_held()
         if self._item is None:
@@ -327,11 +341,11 @@ class Desk:
         self._change(comment=text.strip())
 
     def confidence(self, level: int | None) -> None:
-        """1 unsure, 2, 3 sure; the level that is set already takes it back."""
+        """1 unsure, 2, 3 sure; the current level clears it."""
         self._change(confidence=None if level == self._draft.confidence else level)
 
     def toggle(self, flag: SubFlag) -> None:
-        """Sets or takes back a sub-flag; of two that exclude each other the later one stands."""
+        """Sets or clears a sub-flag; setting one clears its opposite."""
         rest = _without(flag, self._draft.sub_flags)
         self._change(sub_flags=rest if flag in self._draft.sub_flags else (*rest, flag))
 
@@ -340,18 +354,18 @@ class Desk:
         self._change(effect_claimed=claimed)
 
     def show_transcript(self) -> bool:
-        """Shows what was said in writing, where the policy lets a rater ask for it; it is stored that they did."""
+        """Shows the transcript if the round allows it; the judgment stores this."""
         if self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING:
-            self._said = "this round is judged by ear"
+            self._said = "this round hides transcripts"
             return False
         self._change(transcript_shown=True)
         return True
 
     def heard(self, played_ms: int, *, began: bool, to_end: bool | None = None) -> None:
-        """The response was played: so much more of it; began: this is another play.
+        """Counts what was played of the response. began: a new play.
 
-        to_end: whether a play came from the start to the end, as far as the front-end knows, and is believed when all
-        plays together are as long; None: these milliseconds are all of one play from the start, and say so.
+        to_end: whether a play was complete, by the front-end; believed if all plays together last long enough. None:
+        the milliseconds are one play from the start, and decide.
         """
         self._presence.sign(max(0, played_ms) / 1000)
         draft, clip = self._draft, None if self._item is None else self._item.clip
@@ -366,12 +380,12 @@ class Desk:
     # From outside
 
     def present(self) -> None:
-        """The rater is there: any key, a page that is loaded, a window that has the focus again."""
-        if self._item is not None:  # else a page may look for more by itself
+        """The rater is present: a key, a loaded page, or a window that regained the focus."""
+        if self._item is not None:  # without an item, pages poll on their own
             self._presence.sign()
 
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment]) -> None:
-        """Takes in new responses, new evidence and rows that were given elsewhere; the item in sight may stay."""
+        """Takes in new responses, evidence and rows from elsewhere. The current item stays if it can."""
         known = self._standing
         self._standing = RaterStanding(
             self.rater, self._round, items, self._exercises, known.rows.with_rows(rows), with_held=known.with_held
@@ -393,7 +407,7 @@ class Desk:
     def _aside(self, status: JudgmentStatus, said: str, **more: Any) -> bool:
         item = self._ready()
         if item is None or item.exercise is not None:
-            self._said = "an exercise wants a category" if item is not None else ""
+            self._said = "an exercise needs a category" if item is not None else ""
             return False
         self._save(item, self._row(item, status, **more), said)
         self._next()
@@ -419,7 +433,7 @@ class Desk:
             round=self._round.id,
             position=self._standing.position(item),
             confidence=self._draft.confidence,
-            heard_ms=self._draft.heard_ms,
+            heard_ms=None if self._program else self._draft.heard_ms,
             transcript_shown=self._draft.transcript_shown,
             effect_claimed=self._draft.effect_claimed,
             effect=None if effect is None or item.waits_for_effect else effect.word,
@@ -430,10 +444,12 @@ class Desk:
             proposed_probability=None if written is None else written.probability,
             proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
             unaided=None if seen is None or category is None else seen.unaided,
+            program=self._program,
+            program_confidence=self._draft.program_confidence,
             **more,
         )
 
-    # What a classifier says: of no exercise, and nothing to who settles what raters disagree on
+    # Proposals of a classifier: not for exercises, and not for adjudicators
 
     def _proposal(self, item: Item) -> CategoryProposal | None:
         if self._propose is None or item.exercise is not None or item.inputs:
@@ -441,11 +457,11 @@ class Desk:
         return self._propose(item)
 
     def _seen(self, item: Item) -> Seen | None:
-        """What the rater has seen already, with a choice that they took back since."""
+        """The proposal that the rater has already seen, also with a choice taken back since."""
         return None if item.exercise is not None or item.inputs else seen_in(self._standing.rows.all_of(item))
 
     def _in_sight(self, item: Item | None) -> CategoryProposal | None:
-        """What is shown before the choice: only what the round shows from the start, or the rater has seen."""
+        """The proposal shown before the choice: if the round says so, or if the rater has seen it."""
         rule = self._round.proposals
         if item is None or rule is None or rule.show is ProposalShown.NEVER:
             return None
@@ -455,7 +471,7 @@ class Desk:
         return None if seen is None else seen.proposal
 
     def _told_after(self, item: Item, category: Category) -> str:
-        """What is said after a choice that differs; nothing when the rater knew it before."""
+        """The message after a choice that differs; "" if the rater had seen the proposal."""
         rule, proposal = self._round.proposals, self._proposal(item)
         if rule is None or proposal is None or rule.show is not ProposalShown.AFTER or self._seen(item) is not None:
             return ""
@@ -472,13 +488,13 @@ class Desk:
         self._said = ""
 
     def _step(self, step: int) -> bool:
-        """By so many of the rater's own rows, backwards."""
+        """Steps through the rater's own rows, backwards for 1, forwards for −1."""
         self._presence.sign()
         own = [one for one in self.given() if one.row is not None]
         here = next((number for number, one in enumerate(own) if self._again and one.item == self._item), -1)
         wanted = here + step
         if self._explained is not None or not -1 <= wanted < len(own) or (wanted < 0 and not self._again):
-            self._said = "there is no earlier one" if step > 0 else "this is the one to be judged"
+            self._said = "there is no earlier response" if step > 0 else "this is the response to judge"
             return False
         if wanted < 0:
             return self.leave()
@@ -499,7 +515,7 @@ class Desk:
         self._parked = None
 
     def _show(self, item: Item | None, row: Judgment | None = None, *, again: bool = False) -> None:
-        """Brings an item in sight, with what was said of it in a row. again: it was dealt with."""
+        """Shows an item, with the notes of a row. again: it is reopened."""
         self._draft = Draft(transcript_shown=self._round.transcript is TranscriptPolicy.SHOWN)
         if row is not None:
             self._draft = Draft(
@@ -531,7 +547,7 @@ _OPPOSITE = {
 
 
 def _without(flag: SubFlag, flags: Iterable[SubFlag]) -> tuple[SubFlag, ...]:
-    """The others, less the one that it excludes."""
+    """The flags without this one and its opposite."""
     return tuple(one for one in flags if one is not flag and one is not _OPPOSITE.get(flag))
 
 
@@ -543,17 +559,17 @@ def effect_words(found: EffectEvidence) -> tuple[str, str]:
 
 
 def found_words(found: Given) -> str:
-    """An item that may be opened again, in a line; harmless."""
+    """An item that can be reopened, as one line of escaped text."""
     given = "agreed" if found.row is None else given_words(found.row)
     return f"{plain_text(found.item.query, 120)}: {given}"
 
 
 def given_words(row: Judgment) -> str:
-    """A row of a rater's in a line: category, sub-flags, confidence, comment, path of the aid; harmless."""
+    """A row as one line of escaped text: category, sub-flags, confidence, comment, path of the aid."""
     if row.category is None:
         return {
             JudgmentStatus.SKIPPED: "left for the end",
-            JudgmentStatus.HELD: "held until it is known what the device did",
+            JudgmentStatus.HELD: "held until the effect is known",
             JudgmentStatus.FLAGGED: "put aside",
         }.get(row.status, row.status.value)
     parts = [LABELS[row.category]]

@@ -1,4 +1,4 @@
-"""What is put before a rater: a first response with what belongs to it, and nothing that says whose it is."""
+"""What raters see: first responses with their context, without a trace of the device."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from harness.model.record import Clip
 from harness.model.time import Measured
 from harness.model.trial import Recognition
 from harness.rating.guide import GUIDELINE_VERSION, LABELS
+from harness.statistics.text import percent
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is judged: the frozen response of an attempt. span_s: its start and end on the host's clock."""
+    """The recorded response of an attempt. span_s: its start and end on the host's clock."""
 
     trial_id: str
     attempt: int
@@ -30,7 +31,7 @@ class Subject:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Session, trial and clip: what rows are about."""
+        """Session, trial and clip, which identify a response."""
         return self.session_id, self.trial_id, self.clip_sha256
 
 
@@ -43,7 +44,7 @@ def new_row(
     id_: str = "",
     **said: Any,
 ) -> Judgment:
-    """A row on a response. id_: "" for a random one. said: the other fields of `Judgment`."""
+    """A new row. id_: "" for a random id. said: the other fields of `Judgment`."""
     return Judgment(
         id=id_ or str(uuid.uuid4()),
         trial_id=subject.trial_id,
@@ -62,7 +63,7 @@ def new_row(
 
 
 def withdrawal(row: Judgment, given_wall_s: float | None = None, *, id_: str = "") -> Judgment:
-    """The row that takes a judgment back; its item is then to be judged again."""
+    """The row that takes a judgment back, so that its item must be judged again."""
     return new_row(
         Subject(row.trial_id, row.attempt, row.clip_sha256, row.session_id, row.take),
         row.rater,
@@ -78,9 +79,9 @@ def withdrawal(row: Judgment, given_wall_s: float | None = None, *, id_: str = "
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What a front-end never shows while a round is judged: it would tell whose response it is.
+    """What a front-end never shows during a round, since it reveals the device.
 
-    moves: from which rater a coordinator has given it to which other one, in that order; "" for nobody.
+    moves: (from rater, to rater) pairs of a coordinator, in order; "" for nobody.
     """
 
     session_id: str = ""
@@ -97,12 +98,11 @@ class Hidden:
 class Item:
     """A first response, or an exercise of the training round.
 
-    id: blind, the same for all raters of a round. query: its text. attempts: how often it was said, the one that was
-    understood included; waits_s: before each of them but the first. latency, length: of the response. truncated: it
-    went on when the recording was cut. transcript: what was said in writing, None when there is none; shown as the
-    round's policy says. note: the scenario's. clip: None of an exercise, whose sound is spoken by a voice. inputs:
-    judgments that an adjudicator is shown; agreed: they are all the same. Who wrote the transcript and who saw the
-    effect is not told: devices differ in that.
+    `id`: blind, the same for all raters of a round. `attempts`: how often the query was said, up to the one answered.
+    `waits_s`: before each attempt after the first. `latency`, `length`: of the response. `truncated`: the recording was
+    cut while the response continued. `transcript`: None for none; the round decides whether raters see it. `note`: from
+    the scenario. `clip`: None for an exercise, which a voice speaks. `inputs`: judgments for an adjudicator. `agreed`:
+    the inputs are identical. The sources of transcript and effect are left out, since devices differ in them.
     """
 
     id: str
@@ -126,12 +126,12 @@ class Item:
 
     @property
     def waits_for_effect(self) -> bool:
-        """Nobody knows yet what the device did, so that the response cannot be judged."""
+        """Whether the effect is still unknown, so that the response cannot be judged."""
         return self.effect is not None and self.effect.is_open
 
 
 def blind_id(seed: int, session_id: str, trial_id: str, clip_sha256: str) -> str:
-    """Twelve characters that name an item to raters without telling where it comes from."""
+    """A blind id of twelve characters, which does not reveal the origin of an item."""
     whole = "\n".join((str(seed), session_id, trial_id, clip_sha256))
     return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
@@ -153,7 +153,7 @@ def exercise_item(exercise: Exercise, seed: int) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class CategoryProposal:
-    """A category and the probability that the classifier gives it, 0–1."""
+    """A category with the classifier's probability for it, 0–1."""
 
     category: Category
     probability: float
@@ -161,19 +161,19 @@ class CategoryProposal:
     @property
     def words(self) -> str:
         """For a screen: `Wrong (71 %)`."""
-        return f"{LABELS[self.category]} ({self.probability:.0%})".replace("%", " %")
+        return f"{LABELS[self.category]} ({percent(self.probability, 0)})"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a rater has seen of proposals on an item, and the category that they had given before the first."""
+    """The proposal that a rater has seen for an item, and their category before the first one."""
 
     proposal: CategoryProposal | None = None
     unaided: Category | None = None
 
 
 def seen_in(rows: Iterable[Judgment]) -> Seen | None:
-    """From a rater's own rows on an item, oldest first, what was taken back included; None when none was shown."""
+    """From all rows of a rater on an item, oldest first; None if no proposal was shown."""
     seen: Seen | None = None
     for row in rows:
         if row.proposal_shown is ProposalShown.NEVER or row.proposed is None:

@@ -1,4 +1,4 @@
-"""Judgments made elsewhere, brought to the responses that they are of: which are new, known, or cannot be placed."""
+"""Import of judgments made elsewhere: assigns each row to its response, and finds new, known and wrong rows."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any
 
 from rapidfuzz.process import extractOne
 
-from harness.base.problems import MOST_TOLD, Problems, shown
+from harness.base.text_file import MOST_TOLD, Problems, shown
 from harness.model.effect import EffectWord
-from harness.model.errors import InputError, InputProblems
+from harness.model.errors import InputError
 from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
 from harness.rating.figures.judged import RatedSession
-from harness.rating.files.reading import ReadJudgments, WrittenJudgment
+from harness.rating.files.reading import ReadJudgments, WrittenJudgment, WrongCell
 from harness.rating.guide import KEYS, LABELS
 from harness.rating.judgment_log import JudgmentLog
 from harness.session.figures.trials import TrialProgress
 
 NAMESPACE = uuid.UUID("6f6dd9b1-5a53-4c53-8e0e-2f1b7f0f4f5a")
-"""Of the ids that rows without one are given: the same row, the same id."""
+"""For the ids of rows without one: equal rows get equal ids."""
 WORDS: dict[str, Category] = {
     **{category.value: category for category in Category},
     **{category.value.replace("_", " "): category for category in Category},
     **{label.lower(): category for category, label in LABELS.items()},
     **dict(KEYS),
 }
-"""What may stand for a category, in small letters: its word, its label on screen, its key."""
+"""Accepted words for a category, in lower case: its word, its label on screen, its key."""
 
 
 Nearest = Callable[[str, Iterable[str]], str]
@@ -39,7 +39,7 @@ Nearest = Callable[[str, Iterable[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """fresh: judgments to write, with the folder. known: rows that were imported before. bad: rows with a problem."""
+    """fresh: judgments to write, with their folders. known: rows that are already there. bad: wrong rows."""
 
     fresh: tuple[tuple[Path, Judgment], ...]
     known: int
@@ -50,7 +50,7 @@ class ImportPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A response: session, trial, and the take and attempt in which its clip was frozen."""
+    """A response: session, trial, and the take and attempt that recorded its clip."""
 
     session: RatedSession
     trial: str
@@ -59,15 +59,8 @@ class _Place:
     clip_sha256: str
 
 
-class _Unplaced(Exception):
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.remedy = remedy
-
-
 def plan_import(sessions: Sequence[RatedSession], read: ReadJudgments, path: Path, *, replacing: bool) -> ImportPlan:
-    """What an import would write. replacing: a rater's earlier judgment gives way, else the row is refused."""
+    """What an import would write. replacing: rows replace earlier judgments; without it such rows are refused."""
     plan = _Plan(sessions, path, replacing)
     for row in read.rows:
         plan.take(row)
@@ -75,7 +68,7 @@ def plan_import(sessions: Sequence[RatedSession], read: ReadJudgments, path: Pat
 
 
 def write_import(plan: ImportPlan) -> None:
-    """Writes a plan, all or none of it in each session; LogError. Written twice, it adds nothing."""
+    """Writes a plan, in each session all rows or none; LogError. A second call adds nothing."""
     by_folder: dict[Path, list[JudgmentGiven]] = defaultdict(list)
     for folder, judgment in plan.fresh:
         by_folder[folder].append(JudgmentGiven(judgment))
@@ -101,67 +94,65 @@ class _Plan:
         try:
             place = self._place(row)
             self._put(row, place, self._sessions[place.session.session_id])
-        except _Unplaced as wrong:
+        except WrongCell as wrong:
             self._bad += 1
             self._problems.add(row.line, 0, wrong.what, wrong.remedy)
 
     def made(self, read: ReadJudgments) -> ImportPlan:
-        problems = list(read.problems)
-        try:
-            self._problems.refuse()
-        except InputProblems as found:
-            problems += found.problems
+        problems = (*read.problems, *self._problems.told)
         replacing = sum(one.replaces is not None and one.replaces not in self._lines for _, one in self._fresh)
-        return ImportPlan(tuple(self._fresh), self._known, replacing, read.bad + self._bad, tuple(problems))
+        return ImportPlan(tuple(self._fresh), self._known, replacing, read.bad + self._bad, problems)
 
     def _place(self, row: WrittenJudgment) -> _Place:
         named = row.text("session").strip()
         if named:
             if named not in self._sessions:
-                raise _Unplaced(f"there is no session {shown(named)} here", self._nearest(named, self._sessions))
+                raise WrongCell(f"no session {shown(named)} was given", self._nearest(named, self._sessions))
             return self._sessions[named].place(row, self._nearest)
         holding = [one for one in self._sessions.values() if one.holds(row)]
         if len(self._sessions) > 1 and len(holding) != 1:
-            among = "in several of the sessions" if holding else "in none of the sessions"
-            raise _Unplaced(f"the response is {among}", "Write its session in a column session")
+            among = "in several sessions" if holding else "in no session"
+            raise WrongCell(f"the response occurs {among}", "Write its session in the column session")
         (responses,) = holding or self._sessions.values()
         return responses.place(row, self._nearest)
 
     def _nearest(self, word: str, known: Iterable[str]) -> str:
-        """The nearest of many; not looked for any more when nobody would be told."""
+        """A hint at the nearest known word; empty when the message would not be shown."""
         if self._bad >= MOST_TOLD:
             return ""
         found = extractOne(word, list(known), score_cutoff=50)
-        return f"Did you mean {found[0]!r}?" if found else "See them with: harness show SESSION --trials"
+        return f"Did you mean {found[0]!r}?" if found else "List them with: harness show SESSION --trials"
 
     def _put(self, row: WrittenJudgment, place: _Place, responses: _Responses) -> None:
         judgment = _judgment(row, place, self._path.name)
         there = responses.rows.get(judgment.id)
         if there is not None and judgment.id not in self._lines:
             if _content(there) != _content(judgment):
-                raise _Unplaced(
-                    f"the judgment {shown(judgment.id)} is there already, and says something else",
-                    "Leave the id out for a new judgment; --replace lets it take the place of the earlier one",
+                raise WrongCell(
+                    f"the judgment {shown(judgment.id)} is already there, with other content",
+                    "Leave out the id to add a new judgment, and use --replace to replace the earlier one",
                 )
             self._known += 1
             return
         earlier = responses.standing.get(_owner(judgment))
         if judgment.replaces is not None:
             if judgment.replaces not in responses.rows:
-                raise _Unplaced(
+                raise WrongCell(
                     f"it replaces the judgment {shown(judgment.replaces)}, which is not there",
-                    "Import that one before, or leave the column replaces empty",
+                    "Import that one first, or leave the column replaces empty",
                 )
         elif judgment.status is JudgmentStatus.WITHDRAWN:
-            raise _Unplaced("a withdrawal takes back a judgment, and names none", "Write its id in the column replaces")
+            raise WrongCell("a withdrawal names no judgment to take back", "Write its id in the column replaces")
         elif earlier is not None:
             if earlier.id in self._lines:
-                what = f"{shown(judgment.rater)} judged this response already, in line {self._lines[earlier.id]}"
-                raise _Unplaced(what, "Remove one of the two rows, or name what it replaces in the column replaces")
+                what = f"{shown(judgment.rater)} already judged this response, in line {self._lines[earlier.id]}"
+                raise WrongCell(
+                    what, "Remove one of the two rows, or write in the column replaces which one this replaces"
+                )
             if not self._replacing:
                 said = earlier.category or earlier.status
-                what = f"{shown(judgment.rater)} judged this response already, as {said}: {shown(earlier.id)}"
-                raise _Unplaced(what, "To put this one in its place: --replace")
+                what = f"{shown(judgment.rater)} already judged this response as {said}, in {shown(earlier.id)}"
+                raise WrongCell(what, "Use --replace to replace that judgment")
             judgment = replace(judgment, replaces=earlier.id)
         self._lines[judgment.id] = row.line
         responses.add(judgment)
@@ -169,7 +160,7 @@ class _Plan:
 
 
 class _Responses:
-    """The responses of one session, by trial and by clip, and the judgments on them."""
+    """The responses of one session by trial and by clip, with their judgments."""
 
     def __init__(self, session: RatedSession) -> None:
         self._session = session
@@ -204,21 +195,21 @@ class _Responses:
         if trial.startswith(EXERCISE):
             return _Place(self._session, trial, row.whole("take") or 1, row.whole("attempt") or 1, clip)
         if trial and trial not in self._trials:
-            raise _Unplaced(f"there is no trial {shown(trial)} in this session", nearest(trial, self._trials))
+            raise WrongCell(f"there is no trial {shown(trial)} in this session", nearest(trial, self._trials))
         found = self._of_clip(trial, clip) if clip else self._of_trial(trial)
         for column, is_so in (("take", found.take), ("attempt", found.attempt)):
             written = row.whole(column)
             if written is not None and written != is_so:
-                what = f"the response is of {column} {is_so}, not {written}"
-                raise _Unplaced(
-                    what, "The trial was run again, or answered at another attempt: judge what is there now"
+                what = f"the response is from {column} {is_so}, not {written}"
+                raise WrongCell(
+                    what, "The trial was run again, or answered at another attempt. Judge the current response"
                 )
         return found
 
     def _of_trial(self, trial: str) -> _Place:
         response = self._trials[trial].response
         if response is None:
-            raise _Unplaced(f"the trial {shown(trial)} has no response to judge", "Remove the row")
+            raise WrongCell(f"the trial {shown(trial)} has no response to judge", "Remove the row")
         return _Place(self._session, trial, response.take, response.attempt, response.clip.sha256)
 
     def _of_clip(self, trial: str, clip: str) -> _Place:
@@ -227,10 +218,12 @@ class _Responses:
             return found[0]
         if not found:
             of = f"the trial {shown(trial)}" if trial else "this session"
-            raise _Unplaced(f"the clip {shown(clip)} is no response of {of}", "See whether the file is of this session")
+            raise WrongCell(
+                f"the clip {shown(clip)} is not a response in {of}", "Check that the file belongs to this session"
+            )
         if trial:
             return found[-1]
-        raise _Unplaced(f"{len(found)} trials have the clip {shown(clip)}", "Write the trial, too")
+        raise WrongCell(f"{len(found)} trials have the clip {shown(clip)}", "Write the trial as well")
 
 
 def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
@@ -262,13 +255,14 @@ def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
 _SAME = (
     "item_id", "sub_flags", "flags", "confidence", "comment", "effect_claimed", "aid_path", "plays", "heard_ms",
     "time_to_answer_s", "transcript_shown", "round", "position", "shown_wall_s", "given_wall_s", "adjudicates",
-    "guideline_version", "tool_version", "proposed_probability"
+    "guideline_version", "tool_version", "proposed_probability", "program",
+    "program_confidence"
 )  # fmt: skip
-"""Columns that are fields of a judgment as they stand."""
+"""Columns that are fields of a judgment, with the same name."""
 
 
 def _id_of(row: WrittenJudgment, place: _Place) -> str:
-    """The same for the same content, wherever in whichever file it stands."""
+    """An id from the content; the file and the line do not matter."""
     content = {
         **{column: value for column, value in row.values.items() if column not in ("replaces", "imported_from")},
         "session": place.session.session_id,
@@ -283,10 +277,10 @@ def _id_of(row: WrittenJudgment, place: _Place) -> str:
 
 
 def _owner(judgment: Judgment) -> tuple[str, str, str, bool]:
-    """Of whom, on which response, one judgment stands; an adjudication stands beside it."""
+    """The key of the one judgment in force; an adjudication has a key of its own."""
     return judgment.rater, judgment.trial_id, judgment.clip_sha256, bool(judgment.adjudicates)
 
 
 def _content(judgment: Judgment) -> Judgment:
-    """What it says, without what a file may leave out or add."""
+    """Its content, without what a file may leave out or add."""
     return replace(judgment, imported_from="", session_id="", replaces=None)

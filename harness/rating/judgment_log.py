@@ -1,7 +1,7 @@
-"""Judgments on a session's responses, what became of their effects, and who judges them, in a file beside its log.
+"""The file of judgments, effect answers and moved shares beside a session's log.
 
-Raters come and go while the engine still writes its log, and long after; so they have a file of their own, which
-several processes may add rows to at the same time.
+Raters work while the engine still writes its log, and long after, so they write a separate file. Several processes may
+write it at the same time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.session.log.database import SESSION, Row, SharedRows, entry_of
 
 
 class JudgmentLog(SharedRows[Record]):
-    """The judgments.sqlite of one session folder; thread-safe, and any number of processes may have it open.
+    """The judgments.sqlite of one session folder. Safe for several threads and processes.
 
     LogError when the folder holds no session or the file cannot be written; LogFull.
     """
@@ -28,15 +28,15 @@ class JudgmentLog(SharedRows[Record]):
         super().__init__(session.demand().judgments, SESSION, session.demand)
 
     def append(self, record: RatingRecord) -> Entry:
-        """Returns when the row is on the disk; a judgment that is there already is not written again."""
+        """Returns when the row is on the disk; skips a judgment that is already there."""
         return self.append_all([record])[0]
 
     def append_all(self, records: Sequence[RatingRecord]) -> list[Entry]:
-        """Writes rows all or none, at the cost of one; judgments that are there already are not written again."""
+        """Writes all rows or none in one transaction; skips judgments that are already there."""
         return [entry_of(row, self._path) for row in self.add(records)]
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
-        """Committed rows after a seq, by whichever process, in order; LogError."""
+        """Committed rows after a seq, from all processes, in order; LogError."""
         for (seq, run, at_s, wall_s, _), record in self.read(after_seq):
             yield Entry(seq, run, at_s, wall_s, record)
 

@@ -1,4 +1,4 @@
-"""What a rater listens with: one sound at a time, and how far it has got."""
+"""Plays responses to a rater: one sound at a time, with its position."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from harness.sound.playback import Playback
 from harness.sound.tempo import SLOWER, at_tempo
 
 OnDone = Callable[[float, bool], None]
-"""(seconds that left the device, whether that was all of it); from a thread of the player's."""
+"""(seconds that left the device, whether the sound was complete); called from a thread of the player."""
 LAB_OUTPUT = "harness_monitor"
-"""Of the lab's outputs the one that no device hears."""
+"""The output of the lab that no device hears."""
 
 
 @dataclass(slots=True)
@@ -32,9 +32,9 @@ class _RaterPlay:
 
 
 class RaterPlayer:
-    """Plays through PyAudio in a supervised child. The output is opened by the first play, or by `open`.
+    """Plays through PyAudio in a supervised child. The first play, or `open`, opens the output. Thread-safe.
 
-    A lost output is told by `fault`, and opened again by the next play. Thread-safe.
+    `fault` reports a lost output. The next play opens it again.
     """
 
     def __init__(self, device: str, sound_server: str) -> None:
@@ -46,16 +46,16 @@ class RaterPlayer:
         self._numbers = itertools.count(1)
         self._stopped_until = 0
         self.fault = ""
-        """Why the output was lost; "" while it is there."""
+        """Why the output was lost; "" while it works."""
 
     @property
     def child_pid(self) -> int | None:
-        """Process that PyAudio lives in; None when there is none."""
+        """The process of PyAudio; None for none."""
         playback = self._playback
         return playback.child_pid if playback is not None else None
 
     def open(self) -> None:
-        """Returns when the output runs, within 5 s; SoundError when it cannot be opened."""
+        """Opens the output within 5 s; SoundError."""
         with self._opening:
             if self._playback is not None:
                 return
@@ -72,13 +72,13 @@ class RaterPlayer:
             self._playback = playback
 
     def order(self) -> int:
-        """A place in the order of what is asked for, for a play whose sound has yet to be made."""
+        """A place in the order of plays and stops, for a play whose sound is not ready yet."""
         return next(self._numbers)
 
     def play(self, waveform: Waveform, on_done: OnDone | None = None, order: int | None = None) -> None:
-        """Begins it in place of what plays; any rate. Waits only while the output must be opened; SoundError.
+        """Starts a sound of any rate and ends the current one. Waits only while the output opens; SoundError.
 
-        A `stop` given meanwhile, or since its `order`, holds: nothing is played, and on_done(0.0, False) is called.
+        After a `stop` later than its `order`, nothing is played, and on_done(0.0, False) is called.
         """
         number = next(self._numbers) if order is None else order
         self.open()
@@ -101,7 +101,7 @@ class RaterPlayer:
             raise
 
     def stop(self) -> None:
-        """Ends what plays, and what waits for the output to open; its `on_done` follows."""
+        """Ends the current play, or one that waits for the output; its `on_done` follows."""
         with self._lock:
             self._stopped_until = next(self._numbers)
             playback = self._playback
@@ -110,9 +110,9 @@ class RaterPlayer:
 
     @property
     def position_s(self) -> float | None:
-        """Seconds of the latest play that have left the device, by the stream's own clock; None: nothing plays.
+        """Seconds of the latest play that have left the device, by the stream's clock; None: nothing plays.
 
-        At most one buffer (20 ms) and the error of the stream's stamps behind what is heard.
+        Lags what is heard by at most one buffer (20 ms) and the error of the stream's stamps.
         """
         with self._lock:
             playback = self._playback
@@ -120,7 +120,7 @@ class RaterPlayer:
         return None if playback is None or latest is None else playback.played_s(latest)
 
     def close(self) -> None:
-        """Within 1.5 s, in any state; what plays is cut, and nothing is told of it any more."""
+        """Closes within 1.5 s, in any state. Cuts the current play, and does not call its `on_done`."""
         with self._opening:
             playback, self._playback = self._playback, None
             with self._lock:
@@ -145,14 +145,14 @@ class RaterPlayer:
         self.fault = what
         if self._playback is playback:
             self._playback = None
-        # A thread of its own: it is the stream's thread that tells, and it has more to tell before it can end.
+        # In another thread: this is the stream's thread, which must finish its report before it can end.
         threading.Thread(target=playback.close, name="rater-player-close", daemon=True).start()
 
 
 def open_player(sound_device: str | None) -> RaterPlayer:
-    """A player on an output of this host; None: the one that the host has chosen. Nothing is opened yet.
+    """A player on an output of this host, not opened yet; None: the host's default.
 
-    With HARNESS_LAB set, outputs are those of that virtual lab, and None is its monitor, which no device hears.
+    With HARNESS_LAB set, outputs belong to that virtual lab, and None is its monitor, which no device hears.
     """
     if os.environ.get("HARNESS_LAB"):
         return RaterPlayer(sound_device or LAB_OUTPUT, "virtual_lab")
@@ -163,7 +163,7 @@ ENDS_WITHIN_S = 2.0
 
 
 class HeardAloud:
-    """Plays one sound at a time; what was heard of a response goes into the desk's draft, on the caller's thread."""
+    """Plays one sound at a time, and adds what was heard to the desk's draft, on the caller's thread."""
 
     def __init__(self, room: RatingRoom, desk: Desk, player: RaterPlayer) -> None:
         self._room, self._desk, self._player = room, desk, player
@@ -173,7 +173,7 @@ class HeardAloud:
         self._tempo = 1.0
 
     def response(self, item: Item, *, slower: bool = False) -> float:
-        """Begins the response; its duration in seconds. SoundError, LogError, VoiceError."""
+        """Starts the response; returns its duration in seconds. SoundError, LogError, VoiceError."""
         tempo = SLOWER if slower else 1.0
         sound = self._room.response_sound(item)
         self._begin(at_tempo(sound, tempo), of_response=True, tempo=tempo)
@@ -181,13 +181,13 @@ class HeardAloud:
         return sound.duration_s / tempo
 
     def query(self, item: Item) -> float:
-        """Begins the query; its duration in seconds."""
+        """Starts the query; returns its duration in seconds."""
         sound = self._room.query_sound(item)
         self._begin(sound, of_response=False, tempo=1.0)
         return sound.duration_s
 
     def stop(self) -> None:
-        """Ends what plays, and counts what was heard of it."""
+        """Ends the current sound, and counts what was heard."""
         if self._over is not None and not self._over.is_set():
             self._player.stop()
         self.wait(ENDS_WITHIN_S)
@@ -199,7 +199,7 @@ class HeardAloud:
         self._over.wait(at_most_s)
         self._over = None
         if self._of_response:
-            # Milliseconds of the response, however slowly it was played.
+            # Milliseconds of the response at its original tempo.
             self._desk.heard(round(self._heard_s * self._tempo * 1000), began=False)
         self._heard_s = 0.0
 

@@ -1,4 +1,4 @@
-"""What raters sit in: the sessions of a round, their items, their sounds, and where judgments are kept."""
+"""The sessions of a round for raters: items, sounds and the storage of judgments."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from harness.rating.judgment_log import JudgmentLog
 from harness.rating.standing import Count, OwnRows, RaterStanding, drawn, hand_over, is_shared_out
 from harness.session.figures.effects import EffectRows, Key
 from harness.session.figures.trials import SessionTrials
-from harness.session.log.clips import read_clip
 from harness.session.log.database import open_for_reading, rows
-from harness.session.log.reader import LogReader
+from harness.session.log.reader import LogReader, read_clip
+from harness.sound.level import at_level_unclipped
 from harness.sound.recordings import at_rate
-from harness.sound.stimuli.level import at_level_unclipped
 from harness.sound.stimuli.renderer import Renderer, renderer
 
 
 @dataclass(frozen=True, slots=True)
 class SessionItems:
-    """What one session folder gives raters. rows: all its judgments, oldest first. trials: by id, for their sounds.
+    """One session folder, for raters. rows: all its judgments, oldest first. trials: by id, for their sounds.
 
-    moves: what coordinators have given to other raters, oldest first; they stand with the first session of a round.
+    moves: responses that coordinators moved, oldest first; stored with the first session of a round.
     """
 
     folder: Path
@@ -49,7 +48,7 @@ class SessionItems:
 
 
 class RatingSource:
-    """A session folder as raters see it; reads only what was added since it was last asked. Not thread-safe."""
+    """Reads a session folder for raters, each time only what is new. Not thread-safe."""
 
     def __init__(self, folder: Path, round_: RatingRound) -> None:
         self._folder = folder
@@ -67,7 +66,7 @@ class RatingSource:
         self._found: SessionItems | None = None
 
     def read(self) -> SessionItems:
-        """Its responses that could be judged, not yet filtered or shuffled; LogError. Works while the session runs."""
+        """All responses that can be judged, unfiltered and in order; LogError. Works while the session runs."""
         before = self._seq, self._judgments_seq
         with LogReader(self._folder) as reader:
             for entry in reader.entries(self._seq):
@@ -127,17 +126,17 @@ class RatingSource:
 
 
 def _names_of_devices(trials: Sequence[Trial]) -> frozenset[str]:
-    """What texts of evidence may call a device: its own id, or that of what it tells us by."""
+    """Names that evidence may use for a device: its id, or that of one of its sources."""
     targets = [target for one in trials if one.listening is not None for target in one.listening.targets]
-    ids = [(one.device, one.connection) for one in trials] + [(one.device, one.connection) for one in targets]
-    return frozenset(name for pair in ids for name in pair)
+    ids = [(one.device, *one.sources) for one in trials] + [(one.device, *one.sources) for one in targets]
+    return frozenset(name for names in ids for name in names)
 
 
 def to_adjudicate(found: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:
-    """The items that raters have judged, each with their judgments as inputs; `agreed` are those on which none differs.
+    """Judged items, with their judgments as inputs. `agreed`: all judgments are equal.
 
-    Those that the rater has settled stay, so that they see how far they are and may take one back; those that somebody
-    else has settled do not. rater None: all of them.
+    Items that this adjudicator settled stay, so that they see their progress and can undo. Items that others settled
+    are left out. rater None: all items.
     """
     items = []
     for one in found:
@@ -202,12 +201,11 @@ DEVICE = "the device"
 
 
 def blinded(item: Item, devices: Iterable[str]) -> Item:
-    """The item with `the device` in place of every name of a device in its note, and with neutral evidence.
+    """The item with neutral evidence, and `the device` for every device name in its note.
 
-    devices: ids and names of all devices of the session, since another one's name tells whose response it is not.
-    Names count as whole words, in capitals or not. What was said to the device and by it stays as it was: that is
-    what is judged. Of an effect stays what was wanted, and what became of it: one device tells of its state in its own
-    words, at another one somebody looks.
+    devices: ids and names of all devices of the session, since each name reveals something. Names match as whole words
+    in any case. Query and response stay unchanged, since they are what is judged. An effect keeps what was wanted and
+    what became of it, but not its source, in which devices differ.
     """
     of_devices = _pattern(tuple(sorted(set(devices))))
     note = item.note if of_devices is None else of_devices.sub(DEVICE, item.note)
@@ -221,7 +219,7 @@ def _neutral(found: EffectEvidence) -> EffectEvidence:
 
 @lru_cache(maxsize=64)
 def _pattern(names: Sequence[str]) -> re.Pattern[str] | None:
-    """Any of the names as a whole word with an article before it, the longest first; None of no names."""
+    """Any of the names as a whole word, with an article in front; the longest first. None without names."""
     longest = sorted(filter(None, names), key=len, reverse=True)
     if not longest:
         return None
@@ -233,10 +231,10 @@ LEAST_CATEGORIES = 2
 
 
 class Proposer:
-    """Says what it would give an item; thread-safe. The same rule, rows and seed give the same.
+    """Proposes a category for an item; thread-safe. The same rule, rows and seed give the same proposals.
 
-    own: ids of the sessions that are judged. LogError; PluginError when there is no such classifier or it cannot run;
-    InputError when a source is one of `own` under another path, or has too little to learn from.
+    own: ids of the judged sessions. LogError. PluginError if the classifier is missing or cannot run. InputError if a
+    source is one of `own`, or the sources hold too little to learn from.
     """
 
     def __init__(self, rule: ProposalRule, own: Collection[str], *, seed: int, path: str = "") -> None:
@@ -253,15 +251,14 @@ class Proposer:
                 f"proposals have too little to learn from: {len(learnt)} responses with a category and a "
                 f"text, of {len(given)} kinds",
                 place=Place(path) if path else None,
-                remedy=f"Name in `proposals: from:` sessions with {LEAST_RESPONSES} of them, of {LEAST_CATEGORIES} "
-                "kinds at least: judged with `harness rate`, with a transcript or the device's own text; what raters "
-                "disagree on does not count until it is settled",
+                remedy=f"Name in `proposals: from:` sessions with at least {LEAST_RESPONSES} of them, of "
+                f"{LEAST_CATEGORIES} kinds. Disputed responses count only after an adjudication",
             )
         texts, categories = zip(*learnt, strict=True)
         self._classifier.fit(texts, [(one.value,) for one in categories], [one.value for one in self._labels])
 
     def __call__(self, item: Item) -> CategoryProposal | None:
-        """The likeliest category; None without a text of the response."""
+        """The most probable category; None for a response without text."""
         text = _text(item)
         if text is None:
             return None
@@ -274,12 +271,13 @@ class Proposer:
 
 
 def _learnt(folder: Path, own: Collection[str]) -> Iterator[tuple[str, Category]]:
-    """Texts with the category that stands: the adjudication, else the one that all raters gave."""
+    """Texts with their category: the adjudication, else the one that all raters gave."""
     found = RatingSource(folder, RatingRound()).read()
     if found.session_id in own:
         raise InputError(
-            f"{folder} is the session {found.session_id}, which this round judges: raters would be told their labels",
-            remedy="Name in `proposals: from:` judged sessions that are none of `sessions`",
+            f"{folder} is the session {found.session_id}, which this round judges: the classifier would repeat its "
+            "raters' labels",
+            remedy="Name in `proposals: from:` judged sessions that are not in `sessions`",
         )
     standing = {(one.response.trial.id, one.response.clip.sha256): one.agreed for one in found.responses}
     for item in found.items:
@@ -289,15 +287,15 @@ def _learnt(folder: Path, own: Collection[str]) -> Iterator[tuple[str, Category]
 
 
 def _text(item: Item) -> str | None:
-    """The query and what was answered."""
+    """Query and response; None for a response without text."""
     return None if item.transcript is None else f"{item.query}\n{item.transcript}"
 
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """exercises: (done, all). pace_s: median time to an answer. known: (right, answered) of the known answers.
+    """A rater's progress. exercises: (done, all). pace_s: median time to an answer. known: (right, answered).
 
-    stopped: by the round's rule. open: what others could do for them. last_wall_s: of their last row, a Unix time.
+    stopped: by the round's rule. open: items that others could judge instead. last_wall_s: Unix time of the last row.
     """
 
     rater: str
@@ -311,28 +309,27 @@ class RaterProgress:
 
     @property
     def left_s(self) -> float | None:
-        """What is left at that pace."""
+        """Time left at that pace, seconds."""
         return None if self.pace_s is None else self.pace_s * self.count.left
 
     @property
     def known_share(self) -> float | None:
-        """Right ones of the known answers; None before the first."""
+        """Share of known answers that were right; None before the first."""
         right, answered = self.known
         return right / answered if answered else None
 
 
 RATE_HZ, LEVEL_DBFS = 16_000, -26.0
-"""Of every sound that a rater hears: its own rate and level would tell which device it is of."""
+"""Rate and level of every sound that a rater hears; the original ones would reveal the device."""
 RESPONSE_VOICE = VoiceSpec(engine="flite", name="slt")
-"""Who speaks the responses of exercises."""
+"""The voice that speaks the responses of exercises."""
 
 
 class RatingRoom:
-    """Opens the sessions of a round; thread-safe. LogError when one is none, InputError when nothing is to be judged.
+    """The open sessions of a round; thread-safe. LogError for a bad session, InputError if there is nothing to judge.
 
-    A round with proposals also reads what they are learnt from, and trains: the errors of `Proposer`.
-
-    round_.sessions: absolute paths of session folders; the first also keeps the rows of exercises.
+    round_.sessions: absolute paths of session folders. The first also holds the rows of exercises. A round with
+    proposals trains its classifier here, with the errors of `Proposer`.
     """
 
     def __init__(self, round_: RatingRound) -> None:
@@ -346,15 +343,15 @@ class RatingRoom:
         self.refresh()
         if not self.items:
             raise InputError(
-                "there is no first response to judge in what was asked for",
-                remedy="Look at the trials with: harness show SESSION; or ask for less with the filter",
+                "there is no first response to judge",
+                remedy="List the trials with: harness show SESSION --trials. If you use filters, remove one",
             )
         self._propose = None if round_.proposals is None else self._proposer(round_.proposals)
 
     # What there is
 
     def refresh(self) -> None:
-        """Reads what was added to the sessions and their judgments since it was last asked; LogError."""
+        """Reads new rows of the sessions and their judgments; LogError."""
         with self._lock:
             found = tuple(one.read() for one in self._sessions)
             ids = [one.session_id for one in found]
@@ -370,7 +367,7 @@ class RatingRoom:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """What the round is about, in a fixed order; each rater gets a share and an order of their own."""
+        """The items of the round, in a fixed order. Desks select and shuffle them for each rater."""
         return self._items
 
     @property
@@ -379,29 +376,34 @@ class RatingRoom:
 
     @property
     def rows(self) -> tuple[Judgment, ...]:
-        """All judgments of all sessions; of each session oldest first, and last those that were given just now."""
+        """All judgments: by session, oldest first, then those written since the last `refresh`."""
         with self._lock:
             return (*self._all_rows(), *self._kept.values())
 
     @property
     def unmatched_gold(self) -> tuple[GoldItem, ...]:
-        """Gold items that are no first response of the round."""
+        """Known answers that match no first response of the round."""
         met = {(item.hidden.session_id, item.hidden.trial_id) for item in self.items}
         return tuple(one for one in self.round.gold if (one.session, one.trial) not in met)
 
-    def desk(self, rater: str) -> Desk:
-        """A sitting at the round; InputError when the round names its raters and this is none of them."""
+    def desk(self, rater: str, *, program: bool = False) -> Desk:
+        """A sitting at the round; InputError if the round names raters, but not this one.
+
+        program: the rater is a program, not a person.
+        """
         if self.round.raters and rater not in self.round.raters:
             raise InputError(
-                f"{rater!r} is no rater of the round {self.round.id!r}",
+                f"{rater!r} is not a rater of the round {self.round.id!r}",
                 remedy=f"Its raters: {', '.join(self.round.raters)}",
             )
-        return Desk(rater, self.round, self.items, self.exercises, self.rows, self.keep, propose=self._propose)
+        return Desk(
+            rater, self.round, self.items, self.exercises, self.rows, self.keep, propose=self._propose, program=program
+        )
 
     def adjudication(self, rater: str) -> Desk:
-        """A sitting at what raters disagree on, with their judgments as inputs; less what others have settled.
+        """A sitting at disputed items, with the judgments as inputs, without items that others have settled.
 
-        What they agree on can be opened there, too.
+        Agreed items can be opened there, too.
         """
         self.refresh()
         settled = replace(
@@ -415,16 +417,16 @@ class RatingRoom:
         return tuple(item for item in self._judged(None) if not item.agreed)
 
     def items_for(self, rater: str, *, adjudicating: bool) -> tuple[Item, ...]:
-        """What a desk of `desk`, or of `adjudication`, is refreshed with."""
+        """The items with which to refresh a desk of `desk` or `adjudication`."""
         return self._judged(rater) if adjudicating else self.items
 
     # For coordinators
 
     @property
     def progress(self) -> tuple[RaterProgress, ...]:
-        """How far every rater is, as of the last `refresh`."""
+        """The progress of every rater, as of the last `refresh`."""
         rows = self.rows
-        others = {row.rater for row in rows if row.round == self.round.id} - set(self.round.raters)
+        others = {row.rater for row in rows if row.round == self.round.id and not row.program} - set(self.round.raters)
         found = []
         for rater in (*self.round.raters, *sorted(others)):
             one = self._standing(rater, rows)
@@ -443,13 +445,13 @@ class RatingRoom:
         return tuple(found)
 
     def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
-        """Gives what a rater has not judged to these raters, and returns when that is on the disk; LogError, LogFull.
+        """Moves the unjudged items of a rater to other raters, on the disk; LogError, LogFull.
 
-        (how many they got, how many nobody got, since all of them have them already). InputError when the round is
-        not shared out, or one of them is none of its raters.
+        Returns (items moved, items that stay because all of the others have them). InputError if all raters judge all
+        items, or if one of them is not a rater of the round.
         """
         if not is_shared_out(self.round):
-            raise InputError("everybody judges every response of this round, so there is no share to give to others")
+            raise InputError("every rater judges every response of this round, so there is no share to move")
         others = [one for one in self.round.raters if one in to and one != rater]
         if rater not in self.round.raters or not others or len(others) < len(set(to)):
             raise InputError("shares move between the raters of the round only")
@@ -472,19 +474,19 @@ class RatingRoom:
             self._kept[judgment.id] = judgment
 
     def answer_effect(self, item: Item, answer: EffectAnswered) -> None:
-        """Somebody says what the device did; returns when it is on the disk."""
+        """Saves an answer on an effect; returns when it is on the disk."""
         self._log(self._session(item).folder).append(answer)
 
     # Sounds
 
     def response_sound(self, item: Item) -> Waveform:
-        """The first response as it was recorded; of an exercise, spoken by a voice. LogError, VoiceError."""
+        """The recorded first response; a voice speaks those of exercises. LogError, VoiceError."""
         if item.clip is None or item.exercise is not None:
             return _alike(self._spoken(item.exercise.response if item.exercise else "", RESPONSE_VOICE))
         return _alike(read_clip(SessionFolder(self._session(item).folder).clips, item.clip))
 
     def query_sound(self, item: Item) -> Waveform:
-        """The query as it was said, without its wake phrase and noise, which would tell the device; VoiceError."""
+        """The query without wake phrase and noise, which would reveal the device; VoiceError."""
         trial = self._session(item).trials.get(item.subject.trial_id)
         if trial is None:
             return _alike(self._spoken(item.query, VoiceSpec()))

@@ -1,4 +1,4 @@
-"""Where a rater stands in a round: what is done, what can be judged now and in which order, what waits."""
+"""A rater's progress in a round: what is done, what can be judged now and in which order, what waits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from harness.rating.items import Item
 
 
 def drawn(items: Iterable[Item], wanted: ItemFilter, seed: int) -> tuple[Item, ...]:
-    """The items that a round is about, in their order; at most `wanted.limit`, drawn by the seed, gold items first.
+    """The items of a round, in order; at most `wanted.limit`, drawn by the seed, known answers first.
 
-    Each is drawn by a hash of its own, so that responses that come later push few of the others out.
+    Each item is drawn by its own hash, so that later responses displace few earlier ones.
     """
     fitting = [item for item in items if _fits(item, wanted)]
     if wanted.limit is None or len(fitting) <= wanted.limit:
@@ -27,10 +27,10 @@ def drawn(items: Iterable[Item], wanted: ItemFilter, seed: int) -> tuple[Item, .
 
 
 def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[Item, ...]:
-    """The rater's share, shuffled for them: the same rater sees the same order again, another one another order.
+    """The rater's share, in an order that depends on rater and seed.
 
-    With `raters_per_item`, each item goes to so many of the round's raters, and the shares differ by one at most; gold
-    items go to everybody. What comes later finds its place between the others, whose order stays.
+    With `raters_per_item`, each item goes to that number of raters, and shares differ by one at most. Known answers go
+    to everybody. Later items are inserted, and the order of the others stays.
     """
     mine: Iterable[Item] = items
     if is_shared_out(round_):
@@ -40,15 +40,14 @@ def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[It
 
 
 def is_shared_out(round_: RatingRound) -> bool:
-    """Whether each response goes to some of the raters only."""
+    """Whether each response goes to only some of the raters."""
     return round_.raters_per_item is not None and round_.raters_per_item < len(round_.raters)
 
 
 def shares_of(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
-    """Item → its raters, of a round that is shared out: those with the fewest items so far, ties by a hash.
+    """Item → its raters, when items are shared out: those with the fewest items so far, ties broken by a hash.
 
-    Items are shared out in the order of playing: the shares of what a running session has already given stay. Then
-    each is moved as a coordinator has said.
+    The order is that of playing, so that shares stay while a session runs. Moves of a coordinator apply afterwards.
     """
     load: Counter[str] = Counter(dict.fromkeys(round_.raters, 0))
     shares: dict[str, frozenset[str]] = {}
@@ -74,9 +73,9 @@ def _moved(raters: frozenset[str], item: Item) -> frozenset[str]:
 def hand_over(
     items: Sequence[Item], round_: RatingRound, given: Iterable[Item], raters: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Item id and who gets it of these raters, for each of `given`: who has the fewest of those that have it not yet.
+    """(item id, new rater) for each of `given`: of those without the item, the rater with the fewest items.
 
-    "" where all of them have it.
+    The rater is "" where all have the item.
     """
     shares = shares_of(items, round_)
     load = Counter(rater for item in items for rater in shares[item.id])
@@ -90,7 +89,7 @@ def hand_over(
 
 
 def _place(item: Item) -> str:
-    """The trial: a re-run, whose response is another item, stays in the same hands."""
+    """The key of the trial: the response of a re-run goes to the same raters."""
     return f"{item.subject.session_id}\n{item.subject.trial_id}"
 
 
@@ -115,19 +114,19 @@ def _fits(item: Item, wanted: ItemFilter) -> bool:
 
 Subject = tuple[str, str, str]
 PACE_ITEMS = 30
-"""Of how many of the last answers the pace is the median."""
+"""The pace is the median over this number of last answers."""
 
 
 def subject_of(row: Judgment) -> Subject:
-    """Session, trial and clip that a row is about."""
+    """Session, trial and clip of a row."""
     return row.session_id, row.trial_id, row.clip_sha256
 
 
 class OwnRows:
-    """The rows of one rater among all, in the order of giving; a row is added when it is on the disk.
+    """The rows of one rater that are on the disk, in the order of giving.
 
-    rows: of several sessions, in any order. A row of an older session names no session: it belongs to the item with its
-    trial and clip. Adjudications stand apart from judgments: who judged an item may adjudicate it as well.
+    rows: of several sessions, in any order. A row of an old session names no session, and belongs to the item with its
+    trial and clip. Judgments and adjudications are separate: a rater may adjudicate an item that they judged.
     """
 
     def __init__(self, rater: str, round_: RatingRound, rows: Iterable[Judgment]) -> None:
@@ -140,11 +139,11 @@ class OwnRows:
             self.add(row)
 
     def with_rows(self, rows: Iterable[Judgment]) -> OwnRows:
-        """These and those: rows are only ever added, so that what was read a moment ago takes none away."""
+        """With these rows added. None is removed, even if `rows` was read before the latest."""
         return OwnRows(self._rater, self._round, (*self._order, *rows))
 
     def __contains__(self, row_id: object) -> bool:
-        """Whether the rater has given a row of that id, in force or not."""
+        """Whether the rater gave a row with this id, in force or not."""
         return row_id in self._number
 
     def add(self, row: Judgment) -> None:
@@ -168,7 +167,7 @@ class OwnRows:
         return self._standing[key]
 
     def given_as(self, item: Item) -> int:
-        """Which of the rater's rows that one was, counted from 0; −1 when there is none."""
+        """Number of the row in force among the rater's rows, from 0; −1 for none."""
         row = self.standing(item)
         return -1 if row is None else self._number[row.id]
 
@@ -179,7 +178,7 @@ class OwnRows:
 
     @property
     def pace_s(self) -> float | None:
-        """The median time to one of the last answers of this round that stand, exercises left out."""
+        """The median time of the last answers in force in this round, without exercises."""
         times = [
             row.time_to_answer_s
             for row in self.undoable
@@ -191,11 +190,11 @@ class OwnRows:
 
     @property
     def last_wall_s(self) -> float | None:
-        """When the rater has given the last row of this round that stands, as a Unix time."""
+        """Unix time of the rater's last row in force in this round."""
         return next((row.given_wall_s for row in self.undoable), None)
 
     def exercises_left(self, exercises: Sequence[Item]) -> tuple[Item, ...]:
-        """Exercises to do: those not done yet; and once more those that went wrong, when too many did."""
+        """Exercises to do: new ones, and wrong ones once more if too many were wrong."""
         new = tuple(item for item in exercises if self.standing(item) is None)
         if new or not exercises:
             return new
@@ -206,13 +205,13 @@ class OwnRows:
         return tuple(item for item in wrong if self._answers(item) < 2)
 
     def _answers(self, item: Item) -> int:
-        """How often it was answered, what was taken back left out."""
+        """Number of answers, without those taken back."""
         rows = self.all_of(item)
         withdrawn = {row.replaces for row in rows if row.status is JudgmentStatus.WITHDRAWN}
         return sum(row.status is JudgmentStatus.SUBMITTED and row.id not in withdrawn for row in rows)
 
     def all_of(self, item: Item) -> list[Judgment]:
-        """All rows on an item, what was taken back included, oldest first."""
+        """All rows on an item, in force or not, oldest first."""
         subject = item.subject
         named = self._rows.get(subject.key, [])
         if not subject.session_id:
@@ -221,7 +220,7 @@ class OwnRows:
 
 
 def _in_order(rows: Iterable[Judgment]) -> list[Judgment]:
-    """Rows of several sessions as they were given; within a session also over a clock set back."""
+    """Rows of several sessions by time; within a session by order, even if the clock was set back."""
     latest_s: dict[str, float] = defaultdict(float)
     timed = []
     for row in rows:
@@ -237,9 +236,9 @@ DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Where a rater stands. total: items of their queue; done: with a category or put aside; left: can be judged now.
+    """Counts of a rater's items. total: the queue. done: with a category or put aside. left: can be judged now.
 
-    skipped: left for the end, and among those left. held: wait for what the device did, and not among those left.
+    skipped: left for the end, included in left. held: wait for evidence of the effect, not included in left.
     """
 
     total: int = 0
@@ -252,13 +251,13 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An item that may be opened again. row: the rater's own in force; None where an adjudicator has given none yet."""
+    """An item that can be reopened. row: the rater's row in force; None for an agreed item of an adjudicator."""
 
     item: Item
     row: Judgment | None
 
     def has(self, words: str) -> bool:
-        """Whether its query, its category or the comment holds all of these words."""
+        """Whether query, category and comment contain all of these words."""
         row = self.row
         label = LABELS[row.category] if row is not None and row.category is not None else ""
         text = f"{self.item.query} {label} {row.comment if row is not None else ''}".casefold()
@@ -266,10 +265,10 @@ class Given:
 
 
 class RaterStanding:
-    """The rater's share of the items, in their order, against the rows that they have given.
+    """The rater's share of the items, in order, with the rater's rows. Computed once after each change.
 
-    What raters agree on is none of an adjudicator's, until they have given a row on it. with_held: held items are given
-    out although nobody has said what the device did. Worked out once after each change.
+    Agreed items join an adjudicator's share with the first row on them. `with_held`: held
+    items are given out without evidence of their effect.
     """
 
     def __init__(
@@ -292,15 +291,17 @@ class RaterStanding:
         every = (*self._exercises, *mine)
         self._by_id = {item.id: item for item in every}
         self._by_subject: dict[Subject, Item] = {item.subject.key: item for item in every}
-        self._positions = {item.id: number for queue in (self._exercises, mine) for number, item in enumerate(queue, 1)}
+        queues = self._exercises, sorted(mine, key=lambda item: item.agreed)  # agreed ones are not in the count
+        self._positions = {item.id: number for queue in queues for number, item in enumerate(queue, 1)}
         self._known: tuple[tuple[Item, ...], Count] | None = None
+        self._put_off: set[str] = set()
 
     def item(self, item_id: str) -> Item | None:
         """By its blind id."""
         return self._by_id.get(item_id)
 
     def position(self, item: Item) -> int | None:
-        """In the rater's order, from 1; exercises are counted for themselves."""
+        """Position in the rater's order, from 1; exercises are counted separately."""
         return self._positions.get(item.id)
 
     def add(self, row: Judgment) -> None:
@@ -309,8 +310,12 @@ class RaterStanding:
         self._known = None
 
     def release_held(self) -> None:
-        """From now on held items are given out all the same."""
+        """Gives out held items from now on."""
         self.with_held, self._known = True, None
+
+    def put_off(self, item: Item) -> None:
+        """Gives the item out no more; it stays open."""
+        self._put_off.add(item.id)
 
     @property
     def exercises(self) -> tuple[int, int]:
@@ -323,29 +328,29 @@ class RaterStanding:
 
     @property
     def left(self) -> tuple[Item, ...]:
-        """What can be judged now: what is new, what was held and is known now, then what was skipped, oldest first."""
+        """Items to judge now: new ones, held ones with a known effect, then skipped ones, oldest first."""
         return self._counted[0]
 
     @property
     def next(self) -> Item | None:
-        """What comes next: exercises first; nothing for who was stopped."""
+        """The next item, exercises first; None for a stopped rater."""
         if self.stopped:
             return None
-        return next(iter((*self.exercises_left, *self.left)), None)
+        return next((item for item in (*self.exercises_left, *self.left) if item.id not in self._put_off), None)
 
     def open(self, item: Item) -> bool:
-        """Whether it may be in sight: still to be judged."""
+        """Whether an item is still to be judged."""
         return not self.stopped and item in (self.exercises_left if item.exercise is not None else self.left)
 
     @property
     def not_done(self) -> tuple[Item, ...]:
-        """What others could do for the rater: all that is neither judged nor put aside, known answers left out."""
+        """Items that others could judge instead: not judged, not put aside, no known answers."""
         rows = ((item, self.rows.standing(item)) for item in self._mine if item.hidden.gold is None)
         return tuple(item for item, row in rows if row is None or row.status not in DONE)
 
     @property
     def known_answers(self) -> tuple[int, int]:
-        """Right, and all that were given to responses whose category is known."""
+        """(right, all) judgments of responses with a known answer."""
         right = answered = 0
         for item in self._mine:
             gold, row = item.hidden.gold, self.rows.standing(item)
@@ -356,12 +361,12 @@ class RaterStanding:
 
     @property
     def stopped(self) -> bool:
-        """Whether the round's rule has stopped the rater, who then can change nothing, either."""
+        """Whether the round's rule stopped the rater, who then cannot change judgments, either."""
         return self._stop is not None and self._stop.stops(*self.known_answers)
 
     @property
     def last(self) -> tuple[Judgment, Item] | None:
-        """The latest row in force whose item is still in the round: what an undo takes back."""
+        """The row that an undo takes back: the latest in force whose item is still in the round."""
         if self.stopped:
             return None
         for row in self.rows.undoable:
@@ -371,13 +376,13 @@ class RaterStanding:
 
     @property
     def can_go_back(self) -> bool:
-        """Whether `given` may have any."""
+        """Whether `given` may hold any."""
         return self._any_agreed or self.last is not None
 
     def given(self, words: str = "") -> tuple[Given, ...]:
-        """What has all the words and may be opened again: the rater's rows of this round, the latest first.
+        """Items that can be reopened and contain all the words: the rater's rows of this round, latest first.
 
-        To an adjudicator also what raters agree on. Exercises have been explained and stay as they are.
+        For an adjudicator also agreed items. Exercises cannot be reopened, since they were explained.
         """
         own: dict[str, Given] = {}
         for row in () if self.stopped else self.rows.undoable:
@@ -393,7 +398,7 @@ class RaterStanding:
 
     @property
     def _counted(self) -> tuple[tuple[Item, ...], Count]:
-        """What is left and the counts, from one look at every item."""
+        """Items left, and the counts."""
         if self._known is None:
             self._known = self._count()
         return self._known
@@ -416,12 +421,12 @@ class RaterStanding:
                     freed.append(item)
             elif self.with_held or not item.waits_for_effect:
                 (fresh if row is None else later).append(item)
-        # Who leaves one for the end twice has seen the others in between.
+        # An item that is skipped twice comes after all others.
         left = (*fresh, *freed, *sorted(later, key=self.rows.given_as))
         held = total - done - len(left)
         return left, Count(total, done, len(left), len(later), held, flagged)
 
 
 def _known_since(item: Item, hold: Judgment) -> bool:
-    """Whether more is known of the effect than when it was held."""
+    """Whether more is known about the effect than at the time of the hold."""
     return item.effect is not None and not item.effect.is_open and hold.effect is not item.effect.word

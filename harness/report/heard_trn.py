@@ -1,8 +1,7 @@
 """What devices heard as NIST trn files, so that any scorer can score a session again.
 
-Both stand as the words that were compared, normalised: each transcript, and the reference or alternative that fits it
-best. The speaker is the voice. Lists beside them say of each id what `harness show --wer` groups by. docs/sessions.md
-says more.
+The files hold the compared words, normalised: each transcript, and the reference or alternative that fits it best.
+The speaker is the voice. The groups files hold what `harness show --wer` groups by. See docs/reference/sessions.md.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from harness.model.choices import Grouping
 from harness.session.figures.trials import HeardTrial, SaidOfAttempt, group_of
 from harness.transcripts.recognition import recognised
 
-# What a trn file would take for an id, an alternative or a comment stands as its twin of full width.
+# Characters with a meaning in trn files become their full-width forms.
 _TWINS = str.maketrans("(){}/;@<>", "（）｛｝／；＠＜＞")
 LONGEST_WORD, LONGEST_LABEL = 10_000, 200
 ID = "id"
@@ -32,7 +31,7 @@ def trn_files(trials: Sequence[HeardTrial]) -> Mapping[str, str]:
     ids = tuple(_ids(trials))
     first = [(id_, one, one.first) for id_, one in zip(ids, trials, strict=True)]
     final = [(id_, one, one.final) for id_, one in zip(ids, trials, strict=True) if one.final is not None]
-    # With one axis its own column says the same.
+    # With one axis, its own column holds the same.
     crossed = any(len(one.trial.conditions) > 1 for one in trials)
     groupings = [one for one in Grouping if crossed or one is not Grouping.CONDITION]
     return {**_files("first", first, groupings), **_files("final", final, groupings)}
@@ -64,10 +63,10 @@ def _line(words: Sequence[str], id_: str) -> str:
 
 
 def _ids(trials: Iterable[HeardTrial]) -> Iterator[str]:
-    """VOICE-TRIAL, with the device behind a command's; unique whatever their case."""
+    """VOICE-TRIAL, for a command also the device; unique regardless of case."""
     taken: set[str] = set()
     for one in trials:
-        # The scheme spu_id takes for the speaker what stands before the first hyphen.
+        # In the scheme spu_id, the text before the first hyphen is the speaker.
         voice = re.sub(r"[^A-Za-z0-9]+", ".", group_of(one, Grouping.VOICE)).strip(".") or "voice"
         name = one.trial.id if one.trial.listening is None else f"{one.trial.id}.{one.device}"
         stem = f"{voice}-{re.sub(r'[^A-Za-z0-9._+-]+', '_', name)}"

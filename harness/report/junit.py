@@ -1,6 +1,6 @@
 """A session as JUnit: a suite for each device and kind of trial, one for limits and tests, and one for the run itself.
 
-What passes and what fails is told in docs/ci.md.
+docs/how-to/ci.md defines what passes and what fails.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from harness.base.foreign import plain_text
 from harness.base.whole_file import write_whole
 from harness.model.choices import Grouping
 from harness.model.errors import HarnessError
+from harness.model.observation import weakness
 from harness.model.record import EndReason, Entry
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Properties, Reason, Suite, as_xml
 from harness.report.session import WholeSession
-from harness.session.engine.resolved import read_resolved
 from harness.session.figures.progress import LimitVerdict, check_limits, normalisation_of
 from harness.session.figures.trials import (
     AttemptProgress,
@@ -33,7 +33,7 @@ from harness.session.figures.trials import (
     understood_of,
     words_of,
 )
-from harness.session.log.reader import LogReader, later_rows
+from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.statistics.intervals import Share
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.wake_plays import CommandWord, HeardWake, Play
@@ -48,33 +48,30 @@ _FAILED = {
 }
 _ERRORS = {Outcome.INTERRUPTED: "interrupted for good", Outcome.ABORTED: "aborted"}
 _BY_FRAME = (Outcome.RESPONDED, Outcome.UNDERSTOOD, Outcome.MISHEARD)
-_NO_VERDICT = {
-    Outcome.INCONCLUSIVE: "it answered, and nothing says whether it had understood",
-    Outcome.SKIPPED: "skipped",
-}
+_NO_VERDICT = {Outcome.INCONCLUSIVE: "it answered, but whether it understood is not known", Outcome.SKIPPED: "skipped"}
 
 
 def junit(folder: Path) -> bytes:
     """The report of a session, running, ended or cut off; LogError, InputError."""
     with LogReader(folder) as reader:
-        return as_xml(report_of(reader.entries(), read_resolved(folder).scenario, later_rows(folder)))
+        return as_xml(report_of(reader.entries(), read_scenario(folder), later_rows(folder)))
 
 
 def write(path: Path, report: bytes) -> None:
-    """Puts a report there whole or not at all, so that a CI server never finds half of one; LogFull, LogError."""
+    """Writes a report atomically, so that a CI server never finds half of one; LogFull, LogError."""
     write_whole(path, report)
 
 
 def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entry] = ()) -> JUnitReport:
-    """From a session's rows, and the scenario for what it limits; InputError when the rows do not begin with a plan.
+    """From a session's rows and the scenario's limits; InputError when the rows do not begin with a plan.
 
-    later: what people have said of effects since, which a limit may be on (`log.reader.later_rows`).
+    later: people's later reports of effects, which may have a limit (`log.reader.later_rows`).
     """
     return _Reporting(WholeSession.of(entries, later)).report(scenario.limits, scenario.stopping)
 
 
 def not_begun(name: str, why: HarnessError | str) -> bytes:
-    """The report of a run that came to no session: an error, or what the bench lacks (then it is skipped)."""
+    """The report of a run without a session: an error, or skipped because the bench lacks something."""
     skipped = isinstance(why, HarnessError) and why.exit_code == 0
     verdict, word = (CaseVerdict.SKIPPED, "unmet_need") if skipped else (CaseVerdict.ERROR, "not_begun")
     lines = str(why).splitlines() or [""]
@@ -84,8 +81,6 @@ def not_begun(name: str, why: HarnessError | str) -> bytes:
 
 
 class _Reporting:
-    """Makes the report of one session."""
-
     def __init__(self, session: WholeSession) -> None:
         self.session, self.progress, self.wake = session, session.progress, session.wake
         self.name = session.started.scenario_id
@@ -111,6 +106,7 @@ class _Reporting:
             ("sound_path", one.sound_path),
             *((f"firmware {board.source}", board.firmware) for board in self.progress.boards if board.firmware),
             *((f"serial {board.source}", board.serial) for board in self.progress.boards if board.serial),
+            *((f"setting {name} of {source}", value) for source, name, value in self.session.settings),
         )
 
     def _session(self) -> Suite:
@@ -119,7 +115,7 @@ class _Reporting:
         said = (f"{progress.totals.finished} of {progress.totals.planned} trials finished", *faults)
         if progress.finished is not EndReason.COMPLETED:
             word = "not_finished" if progress.finished is None else progress.finished.value
-            reason = Reason(CaseVerdict.ERROR, word, f"the run did not come to its end: {word}", "\n".join(said))
+            reason = Reason(CaseVerdict.ERROR, word, f"the run did not finish: {word}", "\n".join(said))
         case = Case("run", f"{self.name}.session", self.took_s, reason, said)
         versions = ((f"version {name}", version) for name, version in self.session.started.versions)
         return Suite("session", (case,), tuple(versions))
@@ -207,7 +203,7 @@ class _Reporting:
         reason = _of_play(play, said)
         bounded = any("false_reject" in limit.name for limit in limits)
         if bounded and reason is not None and reason.type == "false_reject":
-            reason = None  # how many are too many is declared, and has a case of its own
+            reason = None  # a limit on their number is a separate case
         broken = [verdict.name for verdict in limits if not verdict.ok and "false_accepts" in verdict.name]
         if reason is None and false and broken:
             message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
@@ -216,12 +212,12 @@ class _Reporting:
 
 
 def _asking(one: TrialProgress) -> str:
-    """The kind of a trial that one device answers; the two queries of memory probes are queries like others."""
+    """The kind of a trial with one device. The two queries of memory probes count as queries."""
     return (TrialKind.QUERY if one.trial.memory is not None else one.trial.kind).value
 
 
 def _figures(kind: str, of: DeviceWake | None) -> Properties:
-    """What the cases of a suite come to; false accepts are those after review, as for limits."""
+    """Totals of a suite's cases. False accepts are counted after review, as for limits."""
     if of is None:
         return ()
     if kind == TrialKind.COMMAND:
@@ -236,7 +232,7 @@ def _figures(kind: str, of: DeviceWake | None) -> Properties:
 
 
 def _words(of: HeardWords, normalisation: str) -> Properties:
-    """What was heard against what was said; nothing where nothing could be heard."""
+    """WER of the transcripts; nothing where there are none."""
     if not of.first.attempts:
         return ()
     found: list[tuple[str, str]] = [("normalisation", normalisation)]
@@ -309,11 +305,12 @@ def _of_play(play: Play, said: list[str]) -> Reason | None:
 
 
 def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
-    """What a device made of one stimulus."""
+    """A device's verdict on one stimulus."""
     reading = play.reading
     if play.kind is not TrialKind.AMBIENT:
         delay = f", {_milliseconds(reading.delay)} after the phrase" if reading.delay else ""
-        yield f"woke{delay}" if reading.hit else "did not wake"
+        weak = weakness(plain_text(reading.hit.inferred, 60), ", ") if reading.hit else ""
+        yield f"woke{delay}{weak}" if reading.hit else "did not wake"
     else:
         yield f"exposure: {reading.exposure_s:.3f} s, unproven: {reading.unproven_s:.3f} s"
     if play.kind is TrialKind.COMMAND:
@@ -327,6 +324,7 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
 
 def _event(play: Play, event: HeardWake, dressed: UnmatchedWake | None) -> str:
     score = "" if event.score is None else f", score {event.score:g}"
+    score += weakness(plain_text(event.inferred, 60), ", ")
     clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
     word = "unreviewed" if dressed is None or dressed.word is None else dressed.word.value
     at_s = play.place(event) - play.start_s
@@ -338,7 +336,7 @@ def _milliseconds(value: Measured) -> str:
 
 
 def _frames_said(one: TrialProgress) -> Iterator[str]:
-    """Lines about the frame: expected, and what each attempt of the take that counts came to."""
+    """Lines about the frame: expected, and understood at each attempt of the take that counts."""
     wanted = one.trial.expects
     if wanted is None:
         return
@@ -348,7 +346,7 @@ def _frames_said(one: TrialProgress) -> Iterator[str]:
 
 
 def _of_frame(one: TrialProgress, lines: Iterable[str]) -> Reason | None:
-    """Why a trial did not pass whose frame is known to be wrong; None of others, which their outcome tells of."""
+    """Why a trial with a wrong frame did not pass; None for other trials: their outcome says why."""
     wanted, take = one.trial.expects, one.counting
     if wanted is None or take is None or take.outcome not in _BY_FRAME or take.deciding is None:
         return None
@@ -366,7 +364,7 @@ def _of_frame(one: TrialProgress, lines: Iterable[str]) -> Reason | None:
 
 
 def _frame_figures(trials: Iterable[TrialProgress]) -> Properties:
-    """Frames and intents that were right, of those known, with their 95 % intervals."""
+    """Right frames and intents among the known ones, with 95 % intervals."""
     found = understood_of(trials)
     return (
         *_share_in_words("frames_right", found.right),

@@ -1,7 +1,7 @@
-"""JUnit's XML: suites of cases, each passed or with one reason why not. Knows nothing of sessions.
+"""JUnit's XML: suites of cases, each passed or with one reason. Independent of sessions.
 
-What is written is valid against the schema that CI servers share (junit-10.xsd of Jenkins' xUnit plugin), and keeps to
-what the stricter ones ask for: one verdict a case, a time stamp without a zone, host name and properties on a suite.
+The output is valid against the schema that CI servers share (junit-10.xsd of Jenkins' xUnit plugin). It also meets
+stricter schemas: one verdict for each case, a timestamp without a zone, host name and properties on a suite.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from enum import StrEnum
 from xml.etree import ElementTree
 
 Properties = tuple[tuple[str, str], ...]
-# What XML 1.0 has no way to write, not even as a reference; and the line ends that a parser would change.
+# Characters that XML 1.0 cannot hold, even as references, and line ends that a parser would change.
 _INVALID = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class CaseVerdict(StrEnum):
-    """The element that says why a case did not pass."""
+    """The element with the reason why a case did not pass."""
 
     FAILURE = "failure"
     ERROR = "error"
@@ -27,7 +27,7 @@ class CaseVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """type: one word for tables. message: one line. text: whatever else is known."""
+    """type: one word for tables. message: one line. text: all details."""
 
     verdict: CaseVerdict
     type: str
@@ -37,7 +37,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """reason None: it passed. said: lines for people, whatever the verdict."""
+    """reason: None if it passed. said: lines of output, for every verdict."""
 
     name: str
     class_name: str
@@ -58,7 +58,7 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class JUnitReport:
-    """started_s: Unix time. time_s: of the whole; suites overlap where devices share a stimulus."""
+    """started_s: Unix time. time_s: of the whole run; suites overlap when devices share a stimulus."""
 
     name: str
     suites: tuple[Suite, ...]
@@ -71,7 +71,7 @@ class JUnitReport:
 
 
 def xml_text(text: str) -> str:
-    """The text with every character that XML cannot hold as a visible escape: \\x1b, \\ud800, \\ufffe."""
+    """The text, with characters that XML cannot hold as visible escapes: \\x1b, \\ud800, \\ufffe."""
     return _INVALID.sub(lambda found: _escape(ord(found[0])), text)
 
 
@@ -113,7 +113,6 @@ def _write(parent: ElementTree.Element, case: Case) -> None:
 
 
 def _counts(one: JUnitReport | Suite) -> dict[str, str]:
-
     cases = len(one.cases) if isinstance(one, Suite) else sum(len(suite.cases) for suite in one.suites)
     failures, errors = one.count(CaseVerdict.FAILURE), one.count(CaseVerdict.ERROR)
     return {"tests": str(cases), "failures": str(failures), "errors": str(errors)}

@@ -1,15 +1,29 @@
-"""A whole session from its rows, once through: what JUnit, wake-evaluation logs and JSON are made of."""
+"""A whole session, read once from its rows: the source of JUnit, wake-evaluation logs and JSON."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+import ctypes
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.model.errors import InputError
-from harness.model.record import Clip, Entry, FaultMet, SessionStarted, StimulusStored, TrialFinished, TrialStarted
+from harness.model.record import (
+    Clip,
+    EngineStarted,
+    Entry,
+    FaultMet,
+    ResponseFrozen,
+    SessionStarted,
+    SettingsNoted,
+    SettingsOf,
+    StimulusStored,
+    TrialFinished,
+    TrialStarted,
+)
 from harness.model.trial import Outcome
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.reader import LogReader
@@ -18,12 +32,32 @@ from harness.wake.wake import WakeFigures
 FAULTS_KEPT = 20
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No search for cycles of objects: where millions are made and kept, it takes a quarter of the time."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+def _give_back() -> None:
+    """What the parser of a long plan has freed goes back to the system: glibc would keep it, apart from Python's."""
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
+
+
 @dataclass(frozen=True, slots=True)
 class WholeSession:
-    """wake: figures of wake trials; progress: of all. started: the first row. first_s, last_s: Unix times of rows.
+    """wake: results of wake trials. progress: of all trials. started: the first row. first_s, last_s: Unix times.
 
-    clips: of stimuli, by hash. not_counted: listening trials whose last take ended without counting, and how. faults:
-    the last ones. spans: (trial, take) → Unix times of its start and its end.
+    clips: of stimuli, by hash. not_counted: listening trials whose last take does not count, and why. faults_met: each
+    with its Unix time. responses: trial, Unix time of the start, and length on that clock (s) of first responses.
+    spans: (trial, take) → Unix times of start and end. settings: of devices, before the run changed any, as
+    (connection, name, value).
     """
 
     wake: WakeFigures
@@ -33,19 +67,25 @@ class WholeSession:
     last_s: float
     clips: dict[str, Clip]
     not_counted: dict[str, Outcome]
-    faults: tuple[FaultMet, ...]
+    faults_met: tuple[tuple[float, FaultMet], ...]
+    responses: tuple[tuple[str, float, float], ...]
     spans: dict[tuple[str, int], tuple[float, float]]
+    settings: tuple[tuple[str, str, str], ...] = ()
 
     @classmethod
+    @uncollected()
     def of(cls, entries: Iterable[Entry], later: Iterable[Entry] = ()) -> WholeSession:
-        """From its rows, and those that people added since; InputError when they do not begin with a plan."""
+        """From its rows and people's later rows; InputError when they do not begin with a plan."""
         figures, wake = SessionFigures(), WakeFigures()
         started: SessionStarted | None = None
         first_s = last_s = 0.0
+        speed = 1.0
         clips: dict[str, Clip] = {}
         endings: dict[str, Outcome] = {}
-        faults: deque[FaultMet] = deque(maxlen=FAULTS_KEPT)
+        faults: list[tuple[float, FaultMet]] = []
+        responses: list[tuple[str, float, float]] = []
         spans: dict[tuple[str, int], tuple[float, float]] = {}
+        settings: list[tuple[str, str, str]] = []
         for entry in entries:
             figures.add(entry)
             wake.add(entry)
@@ -53,6 +93,9 @@ class WholeSession:
             match entry.record:
                 case SessionStarted() as row:
                     started = row
+                    _give_back()
+                case EngineStarted(clock_speed=found_speed):
+                    speed = found_speed
                 case StimulusStored(sha256=sha256, clip=clip):
                     clips[sha256] = clip
                 case TrialStarted(trial_id=trial_id, take=take):
@@ -61,7 +104,11 @@ class WholeSession:
                     spans[trial_id, take] = spans.get((trial_id, take), (last_s, last_s))[0], last_s
                     endings[trial_id] = outcome
                 case FaultMet() as fault:
-                    faults.append(fault)
+                    faults.append((last_s, fault))
+                case ResponseFrozen(trial_id=trial_id, starts=starts, clip=clip):
+                    responses.append((trial_id, last_s - (entry.at_s - starts.at_s) / speed, clip.duration_s / speed))
+                case SettingsNoted(source=source, of=SettingsOf.ORIGINAL, settings=found):
+                    settings += [(source, name, value) for name, value in found]
                 case _:
                     pass
         for entry in later:
@@ -73,14 +120,20 @@ class WholeSession:
             one: how for one, how in endings.items() if how is not Outcome.COUNTED and one in listening
         }
         progress = figures.snapshot()
-        return cls(wake, progress, started, first_s, last_s, clips, uncounted, tuple(faults), spans)
+        told = tuple(faults), tuple(responses)
+        return cls(wake, progress, started, first_s, last_s, clips, uncounted, *told, spans, tuple(settings))
+
+    @property
+    def faults(self) -> tuple[FaultMet, ...]:
+        """The last ones."""
+        return tuple(one for _, one in self.faults_met[-FAULTS_KEPT:])
 
     @property
     def devices(self) -> tuple[str, ...]:
         return tuple(one.device for one in self.wake.snapshot().devices)
 
     def demand(self, device: str | None) -> tuple[str, ...]:
-        """That device, or all; InputError when it is not one of them, or there is none."""
+        """The named device, or all; InputError when it is unknown, or there are none."""
         if not self.devices:
             raise InputError(
                 "the session has no wake, command or ambient trials", remedy="Nothing to export; try: harness show"

@@ -1,12 +1,13 @@
-"""A session's figures as JSON: exact counts and times, intervals, words, frames, unmatched events, the comparison."""
+"""A session's results as JSON: counts, times, intervals, words, frames, unmatched events, comparison."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from harness.base.plain_json import plain
+from harness.base.plain_json import picked, plain
 from harness.model.choices import Grouping
+from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.model.understanding import Slot
 from harness.report.session import WholeSession
@@ -33,7 +34,7 @@ Json = dict[str, Any]
 
 
 def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool = False) -> Json:
-    """One object for a session; rates over nothing are null."""
+    """One object for a session; a rate without trials is null."""
     wake, started = session.wake.snapshot(), session.started
     found = {one.device: one for one in wake.devices}
     return {
@@ -42,10 +43,10 @@ def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool =
         "seed": started.seed,
         "settings": asdict(session.wake.settings),
         "reviewed": reviewed,
-        "planned": wake.planned,
-        "counted": wake.counted,
-        "boards": [
-            {"device": one.source, "firmware": one.firmware, "serial": one.serial} for one in session.progress.boards
+        **picked(wake, "planned", "counted"),
+        "boards": [{"device": one.source, **picked(one, "firmware", "serial")} for one in session.progress.boards],
+        "device_settings": [
+            {"device": source, "name": name, "value": value} for source, name, value in session.settings
         ],
         "devices": [_device(session, found[name], reviewed) for name in devices],
         "heard": _heard(session.progress, session.wake),
@@ -67,12 +68,13 @@ def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
             "missed": one.missed,
             "words": asdict(one.words.counts) | {"attempts": one.words.attempts},
         },
-        "exposure_s": one.exposure_s,
-        "unproven_s": one.unproven_s,
-        "suppressed": one.suppressed,
+        **picked(one, "exposure_s", "unproven_s", "suppressed"),
         "events_outside_exposure": one.ambient_events_outside,
         "events_in_trials_that_do_not_count": one.uncounted_events,
-        "delay_s": {"of": one.delays.total, **{name: plain(getattr(one.delays, name)) for name in _QUANTILES}},
+        "delay_s": {"of": one.delays.total, **picked(one.delays, "p50", "p95", "p99")},
+        "inferred_events": dict(one.inferred),
+        "source_events": one.source_events,
+        "source_disagreements": [asdict(found) for found in one.disagreements],
         "clock_error_s": one.clock_error_s,
         "decisions": dict(one.decisions),
         "conditions": {name: _ratio(ratio) for name, ratio in one.conditions},
@@ -82,9 +84,8 @@ def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
     }
 
 
-_QUANTILES = ("p50", "p95", "p99")
 _OF_AN_EVENT = ("phrase", "score", "offset_s", "audio_s", "wall_s", "in_vocabulary", "exposed", "rule", "why", "word",
-                "reviewed_by")  # fmt: skip
+                "reviewed_by", "inferred")  # fmt: skip
 
 
 def _ratio(ratio: Ratio) -> Json:
@@ -101,8 +102,7 @@ def _ratio(ratio: Ratio) -> Json:
 
 
 def _rate(rate: Rate) -> Json:
-    found = {"count": rate.count, "hours": rate.hours, "per_hour": rate.per_hour}
-    return {**found, "garwood": rate.interval, "any_time": rate.any_time}
+    return {**picked(rate, "count", "hours", "per_hour"), "garwood": rate.interval, "any_time": rate.any_time}
 
 
 def _play(play: Play) -> Json:
@@ -115,18 +115,29 @@ def _play(play: Play) -> Json:
         "recording": play.trial.recording or None,
         "stimulus_sha256": play.row.stimulus_sha256,
         "woke": reading.hit is not None,
+        "inferred": "" if reading.hit is None else reading.hit.inferred,
         "delay_s": None if reading.delay is None else reading.delay.value_s,
         "command": plain(reading.command),
         "heard": reading.heard,
         "words": plain(reading.counts),
         "exposure_s": reading.exposure_s,
         "unmatched_rows": [event.seq for event in reading.unmatched],
+        "sources": [
+            _source(play.target.label(one.source), one.at, one.seq, one.inferred)
+            for one in (reading.hit.reports if reading.hit is not None else ())
+        ],
     }
 
 
 def _event(event: UnmatchedWake) -> Json:
-    told = {name: plain(getattr(event, name)) for name in _OF_AN_EVENT}
-    return {"row": event.seq, "trial": event.trial_id, **told, "clip": None if event.clip is None else event.clip.name}
+    clip = None if event.clip is None else event.clip.name
+    sources = [_source(one.source, one.at, one.seq, one.inferred) for one in event.sources]
+    return {"row": event.seq, "trial": event.trial_id, **picked(event, *_OF_AN_EVENT), "clip": clip, "sources": sources}
+
+
+def _source(name: str, at: Stamp, seq: int, inferred: str) -> Json:
+    """When one of a device's sources reported an event, in session seconds; row: of the log."""
+    return {"source": name, "at_s": at.at_s, "error_s": at.error_s, "row": seq, "inferred": inferred}
 
 
 def _comparison(one: DevicePair) -> Json:
@@ -136,7 +147,7 @@ def _comparison(one: DevicePair) -> Json:
 
 
 def _heard(progress: Progress, wake: WakeFigures) -> Json:
-    """Queries and commands together; a WER over no words is null, and so are groups that have no label."""
+    """Queries and commands together. A WER over no words is null, as is a group without a label."""
     trials = heard_in(progress.trials, wake)
     return {
         "normalisation": normalisation_of(progress),
@@ -161,8 +172,7 @@ def _words(words: WordsHeard) -> Json:
     counts = words.counts
     return {
         **counts_of(counts),
-        "attempts": words.attempts,
-        "typed": words.typed,
+        **picked(words, "attempts", "typed"),
         "wer": counts.wer,
         "interval": words.interval,
         "interval_over": None if words.interval is None else words.unit.value,
@@ -170,7 +180,7 @@ def _words(words: WordsHeard) -> Json:
 
 
 def _frames(progress: Progress) -> Json:
-    """A share over nothing has null for its value; what nobody knows of an attempt is null too."""
+    """A share of nothing has the value null, as have unknown values of an attempt."""
     found = progress.totals.understood
     return {
         "frames": _share(found.right),
@@ -201,9 +211,7 @@ def _understood(trial: Trial, attempt: AttemptProgress) -> Json:
     return {
         "attempt": attempt.attempt,
         "understood": None if told.intents is None else _frame(told.intents, told.slots),
-        "intents_right": told.intents_right,
-        "right": told.right,
-        "source": told.source.value,
+        **picked(told, "intents_right", "right", "source"),
         "parts": [
             {"mark": part.mark.value, "slot" if part.slot else "intent": part.name}
             | ({"value": part.value} if part.slot else {})

@@ -1,7 +1,7 @@
-"""A live session as wake-evaluation logs, one a device.
+"""A live session as wake-evaluation logs, one for each device.
 
-Wake trials are in-vocabulary files, commands files with a reference, ambient trials out-of-vocabulary files; the files
-are the clips of their stimuli. docs/wake-log.md says what stands where.
+Wake trials are in-vocabulary files, commands are files with a reference, ambient trials are out-of-vocabulary files.
+The files are the clips of the stimuli. docs/reference/wake-log.md describes the lines.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from collections.abc import Iterator
 from harness import __version__
 from harness.model.scenario import TrialKind
 from harness.model.transcript import WordCounts
-from harness.report.session import WholeSession
-from harness.statistics.intervals import clopper_pearson, garwood
-from harness.transcripts.recognition import recognised, words_of
-from harness.wake.reports.wake_log import (
+from harness.offline.wake_log import (
     FORMULA,
     FORMULA_WITH_U,
     TOTALS,
@@ -31,6 +28,9 @@ from harness.wake.reports.wake_log import (
     moment,
     quoted,
 )
+from harness.report.session import WholeSession
+from harness.statistics.intervals import clopper_pearson, garwood
+from harness.transcripts.recognition import recognised, words_of
 from harness.wake.wake_plays import CommandWord, HeardWake, Play
 from harness.wake.wake_progress import Interval, UnmatchedWake
 
@@ -40,7 +40,7 @@ def wake_log(
 ) -> WakeLog:
     """The log of one device. reviewed: reviews decide what a false accept is, not the rules alone.
 
-    words: commands are told by their words, STT lines with counts, where the device tells its words; else by CMD lines.
+    words: a command becomes an STT line with word counts if the device reports its words, else a CMD line.
     """
     return _Writer(session, device, reviewed, words).log(command_line)
 
@@ -48,7 +48,7 @@ def wake_log(
 class _Writer:
     def __init__(self, session: WholeSession, device: str, reviewed: bool, words: bool) -> None:
         self._session, self._device, self._reviewed, self._words = session, device, reviewed, words
-        # A probe shows that the device listens; it is a file of no list.
+        # A probe shows that the device listens. It belongs to no list of files.
         plays = session.wake.plays(device)
         self._plays = tuple(play for play in plays if play.kind is not TrialKind.PROBE)
         self._events = {event.seq: event for event in session.wake.unmatched(device)}
@@ -96,7 +96,7 @@ class _Writer:
             yield ManySpots(file, len(spots), trial)
 
     def _command(self, play: Play, file: str, trial: Extras) -> Iterator[Happening]:
-        """The line of a command, by what it came to or by its words."""
+        """The line of a command: by its outcome, or by its words."""
         reading, reference = play.reading, play.trial.reference
         if reading.command is None:
             return
@@ -119,7 +119,7 @@ class _Writer:
         return round((play.place(event) - play.start_s) * 1000, 3)
 
     def _false(self, event: UnmatchedWake) -> bool:
-        """Is it a false accept; in-vocabulary lines are always written, whether they count or not."""
+        """Whether it is a false accept. In-vocabulary lines are always written, counted or not."""
         return event.exposed and event.false_accept(self._reviewed)
 
     def _info(self, command_line: str) -> Iterator[tuple[str, str]]:
@@ -148,6 +148,11 @@ class _Writer:
         yield "x-scenario", f"{started.scenario_id} {started.scenario_sha256}"
         yield "x-bench", f"{started.bench_id} {started.bench_sha256}"
         yield "x-device", self._device
+        for board in session.progress.boards:
+            if board.firmware:
+                yield "x-firmware", f"{quoted(board.source)} {quoted(board.firmware)}"
+        for source, name, value in session.settings:
+            yield "x-device-setting", f"{quoted(source)} {quoted(name)} {quoted(value)}"
         yield "x-seed", str(started.seed)
         yield "x-sound-path", started.sound_path
         yield "x-review", "after" if self._reviewed else "before"
@@ -182,7 +187,7 @@ class _Writer:
                 yield from _interval(name, clopper_pearson(int(found[count]), files), 100.0, "%, Clopper-Pearson")
 
     def _set_aside(self) -> Iterator[tuple[str, str]]:
-        """Events that are no false accept: what they were, so that nothing is left out in silence."""
+        """Events that are not false accepts, and what they were, so that nothing is left out silently."""
         for event in self._events.values():
             if self._false(event):
                 continue
@@ -192,7 +197,7 @@ class _Writer:
 
 
 def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> Words:
-    """Words of a command as they were compared: normalised, against the reference or alternative that fits best."""
+    """The compared words of a command, normalised, against the best-fitting reference or alternative."""
     judged = recognised(play.trial, play.reading.heard)
     counts = judged.counts
     return Words(
@@ -228,4 +233,5 @@ def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> 
 
 
 def _extras(event: HeardWake, more: Extras) -> Extras:
-    return (*([("x-score", f"{event.score:g}")] if event.score is not None else []), *more)
+    score = [("x-score", f"{event.score:g}")] if event.score is not None else []
+    return (*score, *([("x-weak-evidence", event.inferred)] if event.inferred else []), *more)

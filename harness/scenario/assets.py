@@ -1,4 +1,4 @@
-"""Files that a scenario names, most of them sounds: under its own folder or a named asset root, and nowhere else."""
+"""Files that a scenario names, most of them sounds: only below its own folder or a named asset root."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A row. path: as written, relative to the list's folder."""
+    """A row of a list of recordings. path: as written, relative to the folder of the list."""
 
     path: str
     facts: RecordingFacts
@@ -32,7 +32,7 @@ class Listed:
 
 
 def read_list(path: Path) -> tuple[Listed, ...]:
-    """The rows of a list, in order; InputError with file and line for whatever is wrong with one."""
+    """The rows of a list, in order; InputError with file and line for the first mistake."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             found = tuple(_rows(csv.reader(file, strict=True), str(path)))
@@ -41,12 +41,14 @@ def read_list(path: Path) -> tuple[Listed, ...]:
             f"the list cannot be read: {error}", place=Place(str(path)), remedy="Save it as CSV, UTF-8"
         ) from error
     if not found:
-        raise InputError("the list has no recordings", place=Place(str(path)), remedy="Add a row for each recording")
+        raise InputError(
+            "the list contains no recordings", place=Place(str(path)), remedy="Add a row for each recording"
+        )
     return found
 
 
 def phrase_end_s(path: Path) -> float | None:
-    """Where the phrase ends, as the file's own comment says (`phrase_end_ms=1234`); None where it does not."""
+    """End of the phrase from the comment in the file (`phrase_end_ms=1234`), s; None without one."""
     with soundfile.SoundFile(path) as file:
         found = _COMMENT.search(str(file.comment or ""))
     return None if found is None else float(found[1]) / 1000
@@ -62,17 +64,17 @@ def _rows(lines: Iterator[list[str]], name: str) -> Iterator[Listed]:
     for column in header:
         if column in get_args(AxisName):
             remedy = "Give the column another name, such as recorded_" + column
-            raise InputError(f"the column {column!r} is called like an axis of the matrix", place=first, remedy=remedy)
+            raise InputError(f"the column {column!r} has the name of a matrix axis", place=first, remedy=remedy)
         if not _COLUMN.fullmatch(column) or header.count(column) > 1:
             remedy = "Use each name once: small letters, digits and _, at most 32"
-            raise InputError(f"the header has a wrong column name: {column!r}", place=first, remedy=remedy)
+            raise InputError(f"{column!r} is not a column name, or occurs twice", place=first, remedy=remedy)
     for number, cells in enumerate(lines, start=2):
         if not any(cell.strip() for cell in cells):
             continue
         place = Place(name, number)
         if len(cells) != len(header):
             what = f"the row has {len(cells)} cells, the header {len(header)}"
-            raise InputError(what, place=place, remedy="Put values with commas in quotes")
+            raise InputError(what, place=place, remedy="Put values that contain commas in quotes")
         if number > MOST_ROWS:
             raise InputError(f"the list has more than {MOST_ROWS} rows", place=place, remedy="Split it")
         row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
@@ -88,7 +90,7 @@ def _seconds(written: str, place: Place) -> float | None:
     except ValueError:
         found = -1.0
     if not 0 < found < 3_600_000:
-        remedy = "Write milliseconds from the start of the file, or leave it empty"
+        remedy = "Write milliseconds from the start of the file, or leave the cell empty"
         raise InputError(f"{PHRASE_END} {written!r} is not a time", place=place, remedy=remedy)
     return found / 1000
 
@@ -98,7 +100,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 class Assets:
-    """The scenario's folder and its asset roots; problems are noted in `found`."""
+    """The scenario's folder and its asset roots; notes problems in `found`."""
 
     def __init__(self, folder: Path, found: Findings) -> None:
         self._folder = folder
@@ -107,15 +109,17 @@ class Assets:
         self._broken: set[str] = set()
 
     def add_roots(self, written: Mapping[str, str], extra: Mapping[str, Path]) -> None:
-        """The roots that the file names (relative to its folder), and those from elsewhere, which win."""
+        """Adds the roots that the file names (relative to its folder); `extra` overrides them."""
         for name, text in written.items():
             if name in extra:
                 continue
             if Path(text).is_absolute():
-                self._refuse_root(name, f"{text!r} is an absolute path", "Write it relative to the scenario's folder")
+                self._refuse_root(
+                    name, f"{text!r} is an absolute path", "Write a path relative to the scenario's folder"
+                )
             elif not _is_folder(self._folder / text):
                 self._refuse_root(
-                    name, f"there is no folder {text!r} beside the scenario", "Create it, or correct the path"
+                    name, f"there is no folder {text!r} relative to the scenario", "Create it, or correct the path"
                 )
             else:
                 self._roots[name] = (self._folder / text).resolve()
@@ -126,14 +130,14 @@ class Assets:
         self._found.add(("assets", name), what, remedy)
 
     def sound(self, written: str, at: KeyPath) -> str:
-        """The absolute path of a recording that can be played; "" when there was a problem, which is noted."""
+        """The absolute path of a playable recording; "" if there was a problem, which is noted."""
         root, named, inner = self._root(written, at)
         if root is None:
             return ""
         return "" if self._seconds(root, inner, named, at) is None else str((root / inner).resolve())
 
     def file(self, written: str, at: KeyPath) -> Path | None:
-        """The absolute path of a file of any kind that is there; None when there was a problem, which is noted."""
+        """The absolute path of an existing file of any kind; None if there was a problem, which is noted."""
         root, named, inner = self._root(written, at)
         if root is None:
             return None
@@ -144,15 +148,15 @@ class Assets:
         return (root / inner).resolve()
 
     def sounds(self, written: str, at: KeyPath) -> dict[str, float]:
-        """Absolute paths of the sound files that a file's, a folder's or a pattern's name means, with durations in s.
+        """Absolute paths of the sound files that a file name, a folder or a pattern stands for, with durations in s.
 
-        In the order of their names; only those that can be played. Problems are noted.
+        In the order of their names; only those that can be played. Notes problems.
         """
         root, named, inner = self._root(written, at)
         if root is None:
             return {}
         if Path(inner).is_absolute():
-            self._found.add(at, f"{inner!r} is an absolute path", "Write it relative, or name an asset root")
+            self._found.add(at, f"{inner!r} is an absolute path", "Write a relative path, or declare an asset root")
             return {}
         try:
             if (root / inner).is_dir():
@@ -162,11 +166,13 @@ class Assets:
             else:
                 meant = [root / inner]
         except (OSError, ValueError, NotImplementedError) as error:
-            self._found.add(at, f"{inner!r} cannot be read: {error}", "Check the path and its rights")
+            self._found.add(at, f"{inner!r} cannot be read: {error}", "Check the path and its permissions")
             return {}
         if not meant:
-            what = f"{inner!r} in {named} means no sound file"
-            self._found.add(at, what, f"Name a folder or a pattern with files of: {', '.join(SOUND_SUFFIXES)}")
+            what = f"{inner!r} in {named} matches no sound file"
+            self._found.add(
+                at, what, f"Name a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
+            )
         found: dict[str, float] = {}
         for path in meant:
             if (seconds := self._seconds(root, str(path.relative_to(root)), named, at)) is not None:
@@ -174,7 +180,7 @@ class Assets:
         return found
 
     def recordings(self, written: str, at: KeyPath) -> dict[str, RecordingFacts]:
-        """What is known of each file that `sounds` finds: the columns of a list (.csv), else what the file says."""
+        """What is known of each file that `sounds` finds: from the columns of a list (.csv), else from the file."""
         if not written.lower().endswith(".csv"):
             known = self.sounds(written, at)
             return {path: RecordingFacts(self._stated(path, duration_s, at)) for path, duration_s in known.items()}
@@ -194,23 +200,25 @@ class Assets:
                 if facts.phrase_end_s is None:
                     facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at))
                 elif facts.phrase_end_s > duration_s:
-                    what = f"the phrase ends at {facts.phrase_end_s:g} s, and {row.path!r} is {duration_s:.3f} s long"
-                    self._found.add_at(row.place, what, "Correct phrase_end_ms, or the recording")
+                    what = f"the phrase ends at {facts.phrase_end_s:g} s, but {row.path!r} is {duration_s:.3f} s long"
+                    self._found.add_at(row.place, what, "Correct phrase_end_ms or the recording")
                 found[sound] = facts
             for problem in self._found.problems[before:]:
                 problem.place = row.place
         return found
 
     def _stated(self, path: str, duration_s: float, at: KeyPath) -> float | None:
-        """Where the phrase ends by the file's own comment, s; an impossible place is noted."""
+        """End of the phrase from the comment in the file, s; notes an impossible value."""
         ends_s = phrase_end_s(Path(path))
         if ends_s is not None and not 0 < ends_s <= duration_s:
-            what = f"the comment of {Path(path).name!r} says that the phrase ends at {ends_s:g} s of {duration_s:.3f} s"
-            self._found.add(at, what, "Correct the comment of the file")
+            what = (
+                f"the comment in {Path(path).name!r} puts the end of the phrase at {ends_s:g} s of {duration_s:.3f} s"
+            )
+            self._found.add(at, what, "Correct the comment in the file")
         return ends_s
 
     def _seconds(self, root: Path, inner: str, named: str, at: KeyPath) -> float | None:
-        """How long a recording is, which is read whole; None when there was a problem, which is noted."""
+        """Reads a whole recording and returns its duration, s; None if there was a problem, which is noted."""
         problem = _not_there(root, inner, named, "a sound file")
         if problem is None:
             try:
@@ -221,7 +229,7 @@ class Assets:
         return None
 
     def _root(self, written: str, at: KeyPath) -> tuple[Path | None, str, str]:
-        """The folder that a path is relative to, how it is called, and the path in it."""
+        """The folder that a path is relative to, its name for messages, and the path in it."""
         if ":" not in written:
             return self._folder.resolve(), "the scenario's folder", written
         name, inner = written.split(":", 1)
@@ -231,20 +239,23 @@ class Assets:
 
 
 def _not_there(root: Path, inner: str, named: str, wanted: str) -> tuple[str, str] | None:
-    """Why a path is no file in its root. wanted: what should be named."""
+    """Why a path is not a file in its root. wanted: what should be named."""
     if Path(inner).is_absolute():
-        return f"{inner!r} is an absolute path", "Write it relative, or name an asset root: `assets: {name: folder}`"
+        return (
+            f"{inner!r} is an absolute path",
+            "Write a relative path, or declare an asset root: `assets: {name: folder}`",
+        )
     try:
         path = (root / inner).resolve()
         if not path.is_relative_to(root):
-            return f"{inner!r} leaves {named}", "Name its folder as an asset root: `assets: {name: folder}`"
+            return f"{inner!r} leads out of {named}", "Declare its folder as an asset root: `assets: {name: folder}`"
         if not path.exists():
             beside = [child.name for child in path.parent.iterdir()] if path.parent.is_dir() else []
             return f"there is no file {inner!r} in {named}", nearest(path.name, sorted(beside), listed="In that folder")
         if not path.is_file():
             return f"{inner!r} is not a file", f"Name {wanted}"
     except (OSError, RuntimeError, ValueError) as error:
-        return f"{inner!r} cannot be read: {error}", "Check the path and its rights"
+        return f"{inner!r} cannot be read: {error}", "Check the path and its permissions"
     return None
 
 

@@ -1,25 +1,50 @@
-"""Bench files: read, checked against the installed drivers, and made the model's Bench."""
+"""Reads bench files, checks them against the installed drivers, and builds the model's Bench."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from harness.base import findings as kinds
-from harness.base import plugins, strict_yaml
-from harness.base.findings import Findings, Id, KeyPath, Keys, Spoken, Text, attempt, nearest, optional, word
+from harness.base import plugins
+from harness.base.findings import (
+    Findings,
+    Id,
+    KeyPath,
+    Keys,
+    Spoken,
+    Text,
+    attempt,
+    nearest,
+    optional,
+    preset,
+    word,
+    written_in,
+)
 from harness.base.strict_yaml import Plain
 from harness.devices.declared import abilities
 from harness.devices.profiles.profile import load_profile
-from harness.model.bench import Bench, Device, DeviceProfile, Equipment, OperatorPresence
+from harness.model.bench import (
+    EARCON,
+    MERGE_WITHIN_MS,
+    Bench,
+    Device,
+    DeviceProfile,
+    Earcons,
+    Equipment,
+    FurtherSource,
+    OperatorPresence,
+)
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
+from harness.sound.earcon_file import learned, read_earcons, refuse_alike
+
+if TYPE_CHECKING:
+    from harness.sound.earcons import LearnedEarcon
 
 _PLUGIN_OPTIONS = {
     "speech_detector": plugins.Group.SPEECH_DETECTORS,
@@ -33,15 +58,15 @@ _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
 def adapter(options: type) -> TypeAdapter[Any]:
-    """What checks written options strictly; lists become tuples and words become enum members as the fields ask.
+    """Validates written options strictly; lists become tuples and words become enum members as the fields require.
 
-    A subclass carries the strictness, since a driver's dataclass knows nothing of how it is read.
+    A subclass carries the strictness, because a driver's dataclass does not depend on how it is read.
     """
     return TypeAdapter(type(options.__name__, (options,), {"__slots__": (), "__pydantic_config__": _STRICT}))
 
 
 def installed_driver(name: str, found: Findings, at: KeyPath) -> type | None:
-    """The driver class of that name, or None when there is none or it cannot be loaded, which is noted."""
+    """The driver class of that name. None if there is none or it cannot be loaded, which is noted."""
     known = plugins.names(plugins.Group.DRIVERS)
     if name not in known:
         found.add(at, f"no driver is called {name!r}", nearest(name, known, listed="Installed"))
@@ -68,8 +93,10 @@ def checked(driver: type, written: dict[str, Plain], found: Findings, at: KeyPat
         for detail in error.errors(include_url=False):
             found.note(detail, at, known)
         return None
-    except InputError as error:  # the Options object itself may refuse a value, with a remedy of its own
-        found.add(at, error.what, error.remedy or "Change it; docs/bench.md names the options of each driver")
+    except InputError as error:  # Options itself may reject a value, with its own remedy
+        found.add(
+            at, error.what, error.remedy or "Change it; docs/reference/keys-bench.md lists the options of each driver"
+        )
         return None
     for name, group in _PLUGIN_OPTIONS.items():
         word = written.get(name)
@@ -85,61 +112,72 @@ def checked(driver: type, written: dict[str, Plain], found: Findings, at: KeyPat
 
 
 class EquipmentKeys(Keys):
-    """Something that a driver runs; further keys are the driver's own options."""
+    """A loudspeaker, a microphone or a connection. A driver runs it; further keys are the options of the driver."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     driver: str | None = optional("Name of a driver.")
-    same_as: str | None = optional("Name of a loudspeaker entry whose driver does this as well.")
-    position: Id | None = optional("Where it stands; a matrix chooses loudspeakers by it.")
+    same_as: str | None = optional("Name of a loudspeaker entry, instead of driver: the same driver is used.")
+    position: Id | None = optional(
+        "Where it stands; the matrix selects loudspeakers by position. A loudspeaker's default is its name."
+    )
+
+
+class FurtherSourceKeys(Keys):
+    """A further source of a device's reports. Its keys are those of a driver, as above, and `profile`."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+
+    driver: str = Field(description="Name of a driver.")
+    profile: Text | None = optional("Profile that maps what this source reports. Default: the device's profile.")
 
 
 class DeviceKeys(Keys):
     """A device under test."""
 
     profile: Text = Field(description="Id of a device profile, or its path relative to the bench.")
-    position: Id | None = optional("Where it stands.")
+    position: Id | None = optional("Where it stands, for the log.")
     wake_phrases: list[Spoken] | None = optional(
-        "Its own wake phrases; the first is used. Default: the profile's.", min_length=1
+        "Wake phrases of this device; the harness says the first. Default: the profile's.", min_length=1
     )
-    connection: EquipmentKeys | None = optional("How it is reached; a black box has none.")
+    connection: EquipmentKeys | None = optional("Connection over which it reports; a black box has none.")
+    also: dict[Id, FurtherSourceKeys] = preset({}, "Further sources of its reports by name, such as a light or a log.")
+    earcons: Text | None = optional("File of its learned chimes, relative to the bench; the microphone finds them.")
+    merge_within_ms: float = preset(
+        MERGE_WITHIN_MS, "Wake events of different sources within this time are one event, ms.", ge=0, le=30000
+    )
 
 
 class BenchKeys(Keys):
-    """A bench: which devices, how they are reached, how the room is set up."""
+    """A bench: the devices under test, how they are reached, and how the room is set up."""
 
     bench: Id = Field(description="Name of the bench.")
-    title: Text = Field(default="", description="For people. Default: the name.")
-    sound_server: Literal["system", "virtual_lab"] = Field(
-        default="system", description="Whose sound devices are meant: system (the default) or virtual_lab."
+    title: Text = preset("", "Title for people. Default: the name.")
+    sound_server: Literal["system", "virtual_lab"] = preset(
+        "system", "Sound devices to use: those of the system, or of the virtual_lab."
     )
-    room: Text = Field(default="", description="The room, for the log; in the virtual lab, one of its rooms.")
-    operator: Annotated[OperatorPresence, word(OperatorPresence)] = Field(
-        default=OperatorPresence.AUTO, description="auto (while a dashboard is open; the default), present or absent."
+    room: Text = preset("", "Name of the room, for the log; in the virtual lab, one of its rooms.")
+    operator: Annotated[OperatorPresence, word(OperatorPresence)] = preset(
+        OperatorPresence.AUTO,
+        "Whether an operator answers questions: auto (while a dashboard is open), present or absent.",
     )
-    labels: dict[Id, Text] = Field(default={}, description="Anything worth keeping with the results, name: text.")
-    loudspeakers: dict[Id, EquipmentKeys] = Field(
-        default={}, description="Name: loudspeaker; the first is the default."
+    labels: dict[Id, Text] = preset({}, "Labels to keep with the results, name: text.")
+    loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
+    microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
+    monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices do not hear.")
+    devices: dict[Id, DeviceKeys] = Field(
+        min_length=1, description="Devices under test by name; the first is the default."
     )
-    microphone: EquipmentKeys | None = optional("What hears the responses.")
-    monitor: EquipmentKeys | None = optional("Headphones for replays, which the device under test does not hear.")
-    devices: dict[Id, DeviceKeys] = Field(min_length=1, description="Name: device under test.")
 
 
-_SOUND = {"play": "plays no sound", "cut": "records no sound"}
-"""What a driver must be able to do, and what it is told that it cannot."""
+_SOUND = {"play": "cannot play sound", "cut": "cannot record sound"}
+"""What a driver must be able to do, and the message when it cannot."""
 
 
 def load_bench(path: Path | str) -> Bench:
-    """The bench of a file, with its profiles; InputProblems with all that is wrong, InputError if it is no YAML."""
+    """The bench of a file, with its profiles. InputProblems with every mistake; InputError if the file is not YAML."""
     path = Path(path)
-    content = strict_yaml.read_bytes(path)
-    tree = strict_yaml.parse(content, str(path))
-    kinds.expect(FileKind.BENCH, tree, str(path))
-    found = Findings(str(path), tree)
-    found.refuse_empty(tree, lambda _: False)
-    written = tree.plain()
-    found.check(BenchKeys, written)
+    sha256, written, found = written_in(path, FileKind.BENCH, BenchKeys)
     reader = _BenchReader(path, written, found)
     devices = reader.devices()
     microphone, monitor = reader.part("microphone", "cut"), reader.part("monitor", "play")
@@ -149,7 +187,7 @@ def load_bench(path: Path | str) -> Bench:
         id=keys.bench,
         title=keys.title or keys.bench,
         path=str(path.absolute()),
-        sha256=hashlib.sha256(content).hexdigest(),
+        sha256=sha256,
         devices=devices,
         loudspeakers=tuple(reader.loudspeakers.values()),
         microphone=microphone,
@@ -162,7 +200,7 @@ def load_bench(path: Path | str) -> Bench:
 
 
 class _BenchReader:
-    """Reads entry by entry; an entry whose shape is wrong is passed over, since that has been noted already."""
+    """Reads entry by entry; skips an entry of the wrong shape, since that has been noted already."""
 
     def __init__(self, path: Path, written: Plain, found: Findings) -> None:
         self._written = written if isinstance(written, dict) else {}
@@ -170,14 +208,14 @@ class _BenchReader:
         self._found = found
         self._names = tuple(self._mapping("loudspeakers"))
         self.loudspeakers: dict[str, Equipment] = {}
+        self._chimes: list[LearnedEarcon] = []
         for name, one in self._mapping("loudspeakers").items():
             equipment = self._equipment(name, one, ("loudspeakers", name), "play", default_position=name)
             if equipment:
                 self.loudspeakers[name] = equipment
 
     def _mapping(self, key: str) -> dict[str, Plain]:
-        section = self._written.get(key)
-        return section if isinstance(section, dict) else {}
+        return _section(self._written, key)
 
     def part(self, key: str, ability: str) -> Equipment | None:
         """The microphone or the monitor, or None when there is none or it is wrong."""
@@ -190,8 +228,10 @@ class _BenchReader:
     def _device(self, name: str, written: Plain) -> Device | None:
         at = ("devices", name)
         connection: Equipment | None = None
+        also: dict[str, Plain] = {}
         if isinstance(written, dict):
             connection = self._equipment(name, written.get("connection"), (*at, "connection"), "")
+            also = _section(written, "also")
         keys = attempt(DeviceKeys, written)
         profile = self._profile(keys.profile, (*at, "profile")) if keys else None
         if keys is None or profile is None:
@@ -199,8 +239,52 @@ class _BenchReader:
         if keys.wake_phrases is not None:
             profile = replace(profile, wake_phrases=tuple(keys.wake_phrases))
         if connection is not None and connection.id == name:
-            connection = replace(connection, injects=abilities(connection.driver, connection.options, profile).injects)
-        return Device(name, profile, connection, keys.position or "")
+            able = abilities(connection.driver, connection.options, profile)
+            connection = replace(connection, injects=able.injects, sets=able.sets)
+        if connection is not None and connection.driver in also:
+            what = f"{connection.driver!r} names two sources of {name!r}: the connection is named by its driver"
+            self._found.add((*at, "also", connection.driver), what, "Choose another name", key=True)
+        further = (self._further(name, source, one, profile) for source, one in also.items())
+        sources = tuple(one for one in further if one)
+        if EARCON in also:
+            what = f"a source cannot be called {EARCON!r}: that is the device's chime"
+            self._found.add((*at, "also", EARCON), what, "Choose another name", key=True)
+        earcons = self._earcons(name, keys.earcons) if keys.earcons is not None else None
+        return Device(name, profile, connection, keys.position or "", sources, keys.merge_within_ms, earcons)
+
+    def _earcons(self, device: str, path: str) -> Earcons | None:
+        """A device's chimes, or None when its file, one of its sounds or the microphone is wrong."""
+        at = ("devices", device, "earcons")
+        microphone = self._mapping("microphone").get("driver")
+        known = isinstance(microphone, str) and microphone in plugins.names(plugins.Group.DRIVERS)
+        kind = plugins.load(plugins.Group.DRIVERS, str(microphone)) if known else None
+        if not hasattr(kind, "expect_earcons"):
+            what = "chimes are found by a microphone, and the bench has none that does"
+            self._found.add(at, what, "Add `microphone: {driver: microphone, …}`")
+            return None
+        try:
+            found = read_earcons(self._folder / path)
+            self._chimes += learned(device, found)
+            refuse_alike(tuple(self._chimes))
+        except InputProblems as problems:
+            for problem in problems.problems:
+                self._take_over(problem, at)
+        except InputError as problem:
+            self._take_over(problem, at)
+        else:
+            return found
+        return None
+
+    def _further(self, device: str, name: str, written: Plain, profile: DeviceProfile) -> FurtherSource | None:
+        """A further source of a device, or None when it is wrong."""
+        at = ("devices", device, "also", name)
+        keys = attempt(FurtherSourceKeys, written)
+        if keys is None or not isinstance(written, dict):
+            return None
+        given = {key: value for key, value in written.items() if key != "profile"}
+        equipment = self._equipment(f"{device}.{name}", given, at, "")
+        own = self._profile(keys.profile, (*at, "profile")) if keys.profile is not None else profile
+        return None if equipment is None or own is None else FurtherSource(name, equipment, own)
 
     def _profile(self, path_or_id: str, at: KeyPath) -> DeviceProfile | None:
         try:
@@ -224,7 +308,9 @@ class _BenchReader:
         if keys.same_as is not None and at[0] != "loudspeakers":
             return self._same(keys.same_as, written, at, ability)
         if keys.same_as is not None:
-            self._found.add((*at, "same_as"), "a loudspeaker is itself", "Name its driver: `driver: …`", key=True)
+            self._found.add(
+                (*at, "same_as"), "a loudspeaker needs a driver, not same_as", "Write `driver: …`", key=True
+            )
             return None
         if keys.driver is None:
             self._found.add(at, "the key 'driver' is missing", "Add `driver: …` here")
@@ -242,8 +328,8 @@ class _BenchReader:
     def _same(self, name: str, written: dict[str, Plain], at: KeyPath, ability: str) -> Equipment | None:
         for key in written:
             if key != "same_as":
-                remedy = f"Remove it, or write it at the loudspeaker {name!r}"
-                self._found.add((*at, key), f"{key!r} cannot stand beside same_as", remedy, key=True)
+                remedy = f"Remove it, or move it to the loudspeaker {name!r}"
+                self._found.add((*at, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
         if name not in self._names:
             remedy = nearest(name, self._names, listed="Loudspeakers")
             self._found.add((*at, "same_as"), f"no loudspeaker is called {name!r}", remedy)
@@ -255,5 +341,11 @@ class _BenchReader:
 
     def _refuse_unable(self, driver: type, name: str, ability: str, at: KeyPath) -> None:
         if ability and not hasattr(driver, ability):
-            remedy = "Name a driver that does, such as loudspeaker or microphone"
+            remedy = "Name another driver, such as loudspeaker or microphone"
             self._found.add(at, f"the driver {name!r} {_SOUND[ability]}", remedy)
+
+
+def _section(written: dict[str, Plain], key: str) -> dict[str, Plain]:
+    """The mapping under a key; empty for anything else, which is noted as a wrong key."""
+    section = written.get(key)
+    return section if isinstance(section, dict) else {}

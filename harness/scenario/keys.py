@@ -1,4 +1,4 @@
-"""The keys of scenario files: what stands under each, and what values it may have."""
+"""The keys of scenario files, with their descriptions and bounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, word, wrong
+from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
 from harness.model.scenario import Evidence, Need, Normalisation, OnUndecided, Order, Route, TrialKind, Until
 from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set
@@ -26,11 +26,11 @@ PathText = Annotated[Text, Field(description="A path in the scenario's folder, o
 class VoiceKeys(Keys):
     """A voice."""
 
-    engine: str = Field(default="espeak", description="Text-to-speech engine, one of `harness voices`.")
-    name: Text = Field(default="en-us", description="One of the engine's voices.")
-    rate_wpm: int | None = optional("Words a minute; without it the voice's own rate.", ge=50, le=500)
-    pitch: int | None = optional("0-99; without it the voice's own pitch (50).", ge=0, le=99)
-    language: Language = Field(default="en-US", description="Language tag (BCP 47).")
+    engine: str = preset("espeak", "Text-to-speech engine; `harness voices` lists the installed ones.")
+    name: Text = preset("en-us", "Name of one of the engine's voices.")
+    rate_wpm: int | None = optional("Words per minute. Default: the voice's own rate.", ge=50, le=500)
+    pitch: int | None = optional("Pitch, 0-99. Default: the voice's own pitch (50).", ge=0, le=99)
+    language: Language = preset("en-US", "Language tag (BCP 47).")
 
 
 def _mapping_or_name(written: Any) -> str:
@@ -46,47 +46,47 @@ class NoiseKeys(Keys):
     """Noise under a stimulus."""
 
     kind: Annotated[NoiseKind, word(NoiseKind)] = Field(description="white, pink or recording.")
-    snr_db: float = Field(ge=-40, le=100, description="Active speech level less noise level, dB.")
-    recording: PathText | None = optional("Sound file of the noise; for kind recording only.")
+    snr_db: float = Field(ge=-40, le=100, description="Active speech level minus noise level, dB.")
+    recording: PathText | None = optional("Sound file of the noise, with kind recording only.")
 
 
 class RepromptKeys(Keys):
-    """When a query is said again, and for how long an answer is waited for."""
+    """When the harness repeats a query, and how long it waits for an answer."""
 
-    max_attempts: int | None = optional("How often a query is said at most. Default 3.", ge=1, le=100)
+    max_attempts: int | None = optional("How often a query is played at most. Default 3.", ge=1, le=100)
     context_wait_s: float | None = optional(
-        "Wait before it is said again, so that the device has forgotten, s. Default 5.", ge=0, le=600
+        "Wait before a repetition, so that the device has forgotten the dialogue, s. Default 5.", ge=0, le=600
     )
     response_timeout_s: float | None = optional(
-        "A response must begin within this time of the query's end, s. Default 8.", gt=0, le=600
+        "Time from the end of the query within which a response must begin, s. Default 8.", gt=0, le=600
     )
-    response_max_s: float | None = optional("A response is cut after this, s. Default 30.", gt=0, le=600)
+    response_max_s: float | None = optional("Time after which a response is cut off, s. Default 30.", gt=0, le=600)
     end_silence_ms: int | None = optional(
-        "A response has ended when nothing was said for so long, ms. Default 800.", ge=50, le=30_000
+        "Silence after which a response has ended, ms. Default 800.", ge=50, le=30_000
     )
     evidence_wait_s: float | None = optional(
-        "Wait for the device's own word on what it heard, s. Default 2.", ge=0, le=600
+        "Time to wait for the device's own report of what it heard, s. Default 2.", ge=0, le=600
     )
-    operator_wait_s: float | None = optional("Wait for the operator's answer, s. Default 60.", ge=0, le=86_400)
+    operator_wait_s: float | None = optional("Time to wait for the operator's answer, s. Default 60.", ge=0, le=86_400)
     max_interruptions: int | None = optional(
-        "A trial is given up after so many interruptions. Default 5.", ge=0, le=1000
+        "Interruptions after which the harness gives up a trial. Default 5.", ge=0, le=1000
     )
     until: Annotated[Until, word(Until)] | None = optional(
-        "It is said again until its words are recognised, or its intents and slots understood. Default: "
-        "understood in trials of that kind, else recognised."
+        "Repeat the query until its words are recognised, or until its intents and slots are understood. "
+        "Default: understood in trials of kind understand, else recognised."
     )
 
 
 class CloseDialogueKeys(Keys):
-    """How a dialogue that is still open is ended: `say` or `wait_s`."""
+    """How the harness ends a dialogue that is still open: `say` or `wait_s`."""
 
     say: Spoken | None = optional("Text that the trial's voice says, without a wake phrase.")
-    wait_s: float | None = optional("Silence until the device gives up, s.", ge=0, le=600)
+    wait_s: float | None = optional("Silence after which the device gives up, s.", ge=0, le=600)
 
 
 def _intents(text: str) -> str:
     if not intent_set(text):
-        raise wrong(f"{text!r} names no intent", "Write names, with # between two: set_timer#add_to_list")
+        raise wrong(f"{text!r} does not name an intent", "Write names with # between them: set_timer#add_to_list")
     return text
 
 
@@ -94,10 +94,10 @@ Intents = Annotated[Text, AfterValidator(_intents)]
 
 
 class SlotKeys(Keys):
-    """A slot, where a concept comes twice."""
+    """A slot, for a list in which a concept occurs twice."""
 
-    concept: Text = Field(description="Its name, as the device or its profile has it.")
-    value: Text | None = optional("Its value; without it, any.")
+    concept: Text = Field(description="Name of the slot, as the device or its profile reports it.")
+    value: Text | None = optional("Value of the slot. Default: any value.")
 
 
 def _list_or_one(written: Any) -> str:
@@ -105,11 +105,11 @@ def _list_or_one(written: Any) -> str:
 
 
 class ExpectsKeys(Keys):
-    """What a device should understand of a query."""
+    """What a device should understand from a query."""
 
     intents: Annotated[
         Annotated[Intents, Tag("<one>")] | Annotated[list[Intents], Tag("<list>")], Discriminator(_list_or_one)
-    ] = Field(description="All intents that it should tell, and no other: [a, b] or a#b; [] when it should find none.")
+    ] = Field(description="All intents that it should report: [a, b] or a#b. [] when it should report none.")
     slots: (
         Annotated[
             Annotated[dict[Text, Text | None], Tag("<one>")] | Annotated[list[SlotKeys], Tag("<list>")],
@@ -117,8 +117,8 @@ class ExpectsKeys(Keys):
         ]
         | None
     ) = optional(
-        "All slots that it should tell: {concept: value}, null is any value; {} when it should find none; "
-        "a list of {concept, value} where one comes twice. Default: slots are not looked at."
+        "All slots that it should report, {concept: value}. null: any value. {}: no slots. "
+        "If a concept occurs twice: a list of {concept, value}. Default: slots are not checked."
     )
 
 
@@ -144,25 +144,24 @@ Value = Annotated[str, BeforeValidator(_value)]
 
 
 class EffectKeys(Keys):
-    """What the query should bring about, and how that is found out: by the device's own state, or by a person."""
+    """The effect that a query should have, and how it is checked: by the device's own state, or by a person."""
 
-    wanted: Text = Field(description="What should have been brought about, for people: a timer of ten minutes runs.")
-    state: dict[Text, Value | None] = Field(
-        default={},
-        description='Pieces of its state, all of which it must tell: name: value; null is any value, "" none.',
+    wanted: Text = Field(description="The expected effect in words, for people: a timer of ten minutes runs.")
+    state: dict[Text, Value | None] = preset(
+        {}, 'State that the device must report, all of it, name: value. null: any value. "": the item no longer exists.'
     )
-    within_s: float = Field(
-        default=10.0,
+    within_s: float = preset(
+        10.0,
+        "Time from the end of the query within which it must report the state, s; at least until its response ends.",
         gt=0,
         le=600,
-        description="It must tell them within this time of the query's end, or before it has answered, s. Default 10.",
     )
-    question: Text | None = optional("What the operator is asked. Default: nobody is asked.")
+    question: Text | None = optional("Question for the operator. Default: the harness asks no one.")
     after_s: float | None = optional(
-        "One can only look so long after the response, s. Default: at once.", gt=0, le=604_800
+        "Time after the response at which a person can check the effect, s. Default: at once.", gt=0, le=604_800
     )
     at: TimeOfDay | None = optional(
-        "One can only look at this local time of day, the next one after the response: 01:00."
+        "Local time of day, the next one after the response, at which a person can check the effect: 01:00."
     )
 
 
@@ -171,11 +170,11 @@ WaitS = Annotated[float, Field(ge=0, le=LONGEST_WAIT_S)]
 
 
 class SpreadKeys(Keys):
-    """Waits that grow by the same factor from one to the next."""
+    """Waits in a geometric series: each is longer than the previous one by the same factor."""
 
     from_s: float = Field(gt=0, le=LONGEST_WAIT_S, alias="from", description="The shortest wait, s.")
     to: float = Field(gt=0, le=LONGEST_WAIT_S, description="The longest wait, s.")
-    count: int = Field(ge=2, le=100, description="How many waits there are.")
+    count: int = Field(ge=2, le=100, description="Number of waits.")
 
 
 def _mapping_or_list(written: Any) -> str:
@@ -189,123 +188,119 @@ Waits = Annotated[
 
 
 WrittenKind = Literal[
-    TrialKind.QUERY,
-    TrialKind.WAKE,
-    TrialKind.COMMAND,
-    TrialKind.AMBIENT,
-    TrialKind.MEMORY,
-    TrialKind.UNDERSTAND,
+    TrialKind.QUERY, TrialKind.WAKE, TrialKind.COMMAND, TrialKind.AMBIENT, TrialKind.MEMORY, TrialKind.UNDERSTAND
 ]
 
 
 class SourceKeys(Keys):
     """A source of ambient sound: recordings, noise or texts."""
 
-    id: Id | None = optional("Its name in tables; without it, what it is made of.")
-    recordings: PathText | list[PathText] | None = optional("Files, folders or patterns such as tv/*.flac; mono.")
+    id: Id | None = optional("Name in tables. Default: the kind of source.")
+    recordings: PathText | list[PathText] | None = optional("Mono files, folders or patterns such as tv/*.flac.")
     noise: Literal["pink", "white"] | None = optional("Generated noise: pink or white.")
-    texts: list[Spoken] | None = optional("Spoken one after another, shuffled.", min_length=1)
-    voices: list[Voice] | None = optional("Who speaks the texts.", min_length=1)
-    share: float = Field(default=1.0, gt=0, le=1000, description="Part of the time, relative to the others. Default 1.")
+    texts: list[Spoken] | None = optional(
+        "Texts that the voices speak, one after another, in random order.", min_length=1
+    )
+    voices: list[Voice] | None = optional("Voices that speak the texts. Default: the default voice.", min_length=1)
+    share: float = preset(1.0, "Share of the time, relative to the other sources.", gt=0, le=1000)
 
 
 class ProbeKeys(Keys):
-    """A wake phrase around and within ambient sound, which proves that devices listen."""
+    """A wake phrase before, within and after ambient sound, which proves that devices listen."""
 
-    every_s: float = Field(ge=1, le=86_400, description="At most so much ambient sound between two probes, s.")
-    phrase: Spoken | None = optional("What wakes them; without it, their first wake phrase.")
-    voice: Voice | None = optional("Who says it: one that wakes them every time.")
-    recording: PathText | None = optional("A recording of the phrase instead of a voice.")
-    level_dbfs: LevelDbfs | None = optional("How loud. Default: as in defaults.")
-    tail_s: float = Field(
-        default=1.5, ge=0, le=600, description="Sound after it, in which a device comes to rest, s. Default 1.5."
+    every_s: float = Field(
+        ge=1, le=86_400, description="Longest stretch of ambient sound between two probes, s; at least segment_s."
     )
+    phrase: Spoken | None = optional("Wake phrase. Default: the first one of the devices, which must agree on it.")
+    voice: Voice | None = optional("Voice that says it; take one that wakes the devices every time.")
+    recording: PathText | None = optional("Recording of the phrase, instead of a voice.")
+    level_dbfs: LevelDbfs | None = optional("Level of the phrase, dBFS. Default: as in defaults.")
+    tail_s: float = preset(1.5, "Sound after the phrase, until the device is idle again, s.", ge=0, le=600)
 
 
 class TrialKeys(Keys):
-    """A trial: a query asked of one device, a wake phrase or a command for several, or ambient sound."""
+    """A trial: a query for one device, a wake phrase or a command for several devices, or ambient sound."""
 
-    id: Id | None = optional("Name of the trial; without it, the query's.")
-    kind: Annotated[WrittenKind, word(TrialKind, TrialKind.PROBE)] = Field(
-        default=TrialKind.QUERY, description="query (the default), understand, wake, command, ambient or memory."
+    id: Id | None = optional("Name of the trial. Default: that of the query, else the kind.")
+    kind: Annotated[WrittenKind, word(TrialKind, TrialKind.PROBE)] = preset(
+        TrialKind.QUERY, "query (the default), understand, wake, command, ambient or memory."
     )
-    query: str | None = optional("The id of a stimulus: what is asked or commanded, and what primes a memory.")
-    repeat: int = Field(default=1, ge=1, le=10_000, description="How many trials of this kind are run. Default 1.")
-    device: Id | None = optional("A device of the bench; without it, the bench's first.")
-    wake: bool = Field(default=True, description="Whether the wake phrase is spoken before the query. Default true.")
-    voice: Voice | None = optional("A named voice, or a voice.")
+    query: str | None = optional("Id of the stimulus to play; in memory trials, the one that sets the context.")
+    repeat: int = preset(1, "Number of times that the trial runs.", ge=1, le=10_000)
+    device: Id | None = optional("Device on the bench. Default: the first one.")
+    wake: bool = preset(True, "Play the wake phrase before the query.")
+    voice: Voice | None = optional("A named voice, or a voice. Default: as in defaults.")
     level_dbfs: LevelDbfs | None = optional("As in defaults.")
     gap_ms: GapMs | None = optional("As in defaults.")
     evidence: Annotated[Evidence, word(Evidence)] | None = optional("As in defaults.")
-    reprompt: RepromptKeys | None = optional("As in defaults; what is not given here is taken from there.")
+    reprompt: RepromptKeys | None = optional("As in defaults, which also supply the keys that are missing here.")
     close_dialogue: CloseDialogueKeys | None = optional("As in defaults.")
-    query_class: Text = Field(default="", description="Group of queries, for tables (clock, lists, …).")
-    core_capability: bool = Field(
-        default=False, description="Whether every device must be able to answer it. Default false."
-    )
-    note: Text = Field(default="", description="For people; kept in the log.")
-    effect: EffectKeys | None = optional("What it should bring about, and who can tell.")
-    expects: ExpectsKeys | None = optional(
-        "What the device should understand: intents, and slots where they are looked at."
-    )
+    query_class: Text = preset("", "Group of queries for tables, such as clock.")
+    core_capability: bool = preset(False, "Every device must be able to answer it.")
+    note: Text = preset("", "Note for people, kept in the log.")
+    effect: EffectKeys | None = optional("Effect that the query should have, and how it is checked.")
+    expects: ExpectsKeys | None = optional("What the device should understand: intents, and slots if they are given.")
     devices: list[Id] | None = optional(
-        "Who listens in wake, command and ambient trials; without it, all that report wake events.", min_length=1
+        "Devices that listen in wake, command and ambient trials. Default: all that report wake events.", min_length=1
     )
-    route: Annotated[Route, word(Route)] = Field(
-        default=Route.AUTO,
-        description="How the sound of wake, command, ambient and understand trials reaches devices: auto (over the "
-        "wire if possible), loudspeaker, injection.",
+    route: Annotated[Route, word(Route)] = preset(
+        Route.AUTO,
+        "How sound reaches devices in wake, command, ambient and understand trials: auto (injection if "
+        "the connection can, else loudspeaker), loudspeaker, injection.",
     )
-    phrase: Spoken | None = optional("What wakes them; without it, their first wake phrase.")
+    phrase: Spoken | None = optional("Wake phrase. Default: the first one of the devices, which must agree on it.")
     recordings: PathText | list[PathText] | None = optional(
-        "Recordings of the wake phrase instead of a voice: files, folders, patterns, or a list (.csv) with "
+        "Recordings of the wake phrase, instead of a voice: files, folders, patterns, or a list (.csv) with "
         "the columns recording, phrase_end_ms and any others."
     )
     level: Literal["as_recorded"] | None = optional(
-        "as_recorded: play recordings at their own level, whole, instead of at level_dbfs."
+        "as_recorded: play recordings whole, at their own level instead of level_dbfs."
     )
     lead_in_s: Annotated[float, Field(ge=0, le=600)] | None = optional(
         "Sound before the phrase, s. Default: the refractory time."
     )
     tail_s: Annotated[float, Field(ge=0, le=600)] | None = optional("Sound after the last word, s. Default 1.5.")
-    hours: Annotated[float, Field(gt=0, le=10_000)] | None = optional("Of ambient sound, h.")
+    hours: Annotated[float, Field(gt=0, le=10_000)] | None = optional("Duration of ambient sound, h.")
     segment_s: Annotated[float, Field(ge=1, le=600)] | None = optional(
-        "Length of the trials that an ambient soak is cut into, s. Default 60."
+        "Length of the trials into which ambient sound is split, s. Default 60."
     )
-    sources: list[SourceKeys] | None = optional("What the ambient sound is made of.", min_length=1)
-    probe: ProbeKeys | None = optional("Wake phrases that prove that devices listen which do not tell it themselves.")
-    follow_up: str | None = optional(
-        "The id of a stimulus that makes sense only to a device which remembers the query."
+    sources: list[SourceKeys] | None = optional("Sources of the ambient sound.", min_length=1)
+    probe: ProbeKeys | None = optional(
+        "Wake phrases that prove that a device listens, for devices that do not report it."
     )
-    waits_s: Waits | None = optional("Silence before the follow-up, s: a list, or {from: 1, to: 60, count: 8}.")
-    shows: list[Spoken] | None = optional("Words of which some are in an answer that remembers.", min_length=1)
+    follow_up: str | None = optional("Id of a stimulus that makes sense only to a device that remembers the query.")
+    waits_s: Waits | None = optional(
+        "Silence from the end of the answer to the follow-up, s: a list, or {from: 1, to: 60, count: 8}."
+    )
+    shows: list[Spoken] | None = optional(
+        "Words or phrases; an answer with one of them shows that it remembers.", min_length=1
+    )
     forgets: list[Spoken] | None = optional(
-        "Words of which some are in an answer that has forgotten; without it, any other answer has.", min_length=1
+        "Words or phrases; an answer with one of them shows that the context is lost. Default: any other answer.",
+        min_length=1,
     )
 
 
 class DefaultsKeys(Keys):
-    """What trials use unless they say otherwise."""
+    """Values for trials that do not set their own."""
 
     voice: Voice | None = optional("A named voice, or a voice. Default: espeak, en-us.")
-    level_dbfs: LevelDbfs = Field(
-        default=-26.0, description="Active speech level of what is played, dBFS. Default -26."
+    level_dbfs: LevelDbfs = preset(-26.0, "Active speech level of what is played, dBFS.")
+    gap_ms: GapMs = preset(250, "Silence between wake phrase and query, ms.")
+    noise: NoiseKeys | None = optional("Noise under every stimulus. Default: null, no noise.")
+    evidence: Annotated[Evidence, word(Evidence)] = preset(
+        Evidence.AUTO, "What decides whether a query was recognised: auto, device, operator or none."
     )
-    gap_ms: GapMs = Field(default=250, description="Silence between wake phrase and query, ms. Default 250.")
-    noise: NoiseKeys | None = optional("Noise under every stimulus, or null for none (the default).")
-    evidence: Annotated[Evidence, word(Evidence)] = Field(
-        default=Evidence.AUTO, description="Who says whether the query was recognised: auto, device, operator or none."
-    )
-    reprompt: RepromptKeys = Field(default=RepromptKeys(), description="Repetition and waiting.")
+    reprompt: RepromptKeys = preset(RepromptKeys(), "When the harness repeats a query, and how long it waits.")
     close_dialogue: CloseDialogueKeys | None = optional(
-        "How a dialogue left open is ended, or null: as the device profile says, else by waiting."
+        "How the harness ends a dialogue that is still open. Default: null, as in the device profile, else by waiting."
     )
-    between_trials_s: float = Field(default=1.0, ge=0, le=3600, description="Pause between trials, s. Default 1.")
-    life_check_after: int = Field(
-        default=3,
+    between_trials_s: float = preset(1.0, "Pause between trials, s.", ge=0, le=3600)
+    life_check_after: int = preset(
+        3,
+        "Successive trials without a sign of life after which the harness makes a life check; 0: never.",
         ge=0,
         le=1000,
-        description="Trials in a row without a sign of life after which a device is doubted; 0: never. Default 3.",
     )
 
 
@@ -315,7 +310,7 @@ _WORDS = (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Nor
 def _word_or_file(written: Any) -> Any:
     """A word as the normalisation that it names; what is named like a YAML file as it stands."""
     if written == Normalisation.EXPANDED_SNOR:
-        what = "expanded_snor is for scoring files: no device tells pauses and false starts"
+        what = "expanded_snor is for scoring files only: devices do not report pauses and false starts"
         raise wrong(what, "Write snor")
     if written in _WORDS:
         return Normalisation(written)
@@ -331,24 +326,43 @@ class RecognisedKeys(Keys):
         Literal[Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR]
         | Annotated[PathText, Field(json_schema_extra={"pattern": r"\.ya?ml$"})],
         BeforeValidator(_word_or_file),
-    ] = Field(
-        default=Normalisation.SPOKEN,
-        description="verbatim, plain (case, punctuation), spoken (also numbers), snor, or the path of a normalisation "
-        "file such as words.yaml. Default spoken.",
+    ] = preset(
+        Normalisation.SPOKEN,
+        "verbatim, plain (ignores case and punctuation), spoken (also reads numbers as words), snor, or the "
+        "path of a normalisation file such as words.yaml.",
     )
-    wer: Share = Field(default=0.0, description="Word errors allowed per word of the reference, 0-1. Default 0.")
+    wer: Share = preset(0.0, "Word errors allowed per reference word, 0-1.")
 
 
 class StimulusKeys(Keys):
     """A query: a text for a voice, or a recording with its transcript."""
 
     id: Id = Field(description="Name of the query.")
-    text: Spoken | None = optional("What the voice says.")
+    text: Spoken | None = optional("Text that the voice says.")
     recording: PathText | None = optional("Sound file: a path in the scenario's folder, or root:path.")
-    transcript: Spoken | None = optional("What is said in the recording.")
-    sro: Spoken | None = optional("What is said, in .sro conventions; instead of a transcript, or beside a text.")
+    transcript: Spoken | None = optional("Words that are said in the recording.")
+    sro: Spoken | None = optional(
+        "Words that are said, in .sro conventions: instead of a transcript, or together with a text."
+    )
     alternatives: list[Spoken] = Field(default_factory=list, description="Other wordings that count as recognised.")
-    voice: Voice | None = optional("A voice for this query only.")
+    voice: Voice | None = optional("Voice for this query only.")
+
+
+def _setting(written: Any) -> Any:
+    """Text as the device reports it: 20, 0.5, on, or an option's own words."""
+    match written:
+        case bool():
+            return "on" if written else "off"
+        case int():
+            return str(written)
+        case float():
+            return str(int(written)) if written.is_integer() else repr(written)
+    return _value(written)
+
+
+SettingText = Annotated[
+    str, BeforeValidator(_setting), Field(json_schema_extra={"type": ["string", "number", "boolean"]})
+]
 
 
 class AxesKeys(Keys):
@@ -359,126 +373,123 @@ class AxesKeys(Keys):
     gap_ms: list[GapMs] | None = optional("Gaps, ms.", min_length=1)
     position: list[Id] | None = optional("Positions of the bench's loudspeakers.", min_length=1)
     noise: list[NoiseKeys | None] | None = optional("Noises; null is quiet.", min_length=1)
+    device_settings: list[dict[Text, SettingText]] | None = optional(
+        "Settings of the devices, {name: value}, such as {number.gain: 20}. They apply to the trials of the cell, and "
+        "the harness then sets them back. {}: the device's own settings. A value is a number, on, off, or an option.",
+        min_length=1,
+    )
 
 
 class ExcludeKeys(Keys):
-    """Combinations that are left out: all that agree with every key given."""
+    """Combinations to leave out: all that match every key given here."""
 
     voice: Voice | None = optional("One of the axis's voices.")
     level_dbfs: LevelDbfs | None = optional("One of the axis's levels.")
     gap_ms: GapMs | None = optional("One of the axis's gaps.")
     position: Id | None = optional("One of the axis's positions.")
     noise: NoiseKeys | None = optional("One of the axis's noises; null is quiet.")
+    device_settings: dict[Text, SettingText] | None = optional("One of the axis's settings.")
 
 
 class MatrixKeys(Keys):
-    """Every trial is run once for each combination of the axes, less those excluded."""
+    """Every trial runs once for each combination of the axes that is not excluded."""
 
-    axes: AxesKeys = Field(description="Name of an axis: its values.")
-    exclude: list[ExcludeKeys] = Field(default_factory=list, description="Combinations that are left out.")
-    order: Annotated[Order, word(Order)] = Field(default=Order.LISTED, description="listed (the default) or shuffled.")
-    seed: Seed | None = optional("Seed of the shuffle; without it, the scenario's.")
+    axes: AxesKeys = Field(description="Values of each axis.")
+    exclude: list[ExcludeKeys] = Field(default_factory=list, description="Combinations to leave out.")
+    order: Annotated[Order, word(Order)] = preset(Order.LISTED, "Order of the trials: listed or shuffled.")
+    seed: Seed | None = optional("Seed of the shuffle. Default: the scenario's seed.")
 
 
 class WakeKeys(Keys):
     """How wake events are counted."""
 
-    window_before_s: float = Field(
-        default=0.1, ge=0, le=10, description="An event may precede the phrase by so much, s. Default 0.1."
+    window_before_s: float = preset(0.1, "Time by which an event may precede the start of the phrase, s.", ge=0, le=10)
+    window_after_s: float = preset(1.0, "Time by which an event may follow the end of the phrase, s.", gt=0, le=60)
+    refractory_s: float = preset(
+        2.0, "Time after an event within which further events count as the same one, s.", ge=0, le=60
     )
-    window_after_s: float = Field(
-        default=1.0, gt=0, le=60, description="… and follow its end by so much, s. Default 1."
+    clip_before_s: float = preset(5.0, "Sound kept before an unmatched event, s.", ge=0, le=60)
+    clip_after_s: float = preset(5.0, "Sound kept after an unmatched event, s.", ge=0, le=60)
+    proof_within_s: float = preset(
+        15.0, "Longest time between two proofs of listening that counts as exposure, s.", gt=0, le=3600
     )
-    refractory_s: float = Field(
-        default=2.0, ge=0, le=60, description="Further events within this time are the same event, s. Default 2."
-    )
-    clip_before_s: float = Field(
-        default=5.0, ge=0, le=60, description="Sound kept before an unmatched event, s. Default 5."
-    )
-    clip_after_s: float = Field(default=5.0, ge=0, le=60, description="… and after it, s. Default 5.")
-    proof_within_s: float = Field(
-        default=15.0,
-        gt=0,
-        le=3600,
-        description="Time between two proofs of listening that counts as exposure, s. Default 15.",
-    )
-    count_in_vocabulary: bool = Field(
-        default=False,
-        description="Whether unmatched events of wake and command trials are false accepts too. Default false.",
-    )
+    count_in_vocabulary: bool = preset(False, "Count unmatched events in wake and command trials as false accepts too.")
 
 
 class SequentialKeys(Keys):
-    """A test that ends trials as soon as the question is decided."""
+    """A sequential test: the remaining trials are skipped as soon as the question is decided."""
 
-    good: float = Field(ge=0, description="This good is good enough: events per hour, or a share 0-1.")
-    bad: float = Field(gt=0, description="This bad is too bad.")
-    alpha: float = Field(
-        default=0.05, gt=0, lt=0.5, description="Probability that a good device is failed. Default 0.05."
-    )
-    beta: float = Field(
-        default=0.05, gt=0, lt=0.5, description="Probability that a bad device is passed. Default 0.05."
-    )
+    good: float = Field(ge=0, description="A rate that is good enough: events per hour, or a share 0-1.")
+    bad: float = Field(gt=0, description="A rate that is too bad, in the same unit; more than good.")
+    alpha: float = preset(0.05, "Highest probability that a device as good as `good` fails.", gt=0, lt=0.5)
+    beta: float = preset(0.05, "Highest probability that a device as bad as `bad` passes.", gt=0, lt=0.5)
 
 
 class StoppingKeys(Keys):
-    """When the trials that are left are needless."""
+    """When the harness skips the remaining trials, because the question is decided."""
 
-    false_accepts: SequentialKeys | None = optional("Of false accepts per hour of ambient sound.")
-    false_rejects: SequentialKeys | None = optional("Of the share of phrases that did not wake.")
-    on_undecided: OnUndecided = Field(
-        default=OnUndecided.FAIL,
-        description="Whether a run that ends before a test has decided fails or passes. Default fail.",
+    false_accepts: SequentialKeys | None = optional("Test of the false accepts per hour of ambient sound.")
+    false_rejects: SequentialKeys | None = optional("Test of the share of wake phrases that were rejected.")
+    on_undecided: OnUndecided = preset(
+        OnUndecided.FAIL, "Result of a test that is still undecided when the run ends: fail or pass."
     )
 
 
 class LimitsKeys(Keys):
-    """What must hold for exit status 0."""
+    """Bounds on results; exit status 0 requires all of them to hold."""
 
-    min_recognised_share: Share | None = optional("Recognised queries, share 0-1 of those decided.")
-    min_first_attempt_share: Share | None = optional("Recognised at the first attempt, share 0-1.")
-    min_effect_share: Share | None = optional("Effects that are right, share 0-1 of those that are known.")
+    min_recognised_share: Share | None = optional("Recognised queries, share of the decided ones, 0-1.")
+    min_first_attempt_share: Share | None = optional(
+        "Queries recognised at the first attempt, share of the decided ones, 0-1."
+    )
+    min_effect_share: Share | None = optional("Correct effects, share of those known when the run ends, 0-1.")
     min_understood_share: Share | None = optional(
-        "Queries whose intents and slots were understood, share 0-1 of those decided."
+        "Understand trials with all intents and slots right, share of the decided ones, 0-1."
     )
-    min_intent_share: Share | None = optional("… whose intents were understood, share 0-1.")
-    max_latency_p95_ms: float | None = optional("End of speech to response, 95th percentile, ms.", gt=0)
-    max_inconclusive: Count | None = optional("Trials without evidence.")
-    max_interrupted: Count | None = optional("Trials that were interrupted.")
-    max_false_reject_share: Share | None = optional("Phrases that did not wake, share 0-1; every device.")
-    max_false_reject_upper: Share | None = optional("… upper end of its 95 % interval (Clopper-Pearson).")
-    max_false_accepts_per_hour: PerHour | None = optional("Wakes to ambient sound, per hour; every device.")
-    max_false_accepts_upper_per_hour: PerHour | None = optional("… upper end of its 95 % interval (Garwood).")
-    min_exposure_hours: PerHour | None = optional("Ambient sound that a device was proved to hear, h.")
-    min_command_share: Share | None = optional("Commands understood, share 0-1 of those said.")
-    max_first_attempt_wer: Wer | None = optional(
-        "Word errors per reference word of what was heard at first attempts, 0 and up."
+    min_intent_share: Share | None = optional(
+        "Understand trials with all intents right, share of the decided ones, 0-1."
     )
-    max_final_wer: Wer | None = optional("… at the attempts that decided.")
+    max_latency_p95_ms: float | None = optional("95th percentile of the time from end of speech to response, ms.", gt=0)
+    max_inconclusive: Count | None = optional("Number of inconclusive trials, for which there was no evidence.")
+    max_interrupted: Count | None = optional("Number of interrupted trials.")
+    max_false_reject_share: Share | None = optional("False rejects of each device, share of the wake phrases, 0-1.")
+    max_false_reject_upper: Share | None = optional("Upper end of the 95 % interval of that share (Clopper-Pearson).")
+    max_false_accepts_per_hour: PerHour | None = optional("False accepts of each device, per hour of ambient sound.")
+    max_false_accepts_upper_per_hour: PerHour | None = optional(
+        "Upper end of the 95 % interval of that rate (Garwood)."
+    )
+    min_exposure_hours: PerHour | None = optional("Ambient sound that each device demonstrably heard, h.")
+    min_command_share: Share | None = optional("Commands that each device understood, share of those played, 0-1.")
+    max_first_attempt_wer: Wer | None = optional("Word errors per reference word at first attempts, 0 or more.")
+    max_final_wer: Wer | None = optional("Word errors per reference word at the attempts that decided, 0 or more.")
 
 
 class ScenarioKeys(Keys):
-    """A scenario: what is asked, how often, by which voices, and what must hold."""
+    """A scenario: which queries are played, how often, by which voices, and which limits must hold."""
 
     scenario: Id = Field(description="Name of the scenario.")
-    title: Text = Field(default="", description="For people. Default: the name.")
-    tags: list[Id] = Field(default_factory=list, description="Words to choose scenarios by.")
-    seed: Seed = Field(default=0, description="Decides everything random. Default 0.")
+    title: Text = preset("", "Title for people. Default: the name.")
+    tags: list[Id] = Field(default_factory=list, description="Words by which scenarios are selected.")
+    seed: Seed = preset(0, "Seed of everything random.")
     needs: list[Annotated[Need, word(Need)]] = Field(
-        default_factory=list, description="What the bench must offer; else the scenario is skipped."
+        default_factory=list, description="What the bench must offer. If it does not, the scenario is skipped."
     )
     assets: dict[Id, Text] = Field(
-        default_factory=dict, description="Name of an asset root: its folder, relative to the scenario's."
+        default_factory=dict, description="Asset roots, name: folder, relative to the scenario."
     )
-    variables: dict[Id, Text] = Field(default_factory=dict, description="Name: text; ${name} in texts stands for it.")
-    voices: dict[Id, VoiceKeys] = Field(default_factory=dict, description="Name: voice.")
-    defaults: DefaultsKeys = Field(default=DefaultsKeys(), description="What trials use unless they say otherwise.")
-    recognised: RecognisedKeys = Field(default=RecognisedKeys(), description="When a transcript counts as right.")
+    variables: dict[Id, Text] = Field(
+        default_factory=dict, description="Variables, name: text. ${name} in a text is replaced by it."
+    )
+    voices: dict[Id, VoiceKeys] = Field(default_factory=dict, description="Voices by name.")
+    defaults: DefaultsKeys = preset(DefaultsKeys(), "Values for trials that do not set their own.")
+    recognised: RecognisedKeys = preset(RecognisedKeys(), "When a transcript counts as right.")
     stimuli: list[StimulusKeys] = Field(
-        default_factory=list, description="The queries; wake and ambient trials need none."
+        default_factory=list, description="Queries and commands; wake and ambient trials need none."
     )
-    trials: list[TrialKeys] = Field(min_length=1, description="What is run.")
-    matrix: MatrixKeys | None = optional("Conditions that every trial is run under.")
-    limits: LimitsKeys = Field(default=LimitsKeys(), description="What must hold for exit status 0.")
-    wake: WakeKeys = Field(default=WakeKeys(), description="How wake events are counted.")
-    stopping: StoppingKeys = Field(default=StoppingKeys(), description="When trials that are left are needless.")
+    trials: list[TrialKeys] = Field(min_length=1, description="Trials to run.")
+    matrix: MatrixKeys | None = optional("Conditions under which every trial runs. Default: those of the defaults.")
+    limits: LimitsKeys = preset(LimitsKeys(), "Bounds on results; exit status 0 requires all of them to hold.")
+    wake: WakeKeys = preset(WakeKeys(), "How wake events are counted.")
+    stopping: StoppingKeys = preset(
+        StoppingKeys(), "When the harness skips the remaining trials, because the question is decided."
+    )

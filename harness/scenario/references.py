@@ -1,4 +1,4 @@
-"""What should have been heard of a stimulus, and how it is compared with what was."""
+"""Reference words of a stimulus, and how they are compared with what the device heard."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT = ("recognised", "normalisation")
 
 
 def read_recognised(keys: RecognisedKeys, assets: Assets, found: Findings) -> Recognised:
-    """When a transcript counts as right; what is wrong with a normalisation file is noted with its own place."""
+    """When a transcript counts as right; notes mistakes in a normalisation file with their own place."""
     if isinstance(keys.normalisation, Normalisation):
         return Recognised(keys.normalisation, keys.wer)
     rewriting = _rewriting(keys.normalisation, assets, found)
@@ -44,26 +44,30 @@ def _rewriting(written: str, assets: Assets, found: Findings) -> Rewriting | Non
 
 
 def read_reference(keys: StimulusKeys, at: KeyPath, fill: Fill, found: Findings) -> str:
-    """The words that count as said: of `sro` as Lexical SNOR, else the transcript of a recording or the text."""
+    """The reference words: Lexical SNOR of `sro`, else the transcript of a recording or the text."""
     if keys.sro is None:
         return fill(keys.transcript or "", (*at, "transcript")) if keys.text is None else fill(keys.text, (*at, "text"))
     here = (*at, "sro")
     if keys.transcript is not None:
-        found.add(here, "a transcript and an sro both say what is said", "Remove one of the two", key=True)
+        found.add(here, "both transcript and sro are given", "Remove one of the two", key=True)
     try:
         words = snor.words(fill(keys.sro, here))
     except InputError as error:
         _note(error, here, found)
         return ""
     if not words:
-        found.add(here, "no word of it is said", "Events, pauses and false starts are no words: write what is said")
+        found.add(
+            here,
+            "the sro contains no spoken word",
+            "Add the words that are said; events, pauses and false starts do not count",
+        )
     return " ".join(words)
 
 
 def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]:
-    """What is no mistake and should be known: languages in which numerals cannot be read.
+    """Notes on languages in which the harness cannot read numerals. These are not mistakes.
 
-    A voice that names no language speaks that of the bench's devices.
+    A voice without a language speaks that of the bench's devices.
     """
     if scenario.recognised.normalisation is not Normalisation.SPOKEN:
         return
@@ -77,17 +81,17 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
         if not says_numerals(language):
             yield (
                 f"numerals cannot be read in {language}: under spoken, digits match only digits. "
-                "Write in `alternatives` what else may be heard"
+                "Add the other wordings to `alternatives`"
             )
 
 
 def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: Recognised, found: Findings) -> None:
-    """Notes references and alternatives that the normalisation cannot read, or leaves no word of."""
+    """Notes references and alternatives that the normalisation cannot read, or that it leaves empty."""
     for query, keys, at in queries:
         of = "sro" if keys.sro is not None else "text" if keys.text is not None else "transcript"
         if of == "sro" and rule.normalisation is Normalisation.VERBATIM:
-            what = f"an sro is in capitals, and case counts under {rule.name!r}"
-            found.add((*at, "sro"), what, "Write `recognised: {normalisation: snor}`, or plain or spoken")
+            what = f"an sro is in capitals, but case counts under {rule.name!r}"
+            found.add((*at, "sro"), what, "Write `recognised: {normalisation: snor}`, plain or spoken")
         texts = ((one, (*at, "alternatives", number)) for number, one in enumerate(query.alternatives))
         for text, place in ((query.reference, (*at, of)), *texts):
             _check(text, place, rule, found)
@@ -95,10 +99,10 @@ def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: 
 
 def _check(text: str, at: KeyPath, rule: Recognised, found: Findings) -> None:
     if not text:
-        return  # why there is none was noted where it was looked for
+        return  # the reader has noted why it is missing
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
-        what = f"({id_}) would be an utterance id under {rule.name!r}, and only an sro has one"
-        found.add(at, what, "Take the brackets off, or the word out; or write it as `sro: …`")
+        what = f"({id_}) would be an utterance id under {rule.name!r}, which only an sro has"
+        found.add(at, what, "Remove the brackets or the word, or write it as `sro: …`")
         return
     try:
         words = normalise(text, rule.normalisation)
@@ -106,10 +110,10 @@ def _check(text: str, at: KeyPath, rule: Recognised, found: Findings) -> None:
         _note(error, at, found)
         return
     if not (words if rule.rewriting is None else rewrite(words, rule.rewriting)):
-        found.add(at, f"nothing is left of it to recognise under {rule.name!r}", "Write words that are spoken")
+        found.add(at, f"no words remain under {rule.name!r}", "Write words that are spoken")
 
 
 def _note(error: InputError, at: KeyPath, found: Findings) -> None:
-    # Quotes and variables of the file move signs: the column is told as one of the text.
-    sign = f" (sign {error.place.column} of the text)" if error.place and error.place.column else ""
+    # Quotes and variables shift characters in the file, so the message gives the position in the text.
+    sign = f" (character {error.place.column} of the text)" if error.place and error.place.column else ""
     found.add(at, f"{error.what}{sign}", error.remedy)

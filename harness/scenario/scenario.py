@@ -1,8 +1,7 @@
-"""Scenario files: read, checked as a whole, and made the model's Scenario."""
+"""Reads scenario files, checks them as a whole, and builds the model's Scenario."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,9 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from harness.base import findings as kinds
-from harness.base import plugins, strict_yaml
-from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, attempt, nearest
+from harness.base import plugins
+from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, attempt, nearest, written_in
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.scenario import (
@@ -72,14 +70,14 @@ _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
 
 
 def filled_in(text: str, variables: Mapping[str, str], found: Findings, at: KeyPath) -> str:
-    """The text with its variables replaced and $$ made $; an unknown variable or a lone $ is noted as a problem."""
+    """The text with its variables replaced and $$ turned into $. Notes unknown variables and a lone $."""
 
     def replacement(match: re.Match[str]) -> str:
         if match["escaped"]:
             return "$"
         name = match["name"]
         if name is None:
-            found.add(at, "a lone $ in a text", "Write $$ for a dollar sign, or ${name} for a variable")
+            found.add(at, "the text contains a lone $", "Write $$ for a dollar sign, or ${name} for a variable")
         elif name not in variables:
             found.add(at, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
         else:
@@ -90,7 +88,7 @@ def filled_in(text: str, variables: Mapping[str, str], found: Findings, at: KeyP
 
 
 def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
-    """The variables with those that they name replaced, in any order. Notes cycles, unknown names and long texts.
+    """The variables, with the variables in them replaced in any order. Notes cycles, unknown names and long texts.
 
     A lone $ in a variable's text stays, as in `price: $5`.
     """
@@ -100,7 +98,11 @@ def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
         at = ("variables", name)
         if name in way:
             circle = " → ".join((*way[way.index(name) :], name))
-            found.add(("variables", way[-1]), f"a variable stands for itself: {circle}", "Write one of them out")
+            found.add(
+                ("variables", way[-1]),
+                f"the variables refer to each other in a circle: {circle}",
+                "Write the text of one of them out",
+            )
             return ""
         if name in done:
             return done[name]
@@ -116,8 +118,8 @@ def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
 
         text = _DOLLAR.sub(replacement, variables[name])
         if len(text) > MAX_TEXT:
-            what = f"the variable becomes {len(text)} characters long; a text has at most {MAX_TEXT}"
-            found.add(at, what, "Name fewer variables in it")
+            what = f"the variable expands to {len(text)} characters; the maximum is {MAX_TEXT}"
+            found.add(at, what, "Use fewer variables in it")
             text = ""
         done[name] = text
         return text
@@ -131,11 +133,11 @@ MAX_CELLS = 10_000
 Cell = tuple[tuple[str, str], ...]
 Labelled = tuple[AxisValue, str]
 Resolve = Callable[[str, object, KeyPath], Labelled | None]
-"""Axis name, written value and its path → value and label; None when there was a problem, which was noted."""
+"""Axis name, written value and its path → value and label; None after a problem, which was noted."""
 
 
 def label(value: AxisValue) -> str:
-    """What tables show for a value of an axis."""
+    """The text for a value of an axis in tables."""
     match value:
         case None:
             return QUIET
@@ -143,12 +145,14 @@ def label(value: AxisValue) -> str:
             return value.label()
         case float() | int():
             return f"{value:g}"
+        case tuple():
+            return ", ".join(f"{name}={text}" for name, text in value) or "as it is"
         case str():
             return value
 
 
 def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, found: Findings) -> Matrix:
-    """The matrix; `order` is the order in which the axes were written. Problems are noted in `found`."""
+    """The matrix; `order` is the order in which the axes were written. Notes problems in `found`."""
     before = len(found.problems)
     axes = tuple(_axis(cast(AxisName, name), getattr(keys.axes, name) or [], resolve, found) for name in order)
     if not axes:
@@ -157,18 +161,18 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, foun
     for axis in axes:
         size *= max(1, len(axis.values))
     if size > MAX_CELLS:
-        found.add(("matrix", "axes"), f"the matrix has {size} cells", f"Shorten the axes: at most {MAX_CELLS} are run")
+        found.add(("matrix", "axes"), f"the matrix has {size} cells", f"Shorten the axes; the maximum is {MAX_CELLS}")
         return Matrix()
     exclude = tuple(_excluded(entry, number, axes, resolve, found) for number, entry in enumerate(keys.exclude))
     _refuse_idle(exclude, found)
     matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed)
     if len(found.problems) == before and not cells(matrix):
-        found.add(("matrix", "exclude"), "everything is excluded: no cell is left", "Exclude less", key=True)
+        found.add(("matrix", "exclude"), "the exclusions leave no combination", "Remove some", key=True)
     return matrix
 
 
 def cells(matrix: Matrix) -> tuple[Cell, ...]:
-    """The cells that are run, as (axis name, label) pairs in the order of the axes, in listed order."""
+    """The cells to run in listed order, as (axis name, label) pairs in the order of the axes."""
     every = product(*([(axis.name, text) for text in axis.labels] for axis in matrix.axes))
     return tuple(cell for cell in every if not any(set(out) <= set(cell) for out in matrix.exclude))
 
@@ -195,7 +199,7 @@ def _excluded(entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: 
     pairs: list[tuple[str, str]] = []
     good = True
     if not entry.model_fields_set:
-        found.add(above, "an exclusion names no axis", "Name at least one, such as {level_dbfs: -36}")
+        found.add(above, "the exclusion names no axis", "Name at least one, such as {level_dbfs: -36}")
     for name in ExcludeKeys.model_fields:
         if name not in entry.model_fields_set:
             continue
@@ -208,7 +212,7 @@ def _excluded(entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: 
         if resolved is None:
             good = False
         elif resolved[1] not in by_name[name].labels:
-            what = f"{resolved[1]!r} is no value of the axis {name}"
+            what = f"{resolved[1]!r} is not a value of the axis {name}"
             found.add(at, what, nearest(resolved[1], by_name[name].labels, listed="Values"))
             good = False
         else:
@@ -217,14 +221,14 @@ def _excluded(entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: 
 
 
 def _refuse_idle(exclude: tuple[Cell, ...], found: Findings) -> None:
-    """An exclusion that another one contains excludes nothing by itself: a slip of whoever wrote it."""
+    """Notes an exclusion that another one covers: it excludes nothing, so it must be a slip."""
     for number, one in enumerate(exclude):
         for other_number, other in enumerate(exclude):
             contained = other and set(other) <= set(one) and (set(other) != set(one) or other_number < number)
             if other_number != number and contained:
                 at = ("matrix", "exclude", number)
                 first = found.place(("matrix", "exclude", other_number)).line
-                found.add(at, "this is excluded already", f"Remove it; line {first} excludes it")
+                found.add(at, "another exclusion covers this one", f"Remove it; see line {first}")
                 break
 
 
@@ -233,18 +237,12 @@ _NO_ASSETS: Mapping[str, Path] = MappingProxyType({})
 
 
 def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_ASSETS) -> Scenario:
-    """The scenario of a file; InputProblems with all that is wrong with it, InputError when it is not even YAML.
+    """The scenario of a file. InputProblems with every mistake; InputError if the file is not YAML.
 
-    extra_assets: further asset roots by name (absolute folders); they win over the file's own.
+    extra_assets: further asset roots by name (absolute folders); they override those of the file.
     """
     path = Path(path)
-    content = strict_yaml.read_bytes(path)
-    tree = strict_yaml.parse(content, str(path))
-    kinds.expect(FileKind.SCENARIO, tree, str(path))
-    found = Findings(str(path), tree)
-    found.refuse_empty(tree, _null_may_stand)
-    written = tree.plain()
-    found.check(ScenarioKeys, written)
+    sha256, written, found = written_in(path, FileKind.SCENARIO, ScenarioKeys, _null_may_stand)
     reader = _ScenarioReader(path, written, found, extra_assets)
     recognised = reader.recognised()
     matrix = reader.matrix()
@@ -252,14 +250,16 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     planned = sum(planned_of(trial, matrix) for trial in trials)
     sequential = stopping(_section_or(StoppingKeys, written, "stopping"), found)
     if planned > MAX_TRIALS:
-        found.add(("trials",), f"{planned} trials are planned", f"Run at most {MAX_TRIALS} at a time", key=True)
+        found.add(
+            ("trials",), f"the scenario plans {planned} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
+        )
     found.refuse()
     keys = ScenarioKeys.model_validate(written)
     return Scenario(
         id=keys.scenario,
         title=keys.title or keys.scenario,
         path=str(path.absolute()),
-        sha256=hashlib.sha256(content).hexdigest(),
+        sha256=sha256,
         queries=queries,
         trials=trials,
         tags=tuple(keys.tags),
@@ -275,9 +275,9 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
 
 
 def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
-    """How many trials a template becomes: repetitions, cells of the matrix that concern it, segments, waits (two each).
+    """The number of trials of a template: repetitions × relevant cells of the matrix × segments, or × waits × 2.
 
-    Positions are taken to make a difference, as they do for devices that hear the trial through the air.
+    Positions count, as they do for devices that hear the trial through the air.
     """
     axes = axes_of(trial)
     own = {tuple(part for part in cell if part[0] in axes) for cell in cells(matrix)}
@@ -287,9 +287,9 @@ def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
 
 
 def planned_trials(scenario: Scenario) -> tuple[int, int]:
-    """How many trials a cell of the matrix has, repetitions included, and how many cells are run.
+    """The number of trials per cell of the matrix, repetitions included, and the number of cells.
 
-    For a scenario of trials that ask only; others are multiplied by the axes that concern them: `planned_of`.
+    Only for scenarios of query-like trials; the axes that apply to other kinds differ: `planned_of`.
     """
     whole = Matrix()
     of_cell = (planned_of(trial, whole) if trial.memory else trial.repeat for trial in scenario.trials)
@@ -297,7 +297,7 @@ def planned_trials(scenario: Scenario) -> tuple[int, int]:
 
 
 def _null_may_stand(path: KeyPath) -> bool:
-    """Null says: no noise, dialogues are not closed by us, or any value of a piece of state."""
+    """Whether null means something here: no noise, no closing of dialogues, or any value of a state or slot."""
     match tuple(path):
         case (
             ("defaults", "noise" | "close_dialogue")
@@ -311,7 +311,7 @@ def _null_may_stand(path: KeyPath) -> bool:
 
 
 class _ScenarioReader:
-    """Reads section by section; a section whose shape is wrong is passed over, since that has been noted already."""
+    """Reads section by section; skips a section of the wrong shape, since that has been noted already."""
 
     def __init__(self, path: Path, written: Plain, found: Findings, extra_assets: Mapping[str, Path]) -> None:
         self._written = written if isinstance(written, dict) else {}
@@ -368,7 +368,7 @@ class _ScenarioReader:
         return self._rule
 
     def queries(self) -> tuple[Query, ...]:
-        """After `recognised`, whose rule the references must suit."""
+        """The queries. Call `recognised` first: references are checked against its rule."""
         self._refuse_twins("stimuli", "stimulus")
         read: list[tuple[Query, StimulusKeys, KeyPath]] = []
         for number, one in enumerate(self._entries("stimuli")):
@@ -382,13 +382,13 @@ class _ScenarioReader:
         match keys.text, keys.recording:
             case str() as text, None:
                 if keys.transcript is not None:
-                    remedy = "Remove it: the text is what is said"
-                    self._found.add((*at, "transcript"), "a transcript belongs to a recording", remedy, key=True)
+                    remedy = "Remove it; the text is the transcript"
+                    self._found.add((*at, "transcript"), "a stimulus with a text has no transcript", remedy, key=True)
                 utterance: SpokenText | Recording = SpokenText(self._text(text, (*at, "text")))
             case None, str() as recording:
                 utterance = Recording(self._assets.sound(recording, (*at, "recording")))
                 if keys.transcript is None and keys.sro is None:
-                    remedy = "Add `transcript: …`, the words that are said in it, or `sro: …`"
+                    remedy = "Add `transcript: …` with the words that are said in it, or `sro: …`"
                     self._found.add((*at, "recording"), "the recording has no transcript", remedy, key=True)
             case None, None:
                 remedy = "Add `text: …`, or `recording: …` and `transcript: …`"
@@ -459,8 +459,8 @@ class _ScenarioReader:
         axes = self._mapping("matrix").get("axes")
         for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
             if axis in keys.model_fields_set:
-                remedy = f"Remove one of the two; the matrix varies {axis} for every trial"
-                self._found.add((*at, axis), f"the trial fixes {axis}, which the matrix varies", remedy, key=True)
+                remedy = f"Remove one of the two; the matrix sets {axis} for every trial"
+                self._found.add((*at, axis), f"the trial sets {axis}, which the matrix varies", remedy, key=True)
         return template
 
     def _refuse_twins(self, section: str, what: str) -> None:
@@ -471,7 +471,7 @@ class _ScenarioReader:
                 continue
             if name in first:
                 line = self._found.place((section, first[name])).line
-                remedy = f"Give it an id of its own (the other one is in line {line})"
+                remedy = f"Give it another id (the first is in line {line})"
                 self._found.add((section, number, "id"), f"a second {what} is called {name!r}", remedy)
             first.setdefault(name, number)
 
@@ -492,6 +492,8 @@ class _ScenarioReader:
                 value = self._voice_spec(written, at)
             case NoiseKeys():
                 value = self._noise(written, at)
+            case dict():
+                value = tuple(sorted(written.items()))
             case str() | int() | float() | None:
                 value = written
             case _:
@@ -518,7 +520,7 @@ class _ScenarioReader:
     def _noise(self, keys: NoiseKeys, at: KeyPath) -> NoiseSpec:
         if (keys.recording is None) == (keys.kind is NoiseKind.RECORDING):
             remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
-            self._found.add(at, "kind recording and the key recording belong together", remedy)
+            self._found.add(at, "kind recording requires the key recording, and other kinds exclude it", remedy)
         path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
         return NoiseSpec(keys.kind, keys.snr_db, path)
 
@@ -527,7 +529,7 @@ class _ScenarioReader:
             return None
         if (keys.say is None) == (keys.wait_s is None):
             self._found.add(
-                at, "close_dialogue is either say or wait_s", "Write {say: cancel} or {wait_s: 8}", key=True
+                at, "close_dialogue needs exactly one of say and wait_s", "Write {say: cancel} or {wait_s: 8}", key=True
             )
             return None
         if keys.say is not None:
@@ -539,7 +541,7 @@ class _ScenarioReader:
 
 
 def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:
-    """A section as its model, with its defaults when it is missing or wrong (which was noted)."""
+    """A section as its model; the defaults if it is missing or wrong (which was noted)."""
     section = written.get(key, {}) if isinstance(written, dict) else {}
     return attempt(model, section) or model()
 

@@ -1,4 +1,4 @@
-"""Whether a scenario can be run on a bench: known before anything is played."""
+"""Checks whether a scenario can run on a bench, before anything is played."""
 
 from __future__ import annotations
 
@@ -9,30 +9,41 @@ from harness.base.findings import Findings, nearest
 from harness.base.strict_yaml import Mark, Node
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
-from harness.model.scenario import Evidence, Need, Normalisation, Route, Scenario, TrialKind, TrialTemplate, Until
+from harness.model.scenario import (
+    Evidence,
+    Need,
+    Normalisation,
+    Route,
+    Scenario,
+    TrialKind,
+    TrialTemplate,
+    Until,
+    axes_of,
+)
 from harness.transcripts.words import normalise
 
 ADD: dict[Need, str] = {
-    Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench; a board that takes sound "
-    "over its wire says so in its profile (`audio`), and needs none",
+    Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench. A board that takes sound "
+    "over its wire (`audio` in its profile) does not need one",
     Need.MICROPHONE: "Add `microphone: {driver: microphone, …}` to the bench",
-    Need.TRANSCRIPTS: "Use a device with a connection, whose profile reports transcript",
-    Need.WAKE_EVENTS: "Use a device with a connection, whose profile reports wake",
+    Need.TRANSCRIPTS: "Use a device that has a connection and reports transcript",
+    Need.WAKE_EVENTS: "Use a device that has a connection and reports wake",
     Need.OPERATOR: "Write `operator: auto` or `operator: present` in the bench",
     Need.MONITOR: "Add `monitor: {driver: loudspeaker, …}` to the bench",
-    Need.NOISE: "Add a loudspeaker to the bench: noise is played with the stimulus",
-    Need.INJECTION: "Use a device whose connection carries audio, by serial or mqtt",
-    Need.INTENTS: "Use a device with a connection, whose profile reports intent",
+    Need.NOISE: "Add a loudspeaker to the bench; it plays the noise with the stimulus",
+    Need.INJECTION: "Use a device whose connection accepts audio, over serial or mqtt",
+    Need.INTENTS: "Use a device that has a connection and reports intent",
     Need.POSITIONS: "Add a second loudspeaker at another position to the bench",
 }
-"""What to do about a need that is not met."""
+"""Remedy for each need that is not met."""
 
 
 def check_together(scenario: Scenario, bench: Bench) -> None:
-    """InputProblems when the scenario names what the bench has not; then UnmetNeed for the first need not met."""
+    """InputProblems if the scenario names something that the bench lacks; then UnmetNeed for the first unmet need."""
     found = Findings(scenario.path, _tree(scenario))
     devices = _check_devices(scenario, bench, found)
     _check_positions(scenario, bench, found)
+    _check_settings(scenario, bench, found)
     _check_listening(scenario, bench, found)
     found.refuse()
     by_loudspeaker = () if _all_injected(scenario, bench) else (Need.LOUDSPEAKER,)
@@ -49,9 +60,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
                 _demand_intents(trial, scenario, device, bench, found.place(("trials", number)))
                 continue
             if wanted is Evidence.DEVICE and not _reports(device, ObservationKind.TRANSCRIPT):
-                what = (
-                    f"the trial {trial.id!r} wants the device's own evidence, and {device.id!r} reports no transcript"
-                )
+                what = f"the trial {trial.id!r} requires evidence: device, but {device.id!r} reports no transcript"
                 remedy = "Write `evidence: auto` or `operator`"
                 raise UnmetNeed(what, place=found.place(("trials", number)), remedy=remedy)
             _demand_state(trial, device, found.place(("trials", number, "effect")))
@@ -62,83 +71,88 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
 
 
 def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> None:
-    """UnmetNeed when a device that is to listen reports no wake events, or cannot be reached as it should be."""
+    """UnmetNeed if a listening device reports no wake events, or cannot be reached by the route of the trial."""
     listening = listening_devices(trial, bench)
     if not listening:
-        what = f"the trial {trial.id!r} counts wake events, and no device of the bench {bench.id!r} reports any"
+        what = f"the trial {trial.id!r} counts wake events, but no device on the bench {bench.id!r} reports any"
         raise UnmetNeed(what, place=place, remedy=ADD[Need.WAKE_EVENTS])
     for device in listening:
         if not _reports(device, ObservationKind.WAKE):
-            what = f"the trial {trial.id!r} counts the wake events of {device.id!r}, which reports none"
+            what = f"the trial {trial.id!r} counts wake events of {device.id!r}, which reports none"
             raise UnmetNeed(what, place=place, remedy=ADD[Need.WAKE_EVENTS])
         if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
             driver = device.connection.driver if device.connection else "none"
-            what = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) carries none"
+            what = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
             raise UnmetNeed(what, place=place, remedy=ADD[Need.INJECTION])
 
 
 def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
-    """UnmetNeed when only the device could say what became of the query, and it tells no state."""
+    """UnmetNeed if only the device could report the effect of the query, and it reports no state."""
     check = trial.effect
     if check is None or not check.state or check.question:
         return
-    if device.connection is None or ObservationKind.STATE not in device.profile.reports:
-        what = f"the trial {trial.id!r} wants the state of {device.id!r}, which reports none"
-        remedy = "Use a device with a connection, whose profile reports state, or add `question: …` to the effect"
+    if ObservationKind.STATE not in device.reports:
+        what = f"the trial {trial.id!r} checks the state of {device.id!r}, which reports none"
+        remedy = "Use a device that has a connection and reports state, or add `question: …` to the effect"
         raise UnmetNeed(what, place=place, remedy=remedy)
 
 
 def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
-    """UnmetNeed when nobody could say what the device understood, or heard where that decides; or it gets no sound."""
-    reports = device.profile.reports if device.connection is not None else frozenset[ObservationKind]()
+    """UnmetNeed if nothing shows what the device understood (or heard, if that decides), or no sound reaches it."""
+    reports = device.reports
     evidence = trial.evidence or scenario.defaults.evidence
     rule = trial.reprompt or scenario.defaults.reprompt
     by_words = rule.until is Until.RECOGNISED
     told = ObservationKind.INTENT in reports
     if not told and (by_words or evidence is Evidence.DEVICE):
-        what = f"the trial {trial.id!r} asks what {device.id!r} understood, which reports no intents"
-        remedy = "Use a device with a connection, whose profile reports intent"
+        what = f"the trial {trial.id!r} checks what {device.id!r} understood, but it reports no intents"
+        remedy = "Use a device that has a connection and reports intent"
         if not by_words:
-            remedy += "; or write `evidence: operator`, and the operator says whether it was right"
+            remedy += ", or write `evidence: operator`"
         raise UnmetNeed(what, place=place, remedy=remedy)
     if by_words and evidence is Evidence.DEVICE and ObservationKind.TRANSCRIPT not in reports:
-        what = f"{trial.id!r} is said until its words are recognised, and {device.id!r} reports no transcript"
-        raise UnmetNeed(what, place=place, remedy="Write `reprompt: {until: understood}`, or `evidence: auto`")
+        what = f"the trial {trial.id!r} repeats until its words are recognised, but {device.id!r} reports no transcript"
+        raise UnmetNeed(what, place=place, remedy="Write `reprompt: {until: understood}` or `evidence: auto`")
     asks_operator = evidence is Evidence.OPERATOR or (evidence is Evidence.AUTO and not told)
     if not by_words and asks_operator and bench.operator is OperatorPresence.ABSENT:
-        what = f"nobody can say what {device.id!r} understands in {trial.id!r}: it reports no intents"
+        what = (
+            f"nothing shows what {device.id!r} understands in {trial.id!r}: it reports no intents, "
+            "and the operator is absent"
+        )
         if told:
-            what = f"the trial {trial.id!r} asks the operator what {device.id!r} understood, and there is none"
+            what = f"the trial {trial.id!r} asks the operator what {device.id!r} understood, but the operator is absent"
         remedy = "Use a device whose profile reports intent, or write `operator: auto` in the bench"
         raise UnmetNeed(what, place=place, remedy=remedy)
     if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
         driver = device.connection.driver if device.connection else "none"
-        what = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) carries none"
-        raise UnmetNeed(what, place=place, remedy="Use a device whose connection carries audio, by serial or mqtt")
+        what = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
+        raise UnmetNeed(what, place=place, remedy="Use a device whose connection accepts audio, over serial or mqtt")
 
 
 def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
-    """UnmetNeed when nobody could tell that the prime was understood, or what the follow-up was answered with."""
-    reports = device.profile.reports if device.connection is not None else frozenset()
+    """UnmetNeed if nothing shows whether the first query was understood, or what the follow-up was answered with."""
+    reports = device.reports
     wanted = trial.evidence or scenario.defaults.evidence
     asks_operator = wanted is Evidence.OPERATOR or (
         wanted is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reports
     )
     if asks_operator and bench.operator is OperatorPresence.ABSENT:
-        what = f"nobody can say whether {device.id!r} understood the prime of {trial.id!r}: it reports no transcript"
-        remedy = "Write `operator: auto` in the bench, or `evidence: none`, and every answer counts as understood"
+        what = (
+            f"nothing shows whether {device.id!r} understood the first query of {trial.id!r}: it reports no transcript"
+        )
+        remedy = "Write `operator: auto` in the bench, or `evidence: none` (every answer then counts as understood)"
         raise UnmetNeed(what, place=place, remedy=remedy)
     if bench.microphone is None:
-        what = f"the trial {trial.id!r} waits from the end of an answer, and no microphone hears it"
+        what = f"the trial {trial.id!r} waits from the end of an answer, but the bench has no microphone"
         raise UnmetNeed(what, place=place, remedy="Add `microphone: {driver: microphone, …}` to the bench")
     if ObservationKind.RESPONSE not in reports and not plugins.names(plugins.Group.RECOGNISERS):
-        what = f"nothing can tell what {device.id!r} answers in {trial.id!r}: it reports no response"
+        what = f"nothing shows what {device.id!r} answers in {trial.id!r}: it reports no response"
         remedy = "Use a device whose profile reports response, or install a recogniser (extra `recogniser`)"
         raise UnmetNeed(what, place=place, remedy=remedy)
 
 
 def listening_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
-    """The devices that listen in a template's trials: those it names, else all that report wake events."""
+    """The devices that listen in a template's trials: those that it names, else all that report wake events."""
     named = trial.devices or ((trial.device,) if trial.device else ())
     if named:
         return [device for name in named for device in bench.devices if device.id == name]
@@ -150,12 +164,11 @@ def _hearing(trial: TrialTemplate, bench: Bench) -> list[Device]:
 
 
 def _all_injected(scenario: Scenario, bench: Bench) -> bool:
-    """Whether no trial needs a loudspeaker."""
     return all(
         (trial.expects is not None or not trial.kind.asks)
         and trial.route is not Route.LOUDSPEAKER
         and (
-            trial.route is Route.INJECTION  # what lacks it is named below
+            trial.route is Route.INJECTION  # a connection that cannot inject is reported below
             or all(device.connection and device.connection.injects for device in _hearing(trial, bench))
         )
         for trial in scenario.trials
@@ -163,7 +176,7 @@ def _all_injected(scenario: Scenario, bench: Bench) -> bool:
 
 
 def _check_listening(scenario: Scenario, bench: Bench, found: Findings) -> None:
-    """Devices agree on a phrase, and no ambient text has it."""
+    """Checks that the devices share a wake phrase, and that no ambient text contains it."""
     phrases: set[str] = set()
     for number, trial in enumerate(scenario.trials):
         if trial.kind.asks:
@@ -176,16 +189,16 @@ def _check_listening(scenario: Scenario, bench: Bench, found: Findings) -> None:
         says_it = trial.kind is not TrialKind.AMBIENT or probe is not None
         if says_it and not phrase and devices and (len(own) > 1 or "" in own):
             said = ", ".join(f"{one.id}: {next(iter(one.profile.wake_phrases), 'none')}" for one in devices)
-            what = f"the devices of the trial {trial.id!r} do not wake to one phrase ({said})"
+            what = f"the devices of the trial {trial.id!r} have different wake phrases ({said})"
             where = ("trials", number, "probe") if probe else ("trials", number)
-            found.add(where, what, "Write `phrase: …`, or a trial for each with `devices: [...]`")
+            found.add(where, what, "Write `phrase: …`, or one trial per device with `devices: [...]`")
     for number, trial in enumerate(scenario.trials):
         for at, source in enumerate(trial.ambient.sources if trial.ambient else ()):
             for line, text in enumerate(source.texts):
                 heard = next((phrase for phrase in sorted(phrases - {""}) if _holds(text, phrase)), None)
                 if heard is not None:
-                    what = f"an ambient text says the wake phrase {heard!r}: a device that wakes to it is right"
-                    found.add(("trials", number, "sources", at, "texts", line), what, "Leave it out")
+                    what = f"an ambient text contains the wake phrase {heard!r}: waking to it would be correct"
+                    found.add(("trials", number, "sources", at, "texts", line), what, "Remove the phrase")
 
 
 def _holds(text: str, phrase: str) -> bool:
@@ -219,13 +232,28 @@ def _check_positions(scenario: Scenario, bench: Bench, found: Findings) -> None:
                 found.add(("matrix", "axes", "position", number), what, remedy)
 
 
+def _check_settings(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    if not any(value for axis in scenario.matrix.axes if axis.name == "device_settings" for value in axis.values):
+        return
+    varied = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
+    if not varied:
+        what = "the matrix varies settings of devices, but no trial takes them: ambient trials do not"
+        found.add(("matrix", "axes", "device_settings"), what, "Add a trial with speech, or remove the axis", key=True)
+    for device in dict.fromkeys(device.id for trial in varied for device in _hearing(trial, bench)):
+        connection = bench.device(device).connection
+        if connection is None or not connection.sets:
+            by = f"its connection ({connection.driver}) cannot set them" if connection else "it has no connection"
+            what = f"the matrix varies settings of {device!r}, but {by}"
+            found.add(("matrix", "axes", "device_settings"), what, "Use a driver that can, such as esphome", key=True)
+
+
 def asked_device(trial: TrialTemplate, bench: Bench) -> Device:
-    """The device that a template's queries are asked of."""
+    """The device that a template's queries are for."""
     return bench.devices[0] if trial.device is None else bench.device(trial.device)
 
 
 def _reports(device: Device, kind: ObservationKind) -> bool:
-    return device.connection is not None and kind in device.profile.reports
+    return kind in device.reports
 
 
 def _met(need: Need, bench: Bench, devices: list[Device]) -> bool:
@@ -251,7 +279,7 @@ def _met(need: Need, bench: Bench, devices: list[Device]) -> bool:
 
 
 def _tree(scenario: Scenario) -> Node:
-    """The scenario's file once more, for places; nothing but its beginning when it is gone or broken by now."""
+    """The scenario's file, read again for places; an empty tree if the file has gone or is broken now."""
     try:
         return strict_yaml.parse(strict_yaml.read_bytes(Path(scenario.path)), scenario.path)
     except InputError:

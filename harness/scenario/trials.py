@@ -1,4 +1,4 @@
-"""Which keys belong to which kind of trial, and what ambient sound is made of."""
+"""Keys of each kind of trial, and what ambient sound consists of."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ TextOf = Callable[[str, KeyPath], str]
 
 
 def check_kind(keys: TrialKeys, at: KeyPath, found: Findings) -> None:
-    """Notes keys that only another kind of trial has, and those that exclude each other."""
+    """Notes keys of other kinds of trials, and keys that exclude each other."""
     for key in _FOREIGN[keys.kind]:
         if key in keys.model_fields_set:
             kinds = [kind.value for kind in _FOREIGN if key not in _FOREIGN[kind]]
-            what = f"the key {key!r} has no meaning in a trial of kind {keys.kind.value}"
-            found.add((*at, key), what, f"Remove it; it belongs to kind {' or '.join(kinds)}", key=True)
+            what = f"the key {key!r} does not apply to trials of kind {keys.kind.value}"
+            found.add((*at, key), what, f"Remove it; it applies to kind {' or '.join(kinds)}", key=True)
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
         found.add((*at, "device"), "the trial has both device and devices", "Remove one of the two", key=True)
     if keys.level is not None and "recordings" not in keys.model_fields_set:
@@ -88,11 +88,11 @@ def check_kind(keys: TrialKeys, at: KeyPath, found: Findings) -> None:
     if keys.level is not None and "level_dbfs" in keys.model_fields_set:
         found.add((*at, "level_dbfs"), "the trial has both level and level_dbfs", "Remove one of the two", key=True)
     if keys.kind is TrialKind.WAKE and "recordings" in keys.model_fields_set and "voice" in keys.model_fields_set:
-        found.add((*at, "voice"), "recordings have a voice of their own", "Remove `voice`", key=True)
+        found.add((*at, "voice"), "recordings cannot have a voice", "Remove `voice`", key=True)
 
 
 def check_wanted(written: Mapping[str, object], at: KeyPath, found: Findings) -> None:
-    """Notes keys that a trial of this kind must have, whatever else is wrong with it."""
+    """Notes missing keys that a trial of this kind requires."""
     kind = written.get("kind", TrialKind.QUERY.value)
     for key in _WANTED[TrialKind(str(kind))] if kind in tuple(_WANTED) else ():
         if key not in written:
@@ -100,14 +100,14 @@ def check_wanted(written: Mapping[str, object], at: KeyPath, found: Findings) ->
 
 
 def name_of(keys: TrialKeys) -> str:
-    """What a trial is called that has no id."""
+    """The name of a trial without an id."""
     if keys.kind in (TrialKind.QUERY, TrialKind.COMMAND, TrialKind.UNDERSTAND):
         return keys.query or ""
     return keys.kind.value
 
 
 def sounds(written: str | list[str], at: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
-    """Absolute paths and durations (s) of the files that are meant, each once, in a fixed order."""
+    """Absolute paths and durations (s) of the named files, each once, in a fixed order."""
     meant: dict[str, float] = {}
     for one, where in _each(written, at):
         meant.update(assets.sounds(one, where))
@@ -117,7 +117,7 @@ def sounds(written: str | list[str], at: KeyPath, assets: Assets) -> tuple[tuple
 def recordings(
     written: str | list[str], at: KeyPath, assets: Assets
 ) -> tuple[tuple[str, ...], tuple[RecordingFacts, ...]]:
-    """Absolute paths of the recordings of a phrase, each once, in a fixed order; and what is known of each."""
+    """Absolute paths of the recordings of a phrase, each once, in a fixed order, and the facts about each."""
     meant: dict[str, RecordingFacts] = {}
     for one, where in _each(written, at):
         meant.update(assets.recordings(one, where))
@@ -126,14 +126,13 @@ def recordings(
 
 
 def _each(written: str | list[str], at: KeyPath) -> list[tuple[str, KeyPath]]:
-    """One path or several, each with its place."""
     return [(written, at)] if isinstance(written, str) else [(one, (*at, n)) for n, one in enumerate(written)]
 
 
 def ambient(
     keys: TrialKeys, at: KeyPath, assets: Assets, found: Findings, voice_of: VoiceOf, text_of: TextOf
 ) -> AmbientSpec | None:
-    """What an ambient trial is made of; None when keys are missing, which is noted."""
+    """The sound of an ambient trial; None if keys are missing, which `check_wanted` notes."""
     if keys.hours is None or keys.sources is None:
         return None
     sources: list[AmbientSource] = []
@@ -143,7 +142,7 @@ def ambient(
             continue
         if source.id in (known.id for known in sources):
             remedy = "Give it another `id: …`"
-            found.add((*at, "sources", number), f"a second source is called {source.id!r}", remedy)
+            found.add((*at, "sources", number), f"two sources are called {source.id!r}", remedy)
         sources.append(source)
     segment_s = keys.segment_s if keys.segment_s is not None else AmbientSpec(1.0, ()).segment_s
     probe = _probe(keys, segment_s, at, assets, found, voice_of, text_of)
@@ -151,43 +150,31 @@ def ambient(
 
 
 def _probe(
-    keys: TrialKeys,
-    segment_s: float,
-    at: KeyPath,
-    assets: Assets,
-    found: Findings,
-    voice_of: VoiceOf,
-    text_of: TextOf,
+    keys: TrialKeys, segment_s: float, at: KeyPath, assets: Assets, found: Findings, voice_of: VoiceOf, text_of: TextOf
 ) -> ProbeSpec | None:
     if (probe := keys.probe) is None:
         return None
     if probe.every_s < segment_s:
-        what = f"probes lie between segments, and a segment lasts {segment_s:g} s"
+        what = f"probes are played between segments, and a segment lasts {segment_s:g} s"
         found.add((*at, "probe", "every_s"), what, f"Write at least {segment_s:g}, or a shorter `segment_s`")
     phrase = text_of(probe.phrase, (*at, "probe", "phrase")) if probe.phrase is not None else None
     voice = voice_of(probe.voice, (*at, "probe", "voice"))
     if probe.recording is not None and probe.voice is not None:
-        found.add((*at, "probe", "voice"), "a recording has a voice of its own", "Remove `voice`", key=True)
+        found.add((*at, "probe", "voice"), "a recording cannot have a voice", "Remove `voice`", key=True)
     recording = assets.sound(probe.recording, (*at, "probe", "recording")) if probe.recording is not None else ""
     return ProbeSpec(probe.every_s, phrase, voice, probe.level_dbfs, probe.tail_s, recording)
 
 
 def _source(
-    keys: SourceKeys,
-    number: int,
-    at: KeyPath,
-    assets: Assets,
-    found: Findings,
-    voice_of: VoiceOf,
-    text_of: TextOf,
+    keys: SourceKeys, number: int, at: KeyPath, assets: Assets, found: Findings, voice_of: VoiceOf, text_of: TextOf
 ) -> AmbientSource | None:
     given = [name for name in ("recordings", "noise", "texts") if getattr(keys, name) is not None]
     if len(given) != 1:
         said = "neither recordings, noise nor texts" if not given else f"both {' and '.join(given)}"
-        found.add(at, f"the source has {said}", "Write one of them; several sources make a list")
+        found.add(at, f"the source has {said}", "Write exactly one of them per source")
         return None
     if keys.voices is not None and keys.texts is None:
-        found.add((*at, "voices"), "voices belong to texts", "Remove it, or add `texts: [...]`", key=True)
+        found.add((*at, "voices"), "voices apply only to texts", "Remove it, or add `texts: [...]`", key=True)
     if keys.noise is not None:
         return AmbientSource(keys.id or keys.noise, noise=NoiseKind(keys.noise), share=keys.share)
     if keys.recordings is not None:
@@ -205,7 +192,7 @@ def _source(
 
 
 def spoken_by_default(template: TrialTemplate, voice: VoiceSpec) -> AmbientSpec | None:
-    """The ambient sound with the default voice for texts that name none."""
+    """The ambient sound, with the default voice for texts without voices."""
     if template.ambient is None:
         return None
     sources = tuple(
@@ -218,12 +205,12 @@ def spoken_by_default(template: TrialTemplate, voice: VoiceSpec) -> AmbientSpec 
 
 
 def lead_in(keys: TrialKeys, settings: WakeSettings) -> float:
-    """As written; else the refractory time, so that no event before the stimulus can hide the one in it."""
+    """As written; else the refractory time, so that no earlier event can hide the one in the stimulus."""
     return keys.lead_in_s if keys.lead_in_s is not None else settings.refractory_s
 
 
 def stopping(keys: StoppingKeys, found: Findings) -> Stopping:
-    """The sequential tests; those that cannot decide anything are noted."""
+    """The sequential tests; notes those that cannot decide anything."""
     return Stopping(
         _sequential(keys.false_accepts, "false_accepts", None, found),
         _sequential(keys.false_rejects, "false_rejects", 1.0, found),
@@ -238,21 +225,21 @@ def _sequential(
         return None
     at = ("stopping", name)
     if not 0 < keys.good < keys.bad:
-        found.add(at, "good must be more than 0, and less than bad", "Write {good: 0.1, bad: 0.5}")
+        found.add(at, "good must be more than 0 and less than bad", "Write {good: 0.1, bad: 0.5}")
     elif highest is not None and keys.bad >= highest:
-        found.add((*at, "bad"), f"{keys.bad:g} is no share", "Write a share below 1, such as 0.1")
+        found.add((*at, "bad"), f"{keys.bad:g} is not a share", "Write a share below 1, such as 0.1")
     return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)
 
 
 def effect_check(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> EffectCheck | None:
-    """The check of a trial; None when it has none, or one that is wrong, which is noted."""
+    """The effect check of a trial; None if it has none, or a wrong one, which is noted."""
     written = keys.effect
     if written is None:
         return None
     at = (*at, "effect")
     if keys.kind is not TrialKind.QUERY:
-        what = f"the key 'effect' has no meaning in a trial of kind {keys.kind.value}"
-        found.add(at, what, f"Remove it; it belongs to kind {TrialKind.QUERY.value}", key=True)
+        what = f"the key 'effect' does not apply to trials of kind {keys.kind.value}"
+        found.add(at, what, f"Remove it; it applies to kind {TrialKind.QUERY.value}", key=True)
     _check_effect(written, at, found)
     state = tuple(
         StateWanted(name, value if value is None else text_of(value, (*at, "state", name)))
@@ -274,20 +261,22 @@ def _check_effect(written: EffectKeys, at: KeyPath, found: Findings) -> None:
         remedy = 'Remove one of the two: `at: "01:00"` is a time of day, `after_s: 60` a wait'
         found.add((*at, "at"), "the effect has both at and after_s", remedy, key=True)
     if not written.state and written.question is None:
-        remedy = "Add `state: {name: value}` that the device tells, or a `question: …` for the operator"
-        found.add(at, "nobody can say what became of it: the effect has neither state nor question", remedy, key=True)
+        remedy = "Add `state: {name: value}` that the device reports, or a `question: …` for the operator"
+        found.add(at, "the effect has neither state nor question, so nothing can check it", remedy, key=True)
     elif later is not None and written.question is None:
-        remedy = f"Add `question: …`, or remove `{later}`: a device has `within_s`"
-        found.add((*at, later), f"`{later}` says when a person looks, and no question is asked", remedy, key=True)
+        remedy = f"Add `question: …`, or remove `{later}`; for a device, use `within_s`"
+        found.add(
+            (*at, later), f"`{later}` needs a question: it is the time at which a person checks", remedy, key=True
+        )
     if "within_s" in written.model_fields_set and not written.state:
         remedy = "Remove it, or add `state: {name: value}`"
         found.add(
-            (*at, "within_s"), "`within_s` is for what the device tells, and no state is wanted", remedy, key=True
+            (*at, "within_s"), "`within_s` needs a state: it limits the time for the device's report", remedy, key=True
         )
 
 
 def expected(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> Expected | None:
-    """What the device should understand; None when nothing is written, or in another kind of trial."""
+    """What the device should understand; None if nothing is written, or for another kind of trial."""
     written = keys.expects
     if written is None or keys.kind is not TrialKind.UNDERSTAND:
         return None
@@ -297,18 +286,18 @@ def expected(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> 
         where = (*at, "intents", number) if isinstance(written.intents, list) else (*at, "intents")
         for name in intent_set(text_of(text, where)):
             if name in named:
-                found.add(where, f"the intent {name!r} is there twice", "Remove one: intents are a set")
+                found.add(where, f"the intent {name!r} is listed twice", "Remove one; intents are a set")
             named.append(name)
     return Expected(tuple(sorted(set(named))), _slots(written, (*at, "slots"), text_of))
 
 
 def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, at: KeyPath, found: Findings) -> None:
-    """Notes a rule or evidence that does not go with what is expected, or with nothing being expected."""
+    """Notes a reprompt rule or evidence that does not fit what is expected of the trial."""
     default = defaults or DefaultsKeys()
     if keys.kind is TrialKind.UNDERSTAND:
         evidence, where = keys.evidence or default.evidence, "" if keys.evidence else " (from the defaults)"
         if evidence is Evidence.NONE:
-            what = f"with evidence none{where} nobody says what the device understood"
+            what = f"evidence: none{where} cannot show what the device understood"
             remedy = "Write `evidence: auto`, `device` or `operator` in the trial"
             found.add((*at, "evidence") if keys.evidence else at, what, remedy)
         return
@@ -316,7 +305,7 @@ def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, at: KeyPath, foun
     if own is Until.UNDERSTOOD or (own is None and keys.kind.asks and default.reprompt.until is Until.UNDERSTOOD):
         place = (*at, "reprompt", "until") if own else ("defaults", "reprompt", "until")
         name = keys.id or keys.query or keys.kind.value
-        what = f"nothing is expected of the trial {name!r} (kind {keys.kind.value}), so it cannot be understood"
+        what = f"the trial {name!r} (kind {keys.kind.value}) has no `expects`, so `until: understood` cannot apply"
         remedy = "Write `until: recognised`, or `kind: understand` and `expects: {intents: […]}`"
         found.add(place, what, remedy, key=True)
 
@@ -333,11 +322,11 @@ def _slots(written: ExpectsKeys, at: KeyPath, text_of: TextOf) -> tuple[Slot, ..
 
 
 LAG_S = 0.3
-"""So much later than its moment the end of speech may be told (session.attempt waits for it)."""
+"""Longest delay of the report that speech has ended (session.attempt waits for it)."""
 
 
 def check_follow_up(written: Mapping[str, object], queries: Collection[str], at: KeyPath, found: Findings) -> None:
-    """Notes a follow-up that is no stimulus, or that is the query which primes."""
+    """Notes a follow-up that is not a stimulus, or that is the first query itself."""
     follow_up = written.get("follow_up")
     if not isinstance(follow_up, str):
         return
@@ -345,47 +334,47 @@ def check_follow_up(written: Mapping[str, object], queries: Collection[str], at:
         remedy = nearest(follow_up, queries, listed="Stimuli")
         found.add((*at, "follow_up"), f"no stimulus is called {follow_up!r}", remedy)
     elif follow_up == written.get("query"):
-        remedy = "Name another stimulus: one that makes sense only to a device which remembers the query"
-        found.add((*at, "follow_up"), "the follow-up is the query itself, which needs no memory", remedy)
+        remedy = "Name a stimulus that makes sense only to a device that remembers the query"
+        found.add((*at, "follow_up"), "the follow-up is the query itself, which does not need memory", remedy)
 
 
 def memory_spec(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> MemorySpec | None:
-    """What a context-memory probe asks after the query; None when keys are missing, which is noted elsewhere."""
+    """The follow-up of a memory trial; None if keys are missing, which `check_wanted` notes."""
     if keys.follow_up is None or keys.waits_s is None or keys.shows is None:
         return None
     waits_s = _spread(keys.waits_s, at, found) if isinstance(keys.waits_s, SpreadKeys) else tuple(keys.waits_s)
     if not isinstance(keys.waits_s, SpreadKeys):
         if len(waits_s) == 1:
-            remedy = "Write two or more: one after which it may still remember, and one after which it may not"
-            found.add((*at, "waits_s"), "one wait cannot say how long it remembers", remedy)
+            remedy = "Write two or more: at least one after which it still remembers, and one after which it does not"
+            found.add((*at, "waits_s"), "a single wait cannot show how long the device remembers", remedy)
         for number, wait_s in enumerate(waits_s):
             if wait_s in waits_s[:number]:
-                what = f"the wait of {wait_s:g} s is there twice"
-                found.add((*at, "waits_s", number), what, "Remove it; `repeat` says how often each is tried")
+                what = f"the wait of {wait_s:g} s is listed twice"
+                found.add((*at, "waits_s", number), what, "Remove it; `repeat` sets how often each wait is tried")
     shows = tuple(text_of(text, (*at, "shows", n)) for n, text in enumerate(keys.shows))
     forgets = tuple(text_of(text, (*at, "forgets", n)) for n, text in enumerate(keys.forgets or ()))
     for number, text in enumerate(forgets):
         if text.casefold() in (one.casefold() for one in shows):
-            what = f"{text!r} cannot both show memory and the lack of it"
-            found.add((*at, "forgets", number), what, "Remove it from one of shows and forgets")
+            what = f"{text!r} is listed under both shows and forgets"
+            found.add((*at, "forgets", number), what, "Remove it from one of them")
     return MemorySpec(keys.follow_up, waits_s, shows, forgets)
 
 
 def _spread(keys: SpreadKeys, at: KeyPath, found: Findings) -> tuple[float, ...]:
-    """Waits in equal ratios, to 0.1 s, which is finer than any of them is kept."""
+    """Waits in equal ratios, rounded to 0.1 s, which is finer than the harness can keep them."""
     if not keys.from_s < keys.to:
         what = f"the waits go from {keys.from_s:g} s to {keys.to:g} s"
-        found.add((*at, "waits_s", "to"), what, "Write a `to` that is above `from`")
+        found.add((*at, "waits_s", "to"), what, "Write a `to` that is larger than `from`")
         return ()
     waits_s = tuple(round(float(wait_s), 1) for wait_s in np.geomspace(keys.from_s, keys.to, keys.count))
     if len(set(waits_s)) < len(waits_s) or waits_s[0] == 0:
-        remedy = "Write a smaller `count`, or waits that lie further apart"
-        found.add((*at, "waits_s", "count"), f"{keys.count} waits lie closer together than 0.1 s", remedy)
+        remedy = "Write a smaller `count` or a larger `to`"
+        found.add((*at, "waits_s", "count"), f"{keys.count} waits in this range are less than 0.1 s apart", remedy)
     return waits_s
 
 
 def wait_notes(scenario: Scenario) -> Iterator[str]:
-    """What is as well to know before a probe is run: waits that cannot be kept."""
+    """Notes on waits that are too short for the harness to keep. These are not mistakes."""
     for trial in scenario.trials:
         if trial.memory is None:
             continue
@@ -394,6 +383,6 @@ def wait_notes(scenario: Scenario) -> Iterator[str]:
         short = ", ".join(f"{wait_s:g}" for wait_s in sorted(trial.memory.waits_s) if wait_s < shortest_s)
         if short:
             yield (
-                f"the trial {trial.id!r} keeps no wait below {shortest_s:g} s ({short}): only then is it known that an "
-                f"answer has ended. A smaller `end_silence_ms` allows for shorter ones"
+                f"the trial {trial.id!r} cannot keep waits below {shortest_s:g} s ({short}): detecting the end of an "
+                f"answer takes that long. For shorter waits, reduce `end_silence_ms`"
             )

@@ -1,4 +1,4 @@
-"""One attempt under way: what was observed of it, and what that amounts to."""
+"""The current attempt: its observations, and the verdict that follows from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.understanding.understood import understood
 GUARD_S = 0.1
 """Speech that starts up to this much before the end of the query still counts as after it (error of the onset)."""
 DETECTION_LAG_S = 0.3
-"""How much later than its stamp an onset or end of speech may arrive from a detector."""
+"""How long after its timestamp an onset or end of speech may arrive from a detector."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Response:
 
 
 def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule: RepromptRule) -> Response | None:
-    """The first speech after the query, with what follows it within `end_silence_ms`; None when there is none yet.
+    """The first speech after the query, with the speech that follows within `end_silence_ms`; None without any.
 
     Speech that began during the query is talked over and left out, unless it goes on past the query's end.
     """
@@ -77,7 +77,7 @@ def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule
 
 
 class Quiet:
-    """Follows the sounds of a trial. longest_s: speech that never ends is taken to be over after so long."""
+    """Tracks the sounds of a trial. longest_s: endless speech counts as over after this time."""
 
     def __init__(self, longest_s: float) -> None:
         self.last_sound_s: float | None = None
@@ -88,7 +88,7 @@ class Quiet:
         self.last_sound_s = at_s if self.last_sound_s is None else max(self.last_sound_s, at_s)
 
     def speech_started(self, at: Stamp) -> Span | None:
-        """The new span; None when somebody was speaking already."""
+        """The new span; None during earlier speech."""
         self.sounded(at.at_s)
         if self.span is not None:
             return None
@@ -102,7 +102,7 @@ class Quiet:
             self.span = None
 
     def since(self, now_s: float) -> float | None:
-        """Since when it has been quiet; None when nothing was heard at all. While somebody speaks: now."""
+        """The start of the current quiet: now during speech, None if nothing was heard."""
         if self.span is None:
             return self.last_sound_s
         return min(max(now_s, self.span.starts.at_s), self.span.starts.at_s + self._longest_s)
@@ -110,7 +110,7 @@ class Quiet:
     def until(self, quiet_s: float, entered_s: float) -> float:
         """When it will have been quiet for so long if nothing more is heard, counted from `entered_s` in total silence.
 
-        A device that never stops talking is not waited for for ever.
+        The wait for a device that never stops talking is limited.
         """
         last_s = entered_s if self.last_sound_s is None else self.last_sound_s
         if self.span is not None:
@@ -122,9 +122,9 @@ LONGEST_TOLD = 200
 GAP_BEFORE_S = 0.3
 GAP_TOLD_S = 1.2
 TAIL_S = 0.5
-"""So long after its end a query that was moved by gaps may still be heard."""
+"""How long after its end a query delayed by gaps may still be heard."""
 _MISSED = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
-"""Outcomes that words of the device which were not read might have prevented."""
+"""Outcomes that unread reports of the device might have prevented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +141,11 @@ class Judgement:
 class Attempt:
     """What was observed of one attempt. Changed only by the machine of its trial.
 
-    started_audio_s: on the audio line of a device that is given its sound over a wire. wake_place_s: where in the
-    stimulus it says that it woke. told_s: when the last of transcripts and intents arrived. unread: why words of the
-    device were lost while it went on. late_sound_s, gaps_s: when the loudspeaker, and the microphone, told of samples
-    that were late or lost.
+    - started_audio_s: place on the audio line, for a device that gets its sound over a wire.
+    - wake_place_s: where in the stimulus the device reports that it woke.
+    - told_s: when the last transcript or intent arrived.
+    - unread: why reports of the device were lost during the attempt.
+    - late_sound_s, gaps_s: when the loudspeaker or the microphone reported late or lost samples.
     """
 
     trial: Trial
@@ -175,7 +176,7 @@ class Attempt:
     closed_s: float | None = None
 
     def take_in(self, seen: Observation, now_s: float) -> bool:
-        """Notes what was observed of it; whether that may change its verdict."""
+        """Adds an observation; whether it may change the verdict."""
         match seen:
             case Wake(at=at):
                 if self.wake is None:
@@ -205,7 +206,7 @@ class Attempt:
 
     @property
     def known(self) -> bool:
-        """Whether anything says that it was recognised or not."""
+        """Whether there is evidence for or against recognition."""
         return self.standing() is not Recognition.UNKNOWN
 
     @property
@@ -224,7 +225,7 @@ class Attempt:
         return Stamp(origin.at_s + offset_s * pace, origin.error_s + ended.error_s)
 
     def place_s(self, told: Observation) -> float | None:
-        """Where in the stimulus a device that is given sound over a wire says it; None where that is not known."""
+        """Position of a wired device's report in the stimulus; None if unknown."""
         match told:
             case Wake(audio_s=float(at_s)) | Transcript(audio_s=float(at_s)) | Intent(audio_s=float(at_s)):
                 return None if self.started_audio_s is None else at_s - self.started_audio_s
@@ -240,9 +241,9 @@ class Attempt:
         return None if end is None else first_response(self.spans, end.at_s, now_s, self.trial.reprompt)
 
     def doubtful(self, response: Response) -> str:
-        """Why a response may be our own sound, moved by a gap in a stream; "" when it was heard well.
+        """Why a response may be the harness's own sound, shifted by a gap in a stream; "" without doubt.
 
-        A gap in the recording is told up to GAP_TOLD_S after it. Late blocks of ours move the rest of the stimulus.
+        The microphone reports a gap up to GAP_TOLD_S after it. Late blocks shift the rest of the stimulus.
         """
         begins_s = response.starts.at_s
         if any(begins_s - GAP_BEFORE_S <= at_s <= begins_s + GAP_TOLD_S for at_s in self.gaps_s):
@@ -254,7 +255,7 @@ class Attempt:
 
     @property
     def is_open(self) -> bool:
-        """True while a first response to it may still come: after closing words it may not."""
+        """True while its first response may still come. After closing words it may not."""
         return self.frozen is None and not self.interruption and self.closed_s is None
 
     def awaits(self, at_s: float) -> bool:
@@ -281,14 +282,14 @@ class Attempt:
 
     @property
     def _query_starts_s(self) -> float:
-        """When its query begins; at the earliest, while nobody knows how fast the device is given it."""
+        """When its query begins. Until the speed of a wired transfer is known, the earliest possible time."""
         if self.started is not None and self.started_audio_s is not None and self.ended is None:
             return self.started.at_s
         found = self.moment(self.timing.query_start_s)
         return self.begun_s + self.timing.query_start_s if found is None else found.at_s
 
     def standing(self) -> Recognition:
-        """What decides whether the query is said again: its words, or where the rule asks for it, its frame."""
+        """What decides whether the query is repeated: its words, or its frame if `until_understood` is set."""
         if not self.trial.until_understood:
             return self.judge().recognition
         found = self.understood()
@@ -351,12 +352,12 @@ class Attempt:
 
     @property
     def missed_wake(self) -> bool:
-        """True when the device says when it wakes, was called, and said nothing of having woken."""
+        """True when the device reports wake events, was called, and reported none."""
         called = self.trial.recipe.wake_phrase is not None
         return called and ObservationKind.WAKE in self.trial.reports and self.wake is None
 
     def verdict(self) -> AttemptFinished:
-        """The row that says how this attempt ended, from what is known now."""
+        """The row with the result of this attempt, from the present evidence."""
         judged = self.judge()
         outcome, cause = self._outcome(judged)
         if self.unread and outcome in _MISSED:
@@ -400,18 +401,18 @@ class Attempt:
         return self._answered(self.frozen)
 
     def _silent(self, standing: Recognition) -> tuple[Outcome, str]:
-        """Without a response, and not misheard."""
+        """No response, and not misheard."""
         if self.trial.expects is not None and standing is not Recognition.UNKNOWN:
             found = self.understood()
             words_only = found is None or not found.right
-            return Outcome.UNDERSTOOD, "words_only: its frame is wrong, or not known" if words_only else ""
+            return Outcome.UNDERSTOOD, "words_only: its frame is wrong or unknown" if words_only else ""
         if self.missed_wake and standing is not Recognition.YES:
             return Outcome.NO_WAKE, "no_wake_event"
         limit_s = self.trial.reprompt.response_timeout_s
         if self.trial.responds:
             return Outcome.NO_RESPONSE, f"silent: no speech within {limit_s:g} s after the query"
         if self.trial.evidence is Evidence.DEVICE and not self.asked:
-            return Outcome.NO_RESPONSE, f"silent: it told nothing within {limit_s:g} s after the query"
+            return Outcome.NO_RESPONSE, f"silent: it reported nothing within {limit_s:g} s after the query"
         return Outcome.INCONCLUSIVE, self._why_unknown()
 
     def _how_differs(self) -> str:
@@ -446,8 +447,8 @@ class Attempt:
         if self.trial.evidence is Evidence.OPERATOR:
             return "nobody_to_ask"
         if self.trial.until_understood:
-            return "no_intent: the device reported none, and nobody was there to ask"
-        return "no_transcript: the device reported none, and nobody was there to ask"
+            return "no_intent: the device reported none, and there was no operator"
+        return "no_transcript: the device reported none, and there was no operator"
 
 
 def _words_differ(judged: Judgement) -> str:
@@ -458,7 +459,7 @@ def _words_differ(judged: Judgement) -> str:
 
 
 def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
-    """What the device has not told yet of the state that is wanted; () when none is, or it tells no state."""
+    """Parts of the wanted state that the device has not reported yet; () without one, or if it reports no state."""
     check, end = attempt.trial.effect, attempt.query_end
     if check is None or end is None or not _tells_state(attempt):
         return ()
@@ -467,7 +468,7 @@ def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
 
 
 def looks_until_s(attempt: Attempt) -> float | None:
-    """Until when the device may tell it; None when nothing is awaited of it."""
+    """Deadline for the device's report of the wanted state; None without one."""
     check, end = attempt.trial.effect, attempt.query_end
     if check is None or end is None or not missing(attempt):
         return None
@@ -476,7 +477,7 @@ def looks_until_s(attempt: Attempt) -> float | None:
 
 
 def question(attempt: Attempt) -> str:
-    """What is to be asked in the run; "" when nobody is asked now, or the device or somebody has said it."""
+    """The effect question for the operator; "" when it is not asked now, or already answered."""
     check = attempt.trial.effect
     if check is None or check.later or attempt.effect_answered:
         return ""
@@ -489,14 +490,14 @@ def _tells_state(attempt: Attempt) -> bool:
 
 
 SETTLE_S = 0.5
-"""Several intents of one query are told one after another: so long after the last word that makes it right."""
+"""Wait after the report that makes a frame right, because a device reports the intents of a query one by one."""
 
 
 def settled_s(attempt: Attempt, since_s: float) -> float | None:
-    """When an attempt can be concluded by the evidence that is there; None while that decides nothing.
+    """When the present evidence can conclude an attempt; None while it is insufficient.
 
-    At once (`since_s`) where nothing is expected, or the operator has answered. Of a frame not before the query's end:
-    a right one soon, a wrong or missing one after evidence_wait_s, since more may be told.
+    At once (`since_s`) if nothing is expected, or the operator has answered. A frame concludes after the query's end:
+    a right one soon, a wrong or missing one after evidence_wait_s, since the device may report more.
     """
     standing = attempt.standing()
     if standing is Recognition.UNKNOWN:
@@ -510,7 +511,7 @@ def settled_s(attempt: Attempt, since_s: float) -> float | None:
 
 
 def frame_question(trial: Trial) -> str:
-    """What is asked about a frame; "" where the words decide."""
+    """The operator's question about a frame; "" where the words decide."""
     if trial.expects is None or not trial.until_understood:
         return ""
     return f"Did the device understand {frame_text(trial.expects.intents, trial.expects.slots)}? (y / n)"

@@ -1,4 +1,4 @@
-"""Runs a plan: one thread, one inbox, and a log that knows everything before anybody else does."""
+"""Runs a plan with one thread and one inbox. Every event is in the log before clients receive it."""
 
 from __future__ import annotations
 
@@ -35,26 +35,25 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.session.event_clips import Clipped
 from harness.session.resumption import Resumption, row_for
-from harness.session.run import Nudge, Run, Stage, Stop, Told, Transcribed
+from harness.session.run import Clipped, Nudge, Run, Stage, Stop, Told, Transcribed
 from harness.session.takes import Takes
 
 AHEAD = 2
-"""Trials whose sounds are made while another one is played."""
+"""Number of trials whose sounds are rendered ahead."""
 LAST_WORDS_S = 20.0
-"""How long the end of a run waits for transcriptions (real seconds)."""
+"""Wait for transcriptions at the end of a run (real seconds)."""
 LAST_CLIPS_S = 10.0
-"""… and until the sound around the last wake events is stored (real seconds)."""
+"""Wait for clips of the last wake events at the end of a run (real seconds)."""
 LOOK_S = 0.5
-"""How often an idle run looks whether it still should linger (real seconds)."""
+"""Interval at which an idle run checks whether to linger (real seconds)."""
 
 
 class Conductor:
-    """Plays every take that the log does not know as finished, once.
+    """Plays each take once, except those finished in the log.
 
-    `inbox` may be called from any thread at any time; everything else happens in the thread that calls `run`.
-    resumption: the fold over the log's rows so far (with `SessionStarted`, if the caller wrote one already).
+    `inbox` may be called from any thread at any time. Everything else happens in the thread that calls `run`.
+    resumption: the fold over the log's rows so far, including `SessionStarted` if it is written already.
     """
 
     def __init__(self, plan: Sequence[Trial], stage: Stage, resumption: Resumption) -> None:
@@ -84,37 +83,44 @@ class Conductor:
             resumed = quiet_for_s is not None
             for row in run.standing.cut_off():
                 run.append(row)
+            self._takes.settings.note()
             while run.ending is None:
                 pending = run.standing.pending()
+                if not pending:
+                    self._takes.settings.restore()
                 if pending:
                     self._takes.play(pending[0], pending[1 : 1 + AHEAD], resumed)
                     resumed = False
                 elif run.stage.linger():
                     run.show(StateWord.FINISHED, "every trial is played; re-runs, notes and judgments are taken")
                     self._serve()
-                elif run.stage.life_check_after and run.liveness.doubtful(1):
-                    self._takes.settle()
+                elif run.stage.life_check_after and self._takes.liveness.doubtful(1):
+                    self._takes.life.settle(at_end=True)
                 else:
                     self._await_transcriptions()
                     run.ending = run.ending or EndReason.COMPLETED
             self._await_clips()
+            self._takes.settings.restore()
             run.append(SessionFinished(run.ending))
-            for abort in self._aborts:  # the last row is committed, which is what they asked for
+            for abort in self._aborts:  # the last row is committed, as requested
                 run.stage.answer(abort.id, True, "")
             run.show(StateWord.FINISHED, run.ending.value)
             return run.ending
+        except BaseException:
+            self._takes.settings.abandon()
+            raise
         finally:
             self._takes.close()
             run.clips.close()
 
     def _await_transcriptions(self) -> None:
-        """The last responses are transcribed too, if our recogniser is done with them soon."""
+        """Waits a limited time for the transcripts of the last responses."""
         until_s = time.monotonic() + LAST_WORDS_S
         while self._takes.transcribing and self._run.ending is None and time.monotonic() < until_s:
             self._serve()
 
     def _await_clips(self) -> None:
-        """The sound after the last wake events is waited for after a whole plan; else what there is, is kept."""
+        """After a whole plan, waits for the sound after the last wake events; otherwise keeps what there is."""
         clips, clock, whole = self._run.clips, self._run.stage.clock, self._run.ending is EndReason.COMPLETED
         begun_s = time.monotonic()
         full_s = begun_s + (clock.real_s(clips.longest_s) if whole else 0.0)
@@ -123,16 +129,16 @@ class Conductor:
                 clips.tick(clock.now_s(), hurry=True)
             self._serve()
 
-    # What arrives, one thing after another
+    # Arrivals, one at a time
 
     def _serve(self) -> None:
-        """Takes the next thing from the inbox, or lets time pass when nothing came before the deadline."""
+        """Processes the next arrival, or a tick if nothing arrives before the deadline."""
         run, machine, clock = self._run, self._run.machine, self._run.stage.clock
         run.clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = run.stage.attended()
         deadline_s = None if machine is None else machine.deadline_s
-        now_s = clock.now_s()  # before the look into the inbox: what arrives later has a later time
+        now_s = clock.now_s()  # before reading the inbox: later arrivals have later times
         wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
         found = run.arrivals.get(wait_s)
         if found is not None:
@@ -167,7 +173,7 @@ class Conductor:
     def _observe(self, observation: Observation, arrived_s: float) -> None:
         run = self._run
         run.seen.see(observation)
-        run.liveness.see(observation)
+        self._takes.liveness.see(observation)
         match observation:
             case StimulusStarted(play_id=id, at=at, audio_s=None) if run.stage.microphone and id in run.sounds:
                 run.stage.microphone.own_sound(id, run.sounds[id], at.at_s)
@@ -181,7 +187,7 @@ class Conductor:
         run.append(Observed(observation))
 
     def _carry_out(self, command: Command, now_s: float) -> str:
-        """Carries it out; an empty text when that is committed, else why not."""
+        """Carries out a command; "" when committed, else the reason for refusing it."""
         run, perform = self._run, self._takes.perform
         machine = run.machine
         match command:
@@ -213,7 +219,7 @@ class Conductor:
                     perform(machine.abort(now_s, f"by {by}"))
             case AnswerOperator(trial_id=trial_id, attempt=attempt):
                 if machine is None or machine.trial.id != trial_id or not machine.takes_answer(attempt):
-                    return f"nobody asks about attempt {attempt} of {trial_id} (any more)"
+                    return f"no question about attempt {attempt} of {trial_id} is open"
                 answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
                 perform(machine.feed(answer, now_s))
             case AnswerEffect():
@@ -233,7 +239,3 @@ class Conductor:
             case Hello() | Replay():
                 return "the session does not answer that"
         return ""
-
-
-LOOK_S = 0.5
-"""How often an idle run looks whether it still should linger (real seconds)."""

@@ -1,14 +1,15 @@
-"""The wake, command or ambient trial: a machine without I/O and without a clock, which is fed observations and times.
+"""The wake, command or ambient trial: a machine without I/O and without a clock, driven by observations and times.
 
-READY → WAITING → PLAYING → LISTENING → DONE; what interrupts an attempt leads back to WAITING, and from there to LINK
-while something is missing. It only sees to it that the sound was heard in full by devices that were there; what their
-events count as is worked out from the log (harness.evaluate). docs/wake.md draws it.
+`READY → WAITING → PLAYING → LISTENING → DONE`. An interruption leads back to WAITING, and from there to LINK while a
+link is missing. The machine only ensures that connected devices got the whole sound. `harness.wake` counts their events
+from the log. docs/how-to/test-wake-words.md has the diagram.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Unpack
 
 from harness.model.bench import ObservationKind
@@ -32,153 +33,123 @@ from harness.model.record import AttemptFinished, FaultMet, Observed
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
-from harness.session.take import (
-    Action,
-    BenchState,
-    Phase,
-    StimulusTiming,
-    StopStimulus,
-    Take,
-    TakeOptions,
-    Verdict,
-)
+from harness.session.take import Action, BenchState, Phase, StimulusTiming, StopStimulus, Take, TakeOptions, Verdict
 from harness.session.wording import in_words
 
 ARRIVAL_S = 0.3
-"""How much later than its stamp an event may arrive."""
+"""How long after its timestamp an event may arrive."""
 SOUND_GUARD_S = 30.0
-"""A stimulus that has not ended so long after it should have is lost (drivers say so much sooner)."""
+"""A stimulus counts as lost this long after its planned end (drivers report it much sooner)."""
 STALL_S = 0.1
-"""A stimulus that took so much longer than its sound, beyond the clocks' errors, had a gap."""
+"""A stimulus that takes this much longer than its sound, beyond the clocks' errors, had a gap."""
 INJECTION_GUARD_S = 60.0
-"""An injection has no set pace: it is lost when the device has acknowledged nothing for so long."""
+"""An injection has no fixed speed. It counts as lost after this time without an acknowledgement."""
 
 
+@dataclass(slots=True)
 class ListeningAttempt:
-    """The progress of one playing of a stimulus. Changed only by the machine of its trial."""
+    """The progress of one playing of a stimulus. Changed only by the machine of its trial.
 
-    def __init__(
-        self, trial: Trial, listening: Listening, timing: StimulusTiming, play_id: str, begun_s: float
-    ) -> None:
-        self.play_id = play_id
-        self._rule = trial.reprompt
-        self._listening = listening
-        self._timing = timing
-        self._begun_s = begun_s
-        injected = {target.player for target in listening.targets if target.injected}
-        self.through_air = tuple(player for player in listening.players if player not in injected)
-        self._origins: dict[str, Stamp] = {}
-        self._ended: dict[str, Stamp] = {}
-        self._progress_s = dict.fromkeys(listening.players, begun_s)
-        self._heard: Stamp | None = None
-        self._understood: set[str] = set()
-        self.woken: set[str] = set()
-        """Connections whose devices have woken to the phrase."""
-        self.unread: dict[str, str] = {}
-        """Connections whose devices said something that was lost on our side, and why."""
-        self._audio_s: dict[str, float] = {}
+    - begun, ended: player → its first and last sample.
+    - audio_s: player → place of the first sample on its audio line. progress_s: player → its last progress.
+    - heard: where the microphone found the first sample.
+    - understood: connections whose devices have reported what they heard. woken: … have woken to the phrase.
+    - unread: connection → which report was lost, and why.
+    """
 
-    def begun(self, player: str, at: Stamp, now_s: float, audio_s: float | None = None) -> None:
-        """The first sample has left that player; audio_s: its place on the player's line of audio."""
-        self._origins[player] = at
-        if audio_s is not None:
-            self._audio_s[player] = audio_s
-        self.progressed(player, now_s)
+    trial: Trial
+    listening: Listening
+    timing: StimulusTiming
+    play_id: str
+    begun_s: float
+    begun: dict[str, Stamp] = field(default_factory=dict)
+    ended: dict[str, Stamp] = field(default_factory=dict)
+    audio_s: dict[str, float] = field(default_factory=dict)
+    progress_s: dict[str, float] = field(default_factory=dict)
+    heard: Stamp | None = None
+    understood: set[str] = field(default_factory=set)
+    woken: set[str] = field(default_factory=set)
+    unread: dict[str, str] = field(default_factory=dict)
 
-    def heard(self, at: Stamp) -> None:
-        """The microphone found the stimulus: its first sample lies there."""
-        self._heard = at
-
-    def progressed(self, player: str, now_s: float) -> None:
-        """A device has acknowledged audio."""
-        if player in self._progress_s:
-            self._progress_s[player] = now_s
-
-    def finished_playing(self, player: str, at: Stamp) -> None:
-        """The last sample has left, or was acknowledged."""
-        self._ended[player] = at
+    @property
+    def through_air(self) -> tuple[str, ...]:
+        """Players other than a device's own connection."""
+        injected = {target.player for target in self.listening.targets if target.injected}
+        return tuple(player for player in self.listening.players if player not in injected)
 
     def stalled_s(self, player: str) -> float:
-        """How much longer than its sound a stimulus took for certain, once it has ended; 0 where that can be right."""
-        begun, ended = self._origins.get(player), self._ended.get(player)
+        """Least excess of a finished stimulus over the length of its sound; 0 if it may be none."""
+        begun, ended = self.begun.get(player), self.ended.get(player)
         if begun is None or ended is None or player not in self.through_air:
             return 0.0
-        over_s = ended.at_s - begun.at_s - self._timing.duration_s - begun.error_s - ended.error_s
+        over_s = ended.at_s - begun.at_s - self.timing.duration_s - begun.error_s - ended.error_s
         return over_s if over_s > STALL_S else 0.0
 
     def woke(self, target: Target, wake: Wake) -> None:
-        """A device has woken: to the phrase, if it was within its window."""
+        """Notes that a device woke to the phrase, if the event lies within its window."""
         player = target.player
         if target.injected and wake.audio_s is not None:
-            begun_s, place_s = self._audio_s.get(player, 0.0), wake.audio_s
+            begun_s, place_s = self.audio_s.get(player, 0.0), wake.audio_s
         else:
-            origin = (None if target.injected else self._heard) or self._origins.get(player)
-            begun_s, place_s = origin.at_s if origin else self._begun_s, wake.at.at_s
-        timing, settings = self._timing, self._listening.settings
+            origin = (None if target.injected else self.heard) or self.begun.get(player)
+            begun_s, place_s = origin.at_s if origin else self.begun_s, wake.at.at_s
+        timing, settings = self.timing, self.listening.settings
         offset_s = place_s - begun_s
         if timing.query_start_s - settings.window_before_s <= offset_s <= timing.query_end_s + settings.window_after_s:
             self.woken.add(target.connection)
 
-    def understood(self, connection: str) -> None:
-        """A device has said what it heard."""
-        self._understood.add(connection)
-
     @property
     def unfinished(self) -> tuple[str, ...]:
-        return tuple(player for player in self._listening.players if player not in self._ended)
-
-    @property
-    def ended(self) -> bool:
-        """True when every player has played to the end."""
-        return not self.unfinished
+        """Players that have not finished."""
+        return tuple(player for player in self.listening.players if player not in self.ended)
 
     def lost_at_s(self) -> float:
-        """When the sound of a player that has not ended is given up."""
-        air_s = self._begun_s + self._timing.duration_s + SOUND_GUARD_S
+        """When an unfinished player's sound counts as lost."""
+        air_s = self.begun_s + self.timing.duration_s + SOUND_GUARD_S
         return min(
             (
-                air_s if player in self.through_air else self._progress_s[player] + INJECTION_GUARD_S
+                air_s if player in self.through_air else self.progress_s.get(player, self.begun_s) + INJECTION_GUARD_S
                 for player in self.unfinished
             ),
             default=air_s,
         )
 
     def listens_until_s(self) -> float:
-        """Until when an event of this attempt may come: nothing more than the end for a device that was injected."""
-        until_s = max((at.at_s for at in self._ended.values()), default=self._begun_s)
-        settings = self._listening.settings
+        """Until when an event of this attempt may arrive. For injected sound, this is its end."""
+        until_s = max((at.at_s for at in self.ended.values()), default=self.begun_s)
+        settings = self.listening.settings
         for player in self._in_real_time:
-            origin_s = (self._heard or self._origins.get(player) or Stamp(self._begun_s)).at_s
-            last_s = origin_s + self._timing.query_end_s
+            origin_s = (self.heard or self.begun.get(player) or Stamp(self.begun_s)).at_s
+            last_s = origin_s + self.timing.query_end_s
             wait_s = settings.window_after_s
-            if self._listening.kind is TrialKind.COMMAND and self._waits_for_words(player):
-                wait_s = max(wait_s, self._rule.evidence_wait_s)
+            if self.listening.kind is TrialKind.COMMAND and self._waits_for_words(player):
+                wait_s = max(wait_s, self.trial.reprompt.evidence_wait_s)
             until_s = max(until_s, last_s + wait_s + ARRIVAL_S)
         return until_s
 
     @property
     def complete(self) -> bool:
-        """True when nothing more is to be waited for, whatever the time is."""
-        return self.ended and not self._in_real_time
+        """True when there is nothing left to wait for."""
+        return not self.unfinished and not self._in_real_time
 
     @property
     def _in_real_time(self) -> list[str]:
         """Players after whose sound an event may still come: air, and wires that name no place on a line of audio."""
-        return [one for one in self._listening.players if one not in self._audio_s]
+        return [one for one in self.listening.players if one not in self.audio_s]
 
     def _waits_for_words(self, player: str) -> bool:
         return any(
             target.player == player
             and ObservationKind.TRANSCRIPT in target.reports
-            and target.connection not in self._understood
-            for target in self._listening.targets
+            and target.connection not in self.understood
+            for target in self.listening.targets
         )
 
 
 RETRY_S = 2.0
 """Between an interruption and the next attempt."""
 ENDING_S = 10.0
-"""So long a player that was stopped is waited for."""
+"""How long the trial waits for a stopped player."""
 _BUSY = (DeviceState.LISTENING, DeviceState.THINKING, DeviceState.SPEAKING, DeviceState.DIALOGUE_OPEN)
 
 
@@ -202,7 +173,7 @@ class ListeningMachine(Take):
         self._sounding: set[str] = set()
         self._last_sound_s: float | None = None
 
-    # What is asked of the machine
+    # Requests to the machine
 
     def begin(self, now_s: float, *, not_before_s: float | None = None, seen: BenchState | None = None) -> list[Action]:
         """Begins the take; no sound before `not_before_s`. seen: how devices and links are at this moment."""
@@ -214,7 +185,7 @@ class ListeningMachine(Take):
         return self._advance()
 
     def feed(self, observation: Observation, now_s: float) -> list[Action]:
-        """Takes in what a driver saw; the first action credits it to the attempt under way."""
+        """Takes a driver's observation. The first action credits it to the current attempt."""
         self._tell(now_s)
         if self._phase is Phase.DONE:
             return [Observed(observation)]
@@ -223,13 +194,13 @@ class ListeningMachine(Take):
         return self._advance()
 
     def interrupt(self, now_s: float, cause: str) -> list[Action]:
-        """Something outside ended the attempt that is under way (a full disk)."""
+        """Interrupts the current attempt for an external reason, such as a full disk."""
         self._tell(now_s)
         self._interrupt(cause)
         return self._advance()
 
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
-        """A player cannot play the stimulus. sounding: those that play it already; they are stopped."""
+        """Handles a player that cannot play the stimulus. sounding: the other players, which are stopped."""
         self._tell(now_s)
         self._sounding = set(sounding)
         if self._current is not None and self._current.play_id == play_id:
@@ -237,7 +208,7 @@ class ListeningMachine(Take):
         return self._advance()
 
     def stop(self, now_s: float, cause: str) -> list[Action]:
-        """The engine ends and will be resumed: an attempt under way is interrupted, the trial stays open."""
+        """The engine ends and will be resumed. The current attempt is interrupted, and the trial stays open."""
         self._tell(now_s)
         self._interrupt(cause)
         self._enter(Phase.DONE, "stopped")
@@ -245,16 +216,23 @@ class ListeningMachine(Take):
 
     @property
     def last_sound_s(self) -> float | None:
-        """When the last sound ended that went through the air; None when there was none."""
+        """When the last sound through the air ended; None without one."""
         return self._last_sound_s
 
     # Observations
 
-    def _target(self, connection: str) -> Target | None:
-        return next((one for one in self._listening.targets if one.connection == connection), None)
+    def _target(self, source: str) -> Target | None:
+        return next((one for one in self._listening.targets if source in one.sources), None)
+
+    def _by_device(self, observation: Observation) -> Observation:
+        """What any source of a device reports counts as a report over its connection, except the state of the link."""
+        target = self._target(observation.source)
+        if target is None or isinstance(observation, LinkLost | LinkBack | StimulusStarted | StimulusEnded):
+            return observation
+        return replace(observation, source=target.connection)
 
     def _owner(self, observation: Observation) -> int | None:
-        """The attempt that an observation is credited to: own sounds by their name, all else while one is under way."""
+        """The attempt that an observation belongs to: own sounds by name, all others by time."""
         match observation:
             case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
                 mine = self._current is not None and self._current.play_id == play_id
@@ -268,18 +246,19 @@ class ListeningMachine(Take):
 
     def _take_in(self, observation: Observation) -> None:
         self._seen.see(observation)
+        observation = self._by_device(observation)
         attempt = self._current
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
                 self._take_in_own_sound(observation)
             case Overrun(source=source) if attempt is not None and self._asks_for_a_wake:
-                # Who misses a phrase with a gap in it was not asked; and which samples were late, nobody knows.
+                # A missed phrase with a gap tests nothing, and which samples were late is unknown.
                 if self._phase is Phase.PLAYING and source in attempt.through_air:
                     self._interrupt(f"stimulus_flawed: {source} played late blocks")
             case ListeningProved(source=source, proof=Proof.ACKNOWLEDGED) if attempt is not None:
-                attempt.progressed(source, self._now_s)
+                attempt.progress_s[source] = self._now_s
             case Transcript(source=source, final=True) if attempt is not None and self._phase in UNDER_WAY:
-                attempt.understood(source)
+                attempt.understood.add(source)
             case Wake(source=source) if attempt is not None and self._phase in UNDER_WAY:
                 if (target := self._target(source)) is not None:
                     attempt.woke(target, observation)
@@ -314,9 +293,11 @@ class ListeningMachine(Take):
             return
         match observation:
             case StimulusStarted(source=source, at=at, audio_s=audio_s):
-                attempt.begun(source, at, self._now_s, audio_s)
+                attempt.begun[source], attempt.progress_s[source] = at, self._now_s
+                if audio_s is not None:
+                    attempt.audio_s[source] = audio_s
             case StimulusHeard(at=at):
-                attempt.heard(at)
+                attempt.heard = at
             case StimulusEnded(source=source, at=at, complete=complete, why=why):
                 self._sounding.discard(source)
                 if source in attempt.through_air:
@@ -324,7 +305,7 @@ class ListeningMachine(Take):
                 if not complete:
                     self._interrupt(f"stimulus_cut: {source}: {why or 'it was stopped'}")
                     return
-                attempt.finished_playing(source, at)
+                attempt.ended[source] = at
                 stalled_s = attempt.stalled_s(source)
                 if stalled_s and self._asks_for_a_wake:
                     self._interrupt(f"stimulus_flawed: {source} took {stalled_s:.2f} s too long")
@@ -346,7 +327,7 @@ class ListeningMachine(Take):
                 return None
 
     def _expected_end(self) -> float | None:
-        # A player that was stopped ends within milliseconds; the time that it is given at most would mislead.
+        # A stopped player ends within milliseconds, so its timeout would mislead.
         return self._not_before_s if self._phase is Phase.WAITING and self._sounding else self._until()
 
     def _waiting_until(self) -> float:
@@ -356,7 +337,7 @@ class ListeningMachine(Take):
         longest_s = self._since_s + self._rule.response_max_s
         for target in self._in_the_room():
             until_s = max(until_s, min(self._awake_until(target), longest_s))
-            if self._seen.states.get(target.connection) in _BUSY:
+            if any(self._seen.states.get(source) in _BUSY for source in target.sources):
                 until_s = max(until_s, longest_s)
         return until_s
 
@@ -365,9 +346,9 @@ class ListeningMachine(Take):
         return [target for target in self._listening.targets if not target.injected]
 
     def _awake_until(self, target: Target) -> float:
-        """Up to here a further wake event of a device would count as part of its last one."""
-        woke_s = self._seen.woke_s.get(target.connection)
-        return -math.inf if woke_s is None else woke_s + self._listening.settings.refractory_s
+        """Until then, a further wake event of a device would count as part of its last one."""
+        woke_s = max((self._seen.woke_s.get(source, -math.inf) for source in target.sources), default=-math.inf)
+        return woke_s + self._listening.settings.refractory_s
 
     # Steps
 
@@ -379,7 +360,7 @@ class ListeningMachine(Take):
             case Phase.WAITING if due and not self._held:
                 self._go_on()
             case Phase.PLAYING if attempt:
-                if attempt.ended:
+                if not attempt.unfinished:
                     self._enter(Phase.LISTENING, "")
                 elif due:
                     self._interrupt(f"sound_lost: {', '.join(attempt.unfinished)} did not end the stimulus")
@@ -401,7 +382,7 @@ class ListeningMachine(Take):
             self._finish(verdict)
         elif missing:
             told = (f"{name}: {self._seen.why[name]}" if name in self._seen.why else name for name in missing)
-            self._enter(Phase.LINK, f"waits for {'; '.join(told)}")
+            self._enter(Phase.LINK, f"waiting for {'; '.join(told)}")
         else:
             self._start()
 
@@ -430,10 +411,10 @@ class ListeningMachine(Take):
             self._finish(verdict)
             return
         self._not_before_s = self._now_s + RETRY_S
-        self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: once more")
+        self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: repeating it")
 
     def _unread(self) -> str:
-        """Why words of a device were lost that did not say that it woke: whether it did, nobody knows."""
+        """Why reports of a device without a wake event were lost, so that a wake event may be among them."""
         attempt = self._current
         if attempt is None or self._listening.kind is TrialKind.AMBIENT:
             return ""
@@ -441,7 +422,7 @@ class ListeningMachine(Take):
         return next((f"{one.device}: {what}" for one in silent if (what := attempt.unread.get(one.connection))), "")
 
     def _unheard(self) -> tuple[str, ...]:
-        """Devices that did not wake to a probe; of other trials it is no matter to the session who wakes."""
+        """Devices that did not wake to a probe; () for other trials, where the session does not use wake events."""
         if self._listening.kind is not TrialKind.PROBE or self._current is None:
             return ()
         return tuple(one.device for one in self._listening.targets if one.connection not in self._current.woken)
@@ -475,7 +456,7 @@ class ListeningMachine(Take):
         return self._taken()
 
     def _connections(self) -> set[str]:
-        return {target.connection for target in self._listening.targets} - {""}
+        return {source for target in self._listening.targets for source in target.sources} - {""}
 
     def _missing(self) -> list[str]:
         needed = self._connections() | set(self._listening.players)

@@ -1,4 +1,4 @@
-"""A scenario and a bench become the list of trials that will be played."""
+"""Turns a scenario and a bench into the list of trials to play."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from harness.model.scenario import (
     RepromptRule,
     Route,
     Scenario,
+    SettingValues,
     TrialKind,
     TrialTemplate,
     Until,
@@ -48,10 +49,10 @@ from harness.scenario.together import asked_device, listening_devices
 T = TypeVar("T")
 
 NOTHING_S = 0.001
-"""A rest of a recording that is not worth a piece of its own."""
+"""A shorter rest of a recording does not become a separate piece."""
 LETTERS_A_SECOND = 15.0
 PAUSE_S = 0.9
-"""How long sayings are taken to be when they are dealt out; whoever speaks them begins again if they are shorter."""
+"""Assumed length of a text when texts are assigned to segments; the speaker starts over if they are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ class SoakSegment:
 def segments(spec: AmbientSpec, seed: str) -> Iterator[SoakSegment]:
     """The segments of a soak; the same seed gives the same ones.
 
-    Each is of one source. Sources get their shares of the number of segments, in an order drawn by the seed; the
-    recordings of a source follow one another, shuffled anew in every loop, and go on where the last segment ended.
+    Each segment has one source. Sources get their shares of the number of segments, in an order drawn by the seed. The
+    recordings of a source are shuffled in every loop, and each segment continues where the last one ended.
     """
     total_s = spec.hours * 3600
     order = _shared_out(spec.sources, spec.segments)
@@ -81,7 +82,7 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[SoakSegment]:
 
 
 def _shared_out(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:
-    """Each source as often as its share of `count` says; what is left over goes to the largest remainders."""
+    """Each source by its share of `count`. The rest goes to the largest remainders."""
     whole = sum(source.share for source in sources)
     exact = [count * source.share / whole for source in sources]
     given = [math.floor(each) for each in exact]
@@ -140,12 +141,12 @@ class _Stream:
 
 
 OTHER_TRIAL_S = 10.0
-"""How long a trial is taken to last that is no ambient one."""
+"""Assumed duration of a trial that is not ambient."""
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """What lies behind the last probe of one soak; length_s: everything that was played since, None before it."""
+    """The time since the last probe of a soak. length_s: everything played since, None before the first."""
 
     left: int
     every_s: float
@@ -157,8 +158,8 @@ class _Stretch:
 def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Trial]]) -> Iterator[Trial]:
     """The trials in their order, with probes between them.
 
-    probe: template of ambient trials → its probe of that number, from 1. Of each such soak there is a probe before the
-    first segment, after the last, and between them, so that no more than `probe_every_s` lies between two of them.
+    probe: template of ambient trials → its probe of that number, from 1. Each such soak has a probe before its first
+    segment and after its last one. Further probes follow at most `probe_every_s` apart.
     """
     stretches = {name: _Stretch(0, 0.0) for name in probe}
     for trial in trials:
@@ -201,7 +202,14 @@ def _duration_s(trial: Trial) -> float:
 INJECTED_HZ = 16_000
 """Rate of stimuli that no loudspeaker plays."""
 AIR_HZ = 48_000
-_SHORT: dict[AxisName, str] = {"voice": "v", "level_dbfs": "l", "gap_ms": "g", "position": "p", "noise": "n"}
+_SHORT: dict[AxisName, str] = {
+    "voice": "v",
+    "level_dbfs": "l",
+    "gap_ms": "g",
+    "position": "p",
+    "noise": "n",
+    "device_settings": "s",
+}
 
 Cell = tuple[tuple[AxisName, str, AxisValue], ...]
 """One combination of the matrix: axis, label, value."""
@@ -212,8 +220,8 @@ Pair = tuple[Trial, Trial]
 def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Trial, ...]:
     """The trials in the order of playing; the same scenario, bench and seed give the same ids in the same order.
 
-    Both have passed `check_together`. seed: for a shuffled order, the pairs of a memory probe, and ambient sound; None
-    takes the matrix's (of the order), else the scenario's.
+    Both have passed `check_together`. seed: for a shuffled order, the pairs of a memory probe, and ambient sound. None
+    takes the matrix's seed for the order, else the scenario's.
     """
     planner = _Planner(scenario, bench, scenario.seed if seed is None else seed)
     # What is played in one go; only the two trials of a memory probe are more than one.
@@ -264,7 +272,7 @@ class _Planner:
             yield from ((trial,) for trial in self._listening_trials(template))
 
     def _played(self, template: TrialTemplate, *, through_air: bool) -> Iterator[tuple[Cell, int]]:
-        """The cells that make a difference to a template, each once, with every repetition."""
+        """The cells that differ for a template, each once, with every repetition."""
         axes = axes_of(template, through_air=through_air)
         own = dict.fromkeys(tuple(part for part in cell if part[0] in axes) for cell in self._cells)
         return itertools.product(own, range(1, template.repeat + 1))
@@ -276,7 +284,7 @@ class _Planner:
             parts.append(_SHORT[name] + (slug if slug[0] in "-+0123456789" else f"-{slug}"))
         stem = ".".join([*parts, *([wait] if wait else []), f"r{repetition}"])
         found, count = stem, 1
-        while found in self._taken:  # labels that differ only in signs that an id does not carry
+        while found in self._taken:  # labels that differ only in characters that an id omits
             count += 1
             found = f"{stem}~{count}"
         self._taken.add(found)
@@ -289,7 +297,7 @@ class _Planner:
         return can and template.route is not Route.LOUDSPEAKER
 
     def _is_asked_by_wire(self, template: TrialTemplate) -> bool:
-        """Queries that nothing is expected of are always said through the air."""
+        """Whether it goes over a wire. Queries without `expects` always go through the air."""
         return template.expects is not None and self._is_injected(asked_device(template, self._bench), template)
 
     def _loudspeaker(self, position: AxisValue) -> str:
@@ -312,15 +320,10 @@ class _Planner:
         assert isinstance(level, int | float), level
         assert isinstance(gap, int | float), gap
         assert noise is None or isinstance(noise, NoiseSpec), noise
-        if voice.language == VoiceSpec().language:  # a voice that names no language of its own speaks the device's
+        if voice.language == VoiceSpec().language:  # a voice without a language speaks the device's
             voice = replace(voice, language=profile.language)
         return StimulusRecipe(
-            query=SpokenText(""),
-            wake_phrase=None,
-            voice=voice,
-            gap_ms=int(gap),
-            level_dbfs=float(level),
-            noise=noise,
+            query=SpokenText(""), wake_phrase=None, voice=voice, gap_ms=int(gap), level_dbfs=float(level), noise=noise
         )
 
     # Queries
@@ -331,7 +334,7 @@ class _Planner:
         query, device = self._query(template), asked_device(template, bench)
         profile = device.profile
         wakes = template.wake and bool(profile.wake_phrases)
-        reports = tuple(sorted(profile.reports)) if device.connection else ()
+        reports = tuple(sorted(device.reports))
         recipe = replace(
             self._recipe(template, query, profile, cell),
             query=query.utterance,
@@ -363,12 +366,14 @@ class _Planner:
             core_capability=template.core_capability,
             note=template.note,
             microphone=bench.microphone.id if bench.microphone else "",
-            connection=device.connection.id if device.connection else "",
+            connection=next(iter(device.sources), ""),
+            also=device.sources[1:],
             reports=reports,
             wake_phrases=profile.wake_phrases,
             effect=template.effect,
             expects=template.expects,
             responds=template.expects is None or (profile.responds and bench.microphone is not None),
+            settings=_settings(cell),
         )
 
     # Memory probes
@@ -376,10 +381,10 @@ class _Planner:
     def _memory_pairs(self, template: TrialTemplate) -> Iterator[Pair]:
         """A prime and a follow-up for each wait, repetition and cell.
 
-        Repetition after repetition, each in an order of its own: so waits are not confused with what changes in the
-        course of a session, and a session that is cut off has tried each wait about as often. Neither trial closes a
-        dialogue: closing words would be what the device has to remember. The follow-up is said once, since after it
-        the memory is another; interrupted, it does not count.
+        Each repetition has its own order. Drift during a session then does not look like an effect of the wait, and an
+        interrupted session has tested each wait about equally often. Neither trial closes a dialogue, because the
+        device would have to remember the closing words. The follow-up is played once, because it changes the memory.
+        An interrupted one does not count.
         """
         spec = template.memory
         assert spec is not None, template.id
@@ -451,17 +456,27 @@ class _Planner:
     def _targets(self, template: TrialTemplate, devices: list[Device], position: AxisValue) -> tuple[Target, ...]:
         targets = []
         for device in devices:
-            assert device.connection is not None, device.id
-            own, profile = device.connection.id, device.profile
+            own, *also = device.sources
             player = own if self._is_injected(device, template) else self._loudspeaker(position)
-            reports, states = tuple(sorted(profile.reports)), tuple(sorted(profile.listening_states))
-            targets.append(Target(device.id, own, player, reports, states))
+            states = {state for _, profile in device.equipment for state in profile.listening_states}
+            targets.append(
+                Target(
+                    device.id,
+                    own,
+                    player,
+                    tuple(sorted(device.reports)),
+                    tuple(sorted(states)),
+                    also=tuple(also),
+                    merge_within_s=device.merge_within_ms / 1000 if also else 0.0,
+                    driver=device.connection.driver if also and device.connection else "",
+                )
+            )
         return tuple(targets)
 
     def _listening(
         self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, heard: Listening
     ) -> Trial:
-        """A trial of the phrase, or of phrase and command; the sound of an ambient one is put in by the caller."""
+        """A trial of the phrase, or of phrase and command. The caller adds the sound of an ambient one."""
         scenario, bench, first = self._scenario, self._bench, heard.targets[0]
         profile = bench.device(first.device).profile
         phrase: Utterance = SpokenText(heard.phrase)
@@ -471,7 +486,7 @@ class _Planner:
             facts = template.recording_facts[turn] if template.recording_facts else facts
             phrase = Recording(template.recordings[turn], phrase_end_s=facts.phrase_end_s)
         asked = self._query(template) if template.kind is TrialKind.COMMAND else None
-        # The same samples again would tell a deterministic device nothing new, and make intervals too narrow.
+        # With a deterministic device, the same samples would add no evidence and make intervals too narrow.
         timed = replace(
             self._recipe(template, asked, profile, cell),
             lead_in_s=heard.lead_in_s,
@@ -503,21 +518,27 @@ class _Planner:
             note=template.note,
             microphone=bench.microphone.id if bench.microphone else "",
             connection=first.connection,
+            also=first.also,
             reports=first.reports,
             wake_phrases=profile.wake_phrases,
             listening=heard,
+            settings=_settings(cell),
         )
 
 
+def _settings(cell: Cell) -> SettingValues:
+    return next((value for _, _, value in cell if isinstance(value, tuple)), ())
+
+
 def _phrase(devices: list[Device], template: TrialTemplate) -> str:
-    """What is said to wake them: one phrase for all."""
+    """The wake phrase for all of them."""
     return template.phrase if template.phrase is not None else next(iter(devices[0].profile.wake_phrases))
 
 
 def _evidence(
     template: TrialTemplate, asked: Evidence, reports: tuple[ObservationKind, ...], rule: RepromptRule
 ) -> Evidence:
-    """Who says it: the device, where it tells what decides whether the query is said again."""
+    """The source of evidence: the device, if it reports what decides whether the query is repeated."""
     if asked is not Evidence.AUTO:
         return asked
     by_words = template.expects is None or rule.until is Until.RECOGNISED

@@ -1,8 +1,10 @@
-"""The query trial: a machine without I/O and without a clock, which is fed observations and times.
+"""The query trial: a machine without I/O and without a clock, driven by observations and times.
 
-READY → PLAYING → LISTENING → RESPONDING → FREEZING → CHECKING (→ ASKING) (→ LOOKING → ASKING_EFFECT) → CLOSING →
-WAITING → PLAYING … → DONE; a lost link leads to LINK and from there to WAITING. docs/trials.md draws it and defines
-every time.
+    READY → PLAYING → LISTENING → RESPONDING → FREEZING → CHECKING (→ ASKING)
+
+    (→ LOOKING → ASKING_EFFECT) → CLOSING → WAITING → PLAYING … → DONE
+
+A lost link leads to LINK and from there to WAITING. docs/explanation/trials.md has the diagram and defines every time.
 """
 
 from __future__ import annotations
@@ -57,18 +59,18 @@ from harness.session.take import (
 )
 
 SOUND_GUARD_S = 30.0
-"""A stimulus that has neither ended nor failed so long after it should have is lost (drivers say so much sooner)."""
+"""A stimulus counts as lost this long after its planned end (drivers report it much sooner)."""
 FREEZE_GUARD_S = 5.0
 TRANSCRIBE_LIMIT_S = 5.0
-"""The next sound waits at most so long for our transcription of a response."""
+"""Longest wait of the next sound for the harness's transcription of a response."""
 SETTLE_S = 3.0
-"""Quiet that ends a dialogue after the closing words: a device may have a word to say to them."""
+"""Quiet that ends a dialogue after the closing words, because a device may answer them."""
 SETTLE_IDLE_S = 0.3
-"""… when the device itself says that it is idle."""
+"""… when the device reports that it is idle."""
 THE_DEVICE = "the device"
-"""Among what is lost: the device itself, which said that it is gone, or whose last will did."""
+"""Name among lost sources for the device itself: it or its last will reported that it is gone."""
 DEVICE_BACK_S = 60.0
-"""So long the next attempt waits for it. Then it is asked all the same: a last will may come after its new start."""
+"""How long the next attempt waits for the device. Then it starts anyway: a last will may arrive after a restart."""
 QUESTION = "Did the device understand the query? (y / n, and what it heard)"
 _BUSY = (DeviceState.THINKING, DeviceState.SPEAKING)
 UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, Phase.CHECKING)
@@ -95,7 +97,7 @@ class TrialMachine(Take):
         self._device_state: DeviceState | None = None
         self._began_idle = False
 
-    # What is asked of the machine
+    # Requests to the machine
 
     def begin(
         self,
@@ -115,7 +117,7 @@ class TrialMachine(Take):
         return self._advance()
 
     def feed(self, observation: Observation, now_s: float) -> list[Action]:
-        """Takes in what a driver saw; the first action credits it to an attempt."""
+        """Takes a driver's observation. The first action credits it to an attempt."""
         self._tell(now_s)
         if self._phase is Phase.DONE:
             return [Observed(observation)]
@@ -145,14 +147,14 @@ class TrialMachine(Take):
         return self._advance()
 
     def interrupt(self, now_s: float, cause: str) -> list[Action]:
-        """Something outside ended the attempt that is under way (a full disk, a driver that refuses)."""
+        """Interrupts the current attempt for an external reason (a full disk, a driver that refuses)."""
         self._tell(now_s)
         if self._phase in UNDER_WAY:
             self._interrupt(cause)
         return self._advance()
 
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
-        """A sound that the machine asked for cannot be played."""
+        """Handles a requested sound that cannot be played."""
         self._tell(now_s)
         if self._closing_id and play_id == self._closing_id:
             self._closing_done = True
@@ -161,7 +163,7 @@ class TrialMachine(Take):
         return self._advance()
 
     def stop(self, now_s: float, cause: str) -> list[Action]:
-        """The engine ends and will be resumed: an attempt under way is interrupted, the trial stays open."""
+        """The engine ends and will be resumed. The current attempt is interrupted, and the trial stays open."""
         self._tell(now_s)
         if self._phase in UNDER_WAY or self._phase is Phase.ASKING:
             self._interrupt(cause)
@@ -172,7 +174,7 @@ class TrialMachine(Take):
 
     @property
     def last_sound_s(self) -> float | None:
-        """When the device or we were heard last, as far as this machine knows."""
+        """The last known sound of the device or the harness."""
         return self._quiet.last_sound_s
 
     def takes_answer(self, attempt: int) -> bool:
@@ -207,10 +209,14 @@ class TrialMachine(Take):
     # Observations
 
     def _needed(self) -> set[str]:
-        return {self.trial.loudspeaker, self.trial.microphone, self.trial.connection} - {""}
+        return {self.trial.loudspeaker, self.trial.microphone, *self.trial.sources} - {""}
+
+    @property
+    def _source_lost(self) -> bool:
+        return any(source in self._lost for source in self.trial.sources)
 
     def _of_device(self, source: str) -> bool:
-        return source == (self.trial.connection or self.trial.device)
+        return source in (self.trial.sources or (self.trial.device,))
 
     def _owner(self, observation: Observation) -> Attempt | None:
         """The attempt that an observation belongs to, by its time."""
@@ -268,7 +274,7 @@ class TrialMachine(Take):
             case Status(state=state, source=source) if self._of_device(source):
                 self._device_state = state
                 if state is DeviceState.GONE:
-                    self._lose(THE_DEVICE, "it has said that it is gone")
+                    self._lose(THE_DEVICE, "it reported that it is gone")
                 else:
                     self._lost.discard(THE_DEVICE)
                 if state is DeviceState.STARTED and self._phase in UNDER_WAY:
@@ -314,9 +320,9 @@ class TrialMachine(Take):
             self._enter(Phase.RESPONDING, "a late answer")
 
     def _revise(self, owner: Attempt) -> None:
-        """Evidence that came after an attempt's verdict changes it; the later row stands.
+        """Changes an attempt's verdict by evidence that came after it; the later row counts.
 
-        A frame that makes the attempt under way needless stops it, and its answer is waited for.
+        A frame that makes the current attempt unnecessary stops it. The machine then waits for the answer.
         """
         if owner.number not in self._rows or owner.interruption:
             return
@@ -331,8 +337,8 @@ class TrialMachine(Take):
         self._lost.add(source)
         if self._phase is Phase.CLOSING:
             self._closing_done = True
-        elif self._phase is Phase.CHECKING and source != self.trial.connection:
-            return  # the response is stored, and the evidence comes another way
+        elif self._phase is Phase.CHECKING and source not in self.trial.sources:
+            return  # the response is stored, and the evidence arrives separately
         elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:
             self._interrupt(f"device_gone: {what}" if source == THE_DEVICE else f"link_lost: {source}: {what}")
 
@@ -346,7 +352,6 @@ class TrialMachine(Take):
         return self._phase, self._last_number, self._closings
 
     def _until(self) -> float | None:
-        """When the present phase ends by itself."""
         attempt = self._current
         match self._phase:
             case Phase.PLAYING if attempt:
@@ -375,7 +380,7 @@ class TrialMachine(Take):
                 return None
 
     def _listens_until(self, attempt: Attempt) -> float:
-        """Where no response can be heard, as soon as its own word is there, or at once where only people have one."""
+        """Without an audible response: once the device's report is there, or at once if only people can answer."""
         end = attempt.query_end
         until_s = (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
         if self.trial.responds:
@@ -441,7 +446,7 @@ class TrialMachine(Take):
                     self._ask(attempt)
             case Phase.ASKING if attempt and (due or attempt.answer or attempt.known):
                 self._conclude(attempt)
-            case Phase.LOOKING if attempt and (due or self.trial.connection in self._lost or not self._answered()):
+            case Phase.LOOKING if attempt and (due or self._source_lost or not self._answered()):
                 self._ask_of_effect(attempt)
             case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not question(attempt):
                 self._after_looking()
@@ -488,12 +493,12 @@ class TrialMachine(Take):
             self._after_looking()
 
     def _answered(self) -> bool:
-        """Whether the attempt that goes on has its verdict, and that is an answer to judge."""
+        """Whether the current attempt has its verdict, with an answer to judge."""
         row = self._rows.get(self._current.number) if self._current is not None else None
         return row is not None and row.outcome.answered
 
     def _ask_of_effect(self, attempt: Attempt) -> None:
-        """Before a dialogue is closed: closing words might undo what is to be seen."""
+        """Before closing the dialogue, because closing words might undo the effect."""
         asked = question(attempt) if self._answered() and self.attended else ""
         if not asked:
             self._after_looking()
@@ -519,7 +524,7 @@ class TrialMachine(Take):
 
     def _why_waiting(self) -> str:
         if self._verdict() is None:
-            return "so that the device forgets"
+            return "until the device has forgotten the dialogue"
         return "for a late answer" if self._may_answer_late() else ""
 
     def _close(self, due: bool) -> None:
@@ -527,7 +532,7 @@ class TrialMachine(Take):
         assert close is not None
         if not due:
             return
-        if not self._closing_id and not self._may_be_open():  # it has become idle by itself meanwhile
+        if not self._closing_id and not self._may_be_open():  # it has become idle in the meantime
             self._after_closing()
             return
         if close.say is not None and not self._closing_id and not self._lost:
@@ -541,18 +546,18 @@ class TrialMachine(Take):
         self._after_closing()
 
     def _after_closing(self) -> None:
-        """The trial ends here if it is decided; after silence a late answer is waited for first."""
+        """Ends the trial if it is decided; after silence it waits for a late answer first."""
         verdict = self._verdict()
         late_answer_possible = self._may_answer_late()
         if verdict is not None and not late_answer_possible and self._transcribing_until_s is None:
             self._finish(verdict)
         else:
             self._enter(Phase.WAITING, self._why_waiting())
-            # So that a late answer is not taken for the next trial's.
+            # Keeps a late answer apart from the next trial.
             self._late_window = verdict is not None and late_answer_possible
 
     def _may_answer_late(self) -> bool:
-        """Whether a first response may still come; without a voice, its word on what it understood."""
+        """Whether a first response may still come; without a voice, a report of what it understood."""
         attempt = self._current
         return attempt is not None and attempt.is_open and (self.trial.responds or not attempt.known)
 
@@ -561,7 +566,7 @@ class TrialMachine(Take):
         if verdict is not None:
             self._finish(verdict)
         elif self._lost:
-            self._enter(Phase.LINK, f"waits for {', '.join(sorted(self._lost))}")
+            self._enter(Phase.LINK, f"waiting for {', '.join(sorted(self._lost))}")
         else:
             self._start()
 
@@ -579,7 +584,7 @@ class TrialMachine(Take):
         self._ask_for_sound(quiet_since_s)
 
     def _interrupt(self, cause: str) -> None:
-        """Ends the attempt under way; one that has its verdict already (a late answer was coming) keeps it."""
+        """Ends the current attempt. It keeps a verdict that it already has (a late answer was coming)."""
         attempt = self._current
         assert attempt is not None
         if self._phase is Phase.PLAYING:

@@ -1,4 +1,4 @@
-"""What a session log says of where the session stands: a pure fold over its rows, for going on and for commands."""
+"""State of a session, computed from the rows of its log, for resuming and for commands."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from harness.model.record import (
     ResponseFrozen,
     SessionFinished,
     SessionStarted,
+    SettingsNoted,
+    SettingsOf,
     StimulusStored,
     TrialFinished,
     TrialStarted,
@@ -35,12 +37,13 @@ Take = tuple[str, int]
 
 @dataclass(slots=True)
 class Resumption:
-    """Where a session stands after the rows that were added; an empty one is a session that has not begun.
+    """State of a session after the added rows; an empty one is a session that has not begun.
 
-    takes: every take that is known, planned and re-run, in the order in which it is to be played.
-    finished: take → its verdict. attempts: take → attempt → latest row. open_attempts: started, without a verdict.
-    frozen: (trial, take, attempt) → hash of the clip. wakes: seq of the rows of wake events. stored: hashes of stimuli
-    whose sound is kept. last_sound_wall_s: when the last sound was committed, Unix time.
+    - takes: all known takes, planned and re-run, in the order of playing.
+    - finished: take → its verdict. attempts: take → attempt → latest row. open_attempts: started, without a verdict.
+    - frozen: (trial, take, attempt) → hash of the clip. wakes: seq of the rows of wake events.
+    - originals: connection → settings before the first change, name → value.
+    - stored: hashes of stimuli whose sound is kept. last_sound_wall_s: when the last sound was committed, Unix time.
     """
 
     takes: list[Take] = field(default_factory=list)
@@ -55,6 +58,7 @@ class Resumption:
     last_sound_wall_s: float | None = None
     ended: EndReason | None = None
     rows: int = 0
+    originals: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:
@@ -65,7 +69,6 @@ class Resumption:
         return found
 
     def add(self, entry: Entry) -> None:
-        """Takes in one more row."""
         self.rows = entry.seq
         match entry.record:
             case SessionStarted(trials=trials):
@@ -92,6 +95,8 @@ class Resumption:
                 self.judgments.add(judgment.id)
             case Observed(observation=Wake()):
                 self.wakes.add(entry.seq)
+            case SettingsNoted(source=source, of=SettingsOf.ORIGINAL, settings=settings):
+                self.originals[source] = {**dict(settings), **self.originals.get(source, {})}
             case StimulusStored(sha256=sha256):
                 self.stored.add(sha256)
             case Observed(observation=StimulusStarted() | StimulusEnded() | SpeechStarted() | SpeechEnded() | Earcon()):
@@ -102,12 +107,12 @@ class Resumption:
                 pass
 
     def know(self, take: Take) -> None:
-        """A take that is to be played, after those that are known."""
+        """Adds a take to play, after the known ones."""
         if take not in self.takes:
             self.takes.append(take)
 
     def pending(self) -> tuple[Take, ...]:
-        """Takes without a verdict, in the order of playing: one that was begun goes first."""
+        """Takes without a verdict, in the order of playing. One that has begun comes first."""
         left = [take for take in self.takes if take not in self.finished]
         return tuple(sorted(left, key=lambda take: take not in self.begun))
 
@@ -116,11 +121,11 @@ class Resumption:
         return 1 + max((take for known, take in self.takes if known == trial_id), default=0)
 
     def in_play(self, trial_id: str) -> bool:
-        """True while a take of that trial waits to be played or is being played."""
+        """True while a take of that trial is waiting or being played."""
         return any(known == trial_id and (known, take) not in self.finished for known, take in self.takes)
 
     def cut_off(self) -> tuple[AttemptFinished, ...]:
-        """Rows to write for attempts that were under way when an engine ended: interrupted, and said so."""
+        """Rows that mark the attempts interrupted by an engine's end."""
         return tuple(
             AttemptFinished(
                 trial_id,
@@ -138,7 +143,7 @@ class Resumption:
     def quiet_for_s(self, wall_s: float, speed: float = 1.0) -> float | None:
         """Session seconds since the last sound, by the wall clock; None when there was none.
 
-        A wall clock that was set back gives 0, so that the whole context wait is kept.
+        If the wall clock was set back, 0, which keeps the full context wait.
         """
         if self.last_sound_wall_s is None:
             return None
@@ -150,7 +155,7 @@ Request = WriteNote | SetMark | Rerun | Judge | Review | AnswerEffect
 
 
 def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -> Row | str | None:
-    """The row to commit; a text that says why it is refused; None when it is committed already (sent again)."""
+    """The row to commit, or the reason for refusing it. None when it is committed already (sent twice)."""
     match request:
         case WriteNote(text=text, by=by, trial_id=trial_id):
             if trial_id is not None and trial_id not in trial_ids:
@@ -166,7 +171,7 @@ def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -
             return RerunAsked(trial_id, standing.next_take(trial_id), by)
         case Review(event_seq=event_seq, word=word, by=by):
             if event_seq not in standing.wakes:
-                return f"row {event_seq} of this session is no wake event"
+                return f"row {event_seq} of this session is not a wake event"
             return EventReviewed(event_seq, word, by)
         case AnswerEffect():
             return _effect(request, standing, trial_ids)
@@ -181,7 +186,7 @@ def _effect(request: AnswerEffect, standing: Resumption, trial_ids: Container[st
     takes = [take for known, take, number in standing.frozen if (known, number) == (trial_id, attempt)]
     take = max(takes, default=0) if request.take is None else request.take
     if take not in takes:
-        return f"attempt {attempt} of {trial_id} has no response whose effect could be told"
+        return f"attempt {attempt} of {trial_id} has no response whose effect could be judged"
     return EffectAnswered(trial_id, take, attempt, request.word, request.by, request.detail)
 
 
@@ -199,7 +204,7 @@ def _judgment(request: Judge, standing: Resumption, trial_ids: Container[str]) -
     if not clips:
         return f"attempt {judgment.attempt} of {judgment.trial_id} has no response to judge"
     if judgment.clip_sha256 not in clips:
-        return f"the response of attempt {judgment.attempt} of {judgment.trial_id} is another one"
+        return f"the response of attempt {judgment.attempt} of {judgment.trial_id} is a different one"
     if judgment.replaces is not None and judgment.replaces not in standing.judgments:
         return f"there is no judgment {judgment.replaces} to replace"
     return JudgmentGiven(judgment)

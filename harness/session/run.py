@@ -1,4 +1,4 @@
-"""Where a run stands: what its parts share, what people are shown of it, and how it writes while the disk is full."""
+"""State of a run: shared data, messages to clients, and writing when the disk is full."""
 
 from __future__ import annotations
 
@@ -7,37 +7,239 @@ import queue
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from harness.base.ports import Clock, Hears, Renders, SessionLog, Stimulates
-from harness.model.errors import DeviceError, LogFull
+import numpy as np
+
+from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
+from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord
-from harness.model.observation import Observation
-from harness.model.record import Clip, DecisionReached, EndReason, Entry, Paused, Record, Resumed
+from harness.model.observation import Observation, StimulusEnded, StimulusStarted, Wake
+from harness.model.record import Clip, DecisionReached, EndReason, Entry, Observed, Paused, Record, Resumed
+from harness.model.scenario import WakeSettings
 from harness.model.stimulus import RenderedStimulus, Waveform
-from harness.model.trial import Trial
-from harness.session.event_clips import Clipped, EventClips
+from harness.model.trial import Listening, Target, Trial
 from harness.session.listening_trial import ListeningMachine
-from harness.session.liveness import Liveness
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Resumption
 from harness.session.take import BenchState
 
+ARRIVAL_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """The sound around a wake event is stored, or is not available (clip None, with the reason). event_seq: of its
+    row.
+    """
+
+    event_seq: int
+    clip: Clip | None
+    why: str = ""
+
+
+@dataclass(slots=True)
+class _Sound:
+    """A stimulus as one player plays it; starts_s on the player's line: of audio (injected), else of the host."""
+
+    waveform: Waveform
+    starts_s: float
+    ends_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _WantedClip:
+    """A clip to cut; at_s: host time of the event. line_s: its place on the audio line, None through the air."""
+
+    seq: int
+    player: str
+    at_s: float
+    line_s: float | None
+    settings: WakeSettings
+    since_s: float
+
+
+class EventClips:
+    """Decides which wake events want a clip, and cuts it when the sound after them is there.
+
+    An event wants one unless the counting of wake events, asked when its clip is due, has explained it. Through the
+    air the clip is the microphone's, over a wire it is what the device was given. Everything but the cutting and
+    storing, which has a thread of its own, happens in the conductor's thread.
+    """
+
+    def __init__(
+        self,
+        log: SessionLog,
+        microphone: Hears | None,
+        clock: Clock,
+        told: Callable[[Clipped], None],
+        explained: Callable[[int], bool | None],
+    ) -> None:
+        self._log = log
+        self._microphone = microphone
+        self._clock = clock
+        self._told = told
+        self._explained = explained
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="event-clips")
+        self._plays: dict[str, tuple[Listening, Waveform]] = {}
+        self._lines: dict[str, list[_Sound]] = {}
+        self._listening: Listening | None = None
+        self._wanted: list[_WantedClip] = []
+        self._saving: set[int] = set()
+
+    @property
+    def pending(self) -> bool:
+        """True while a clip is unfinished, or not yet named by a row."""
+        return bool(self._saving) or not all(self._explained(wanted.seq) for wanted in self._wanted)
+
+    @property
+    def longest_s(self) -> float:
+        """How long after an event its clip may wait for sound."""
+        return max((wanted.settings.clip_after_s for wanted in self._wanted), default=0.0) + ARRIVAL_S
+
+    def begins(self, trial: Trial, play_id: str, waveform: Waveform) -> None:
+        """Announces a listening trial's stimulus before it is played."""
+        if trial.listening is not None:
+            self._listening = trial.listening
+            self._plays = {play_id: (trial.listening, waveform)}
+
+    def saw(self, entry: Entry) -> None:
+        """Takes a committed row."""
+        match entry.record:
+            case Observed(observation=StimulusStarted() as started) if started.play_id in self._plays:
+                self._started(started)
+            case Observed(observation=StimulusEnded(complete=False) as ended) if ended.play_id in self._plays:
+                self._cut_short(ended)
+            case Observed(observation=Wake() as wake):
+                self._woke(wake, entry.seq)
+            case _:
+                pass
+
+    def tick(self, now_s: float, *, hurry: bool = False) -> None:
+        """Cuts clips that are due. hurry: cut with the sound so far, because no more will arrive."""
+        left = []
+        for wanted in self._wanted:
+            explained = self._explained(wanted.seq) if hurry or self._is_due(wanted, now_s) else None
+            if explained is None and not hurry:
+                left.append(wanted)
+            elif not explained:
+                self._saving.add(wanted.seq)
+                self._pool.submit(self._save, wanted, self._cutter(wanted, now_s))
+        self._wanted = left
+
+    def told(self, seq: int) -> None:
+        """Handles the result for that event's clip."""
+        self._saving.discard(seq)
+
+    def close(self) -> None:
+        """Waits for the clip that is being stored."""
+        self._pool.shutdown(cancel_futures=True)
+
+    # What was played
+
+    def _started(self, started: StimulusStarted) -> None:
+        listening, waveform = self._plays[started.play_id]
+        starts_s = started.at.at_s if started.audio_s is None else started.audio_s
+        sound = _Sound(waveform, starts_s, starts_s + waveform.duration_s)
+        line = self._lines.setdefault(started.source, [])
+        oldest_s = starts_s - 2 * (listening.settings.clip_before_s + listening.settings.clip_after_s)
+        line[:] = [one for one in line if one.ends_s > oldest_s] + [sound]
+
+    def _cut_short(self, ended: StimulusEnded) -> None:
+        line = self._lines.get(ended.source)
+        if line:
+            ends_s = ended.at.at_s if ended.audio_s is None else ended.audio_s
+            line[-1].ends_s = min(line[-1].ends_s, max(ends_s, line[-1].starts_s))
+
+    # What woke
+
+    def _woke(self, wake: Wake, seq: int) -> None:
+        target = self._target(wake.source)
+        if self._listening is None or target is None:
+            return
+        if not target.injected and self._microphone is None:
+            return
+        since_s = self._clock.now_s()
+        line_s = wake.audio_s if target.injected else None
+        self._wanted.append(_WantedClip(seq, target.player, wake.at.at_s, line_s, self._listening.settings, since_s))
+
+    def _target(self, source: str) -> Target | None:
+        targets = self._listening.targets if self._listening else ()
+        return next((one for one in targets if source in one.sources), None)
+
+    # Cutting
+
+    def _is_due(self, wanted: _WantedClip, now_s: float) -> bool:
+        after_s = wanted.settings.clip_after_s
+        if wanted.line_s is None:
+            return now_s >= wanted.at_s + after_s + ARRIVAL_S
+        line = self._lines.get(wanted.player)
+        return now_s >= wanted.since_s + after_s or bool(line and line[-1].ends_s >= wanted.line_s + after_s)
+
+    def _cutter(self, wanted: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
+        before_s, after_s = wanted.settings.clip_before_s, wanted.settings.clip_after_s
+        if wanted.line_s is not None:
+            cut = _of_line(self._lines.get(wanted.player, []), wanted.line_s - before_s, wanted.line_s + after_s)
+            if cut is None:
+                return lambda: None
+            # The clip's time line is the host's, with the event where it was stamped.
+            return lambda: (cut[0], wanted.at_s - (wanted.line_s or 0.0) + cut[1])
+        microphone = self._microphone
+        if microphone is None:
+            return lambda: None
+        return lambda: microphone.cut(wanted.at_s - before_s, min(wanted.at_s + after_s, now_s))
+
+    def _save(self, wanted: _WantedClip, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
+        """Runs in the clips' thread."""
+        clip: Clip | None = None
+        why = "the sound around it is not kept any more"
+        try:
+            found = cut()
+            if found is not None and len(found[0].samples):
+                clip = self._log.save_clip(*found)
+        except (DeviceError, LogError) as error:
+            why = str(error)
+        self._told(Clipped(wanted.seq, clip, "" if clip else why))
+
+
+def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
+    """The sound of a span of an audio line, and where it begins; None if it is no longer in memory."""
+    within = [sound for sound in line if sound.ends_s > from_s and sound.starts_s < until_s]
+    if not within:
+        return None
+    rate_hz = within[-1].waveform.rate_hz
+    starts_s = max(from_s, within[0].starts_s)
+    count = round((min(until_s, within[-1].ends_s) - starts_s) * rate_hz)
+    samples = np.zeros(max(0, count), dtype=np.float32)
+    for sound in within:
+        if sound.waveform.rate_hz != rate_hz:
+            continue
+        first = round((sound.starts_s - starts_s) * rate_hz)
+        given = sound.waveform.samples[: round((sound.ends_s - sound.starts_s) * rate_hz)]
+        low, high = max(0, first), min(count, first + len(given))
+        if low < high:
+            samples[low:high] = given[low - first : high - first]
+    return Waveform(samples, rate_hz), starts_s
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Everything that the conductor works with, made and closed by whoever calls it.
+    """Everything that the conductor works with. The caller makes and closes it.
 
-    loudspeakers: id → driver, of every id that the plan names, connections that inject sound among them.
-    transcribe(waveform, told): our own recogniser, in the background: calls told(text) once from any thread, "" when it
-    fails; None without one. attended: somebody is there to answer questions. on_state, answer(command_id, ok, why): to
-    the clients; called from the conductor's thread.
-    on_rendered: told of each trial's sound before it is played, from the rendering thread. linger: while true after the
-    plan's end, notes, judgments and re-runs are still taken. needless(trial): why a listening trial need not be played
-    any more, else "". life_check_after: trials in a row without a sign of life that make a device doubtful (0: never).
-    decisions: rows about sequential tests that the log lacks; asked after each listening trial.
-    explained(seq): whether the wake event of that row is a stimulus's or part of an earlier one; None if still open.
+    - loudspeakers: id → driver, for every id that the plan names, including connections that inject sound.
+    - transcribe(waveform, told): the harness's own recogniser, in the background. It calls told(text) once from any
+      thread, with "" when it fails. None without a recogniser.
+    - attended: whether an operator is there to answer questions.
+    - on_state, answer(command_id, ok, why): messages to the clients, called from the conductor's thread.
+    - on_rendered: called with each trial's sound before it is played, from the rendering thread.
+    - linger: while true after the plan's end, notes, judgments and re-runs are still accepted.
+    - needless(trial): why a listening trial need not be played any more, else "".
+    - life_check_after: trials in a row without a sign of life that make a device doubtful (0: never).
+    - decisions: rows about sequential tests that the log lacks; called after each listening trial.
+    - settings: id → driver, for connections that set the settings of their devices.
+    - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
     """
 
     loudspeakers: Mapping[str, Stimulates]
@@ -57,11 +259,12 @@ class Stage:
     decisions: Callable[[], tuple[DecisionReached, ...]] = lambda: ()
     life_check_after: int = 0
     explained: Callable[[int], bool | None] = lambda seq: False
+    settings: Mapping[str, HasSettings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Transcribed:
-    """Our recogniser is done with the response of that attempt."""
+    """The harness's recogniser has finished the response of that attempt."""
 
     trial_id: str
     take: int
@@ -71,25 +274,25 @@ class Transcribed:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The engine is asked to end; the session stays open for a resume."""
+    """Request to end the engine; the session stays open for a resume."""
 
     cause: str
 
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """Something changed that has no message of its own (somebody came or went): look again."""
+    """Something without a message changed, such as a client that connected or left."""
 
 
 Told = Observation | Command | Transcribed | Clipped | Stop | Nudge
 
 
 Arrived = tuple[Told, float]
-"""What came, and when (session seconds)."""
+"""An arrival and its time (session seconds)."""
 
 
 class Inbox:
-    """Things in the order of their arrival, each with its time: they may wait while a row is being stored."""
+    """A queue of arrivals with their times. They may wait while a row is stored."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -101,39 +304,40 @@ class Inbox:
         self._queue.put((told, self._clock.now_s()))
 
     def get(self, wait_s: float) -> Arrived | None:
-        """The next thing, waited for at most so many real seconds; None when nothing came."""
+        """The next arrival; None after that many real seconds."""
         if self._first:
             return self._first.popleft()
         return self.get_new(wait_s)
 
     def get_new(self, wait_s: float) -> Arrived | None:
-        """As `get`, past what was put back."""
+        """As `get`, but skips arrivals that were put back."""
         try:
             return self._queue.get(timeout=wait_s) if wait_s > 0 else self._queue.get_nowait()
         except queue.Empty:
             return None
 
     def put_back(self, arrived: Iterable[Arrived]) -> None:
-        """What was taken too early comes first again, in its order."""
+        """Puts arrivals back to the front, in their order."""
         self._first.extendleft(reversed(list(arrived)))
 
 
 T = TypeVar("T")
 
 ROOM_AGAIN_S = 3.0
-"""How often a full disk is tried again (real seconds)."""
+"""Interval of retries on a full disk (real seconds)."""
 
 Machine = TrialMachine | ListeningMachine
 
 
 class Run:
-    """What a run works with, what it was told and how far it has come; but for `arrivals` of the conductor's thread.
+    """State of a run. Only the conductor's thread uses it, except for `arrivals`.
 
-    trials: of the plan, by id. standing: the fold over the log's rows. arrivals: what came and was not yet taken in.
-    seen: what drivers last said. liveness: which devices show that they are alive. machine: of the take in play.
-    sounds: of that take, by the id of the playing; "" is the stimulus. last_sound_s: when the bench was last known to
-    sound; None before anything has. paused: no attempt is begun. ending: why it ends, None while it goes on. aborted:
-    by whom. was_full: set when something had to wait for room on the disk, for the attempt to be interrupted.
+    - trials: of the plan, by id. standing: the fold over the log's rows.
+    - arrivals: input that is not processed yet. seen: latest observations of the drivers.
+    - machine: of the current take. sounds: of that take, by the id of the playing; "" is the stimulus.
+    - last_sound_s: when the bench was last known to sound; None before the first sound.
+    - paused: no attempt begins. ending: why the run ends, None while it continues. aborted: by whom.
+    - was_full: set when something had to wait for space on the disk, so that the attempt is interrupted.
     """
 
     def __init__(self, plan: Sequence[Trial], stage: Stage, standing: Resumption) -> None:
@@ -145,7 +349,6 @@ class Run:
         self.arrivals = Inbox(stage.clock)
         self.clips = EventClips(stage.log, stage.microphone, stage.clock, self.arrivals.put, stage.explained)
         self.seen = BenchState()
-        self.liveness = Liveness(plan)
         self.machine: Machine | None = None
         self.sounds: dict[str, Waveform] = {}
         self.last_sound_s: float | None = None
@@ -159,10 +362,10 @@ class Run:
     def now_s(self) -> float:
         return self.stage.clock.now_s()
 
-    # What people see: each state once, when it changes
+    # States for clients, sent once at each change
 
     def show_machine(self) -> None:
-        """Tells the clients the state of the trial, if it has changed."""
+        """Sends the state of the trial to the clients, if it has changed."""
         machine = self.machine
         if machine is None or machine.finished:
             return
@@ -173,7 +376,7 @@ class Run:
         self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason, asks))
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
-        """Tells the clients a state that is no trial's own."""
+        """Sends the clients a state that does not belong to a trial."""
         if self._shown is None or (self._shown.word, self._shown.reason) != (word, reason):
             self._tell(StateChanged(word, self.now_s(), None, trial_id, None, reason))
 
@@ -182,10 +385,10 @@ class Run:
             self._shown = state
             self.stage.on_state(state)
 
-    # The log: while the disk is full the run stands still, tries again, and loses nothing acknowledged
+    # The log: while the disk is full, the run pauses and retries, and loses nothing acknowledged
 
     def append(self, record: Record) -> Entry:
-        """Commits a row as soon as there is room.
+        """Commits a row as soon as there is space.
 
         LogError when the log cannot be written for another reason; LogFull when the run is to end while the disk is
         full.
@@ -205,7 +408,7 @@ class Run:
         except LogFull as error:
             full = error
         self.was_full = True
-        if self.machine is not None:  # what is playing ends; that cannot be noted now, and its interruption is later
+        if self.machine is not None:  # stops the sound; its interruption is logged later
             for player in self.machine.trial.players:
                 with contextlib.suppress(DeviceError):
                     self.stage.loudspeakers[player].stop()
@@ -228,7 +431,7 @@ class Run:
         return written
 
     def _until_room_may_be(self, full: LogFull, resumed: list[Resume], kept: list[Arrived]) -> None:
-        """Waits for the next try. Observations are kept for later; only resuming and giving up are answered now."""
+        """Waits for the next retry. Keeps observations for later, and answers only resume and abort."""
         answer = self.stage.answer
         until_s = time.monotonic() + ROOM_AGAIN_S
         while (left_s := until_s - time.monotonic()) > 0:
@@ -242,7 +445,7 @@ class Run:
                 case (Stop(), _):
                     raise full
                 case (Abort(id=command_id), _):
-                    answer(command_id, False, f"{full}; the session ends as it is on the disk")
+                    answer(command_id, False, f"{full}; the session ends with the rows on the disk")
                     raise full
                 case (Hello(), _):
                     pass

@@ -1,24 +1,29 @@
-"""A session in figures for a terminal: tables of trials, frames and words, totals, limits; and CSV."""
+"""A session's results for a terminal: tables of trials, frames and words, totals and limits."""
 
 from __future__ import annotations
 
-import csv
-import io
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePath
+from dataclasses import replace
+from pathlib import Path
 
-from harness.base.foreign import fit, plain_text
-from harness.base.safe_csv import safe_cell
+from harness.base.foreign import counted, fit, plain_text
+from harness.base.places import SessionFolder
 from harness.base.text_table import Column, text_table
 from harness.model.choices import Grouping
+from harness.model.effect import EffectWord
+from harness.model.errors import HarnessError
 from harness.model.record import Understood
-from harness.model.scenario import TrialKind
-from harness.model.stimulus import Ambience
-from harness.model.time import Measured
-from harness.model.transcript import WordCounts
-from harness.model.trial import Trial
-from harness.session.figures.progress import LimitVerdict, Progress, Totals
+from harness.session.figures.effect_items import EffectItem, effects_of
+from harness.session.figures.effects import right_of_known
+from harness.session.figures.progress import (
+    LimitVerdict,
+    Progress,
+    Totals,
+    check_limits,
+    normalisation_of,
+    words_of_session,
+)
 from harness.session.figures.trials import (
     AttemptProgress,
     HeardTrial,
@@ -27,17 +32,17 @@ from harness.session.figures.trials import (
     TrialState,
     UnderstoodFigures,
     by_group,
-    deciding_words,
     words_of,
 )
-from harness.session.wording import IN_WORDS, milliseconds, short_names
+from harness.session.log.reader import read_scenario
+from harness.session.wording import IN_WORDS, described_in_words, milliseconds, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import NOTHING, delays, percent, percent_interval, share_with_interval
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.recognition import HeardUnit, WordsHeard
-from harness.understanding.understood import compared, parts_of, verdict_in_words, written
+from harness.understanding.understood import compared, parts_of, verdict_in_words
+from harness.wake.reports.figures_text import wake_summary
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_plays import Play
 
 GAP = "  "
 HEADS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
@@ -49,32 +54,130 @@ FRAME_WIDTHS = (4, 24, 5)
 LEAST_FRAME = 20
 NO_LABEL = "(none)"
 UNITS = {HeardUnit.QUERIES: "query", HeardUnit.ATTEMPTS: "try"}
-CSV_COLUMNS = (
-    "number", "trial", "take", "device", "conditions", "reference", "outcome", "recognition", "evidence", "attempts",
-    "heard", "errors", "words", "latency_ms", "latency_error_ms", "wake_delay_ms", "wake_delay_error_ms", "length_ms",
-    "response_clip", "response_transcript", "cause",
-    "kind", "hit", "unmatched", "exposure_s", "unproven_s",
-    "substitutions", "deletions", "insertions", "normalisation",
-    "expected", "understood", "intents_right", "frame_right", "recording", "speaker",
-)  # fmt: skip
 
 
 def _columns(width: int | None) -> int:
-    """As asked for, else of the terminal; 120 without one."""
+    """Columns: as requested, else of the terminal, else 120."""
     return shutil.get_terminal_size((120, 24)).columns if width is None else width
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
-    """Lines of foreign texts, each cut to its column; columns beyond `widths` are left out."""
+    """Lines of escaped texts, each cut to its column. Columns beyond `widths` are left out."""
     for cells in (heads, tuple("─" * width for width in widths), *rows):
         yield GAP.join(fit(cell, width) for cell, width in zip(cells, widths, strict=False)).rstrip()
+
+
+# The end of a session
+
+
+_EFFECT_WORDS = {
+    EffectWord.RIGHT: "right",
+    EffectWord.PARTIAL: "partly",
+    EffectWord.WRONG: "WRONG",
+    EffectWord.UNKNOWN: "unknown",
+}
+
+
+def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -> list[str]:
+    """The table of queries, the totals, the wake results of each device, and the limits."""
+    lines: list[str] = []
+    if any(one.trial.listening is None for one in progress.trials) or not progress.trials:
+        lines += trial_table([one for one in progress.trials if one.trial.listening is None])
+        if frames := frame_table(progress):
+            lines += ["", *frames]
+        lines += ["", *totals_lines(progress.totals)]
+    else:
+        lines.append(finished_line(progress.totals))
+    snapshot = wake.snapshot()
+    lines += heard_lines(*words_of_session(progress.totals, snapshot), normalisation_of(progress))
+    if figures := wake_summary(wake):
+        lines += ["", *figures]
+    if folder is not None and any(one.trial.memory is not None for one in progress.trials):
+        from harness.session.figures.memory import one_line  # here, since it takes long to import
+
+        lines += one_line(folder)
+    for number, board in enumerate(progress.boards):
+        lines.append(f"{'' if number else 'boards':21}{described_in_words(board)}")
+    if progress.overruns:
+        lines.append(f"sound                {progress.overruns} blocks were late or lost")
+    if progress.unread:
+        lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices (console: max_line_bytes)")
+    if folder is not None:
+        # Read only where the scenario checks any or people have judged.
+        checked = any(one.trial.effect is not None for one in progress.trials)
+        has_any = checked or SessionFolder(folder).judgments.is_file()
+        effects = effects_of(folder).items if has_any else ()
+        lines += effect_lines(effects)
+        # With what people have said of them since.
+        right = right_of_known(one.evidence for one in effects if one.trial.effect is not None)
+        try:
+            scenario = read_scenario(folder)
+        except HarnessError as error:
+            return [*lines, f"limits: {error}"]
+        totals = replace(progress.totals, effects=right)
+        lines += limit_lines(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
+    return lines
+
+
+def next_steps(progress: Progress, folder: Path | None) -> list[str]:
+    """The session's folder, and the commands to type next."""
+    if folder is None:
+        return []
+    name = _as_typed(folder)
+    lines = ["", f"session folder: {name}"]
+    if progress.left:
+        lines.append(f"resume:         harness resume {name}")
+    lines.append(f"results:        harness show {name}")
+    if progress.totals.judged < progress.totals.to_judge:
+        lines.append(f"judge:          harness rate {name}")
+    return lines
+
+
+def _as_typed(folder: Path) -> str:
+    """The shortest path that can be typed from here."""
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except ValueError:
+        return str(folder)
+
+
+def effect_lines(items: Sequence[EffectItem]) -> list[str]:
+    """The section of a session's summary: a line of counts, and one for each effect; [] when there is none."""
+    if not items:
+        return []
+    counts = ", ".join(
+        f"{count} {name}"
+        for name, count in (
+            *((_EFFECT_WORDS[word], _count(items, word)) for word in EffectWord if word is not EffectWord.UNKNOWN),
+            ("cannot tell", sum(effect_word(one) == "unknown" and not one.is_open for one in items)),
+            ("open", sum(one.is_open for one in items)),
+        )
+        if count
+    )
+    found = [f"effects              {len(items)}: {counts}"]
+    for one in items:
+        who = "open" if one.is_open else one.evidence.source.value
+        wanted = plain_text(one.evidence.check.wanted or one.evidence.check.question or "what it did", 60)
+        found.append(f"  {fit(effect_word(one), 8)} {fit(who, 8)}  {plain_text(one.trial.id, 30)}: {wanted}")
+        if one.evidence.said:
+            found.append(f"                     {plain_text(one.evidence.said, 300)}")
+    return found
+
+
+def effect_word(item: EffectItem) -> str:
+    """What is known of an effect, in a word."""
+    return "–" if item.is_open else _EFFECT_WORDS[item.evidence.word]
+
+
+def _count(items: Sequence[EffectItem], word: EffectWord) -> int:
+    return sum(one.evidence.word is word and not one.is_open for one in items)
 
 
 # Trials
 
 
 def trial_table(trials: Sequence[TrialProgress], width: int | None = None) -> list[str]:
-    """One row for each, by the take that counts, at most `width` columns wide (None: as wide as the terminal)."""
+    """One row per trial, by the take that counts, at most `width` columns wide (None: as the terminal)."""
     left = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
     widths = (*WIDTHS, left * 2 // 5, left - left * 2 // 5) if left >= LEAST_TEXT else WIDTHS
     names = short_names([one.trial.id for one in trials], WIDTHS[1])
@@ -98,7 +201,7 @@ def _trial_cells(one: TrialProgress, name: str) -> tuple[str, ...]:
 
 
 def outcome_in_words(one: TrialProgress) -> str:
-    """How a trial ended, in few words, or that it did not."""
+    """A trial's result in a few words."""
     if one.outcome is not None:
         return _short(IN_WORDS[one.outcome])
     return "cut off" if one.state is TrialState.RUNNING else "not played"
@@ -112,7 +215,7 @@ def _short(words: str) -> str:
 
 
 def frame_table(progress: Progress, width: int | None = None) -> list[str]:
-    """A line for each trial that was understood or not; empty where no trial expects anything."""
+    """A line for each trial with an expected frame."""
     rows = [one for one in progress.trials if one.trial.expects is not None]
     if not rows:
         return []
@@ -131,19 +234,19 @@ def _told_at_last(one: TrialProgress) -> AttemptProgress | None:
     return None if take is None or not take.attempts else take.deciding or take.attempts[-1]
 
 
-def _understood_at_last(one: TrialProgress) -> Understood | None:
+def understood_at_last(one: TrialProgress) -> Understood | None:
     attempt = _told_at_last(one)
     return attempt.verdict.understood if attempt and attempt.verdict else None
 
 
 def frame_in_words(one: TrialProgress) -> str:
     """The verdict on a trial's frame, with its parts; "" where it was not played."""
-    attempt, told = _told_at_last(one), _understood_at_last(one)
+    attempt, told = _told_at_last(one), understood_at_last(one)
     if attempt is None or attempt.verdict is None or told is None:
         return ""
     found = compared(parts_of(one.trial, attempt.verdict))
     if not found and told.intents is not None:
-        found = "nothing, as it should" if told.right else "nothing"
+        found = "nothing, as expected" if told.right else "nothing"
     return f"{verdict_in_words(told)}{': ' if found else ''}{found}"
 
 
@@ -157,10 +260,10 @@ def finished_line(figures: Totals) -> str:
 
 
 def totals_lines(figures: Totals) -> list[str]:
-    """Lines with the totals; a figure over nothing is n/a.
+    """Lines with the totals; a result over nothing is n/a.
 
-    Where trials are asked until they are understood, that comes first; how often words were recognised then says
-    nothing, unless there are others.
+    Understanding comes first for trials that are repeated until understood. The share of recognised queries follows
+    only if there are other trials.
     """
     understood = figures.understood
     frames = bool(understood.right.total or understood.unknown)
@@ -187,9 +290,9 @@ def understood_lines(figures: UnderstoodFigures) -> Iterator[str]:
     yield f"understood           {share_with_interval(figures.right)}"
     yield f"intents alone        {share_with_interval(figures.intents)}"
     yield f"understood at first  {share_with_interval(figures.first_right)}; intents alone {alone}"
-    yield f"tries                {_needed(figures.attempts_needed)}"
+    yield f"attempts             {_needed(figures.attempts_needed)}"
     if figures.unknown:
-        yield f"not known            of {figures.unknown} nothing says what was understood"
+        yield f"not known            {figures.unknown} without evidence of what was understood"
 
 
 def _needed(attempts: Iterable[tuple[int | None, Share]]) -> str:
@@ -217,7 +320,7 @@ def limit_lines(verdicts: Iterable[LimitVerdict]) -> list[str]:
 
 
 def heard_lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> list[str]:
-    """Three lines for the totals of a session, a fourth where an operator typed; none where nothing could be heard."""
+    """Three lines of WER totals, a fourth if an operator typed; none without transcripts."""
     if not first.attempts:
         return []
     told = (
@@ -248,9 +351,9 @@ def wer_in_words(words: WordsHeard) -> str:
 def heard_tables(
     trials: Sequence[HeardTrial], normalisation: str, groupings: Iterable[str] = (), width: int | None = None
 ) -> list[str]:
-    """All trials together, then a table for each grouping; without one, for each that parts the trials."""
+    """WER of all trials, then a table for each grouping (default: each grouping that splits the trials)."""
     if not trials:
-        return ["no attempt was made that could tell what was heard"]
+        return ["no attempts that could have a transcript"]
     whole, columns = words_of(trials), _columns(width)
     out = [
         f"WER of what was heard, words compared as {normalisation}",
@@ -262,7 +365,7 @@ def heard_tables(
     asked = tuple(groupings)
     for grouping in asked or Grouping:
         groups = by_group(trials, grouping)
-        # Conditions of one axis say no more than that axis, which has a table of its own.
+        # Conditions of one axis equal that axis, which has its own table.
         of_one_axis = grouping is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)
         if asked or (len(groups) > 1 and not of_one_axis):
             out += ["", *_heard_table(f"by {grouping}", groups, columns)]
@@ -288,103 +391,3 @@ def _words(words: WordsHeard) -> tuple[str, ...]:
         *map(str, (counts.substitutions, counts.deletions, counts.insertions, counts.words)),
         f"{counts.sentences} of {words.attempts}",
     )
-
-
-# CSV
-
-
-def as_csv(progress: Progress, wake: WakeFigures | None = None) -> str:
-    """The table of trials for a spreadsheet, empty where there is nothing.
-
-    One row a trial; of a wake, command or ambient trial one for each device, by what it counts as.
-    """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS)
-    writer.writeheader()
-    heard: dict[str, list[Play]] = {}
-    for device in wake.snapshot().devices if wake else ():
-        for play in wake.plays(device.device) if wake else ():
-            heard.setdefault(play.trial.id, []).append(play)
-    for one in progress.trials:
-        row = _csv_row(one)
-        plays = heard.get(one.trial.id)
-        writer.writerows([row | _of_device(play, one.trial) for play in plays] if plays else [row])
-    return text.getvalue()
-
-
-def _csv_row(one: TrialProgress) -> dict[str, object]:
-    """None is an empty cell."""
-    take, trial, response = one.counting, one.trial, one.answer
-    verdict = take.deciding.verdict if take and take.deciding else None
-    row: dict[str, object] = {
-        "number": trial.number,
-        "trial": trial.id,
-        "take": take.take if take else None,
-        "device": trial.device,
-        "conditions": " ".join(f"{axis}={plain_text(label, 80)}" for axis, label in trial.conditions),
-        "reference": plain_text(trial.reference),
-        "outcome": take.outcome.value if take and take.outcome else None,
-        "attempts": len(take.attempts) if take else None,
-        "response_clip": response.clip.name if response else None,
-        "response_transcript": plain_text(response.transcript or "") if response else None,
-        "cause": plain_text(take.cause) if take else None,
-        "kind": trial.kind.value,
-        **_edits(deciding_words(take), trial),
-    }
-    if verdict is not None:
-        row |= {
-            "recognition": verdict.recognition.value,
-            "evidence": verdict.evidence.value,
-            "heard": plain_text(verdict.heard or ""),
-            "errors": verdict.errors,
-            "words": verdict.words,
-            **_ms("latency", verdict.latency),
-            **_ms("wake_delay", verdict.wake_delay),
-            "length_ms": f"{verdict.length.value_s * 1000:.1f}" if verdict.length else None,
-        }
-    if trial.expects is not None:
-        told = _understood_at_last(one)
-        known = told is not None and told.intents is not None
-        row["expected"] = safe_cell(written(trial.expects.intents, trial.expects.slots))
-        row["understood"] = safe_cell(written(told.intents or (), told.slots)) if told and known else None
-        row["intents_right"] = None if told is None or told.intents_right is None else int(told.intents_right)
-        row["frame_right"] = None if told is None or told.right is None else int(told.right)
-    if not isinstance(trial.recipe.query, Ambience):  # in which nobody speaks
-        row["recording"] = safe_cell(trial.recording)
-        row["speaker"] = safe_cell(trial.speaker if trial.recording != PurePath(trial.speaker).name else "")
-    return row
-
-
-def _ms(name: str, value: Measured | None) -> dict[str, object]:
-    if value is None:
-        return {}
-    return {f"{name}_ms": f"{value.value_s * 1000:.1f}", f"{name}_error_ms": f"{value.error_s * 1000:.1f}"}
-
-
-def _edits(words: WordCounts | None, trial: Trial) -> dict[str, object]:
-    if words is None:
-        return {}
-    return {
-        "substitutions": words.substitutions,
-        "deletions": words.deletions,
-        "insertions": words.insertions,
-        "normalisation": plain_text(trial.recognised.name, 80),
-    }
-
-
-def _of_device(play: Play, trial: Trial) -> dict[str, object]:
-    """What differs from device to device."""
-    reading = play.reading
-    row: dict[str, object] = {
-        "device": plain_text(play.target.device, 80),
-        "hit": None if play.kind is TrialKind.AMBIENT else int(reading.hit is not None),
-        **_ms("wake_delay", reading.delay),
-        "unmatched": len(reading.unmatched),
-        "exposure_s": f"{reading.exposure_s:.3f}",
-        "unproven_s": f"{reading.unproven_s:.3f}",
-    }
-    if play.kind is TrialKind.COMMAND:
-        row["heard"] = plain_text(reading.heard)
-        if reading.counts is not None:
-            row |= {"errors": reading.counts.errors, "words": reading.counts.words, **_edits(reading.counts, trial)}
-    return row

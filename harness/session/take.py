@@ -1,4 +1,4 @@
-"""What the machines of all kinds of trials have in common: one take of one trial, its phases, its rows and its time."""
+"""The common base of the machines of all kinds of trials: phases, rows and times of one take."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StopStimulus:
 
 @dataclass(frozen=True, slots=True)
 class FreezeResponse:
-    """Cut and store the first response; then tell the machine by `response_frozen` or `response_lost`."""
+    """Cut and store the first response, then call `response_frozen` or `response_lost` of the machine."""
 
     attempt: int
     starts: Stamp
@@ -86,10 +86,10 @@ Action = (
     | FreezeResponse
     | SayClosing
 )
-"""What a machine asks for: rows to commit, in order, and sounds.
+"""What a machine requests: rows to commit, in order, and sounds.
 
-After AttemptStarted the trial's stimulus is played under its play_id; AttemptFinished may come again for the same
-attempt, and the later one stands; TrialFinished is the last action of a machine.
+After AttemptStarted, the trial's stimulus is played under its play_id. AttemptFinished may come again for the same
+attempt, and the later one counts. TrialFinished is the last action of a machine.
 """
 
 
@@ -122,7 +122,6 @@ class BenchState:
     woke_s: dict[str, float] = field(default_factory=dict)
 
     def see(self, observation: Observation) -> None:
-        """Takes in one more observation."""
         match observation:
             case LinkLost(source=source, what=what):
                 self.lost.add(source)
@@ -145,12 +144,12 @@ class BenchState:
                 pass
 
     def copy(self) -> BenchState:
-        """One that changes by itself."""
+        """A separate copy that can change."""
         return BenchState(set(self.lost), set(self.gone), dict(self.why), dict(self.states), dict(self.woke_s))
 
 
 ENGINE_ENDED = "engine_ended"
-"""Cause code of an attempt that was under way when its engine was killed; it is not held against the bench."""
+"""Cause code of an attempt whose engine was killed. It does not count as an interruption."""
 
 _DECISIVE = (
     Outcome.RESPONDED,
@@ -164,7 +163,7 @@ _DECISIVE = (
 
 
 class Verdict(NamedTuple):
-    """How a trial ends; deciding_attempt None when no attempt decided it."""
+    """The verdict on a trial. deciding_attempt: None when no attempt decided it."""
 
     outcome: Outcome
     deciding_attempt: int | None
@@ -192,7 +191,7 @@ def trial_verdict(rule: RepromptRule, rows: Mapping[int, AttemptFinished]) -> Ve
 
 
 def code(cause: str) -> str:
-    """The code word of a cause: what stands before its colon."""
+    """The code word of a cause, before its colon."""
     return cause.partition(":")[0]
 
 
@@ -233,8 +232,11 @@ _ASKS = {Phase.ASKING: Question.RECOGNITION, Phase.ASKING_EFFECT: Question.EFFEC
 
 
 class TakeOptions(TypedDict, total=False):
-    """before: rows of attempts that an earlier run of the session made of this take. attended: somebody is there to
-    answer; may be set at any time. link_wait_s: how long a lost link is waited for before the trial is given up.
+    """Options of a take.
+
+    - before: rows of attempts at this take from an earlier run of the session.
+    - attended: whether an operator is there to answer; may be set at any time.
+    - link_wait_s: wait for a lost link before the trial is given up.
     """
 
     before: Sequence[AttemptFinished]
@@ -262,7 +264,7 @@ class Take:
         self._held = False
         self._actions: list[Action] = []
 
-    # What is asked of every machine
+    # Requests to every machine
 
     def tick(self, now_s: float) -> list[Action]:
         """Lets time pass."""
@@ -282,21 +284,21 @@ class Take:
         return self._end(now_s, Outcome.SKIPPED, reason)
 
     def abort(self, now_s: float, reason: str) -> list[Action]:
-        """As skip, when the whole session ends for good."""
+        """As skip, when the session is aborted."""
         return self._end(now_s, Outcome.ABORTED, reason)
 
-    # What only some kinds of trials know
+    # Requests that concern only some kinds of trials
 
     def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
         """The response is stored. transcribing: sound waits for `transcribed`, though not for long."""
         raise TypeError(f"{self.trial.id} has no response")
 
     def response_lost(self, now_s: float, why: str) -> list[Action]:
-        """The response could not be stored, so the attempt has nothing that a rater could judge."""
+        """The response could not be stored, so raters cannot judge the attempt."""
         raise TypeError(f"{self.trial.id} has no response")
 
     def transcribed(self, now_s: float) -> list[Action]:
-        """Our own transcription is done."""
+        """The harness's transcription is ready."""
         return self.tick(now_s)
 
     def takes_answer(self, attempt: int) -> bool:
@@ -304,13 +306,8 @@ class Take:
         return False
 
     def effect_answered(self, now_s: float, attempt: int) -> list[Action]:
-        """Somebody has said what became of that attempt's effect; the row is theirs who were told so."""
+        """Notes a person's answer about that attempt's effect. The caller writes the row."""
         return self.tick(now_s)
-
-    @property
-    def timing(self) -> StimulusTiming:
-        """Where the parts of the stimulus lie."""
-        return self._timing
 
     @property
     def phase(self) -> Phase:
@@ -321,17 +318,13 @@ class Take:
         return self._phase is Phase.DONE
 
     @property
-    def held(self) -> bool:
-        return self._held
-
-    @property
     def held_now(self) -> bool:
         """True when a pause keeps the next attempt from beginning."""
         return self._held and self._phase in (Phase.WAITING, Phase.LINK)
 
     @property
     def deadline_s(self) -> float | None:
-        """When `tick` is wanted at the latest; None: only an observation or a command leads on."""
+        """When `tick` is due at the latest; None: wait for an observation or a command."""
         return None if self._phase is Phase.DONE or self.held_now else self._until()
 
     @property
@@ -341,30 +334,29 @@ class Take:
 
     @property
     def state(self) -> Shown:
-        """What people see."""
         until_s = None if self.held_now else self._expected_end()
         return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._reason, _ASKS.get(self._phase))
 
-    # What each kind of trial decides
+    # Decisions of each kind of trial
 
     def _until(self) -> float | None:
         """When the present phase ends by itself."""
         raise NotImplementedError
 
     def _expected_end(self) -> float | None:
-        """When the present phase most likely ends: what people are told."""
+        """When the present phase most likely ends, for display."""
         return self._until()
 
     def _step(self) -> None:
-        """Goes on to the next phase when this one is over; called until nothing changes."""
+        """Enters the next phase when this one is over; called until nothing changes."""
         raise NotImplementedError
 
     def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
-        """Ends the trial because somebody asked for it."""
+        """Ends the trial on request."""
         raise NotImplementedError
 
     def _standing(self) -> tuple[object, ...]:
-        """What a step may change."""
+        """The state that a step may change."""
         return self._phase, self._last_number
 
     # Time
@@ -408,7 +400,7 @@ class Take:
         )
 
     def _verdict(self) -> Verdict | None:
-        """On the trial, by the rows so far; None when another attempt is due."""
+        """The verdict on the trial from the rows so far; None when another attempt is due."""
         return trial_verdict(self._rule, self._rows)
 
     def _finish(self, verdict: Verdict) -> None:

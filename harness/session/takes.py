@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from harness.base.ports import Renders
 from harness.model.errors import DeviceError, HarnessError
 from harness.model.feed import StateWord
+from harness.model.observation import (
+    DeviceState,
+    Intent,
+    ListeningProved,
+    Observation,
+    ResponseText,
+    SpeechStarted,
+    StateTold,
+    Status,
+    Transcript,
+    Unread,
+    Wake,
+)
 from harness.model.record import (
     AttemptStarted,
     EndReason,
@@ -24,28 +37,151 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
-from harness.model.scenario import TrialKind
+from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import RenderedStimulus, SpokenText
-from harness.model.trial import Listening, Outcome, Trial
+from harness.model.trial import LIFE_CHECK, Listening, Outcome, Target, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
 from harness.session.run import Machine, Nudge, Run, Transcribed
 from harness.session.take import Action, FreezeResponse, SayClosing, StimulusTiming, StopStimulus, trial_verdict
+from harness.session.trial_settings import TrialSettings
+
+TRIES = 5
+"""Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
+_SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.COUNTED)
+_SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
+
+
+@dataclass(slots=True)
+class _Life:
+    """silent: takes since its last sign of life. good: the trial that it last reacted to."""
+
+    silent: list[Take] = field(default_factory=list)
+    good: Trial | None = None
+    reacted: bool = False
+    signed: bool = False
+    signs: int = 0
+
+
+class Liveness:
+    """Signs of life of each device, and the takes without one.
+
+    A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer.
+    """
+
+    def __init__(self, trials: Iterable[Trial]) -> None:
+        self._devices: dict[str, str] = {}
+        self._lives: dict[str, _Life] = {}
+        self.checked = ""
+        """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
+        for trial in trials:
+            for device, sources in _hearing(trial):
+                self._lives.setdefault(device, _Life())
+                self._devices.update(dict.fromkeys(sources, device))
+
+    def begin(self) -> None:
+        for life in self._lives.values():
+            life.reacted = life.signed = False
+
+    def see(self, seen: Observation) -> None:
+        device = self._devices.get(seen.source)
+        match seen:
+            case Wake() | Transcript() | Intent() | ResponseText() if device:
+                self._sign(device, reacted=True)
+            case Status(state=state) if device and state not in (DeviceState.GONE, DeviceState.STARTED):
+                self._sign(device)
+            case ListeningProved() | StateTold() | Unread() if device:
+                self._sign(device)
+            case SpeechStarted() if self.checked and self.checked not in self._devices.values():
+                self._sign(self.checked, reacted=True)
+            case _:
+                pass  # a start proves nothing about earlier takes
+
+    def finished(self, trial: Trial, row: TrialFinished) -> None:
+        if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
+            return
+        for device, _ in _hearing(trial):
+            life = self._lives[device]
+            if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
+                self._sign(device, reacted=True)
+            if life.reacted:
+                life.good = trial
+            elif not life.signed and row.outcome in _SILENT:
+                life.silent.append((row.trial_id, row.take))
+
+    def doubtful(self, after: int) -> tuple[str, ...]:
+        """Devices without a sign of life in that many takes in a row."""
+        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after)
+
+    def silent(self, device: str) -> tuple[Take, ...]:
+        """Its takes since its last sign of life."""
+        return tuple(self._lives[device].silent)
+
+    def signs(self, device: str) -> int:
+        """Its number of signs in this run."""
+        return self._lives[device].signs
+
+    def forget(self, device: str) -> None:
+        """Forgets its silent takes, which do not count and will be played again."""
+        self._lives[device].silent.clear()
+
+    def check(self, device: str, number: int) -> Trial | None:
+        """The trial that it last reacted to, or None."""
+        good = self._lives[device].good
+        if good is None:
+            return None
+        if good.listening is not None:
+            targets = tuple(one for one in good.listening.targets if one.device == device)
+            heard = replace(good.listening, kind=TrialKind.PROBE, targets=targets)
+        else:
+            target = Target(device, good.connection, good.loudspeaker, good.reports, also=good.also)
+            wait_s = max(WakeSettings().window_after_s, good.reprompt.response_timeout_s)
+            settings = WakeSettings(window_after_s=wait_s)
+            heard = Listening(TrialKind.PROBE, (target,), settings, phrase=next(iter(good.wake_phrases), ""))
+        return replace(
+            good,
+            id=f"{LIFE_CHECK}.{number}",
+            device=device,
+            loudspeaker=heard.targets[0].player,
+            connection=heard.targets[0].connection,
+            also=heard.targets[0].also,
+            reprompt=replace(good.reprompt, max_attempts=TRIES),
+            close_dialogue=None,
+            listening=heard,
+            effect=None,
+            memory=None,
+            expects=None,
+        )
+
+    def _sign(self, device: str, *, reacted: bool = False) -> None:
+        life = self._lives[device]
+        life.silent.clear()
+        life.signed = True
+        life.signs += 1
+        life.reacted = life.reacted or reacted
+
+
+def _hearing(trial: Trial) -> list[tuple[str, tuple[str, ...]]]:
+    """Devices that the trial is about, each with the sources of its reports."""
+    if trial.listening is None:
+        return [(trial.device, trial.sources)]
+    return [(one.device, tuple(filter(None, one.sources))) for one in trial.listening.targets]
+
 
 PROBE = "the memory probe"
-"""Who asks for another take of a prime."""
+"""Name under which another take of a prime is requested."""
 MARGIN_S = 0.2
 """Sound that a clip keeps before and after the response."""
 LIFE_CHECK_BY = "the life check"
 GIVEN_UP_S = 600.0
-"""So long (session seconds) a run without anybody there waits for a device to come back to life."""
+"""Session seconds that a run without an operator waits for a silent device."""
 ASKED_EVERY_S = 60.0
-"""… and so often it says meanwhile what the device reacted to before: not every device has a heartbeat."""
+"""… and the interval at which it repeats a known stimulus, because not every device has a heartbeat."""
 
 
 class Rendering:
-    """The sounds of trials, made ahead in a thread of their own, in the order in which they are asked for."""
+    """Renders the sounds of trials ahead, in a separate thread, in the order in which they are needed."""
 
     def __init__(self, renders: Renders, on_rendered: Callable[[Trial, RenderedStimulus], None] | None) -> None:
         self._renders = renders
@@ -55,7 +191,7 @@ class Rendering:
         self._closings: dict[str, Future[RenderedStimulus]] = {}
 
     def ahead(self, trial: Trial) -> None:
-        """Begins to make the trial's sounds, unless they are being made already."""
+        """Starts rendering the trial's sounds, unless this has begun."""
         if trial.id not in self._made:
             self._made[trial.id] = self._pool.submit(self._stimulus, trial)
         close = trial.close_dialogue
@@ -64,22 +200,22 @@ class Rendering:
             self._closings[trial.id] = self._pool.submit(self._renders.render, recipe)
 
     def stimulus(self, trial: Trial) -> Future[RenderedStimulus]:
-        """The trial's stimulus; its result raises VoiceError or InputError when it cannot be made."""
+        """The trial's stimulus. Its result raises VoiceError or InputError when rendering fails."""
         self.ahead(trial)
         return self._made[trial.id]
 
     def closing(self, trial: Trial) -> RenderedStimulus:
-        """The words that close the trial's dialogue, waited for."""
+        """Waits for the words that close the trial's dialogue."""
         self.ahead(trial)
         return self._closings[trial.id].result()
 
     def forget(self, trial: Trial) -> None:
-        """The trial is over; its sounds need no room any more."""
+        """Frees the sounds of a finished trial."""
         self._made.pop(trial.id, None)
         self._closings.pop(trial.id, None)
 
     def close(self) -> None:
-        """Waits for the sound that is being made."""
+        """Waits for the current rendering."""
         self._pool.shutdown(cancel_futures=True)
 
     def _stimulus(self, trial: Trial) -> RenderedStimulus:
@@ -92,17 +228,20 @@ class Rendering:
 class Takes:
     """The takes of a run, one after another.
 
-    serve: takes in what arrives next, or lets time pass. transcribing: trial, take and attempt of the responses that
-    our recogniser has.
+    - serve: processes the next arrival, or lets time pass.
+    - liveness: which devices show that they are alive.
+    - transcribing: trial, take and attempt of the responses that the harness's recogniser works on.
     """
 
     def __init__(self, run: Run, serve: Callable[[], None]) -> None:
         self._run = run
         self._serve = serve
         self._rendering = Rendering(run.stage.renders, run.stage.on_rendered)
-        self._life = LifeCheck(run, serve, self._check)
+        self.liveness = Liveness(run.trials.values())
+        self.life = LifeCheck(run, self.liveness, serve, self._check)
         self._last_played = ""
         self.transcribing: set[tuple[str, int, int]] = set()
+        self.settings = TrialSettings(run)
 
     def close(self) -> None:
         self._rendering.close()
@@ -111,13 +250,13 @@ class Takes:
         """Plays one take to its end, or until the run ends."""
         run = self._run
         part = run.trials[take[0]].memory
-        if part is None or not part.primed_by:  # nothing may come between a prime and its follow-up
-            resumed |= self._life.settle()
+        if part is None or not part.primed_by:  # nothing may be played between a prime and its follow-up
+            resumed |= self.life.settle()
             if run.ending is not None:
                 return
         if not self._is_primed(take):
             return
-        run.liveness.begin()
+        self.liveness.begin()
         trial, number = run.trials[take[0]], take[1]
         before = run.standing.attempts.get(take, {})
         if take not in run.standing.begun:
@@ -134,6 +273,7 @@ class Takes:
             run.append(FaultMet("stimulus", str(stimulus)))
             self._finish(take, Outcome.SKIPPED, f"no_stimulus: {stimulus.what}")
         elif stimulus is not None:
+            self.settings.apply(trial)
             run.sounds[""] = stimulus.waveform
             if trial.listening is None:
                 self._ask(trial, number, stimulus, resumed)
@@ -143,11 +283,7 @@ class Takes:
         elif run.ending is EndReason.ABORTED:
             self._finish(take, Outcome.ABORTED, run.aborted)
         if take in run.standing.finished:
-            run.liveness.finished(trial, run.standing.finished[take])
-
-    def settle(self) -> None:
-        """After the last take: what devices let pass without a sign of life may have to be played again."""
-        self._life.settle(at_end=True)
+            self.liveness.finished(trial, run.standing.finished[take])
 
     def _check(self, trial: Trial) -> None:
         """Plays what a device is known to react to."""
@@ -164,7 +300,7 @@ class Takes:
         self._rendering.forget(trial)
 
     def _finish(self, take: Take, outcome: Outcome, cause: str) -> None:
-        """The verdict on a take that is not played on."""
+        """The verdict on a take that will not continue."""
         attempts = max(self._run.standing.attempts.get(take, {}), default=0)
         self._run.append(TrialFinished(*take, outcome, attempts, None, cause))
 
@@ -183,7 +319,7 @@ class Takes:
     def _let_listen(self, trial: Trial, listening: Listening, number: int, stimulus: RenderedStimulus) -> None:
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
-        # The sound of a wake or command stimulus is kept, once; ambient sound can be made again from its recipe.
+        # Stores the sound of a wake or command stimulus once. Ambient sound can be rendered again from its recipe.
         if listening.kind is not TrialKind.AMBIENT and stimulus.sha256 not in run.standing.stored:
             run.append(StimulusStored(stimulus.sha256, run.save_clip(stimulus.waveform, run.now_s())))
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
@@ -211,7 +347,7 @@ class Takes:
         return None if self._run.last_sound_s is None else self._run.last_sound_s + wait_s
 
     def _stimulus(self, trial: Trial, following: Iterable[Take]) -> RenderedStimulus | HarnessError | None:
-        """The trial's sound, or why there is none; None when the run ends meanwhile."""
+        """The trial's sound, or why there is none. None if the run ends first."""
         run = self._run
         made = self._rendering.stimulus(trial)
         for trial_id, _ in following:
@@ -229,13 +365,13 @@ class Takes:
             self._rendering.forget(trial)
             return error
 
-    # Memory probes: a follow-up is played only straight after its prime, and only if that was answered
+    # Memory probes: a follow-up is played only directly after its prime, and only if the prime was answered
 
     def _is_primed(self, take: Take) -> bool:
-        """Whether the take may be played now; a follow-up without a memory to ask for ends here, and says why.
+        """Whether the take may be played now. A follow-up whose prime failed ends here with the reason.
 
-        A follow-up that is played otherwise (a run that was cut off between the two, a re-run) has its prime said
-        again first, as a further take.
+        After an interruption between prime and follow-up, or in a re-run, the prime is played again first, as a
+        further take.
         """
         run, standing = self._run, self._run.standing
         trial = run.trials[take[0]]
@@ -244,7 +380,7 @@ class Takes:
         if part is None or not part.primed_by:
             return True
         if trial_verdict(trial.reprompt, standing.attempts.get(take, {})) is not None:
-            return True  # it was played; only the verdict on the trial is missing
+            return True  # already played; only the trial's verdict is missing
         prime = part.primed_by
         if before != prime:
             if not standing.in_play(prime):
@@ -266,18 +402,18 @@ class Takes:
     def _wait_s(self, trial: Trial, resumed: bool) -> float:
         """Quiet before the trial begins.
 
-        A prime waits as long as a query that is said again: it names its subject itself, so what the device still
-        remembers of an earlier pair is replaced by it; it only must not be taken for a follow-up.
+        A prime waits as long as a repeated query. It names its own subject, which replaces what the device remembers of
+        an earlier pair. It only must not be taken for a follow-up.
         """
         if trial.memory is not None and trial.memory.primed_by:
             return trial.memory.wait_s
         after_pause = resumed or trial.memory is not None
         return trial.reprompt.context_wait_s if after_pause else self._run.stage.between_trials_s
 
-    # What the machine asks for
+    # Actions that the machine requests
 
     def perform(self, actions: Iterable[Action]) -> None:
-        """Does what the machine of the take in play asks for, in order, with what follows from that."""
+        """Carries out the actions of the current take's machine in order, and their consequences."""
         run, machine = self._run, self._run.machine
         todo = deque(actions)
         while todo and machine is not None:
@@ -316,9 +452,9 @@ class Takes:
         return ()
 
     def _sound(self, machine: Machine, play_id: str) -> Sequence[Action]:
-        """Begins on every player of the trial, or tells the machine who refused.
+        """Starts the sound on every player of the trial, or reports to the machine which player refused.
 
-        Where the disk was full meanwhile, the attempt is interrupted without a sound.
+        If the disk was full in between, the attempt is interrupted without a sound.
         """
         run = self._run
         sounding: list[str] = []
@@ -363,32 +499,30 @@ class Takes:
 
 
 class LifeCheck:
-    """Asked before each take, and before the run ends.
+    """Runs before each take, and before the run ends.
 
-    Takes that a device let pass without a sign of life count only once it has shown that it listens: by any word of its
-    own, or by waking to what it has woken to before. Otherwise they are not proven, and are played again.
+    Takes without a sign of life count only once the device has shown that it listens. Any report proves it, and so does
+    waking to a stimulus that woke it earlier. Otherwise the takes are not proven, and are played again.
     """
 
-    def __init__(self, run: Run, serve: Callable[[], None], say: Callable[[Trial], None]) -> None:
+    def __init__(self, run: Run, liveness: Liveness, serve: Callable[[], None], say: Callable[[Trial], None]) -> None:
         self._run = run
+        self._liveness = liveness
         self._serve = serve
         self._say = say
 
     def settle(self, *, at_end: bool = False) -> bool:
-        """Returns when every device is known to listen, or nobody can say; whether anything was played.
-
-        at_end: nothing else would show it any more.
-        """
+        """Checks silent devices; whether anything was played. at_end: no further trial could prove listening."""
         run, after = self._run, self._run.stage.life_check_after
         played = False
-        while after and run.ending is None and (doubtful := run.liveness.doubtful(1 if at_end else after)):
+        while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
             for device in doubtful:
-                trials = _trials(len(run.liveness.silent(device)))
+                trials = _trials(len(self._liveness.silent(device)))
                 asked = self._ask(device)
                 played |= asked
-                if self._has_ended():
+                if self._run.ending is not None:
                     break
-                if run.liveness.silent(device):
+                if self._liveness.silent(device):
                     self._not_proven(device, asked)
                     self._pause(device, 0.0 if at_end else GIVEN_UP_S)
                 else:
@@ -396,29 +530,27 @@ class LifeCheck:
         return played
 
     def _ask(self, device: str) -> bool:
-        """Says what the device has reacted to once more; False when it has reacted to nothing."""
-        trial = self._run.liveness.check(device, self._run.standing.rows)
+        """Repeats the last stimulus that the device reacted to; False without one."""
+        trial = self._liveness.check(device, self._run.standing.rows)
         if trial is None:
             return False
-        if silent := self._run.liveness.silent(device):
-            self._note(
-                f"no sign of life of {device} in {_trials(len(silent))}: what it reacted to before is said again"
-            )
-        self._run.liveness.checked = device
+        if silent := self._liveness.silent(device):
+            self._note(f"no sign of life of {device} in {_trials(len(silent))}: repeating what it reacted to before")
+        self._liveness.checked = device
         try:
             self._say(trial)
         finally:
-            self._run.liveness.checked = ""
+            self._liveness.checked = ""
         return True
 
     def _not_proven(self, device: str, asked: bool) -> None:
-        """Takes the silent takes out of the figures, and asks for them again."""
+        """Removes the silent takes from the results, and plans them again."""
         run = self._run
-        takes = run.liveness.silent(device)
-        run.liveness.forget(device)
-        known = "not even to what it reacted to before" if asked else "and has reacted to nothing so far"
+        takes = self._liveness.silent(device)
+        self._liveness.forget(device)
+        known = "and no reaction to the repeated sound" if asked else "and no reaction so far"
         run.append(
-            FaultMet(device, f"no sign of life in {_trials(len(takes))}, {known}: not proven, to be played again")
+            FaultMet(device, f"no sign of life in {_trials(len(takes))}, {known}: not proven, will be played again")
         )
         for trial_id, _ in takes:
             number = run.standing.next_take(trial_id)
@@ -428,31 +560,28 @@ class LifeCheck:
             run.append(RerunAsked(trial_id, number + 1, LIFE_CHECK_BY))
 
     def _pause(self, device: str, limit_s: float) -> None:
-        """Until it gives a sign, somebody resumes, or nobody is there for so long."""
+        """Pauses until a sign of life, a resume, or `limit_s` without an operator."""
         run, clock = self._run, self._run.stage.clock
-        reason = f"{device} gives no sign of life. See whether it runs and hears, then resume"
+        reason = f"{device} gives no sign of life. Check that it runs and hears, then resume"
         run.paused, run.paused_because = True, reason
-        self._run.append(Paused(reason, LIFE_CHECK_BY))
-        since_s, signs = clock.now_s(), run.liveness.signs(device)
+        run.append(Paused(reason, LIFE_CHECK_BY))
+        since_s, signs = clock.now_s(), self._liveness.signs(device)
         asks_s = since_s + ASKED_EVERY_S
         while run.paused and run.ending is None:
             run.show(StateWord.PAUSED, reason)
             self._serve()
             waited_s = clock.now_s() - since_s
-            if run.liveness.signs(device) > signs and run.paused:
+            if self._liveness.signs(device) > signs and run.paused:
                 run.paused = False
-                self._run.append(Resumed(f"{LIFE_CHECK_BY}: {device} is back"))
+                run.append(Resumed(f"{LIFE_CHECK_BY}: {device} is back"))
             elif run.paused and not run.stage.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
                 asks_s = clock.now_s() + ASKED_EVERY_S
                 run.paused = False  # for this sound only
                 self._ask(device)
                 run.paused = True
             elif not run.stage.attended() and waited_s >= limit_s:
-                self._run.append(FaultMet(device, "no sign of life, and nobody is there: resume when it is back"))
+                run.append(FaultMet(device, "no sign of life, and no operator is present: resume when it is back"))
                 run.ending = EndReason.STOPPED
-
-    def _has_ended(self) -> bool:
-        return self._run.ending is not None
 
     def _note(self, text: str) -> None:
         self._run.append(NoteWritten(text, LIFE_CHECK_BY))

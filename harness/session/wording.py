@@ -1,4 +1,4 @@
-"""Causes as rows keep them: a code word, and after a colon what there is to say (docs/trials.md)."""
+"""Causes as rows keep them: a code word, a colon and details (docs/explanation/trials.md)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from harness.model.observation import (
     LinkLost,
     OperatorAnswer,
     ResponseText,
+    SoundKept,
     StateTold,
     Transcript,
     Unread,
     Wake,
+    weakness,
 )
 from harness.model.record import (
     AttemptFinished,
@@ -42,6 +44,8 @@ from harness.model.record import (
     Resumed,
     SessionFinished,
     SessionStarted,
+    SettingsNoted,
+    SettingsOf,
     TrialFinished,
     TrialStarted,
     Understood,
@@ -61,8 +65,8 @@ def in_words(cause: str) -> str:
 
 
 def unread_in_words(seen: Unread) -> str:
-    """Words of a device that were lost on our side."""
-    return f"{seen.count} lines, the last because {seen.what}" if seen.count > 1 else seen.what
+    """Reports of a device that the harness lost."""
+    return f"{seen.count} lines; reason for the last: {seen.what}" if seen.count > 1 else seen.what
 
 
 LONGEST_LINE = 1000
@@ -74,11 +78,11 @@ IN_WORDS: dict[Outcome, str] = {
     Outcome.NO_WAKE: "did not wake",
     Outcome.NO_RESPONSE: "no response",
     Outcome.INTERRUPTED: "interrupted",
-    Outcome.INCONCLUSIVE: "inconclusive: nothing says whether it understood",
+    Outcome.INCONCLUSIVE: "inconclusive: no evidence whether it understood",
     Outcome.SKIPPED: "skipped",
     Outcome.ABORTED: "aborted",
     Outcome.COUNTED: "heard in full, and counted",
-    Outcome.UNDERSTOOD: "understood, without an answer",
+    Outcome.UNDERSTOOD: "understood, no answer",
 }
 _RECOGNITION: dict[Recognition, str] = {
     Recognition.YES: "recognised",
@@ -86,10 +90,17 @@ _RECOGNITION: dict[Recognition, str] = {
     Recognition.UNKNOWN: "recognition unknown",
     Recognition.NOT_ASSESSED: "recognition not assessed",
 }
-_ENDED: dict[EndReason, str] = {
+ENDED: dict[EndReason, str] = {
     EndReason.COMPLETED: "all trials are finished",
     EndReason.ABORTED: "aborted",
     EndReason.STOPPED: "stopped; it can be resumed",
+}
+
+
+SETTINGS_WORDS: dict[SettingsOf, str] = {
+    SettingsOf.ORIGINAL: "has these settings of its own",
+    SettingsOf.TRIAL: "is set",
+    SettingsOf.RESTORED: "is set back",
 }
 
 
@@ -101,14 +112,14 @@ def milliseconds(duration: Measured | None) -> str:
 
 
 def quoted(text: str, limit: int = 200) -> str:
-    """Foreign text between quotation marks, harmless."""
+    """Foreign text between quotation marks, escaped."""
     return f'"{plain_text(text, limit)}"'
 
 
 class Happenings:
-    """Turns records into lines, in order; remembers the plan, so that a line can say what is asked.
+    """Turns records into lines, in order; remembers the plan, so that a line can quote the query.
 
-    Of wake, command and ambient trials it says only what goes wrong: what they come to is said by `WakeLines`.
+    For wake, command and ambient trials it reports only faults: `WakeLines` reports their results.
     """
 
     def __init__(self) -> None:
@@ -122,7 +133,7 @@ class Happenings:
         return None if line is None else plain_text(line, LONGEST_LINE)
 
     def _named(self, trial_id: str, line: str) -> str:
-        """With its trial, where no line before it says which that is."""
+        """Names the trial where no earlier line does."""
         trial = self._trials.get(trial_id)
         if trial is None or trial.listening is None:
             return line
@@ -138,7 +149,7 @@ class Happenings:
             case EngineStarted(run=run, pid=pid):
                 return None if run == 1 else f"run {run} begins (engine {pid})"
             case SessionFinished(reason=reason):
-                return f"END {_ENDED[reason]}"
+                return f"END {ENDED[reason]}"
             case TrialStarted(trial_id=trial_id, take=take):
                 return self._trial(trial_id, take)
             case TrialFinished():
@@ -146,7 +157,7 @@ class Happenings:
             case Observed(observation=observation):
                 return _observed(observation)
             case RerunAsked(trial_id=trial_id, by=by):
-                return f"re-run of {trial_id} asked for by {plain_text(by, 40)}"
+                return f"re-run of {trial_id} requested by {plain_text(by, 40)}"
             case JudgmentGiven(judgment=judgment):
                 word = judgment.category.value if judgment.category else judgment.status.value
                 return f"{judgment.trial_id} judged {word} by {plain_text(judgment.rater, 40)}"
@@ -162,15 +173,18 @@ class Happenings:
             case Paused(reason=reason, by=by):
                 return f"PAUSED by {plain_text(by, 40)}{_because(reason)}"
             case Resumed(by=by):
-                return f"goes on, by {plain_text(by, 40)}"
+                return f"RESUMED by {plain_text(by, 40)}"
             case EventClipped(event_seq=seq, clip=clip):
                 return f"    sound around event {seq} kept as {plain_text(clip.name, 80)}"
             case EventReviewed(event_seq=seq, word=word, by=by):
-                said = "what it was is taken back" if word is None else REVIEW_WORDS[word]
+                said = "review withdrawn" if word is None else REVIEW_WORDS[word]
                 return f"event {seq}: {said}, by {plain_text(by, 40)}"
             case DecisionReached(device=device, figure=figure, passed=passed):
                 does = "pass" if passed else "FAIL"
                 return f"DECIDED {plain_text(device, 60)}: {figure.replace('_', ' ')} {does} the sequential test"
+            case SettingsNoted(source=source, of=of, settings=settings):
+                values = ", ".join(f"{name}={value}" for name, value in settings)
+                return f"{plain_text(source, 60)} {SETTINGS_WORDS[of]}: {plain_text(values, 400)}"
             case FaultMet(source=source, what=what):
                 return f"FAULT {plain_text(source, 60)}: {plain_text(what, 400)}"
             case _:
@@ -187,7 +201,7 @@ class Happenings:
         trial = self._trials.get(record.trial_id or "")
         if trial is None or trial.listening is None:
             return False
-        # Ambient sound lasts, so its beginning is worth a line.
+        # Ambient sound is long, so its start has a line.
         return not (isinstance(record, TrialStarted) and trial.listening.kind is TrialKind.AMBIENT)
 
     def _trial(self, trial_id: str, take: int) -> str:
@@ -202,7 +216,7 @@ class Happenings:
         where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
         place = f"{trial.number}/{len(self._trials)}"
         wants = trial.expects
-        frame = "" if wants is None else f", to be understood as {written(wants.intents, wants.slots)}"
+        frame = "" if wants is None else f", expected {written(wants.intents, wants.slots)}"
         return f"TRIAL {place} {trial.id}{again}: {said} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
 
     def _trial_end(self, row: TrialFinished) -> str:
@@ -212,7 +226,7 @@ class Happenings:
 
 
 def _listening(trial: Trial, listening: Listening) -> str:
-    """What listening devices hear in a trial, and by which way."""
+    """The sound of a listening trial, and how it reaches the devices."""
     sound = trial.recipe.query
     match sound:
         case Ambience(duration_s=duration_s):
@@ -232,7 +246,7 @@ def _of_attempt(record: Record) -> str | None:
             waited = "" if waited_s is None else f", {waited_s:.1f} s after the last sound"
             return f"  attempt {attempt}{waited}"
         case ResponseFrozen(clip=clip, truncated=truncated):
-            cut = ", cut: it was still going on" if truncated else ""
+            cut = ", truncated: it was still speaking" if truncated else ""
             return f"    response of {clip.duration_s:.1f} s kept as {plain_text(clip.name, 80)}{cut}"
         case ResponseTranscribed(text=text):
             return (
@@ -256,16 +270,17 @@ def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
 
 
 def _frame(row: AttemptFinished, told: Understood, trial: Trial | None) -> str:
-    """What was understood, part by part with signs where something was told."""
+    """What was understood, part by part, with signs if the device reported something."""
     found = () if trial is None else parts_of(trial, row)
-    what = compared(found) or ("nothing, as it should" if told.right else "nothing" if told.intents is not None else "")
+    what = compared(found) or ("nothing, as expected" if told.right else "nothing" if told.intents is not None else "")
     return f"{verdict_in_words(told)}{': ' if what else ''}{what}"
 
 
 def _observed(observation: object) -> str | None:
     match observation:
-        case Wake(source=source, phrase=phrase):
-            return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}"
+        case Wake(source=source, phrase=phrase, inferred=inferred):
+            weak = weakness(plain_text(inferred, 60), ", ")
+            return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}{weak}"
         case Intent(source=source, name=name, slots=slots):
             found = "".join(f", {slot} {quoted(value, 60)}" for slot, value in slots[:20])
             return f"    {source} reports that it understood {plain_text(name, 80) or 'nothing'}{found}"
@@ -273,9 +288,11 @@ def _observed(observation: object) -> str | None:
             return f"    {source} reports that it heard {quoted(text)}"
         case ResponseText(source=source, text=text):
             return f"    {source} reports that it answers {quoted(text)}"
+        case SoundKept(source=source, clip=clip):
+            return f"    {source} delivered {clip.duration_s:.1f} s of sound, kept as {plain_text(clip.name, 80)}"
         case StateTold(source=source, name=name, value=value):
-            is_now = f"is {quoted(value, 100)}" if value else "is no more"
-            return f"    {source} tells that {plain_text(name, 60)} {is_now}"
+            is_now = f"is {quoted(value, 100)}" if value else "is gone"
+            return f"    {source} reports that {plain_text(name, 60)} {is_now}"
         case DeviceDescribed():
             return f"    {described_in_words(observation)}"
         case OperatorAnswer(recognised=recognised, heard=heard):
@@ -300,7 +317,7 @@ def described_in_words(one: DeviceDescribed) -> str:
     firmware, serial = plain_text(one.firmware, 80), plain_text(one.serial, 80)
     said = [f"firmware {firmware}"] if firmware else []
     said += [f"serial number {serial}"] if serial else []
-    return f"{plain_text(one.source, 80)}: {', '.join(said) or 'says nothing about itself'}"
+    return f"{plain_text(one.source, 80)}: {', '.join(said) or 'reports neither firmware nor serial number'}"
 
 
 LONGEST = 200
@@ -309,8 +326,8 @@ LONGEST = 200
 def short_names(ids: Sequence[str], width: int) -> list[str]:
     """One name for each id, of at most `width` characters.
 
-    A last part that all share (`.r1`) is left out. Of names that are still too long a part is left out, where it leaves
-    the most of them different; some may look alike all the same when the width is too small for that.
+    A last part that all share (`.r1`) is left out. Names that are still too long lose the part whose removal keeps most
+    of them different. If the width is too small, some may look alike.
     """
     names = _without_shared_end([plain_text(one, LONGEST) for one in ids])
     if all(len(one) <= width for one in names):
@@ -318,12 +335,12 @@ def short_names(ids: Sequence[str], width: int) -> list[str]:
     half = width // 2
     tails = sorted(range(width), key=lambda tail: abs(tail - half))
     ways = [[cut(one, width, tail) for one in names] for tail in tails]
-    # max takes the first of equals, which is the one with the most even halves
+    # max takes the first of equal ones, which has the most even halves
     return max((*ways, _differences(ways[0], names, width)), key=lambda way: len(set(way)))
 
 
 def cut(text: str, width: int, tail: int) -> str:
-    """The text without its middle where it is too long: its last `tail` characters, and as much of its beginning."""
+    """A long text without its middle: its last `tail` characters, and as much of its beginning as fits."""
     if len(text) <= width:
         return text
     return text[: max(0, width - 1 - tail)] + ELLIPSIS + text[len(text) - tail :]

@@ -20,17 +20,16 @@ from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, Supervis
 
 _OVERFLOWS = 0x1 | 0x2
 """PortAudio's flags paInputUnderflow and paInputOverflow."""
-_SETTLE_LIMIT_S = 3.0
 _REPORT_ERROR_S = 0.0005
-"""Of a report on a direct path."""
+"""Error of a report on a direct path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Samples of one callback: float32 (n,) in [−1, 1) at 48 kHz.
 
-    first_sample counts from the stream's start and has no gap within an epoch; a new epoch begins when the stream
-    was lost, or samples were. at_s ± error_s: CLOCK_MONOTONIC of the first sample at the converter.
+    first_sample counts from the start of the stream, without gaps within an epoch. A new epoch begins when the
+    stream or samples were lost. at_s ± error_s: CLOCK_MONOTONIC of the first sample at the converter.
     """
 
     first_sample: int
@@ -41,11 +40,14 @@ class Block:
 
 
 class Capture:
-    """Records mono at 48 kHz. The device is named exactly or by a unique part of its name.
+    """Records mono at 48 kHz. `device` is its exact name, or a unique part of it.
 
-    Callbacks come from one thread of ours and should return within some milliseconds; a slow one loses nothing for
-    30 s. on_fault(stamp, words): the sound server is gone or frozen, found in < 1 s; on_back(stamp of the first
-    block): they come again, in a new epoch. on_overrun(count): so many callbacks told of lost or late samples.
+    Callbacks come from one thread of this class and should return within some milliseconds. A slow callback loses
+    nothing for 30 s.
+
+    - on_fault(stamp, words): the sound server died or froze, detected in less than 1 s
+    - on_back(stamp of the first block): blocks arrive again, in a new epoch
+    - on_overrun(count): that many callbacks reported lost or late samples
     """
 
     def __init__(
@@ -57,11 +59,8 @@ class Capture:
         on_fault: OnFault,
         on_back: OnBack = lambda at: None,
         on_overrun: OnOverrun = lambda count: None,
-        rate_hz: int = RATE_HZ,
         frames_per_buffer: int = 480,
     ) -> None:
-        if rate_hz != RATE_HZ:
-            raise SoundError(f"sound is recorded at {RATE_HZ} Hz, not {rate_hz}")
         self._on_block = on_block
         self._on_fault = on_fault
         self._on_back = on_back
@@ -71,26 +70,21 @@ class Capture:
         self._in_lab = sound_server == "virtual_lab"
         self._clock = self._new_clock()
         self._epoch = 0
-        self._flowing = threading.Event()
         self._coming_back = False
         self._warm = False
         self._unsettled: deque[Packet] = deque()
 
     @property
     def child_pid(self) -> int | None:
-        """Process that PyAudio lives in; None when closed or between two."""
+        """Process that PyAudio lives in; None when closed or between two processes."""
         return self._stream.child_pid
 
     def open(self) -> None:
-        """Returns when blocks with settled times flow (some 0.4 s); SoundError when the device cannot be opened."""
-        self._flowing.clear()
-        self._stream.open()
-        if not self._flowing.wait(_SETTLE_LIMIT_S):
-            self._stream.close()
-            raise SoundError("the device was opened, but no sound comes from it", remedy="harness sound list")
+        """Returns when blocks with settled times arrive (about 0.4 s); SoundError if the device cannot be opened."""
+        self._stream.open("it delivers no sound")
 
     def close(self) -> None:
-        """Ends recording, in any state, within 1.5 s."""
+        """Ends recording within 1.5 s, in any state."""
         self._stream.close()
 
     def opened(self, packet: Packet, again: bool) -> None:
@@ -109,11 +103,12 @@ class Capture:
                 raise SoundError(f"a recording stream does not send {packet.word.name}")
 
     def faulted(self, at: Stamp, what: str) -> None:
-        self._on_fault(at, what)
+        if not self._coming_back:  # A stream that fails before its first block has not been back.
+            self._on_fault(at, what)
 
     def _begin_epoch(self) -> None:
         self._epoch += 1
-        # Only the first blocks of a stream have to wait for their times; after a gap in it the times go on.
+        # Only the first blocks of a stream wait for their times. After a gap, times continue.
         self._warm = False
         self._unsettled.clear()
         self._clock = self._new_clock()
@@ -121,9 +116,9 @@ class Capture:
     def _new_clock(self) -> StreamClock:
         buffer_s = self._frames_per_buffer / RATE_HZ
         if self._in_lab:
-            # Its sinks render a block at once when its first sample is due: nothing waits for the last one.
+            # Its sinks render a block as soon as its first sample is due, without waiting for the last one.
             return StreamClock(Latency(-0.5 * buffer_s, buffer_s), _REPORT_ERROR_S)
-        # Without a report: a block is delivered when its last sample has been taken, or a buffer later.
+        # Without a report: a block is delivered when its last sample has been recorded, or a buffer later.
         return StreamClock(Latency(-1.5 * buffer_s, buffer_s), _REPORT_ERROR_S)
 
     def _take(self, packet: Packet) -> None:
@@ -140,17 +135,17 @@ class Capture:
             self._give(packet)
 
     def _wait(self, packet: Packet) -> None:
-        """Keeps what came before the times had settled: who is told that sound is back may cut from just before."""
+        """Keeps blocks from before the times had settled: a caller of on_back may cut from just before it."""
         self._warm = self._clock.settled
         if packet.number & _OVERFLOWS:
-            self._unsettled.clear()  # where it lies is not known
+            self._unsettled.clear()  # their position is unknown
         elif not self._warm and packet.first_sample >= FILLED_S * RATE_HZ:
             self._unsettled.append(packet)
 
     def _give(self, packet: Packet) -> None:
         at_s, error_s = self._clock.time_of(packet.first_sample)
         samples = np.frombuffer(packet.payload, dtype="<i2").astype(np.float32) / np.float32(32768)
-        self._flowing.set()
+        self._stream.flowing.set()
         if self._coming_back:
             self._coming_back = False
             self._on_back(Stamp(at_s, error_s))
@@ -159,7 +154,7 @@ class Capture:
 
 _FILL_FROM_S = 0.005
 _FILL_LIMIT_S = 0.25
-"""Between these, missing samples are replaced by silence, so that what follows keeps its time."""
+"""Missing samples of a length between these are replaced by silence, so that later samples keep their time."""
 
 
 class Ring:
@@ -192,12 +187,11 @@ class Ring:
     def cut(self, start_s: float, end_s: float, *, wait_s: float = 1.0) -> tuple[Waveform, float]:
         """The sound of [start_s, end_s) and the exact host time of its first sample.
 
-        Waits up to `wait_s` for samples to come. A gap of up to 0.25 s (samples that the stream lost, and told as an
-        overrun) is filled with silence. SoundError when the samples do not come, are too old, or lie on both sides of
-        a longer gap.
+        Waits up to `wait_s` for samples. A gap of up to 0.25 s (lost samples, reported as an overrun) is filled with
+        silence. SoundError if the samples do not arrive, are too old, or lie on both sides of a longer gap.
         """
         if not start_s < end_s:
-            raise SoundError(f"a clip of {end_s - start_s:.3f} s cannot be cut")
+            raise SoundError(f"a clip cannot have a length of {end_s - start_s:.3f} s")
         deadline = time.monotonic() + wait_s
         with self._arrived:
             while not self._blocks or self._end_of(self._blocks[-1]) < end_s:
@@ -212,8 +206,8 @@ class Ring:
 
     def _join(self, wanted: list[Block], start_s: float, end_s: float) -> tuple[Waveform, float]:
         if not wanted or wanted[0].at_s > start_s + 1 / RATE_HZ:
-            # A step back of the clock by less than a sample is no gap.
-            raise SoundError(f"the sound at {start_s:.3f} s is no longer, or was never, recorded")
+            # The clock may step back by less than a sample; that is not a gap.
+            raise SoundError(f"the recording does not contain the sound at {start_s:.3f} s")
         pieces = [wanted[0].samples]
         for one, following in itertools.pairwise(wanted):
             missing_s = following.at_s - self._end_of(one)

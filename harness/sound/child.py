@@ -1,8 +1,8 @@
 """The process that PyAudio lives in: `python -m harness.sound.child capture|playback|devices …`.
 
-A sound server that freezes hangs PortAudio's calls, and closing under a reader can crash; so the engine never calls
-PortAudio itself, and ends this process when it falls silent. Kept to the standard library, so that it starts fast.
-It ends when its standard input does.
+A frozen sound server hangs PortAudio's calls, and closing a stream under a reader can crash. The engine therefore
+never calls PortAudio itself, and ends this process when it falls silent. It uses only the standard library, so that
+it starts fast. It ends when its standard input closes.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Verb(IntEnum):
     TICK = 5
     """One playback callback, as BLOCK without samples."""
     STARTED = 6
-    """A play's first sample is stream sample `first_sample`. number: of the play."""
+    """A play begins at stream sample `first_sample`. number: of the play."""
     ENDED = 7
-    """… and `first_sample` the first after its last one; frames 1: complete, 0: stopped."""
+    """A play ended just before sample `first_sample`. frames: 1 if complete, 0 if stopped."""
     FAILED = 8
-    """The child gives up. Payload: JSON object with `what` and `remedy`."""
+    """The child reports an error and exits. Payload: JSON object with `what` and `remedy`."""
     LOST = 9
     """frames: samples that were dropped because the reader of the pipe was too slow."""
 
@@ -56,8 +56,8 @@ class Verb(IntEnum):
 class Packet:
     """One message.
 
-    moment_s: CLOCK_MONOTONIC on entry of the callback. reported_s: converter time of the block's first sample less
-    the moment, as PortAudio says.
+    moment_s: CLOCK_MONOTONIC on entry of the callback. reported_s: PortAudio's converter time of the first sample of
+    the block, minus moment_s.
     """
 
     word: Verb
@@ -76,13 +76,13 @@ class Packet:
 
 
 class PacketReader:
-    """Bytes in, whole packets out; knows nothing of where they come from."""
+    """Turns bytes into whole packets, whatever their source."""
 
     def __init__(self) -> None:
         self._held = bytearray()
 
     def feed(self, chunk: bytes) -> list[Packet]:
-        """The packets that are complete now; ValueError when the bytes are not ours."""
+        """The packets that are complete now; ValueError for bytes that are not packets."""
         self._held += chunk
         packets = []
         while len(self._held) >= HEAD.size:
@@ -101,27 +101,27 @@ SAMPLE_BYTES = 2
 REALTIME_PRIORITY = 5
 PACTL_LIMIT_S = 1.0
 BACKLOG_LIMIT_S = 30.0
-"""How much is held for an engine that does not read; more is dropped and told."""
+"""Limit for packets that the engine has not read yet. Further packets are dropped and reported."""
 
 _ErrorHandler = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)
 _JackHandler = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
 
 def _no_alsa_chatter(_file: bytes, _line: int, _function: bytes, _error: int, _text: bytes) -> None:
-    """ALSA writes a line for every device that PortAudio probes in vain."""
+    """ALSA writes a line for every device that PortAudio cannot open while probing."""
 
 
 def _no_jack_chatter(_text: bytes) -> None:
-    """JACK says at length that it does not run."""
+    """JACK writes several lines when it does not run."""
 
 
-# Kept here: a handler that Python has freed would be called all the same.
+# Kept here: the libraries would call a handler even after Python has freed it.
 _ALSA_HANDLER = _ErrorHandler(_no_alsa_chatter)
 _JACK_HANDLER = _JackHandler(_no_jack_chatter)
 
 
 def silence() -> None:
-    """Keeps the libraries below PortAudio off standard error; a library that is not there has nothing to say."""
+    """Keeps the libraries below PortAudio off standard error. A missing library is skipped."""
     for library, setters, handler in (
         ("libasound.so.2", ("snd_lib_error_set_handler",), _ALSA_HANDLER),
         ("libjack.so.0", ("jack_set_error_function", "jack_set_info_function"), _JACK_HANDLER),
@@ -135,16 +135,16 @@ def silence() -> None:
 
 
 def hurry() -> None:
-    """Goes before ordinary processes where the host allows it: a busy one delays sound by tens of milliseconds."""
+    """Asks for real-time priority: ordinary processes of a busy host delay sound by tens of milliseconds."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
     except OSError:
-        # Not allowed: an ordinary priority, and larger buffers if need be.
+        # Not allowed: ordinary priority, and larger buffers if needed.
         return
 
 
 class PacketOutlet:
-    """Packets on their way to the engine: put by callbacks, which must never wait, written by the main thread."""
+    """Packets on their way to the engine. Callbacks add them without waiting; the main thread writes them."""
 
     def __init__(self, backlog: int) -> None:
         self._queue: SimpleQueue[Packet] = SimpleQueue()
@@ -168,7 +168,7 @@ class PacketOutlet:
 
 
 class Player:
-    """The playback callback: silence, and plays one after the other."""
+    """The playback callback: plays one sound after the other, and silence in between."""
 
     def __init__(self, outlet: PacketOutlet, carry_on: int) -> None:
         self._outlet = outlet
@@ -182,7 +182,7 @@ class Player:
         self._plays.append((number, memoryview(samples)))
 
     def stop(self) -> None:
-        """Ends every play that was given so far, and none that is given from now on."""
+        """Ends every play that was given so far. Later plays are not affected."""
         if self._plays:
             self._stop_until = self._plays[-1][0]
 
@@ -212,7 +212,7 @@ class Player:
         return b"".join(parts), self._carry_on
 
     def _cut(self) -> None:
-        """Ends what is to be stopped, before the block that is asked for now."""
+        """Ends plays that are to be stopped, before the block of this callback."""
         while self._plays and self._plays[0][0] <= self._stop_until:
             number, _ = self._plays.popleft()
             self._outlet.put(Packet(Verb.ENDED, number, frames=0, first_sample=self._sample))
@@ -236,7 +236,7 @@ class Recorder:
 
 
 def obey(player: Player | None) -> None:
-    """Carries out what comes on standard input, and ends the process when that does."""
+    """Carries out packets from standard input. Ends the process when it closes."""
     packets = PacketReader()
     while chunk := os.read(0, 1 << 16):
         for packet in packets.feed(chunk):
@@ -252,7 +252,7 @@ def obey(player: Player | None) -> None:
 
 
 def devices(portaudio: Any) -> list[SoundDevice]:
-    """What PortAudio finds, in its order."""
+    """The devices that PortAudio finds, in its order."""
     found = []
     for index in range(portaudio.get_device_count()):
         told = portaudio.get_device_info_by_index(index)
@@ -264,7 +264,7 @@ def devices(portaudio: Any) -> list[SoundDevice]:
 
 
 def _of_server(kind: str) -> list[str]:
-    """Names of the sinks or sources that PulseAudio, or PipeWire in its place, has; none without it or its tool."""
+    """Names of PulseAudio's (or PipeWire's) sinks or sources; empty without the server or its tool."""
     try:
         done = subprocess.run(
             ["pactl", "list", "short", kind], capture_output=True, timeout=PACTL_LIMIT_S, check=False, text=True
@@ -277,16 +277,16 @@ def _of_server(kind: str) -> list[str]:
 
 def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
     """Opens the stream and leaves it running; SoundError or OSError otherwise."""
-    import pyaudio  # loads PortAudio, which reads the environment: not before
+    import pyaudio  # imported here: loads PortAudio, which reads the environment
 
     plays = arguments.what == "playback"
     player = Player(outlet, pyaudio.paContinue) if plays else None
-    # Before PortAudio, whose calls may hang: the end of standard input must always end the process.
+    # Before PortAudio, whose calls may hang: the process must always end with its standard input.
     threading.Thread(target=obey, args=(player,), name="obey", daemon=True).start()
     silence()
     hurry()
     portaudio = pyaudio.PyAudio()
-    # No name: the output that the host has chosen.
+    # No name: the default output of the host.
     chosen = find(devices(portaudio), arguments.device, plays=plays) if arguments.device or not plays else None
     index = None if chosen is None else chosen.index
     if chosen is not None and chosen.server_name:
@@ -309,7 +309,7 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
 
 def list_devices() -> None:
     """Prints the devices as one JSON line."""
-    import pyaudio  # loads PortAudio, which reads the environment: not before
+    import pyaudio  # imported here: loads PortAudio, which reads the environment
 
     silence()
     found = devices(pyaudio.PyAudio())
@@ -332,12 +332,11 @@ def main() -> None:
     outlet = PacketOutlet(int(BACKLOG_LIMIT_S * arguments.rate_hz / arguments.frames_per_buffer))
     try:
         stream(arguments, outlet)
-    except SoundError as error:
-        told = {"what": error.what, "remedy": error.remedy}
-        outlet.put(Packet(Verb.FAILED, payload=json.dumps(told).encode()))
-    except OSError as error:
-        named = repr(arguments.device) if arguments.device else "the host's own output"
+    except (SoundError, OSError) as error:
+        named = repr(arguments.device) if arguments.device else "the host's default output"
         told = {"what": f"{named} cannot be opened: {error.args[0]}", "remedy": ""}
+        if isinstance(error, SoundError):
+            told = {"what": error.what, "remedy": error.remedy}
         outlet.put(Packet(Verb.FAILED, payload=json.dumps(told).encode()))
     try:
         outlet.write_for_ever()

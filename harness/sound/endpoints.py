@@ -1,4 +1,4 @@
-"""Where speech begins and ends: decisions of a detector, times from the energy of the sound. No I/O, no clock."""
+"""Where speech begins and ends. A detector decides; energy gives the times. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class EndReached:
-    """… and ended at frame position `end` (its first moment without speech)."""
+    """Speech ended at frame position `end` (its first moment without speech)."""
 
     end: float
     snr_db: float
@@ -42,9 +42,12 @@ Found = Began | EndReached | ToneHeard
 class EndpointRules:
     """What counts as speech. Milliseconds and dB.
 
-    min_speech_ms: of frames that the detector calls speech. bridge_ms: pauses inside one span. hold_ms: how long an
-    onset is watched before it is told. earcon_max_ms: a tonal sound that lasts longer is told as speech. rise_db: over
-    the noise floor. depth_db: below the loudest frame; what is quieter is no part of the speech.
+    - min_speech_ms: frames that the detector must call speech
+    - bridge_ms: longest pause within one span
+    - hold_ms: how long an onset is watched before it is reported
+    - earcon_max_ms: longest tonal sound that is not speech
+    - rise_db: minimum over the noise floor
+    - depth_db: frames that are quieter than the loudest by more than this are not part of the speech
     """
 
     min_speech_ms: int = 60
@@ -60,10 +63,10 @@ def _count(milliseconds: float) -> int:
 
 
 class Endpoints:
-    """Fed frames in order, gives what was found, late by a known and bounded time; the positions are true.
+    """Takes frames in order and yields what it found, late by a known and bounded time. Positions are exact.
 
-    A stretch of sound above the floor becomes speech when the detector says so often enough and it is not tones only.
-    Its onset is the first frame of the rise of energy that leads up to the detector's first word.
+    Sound above the floor becomes speech when the detector accepts enough of its frames and it is not only tones.
+    Its onset is the first frame of the rise of energy before the detector's first speech frame.
     """
 
     def __init__(self, rules: EndpointRules | None = None) -> None:
@@ -87,7 +90,7 @@ class Endpoints:
         return self._began is not None
 
     def forget_from(self, frame: float) -> None:
-        """Drops what is not yet told and began at or after this frame: it was our own voice."""
+        """Drops unreported sound from this frame on: it was the harness's own stimulus."""
         if self._began is None and self._stretch and self._stretch[-1].index >= frame:
             kept = [item for item in self._stretch if item.index < frame]
             self.reset()
@@ -97,7 +100,7 @@ class Endpoints:
                 self._last_loud = self._last_speech = kept[-1].index
 
     def feed(self, frame: SoundFrame) -> Iterator[Found]:
-        """What this frame decides; nothing most of the time."""
+        """What this frame decides, usually nothing."""
         loud = self._is_loud(frame)
         if not self._stretch:
             if not loud:
@@ -127,7 +130,7 @@ class Endpoints:
         return not frame.masked and frame.level_dbfs > floor
 
     def _undecided(self, frame: SoundFrame, quiet: bool, mute: bool) -> Iterator[Found]:
-        """The stretch is speech, tones or nothing; told as soon as it is sure."""
+        """Decides whether the sound is speech, tones or nothing, as soon as that is certain."""
         length = frame.index - self._stretch[0].index + 1
         if not quiet and length < self._hold:
             return
@@ -151,17 +154,17 @@ class Endpoints:
             self._began = self._onset(self._stretch[0].index, self._stretch[0].index)
             yield self._began
         elif mute and not tones and length > 3 * self._bridge:
-            # Noise that is no speech may go on for long: only its last part can lead up to speech.
+            # Noise may go on for long: only its last part can lead up to speech.
             del self._stretch[: -2 * self._bridge]
 
     def _only_tones(self, tones: list[list[SoundFrame]], length: int, quiet: bool) -> bool:
-        """Undecided still: almost all of the stretch is tones, the rest may be their decay."""
+        """Still undecided: almost all of the sound is tones, and the rest may be their decay."""
         tonal = sum(map(len, tones))
         loud = sum(map(len, self._pieces()))
         return tonal > 0.8 * loud and (quiet or length <= self._earcon_max)
 
     def _pieces(self) -> list[list[SoundFrame]]:
-        """Runs of loud frames, split where the sound drops out for 40 ms and more."""
+        """Runs of loud frames, split at gaps of 40 ms or more."""
         threshold = self._threshold()
         pieces: list[list[SoundFrame]] = []
         for frame in self._stretch:
@@ -174,7 +177,7 @@ class Endpoints:
         return pieces
 
     def _tonal(self, piece: list[SoundFrame]) -> bool:
-        # The first windows still hold the silence before, the last the decay: both look broader than they are.
+        # The first windows still contain silence, the last ones decay: both have a broader spectrum than the tone.
         inner = piece[3:-1] if len(piece) >= 8 else piece[2:]
         return is_tonal([frame.filled for frame in inner])
 
@@ -182,11 +185,11 @@ class Endpoints:
         return max(self._stretch[-1].floor_dbfs + self.rules.rise_db, self._peak_dbfs - self.rules.depth_db)
 
     def _enough(self, voiced: list[list[SoundFrame]]) -> bool:
-        """Whether there is speech enough besides tones and our own voice: the decay of a tone is none."""
+        """Whether there is enough speech besides tones and own sound. The decay of a tone does not count."""
         return sum(frame.speech for piece in voiced for frame in piece) >= self._min_speech
 
     def _first_speech(self) -> int | None:
-        """The first frame of the detector's first dense run; None when it found too little."""
+        """First frame of the detector's first dense run; None if there are too few speech frames."""
         speech = [frame.index for frame in self._stretch if frame.speech]
         for position, index in enumerate(speech):
             dense = sum(other < index + 2 * self._min_speech for other in speech[position:])
@@ -195,7 +198,7 @@ class Endpoints:
         return None
 
     def _onset(self, first: int, not_before: int | None) -> Began:
-        """Back from the detector's first word through the rise of energy, over gaps (stops) of up to 80 ms."""
+        """Goes back from the detector's first speech frame through the rise of energy, over gaps (stops) ≤ 80 ms."""
         threshold = self._threshold()
         start = first
         gap = 0
@@ -209,7 +212,7 @@ class Endpoints:
                 if gap > 8:
                     break
         if start == first:
-            # The detector was early: the sound begins where the energy does.
+            # The detector was early: the sound begins where the energy rises.
             later = [item.index for item in self._stretch if item.index >= first and item.level_dbfs > threshold]
             start = later[0] if later else first
         loud = [item.level_dbfs for item in self._stretch if item.index >= start and item.level_dbfs > threshold]

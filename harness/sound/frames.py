@@ -1,4 +1,4 @@
-"""The stream as frames of 10 ms, each with what the endpointer looks at."""
+"""Cuts a stream into frames of 10 ms, each with the features that the endpointer uses."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _BINS = slice(int(_LOW_HZ * WINDOW_SAMPLES / _RATE_HZ), int(_HIGH_HZ * WINDOW_SA
 
 
 def filled_share(window: npt.NDArray[np.float32]) -> float:
-    """Share of the band 150 Hz–6 kHz that lies within 25 dB of its strongest place, 0–1.
+    """Share of the band 150 Hz–6 kHz within 25 dB of its strongest frequency, 0–1.
 
-    window: shape (512,), at 16 kHz. A steady tone fills about 2 %, a chord of three 5 %, speech 4–60 % and seldom
-    little for long.
+    window: shape (512,), at 16 kHz. A steady tone fills about 2 %, a chord of three 5 %, and speech 4–60 %. Speech
+    rarely fills little for long.
     """
     power = np.abs(np.fft.rfft(window * _TAPER)[_BINS]) ** 2
     peak = float(power.max())
@@ -39,9 +39,9 @@ def filled_share(window: npt.NDArray[np.float32]) -> float:
 
 
 def is_tonal(shares: Sequence[float]) -> bool:
-    """True when a stretch of sound is tones only; `shares` are those of its frames, onset and decay left out.
+    """Whether a stretch of sound is tones only. shares: those of its frames, without onset and decay.
 
-    Speech may have single vowels that look like a tone, so four of five frames must; too short a stretch is not tonal.
+    Single vowels may look like a tone, so four of five frames must be tonal. A stretch that is too short is not.
     """
     if len(shares) < _MIN_FRAMES:
         return False
@@ -50,27 +50,20 @@ def is_tonal(shares: Sequence[float]) -> bool:
 
 
 SILENT_DBFS = -90.0
+_FLOOR_WINDOW_S, _FLOOR_RISE_DB_PER_S = 4.0, 6.0
+_FLOOR_PERCENTILE, _FLOOR_BIAS_DB = 0.15, 1.2
+"""The percentile lies below the mean of noise by this bias, which is added."""
 
 
 class NoiseFloor:
-    """A low percentile of the frame levels of the last seconds: speech has pauses, noise has none.
+    """A low percentile of recent frame levels: speech has pauses, noise has none.
 
-    Starts with the first frame. Falls at once, rises by at most `rise_db_per_s`, so that a long speech without pauses
-    lifts it little. The percentile lies below the mean of noise by `bias_db`, which is added.
+    Starts with the first frame. It falls at once and rises slowly, so that long speech hardly raises it.
     """
 
-    def __init__(
-        self,
-        frames_per_s: int = 100,
-        window_s: float = 4.0,
-        percentile: float = 0.15,
-        bias_db: float = 1.2,
-        rise_db_per_s: float = 6.0,
-    ) -> None:
-        self._length = int(window_s * frames_per_s)
-        self._percentile = percentile
-        self._bias_db = bias_db
-        self._rise_db = rise_db_per_s / frames_per_s
+    def __init__(self, frames_per_s: int = 100) -> None:
+        self._length = int(_FLOOR_WINDOW_S * frames_per_s)
+        self._rise_db = _FLOOR_RISE_DB_PER_S / frames_per_s
         self.reset()
 
     def reset(self) -> None:
@@ -84,13 +77,13 @@ class NoiseFloor:
         return SILENT_DBFS if self._floor_dbfs is None else self._floor_dbfs
 
     def feed(self, level_dbfs: float) -> float:
-        """Takes the level of the next frame, gives the floor."""
+        """Takes the level of the next frame, returns the floor."""
         level_dbfs = max(level_dbfs, SILENT_DBFS)
         self._levels.append(level_dbfs)
         insort(self._sorted, level_dbfs)
         if len(self._levels) > self._length:
             del self._sorted[bisect_left(self._sorted, self._levels.popleft())]
-        found = self._sorted[int(self._percentile * len(self._sorted))] + self._bias_db
+        found = self._sorted[int(_FLOOR_PERCENTILE * len(self._sorted))] + _FLOOR_BIAS_DB
         young = len(self._levels) < 10
         if self._floor_dbfs is None or young or found < self._floor_dbfs:
             self._floor_dbfs = found
@@ -106,10 +99,11 @@ _RELEASE_DB = 0.05
 
 
 class Normaliser:
-    """Gain in dB for the next frame, from the noise floor first and from the loudest recent sound second.
+    """Gain in dB for the next frame, set by the noise floor and limited by the loudest recent sound.
 
-    A detector takes noise near −26 dBFS for speech and misses speech at −56 dBFS. So the floor is put at −50 dBFS,
-    unless what is heard would then go above −18 dBFS: the gain falls at once with a loud frame and comes back slowly.
+    A detector takes noise near −26 dBFS for speech and misses speech at −56 dBFS. The gain therefore brings the floor
+    to −50 dBFS, unless loud sound would then exceed −18 dBFS. A loud frame lowers the gain at once, and it recovers
+    slowly.
     """
 
     def __init__(self, frames_per_s: int = 100) -> None:
@@ -131,33 +125,33 @@ ANALYSIS_HZ = 16000
 
 
 class Timeline:
-    """Where each sample lies on the host clock: anchors of the last `keep` blocks, nearest earlier one counts."""
+    """Host time of each sample. Keeps the last `keep` blocks as anchors; the nearest earlier anchor applies."""
 
     def __init__(self, rate_hz: int, keep: int = 6000) -> None:
         self.rate_hz = rate_hz
         self._anchors: deque[tuple[int, float, float]] = deque(maxlen=keep)
 
     def add(self, first_sample: int, at_s: float, error_s: float) -> None:
-        """An anchor: sample `first_sample` was at `at_s`; they come in rising order."""
+        """Adds an anchor: sample `first_sample` was at `at_s`. Anchors come in rising order."""
         self._anchors.append((first_sample, at_s, error_s))
 
     def clear(self) -> None:
         self._anchors.clear()
 
     def at(self, sample: float) -> Stamp:
-        """The host time of a sample (may be fractional); ValueError when there is no anchor."""
+        """Host time of a sample (may be fractional); ValueError without an anchor."""
         first, at_s, error_s = self._nearest(sample, 0)
         return Stamp(at_s + (sample - first) / self.rate_hz, error_s)
 
     def sample(self, at_s: float) -> float:
-        """The sample at a host time, extrapolated where none has arrived; ValueError when there is no anchor."""
+        """Sample at a host time, extrapolated beyond the last anchor; ValueError without an anchor."""
         first, anchor_s, _ = self._nearest(at_s, 1)
         return first + (at_s - anchor_s) * self.rate_hz
 
     def _nearest(self, value: float, column: int) -> tuple[int, float, float]:
         if not self._anchors:
             raise ValueError("no block has arrived yet")
-        # Asked almost always about the newest anchors.
+        # Callers almost always need the newest anchors.
         if value >= self._anchors[-1][column]:
             return self._anchors[-1]
         index = bisect_right(self._anchors, value, key=lambda anchor: anchor[column])
@@ -165,22 +159,20 @@ class Timeline:
 
 
 class Decimator:
-    """From a multiple of 16 kHz to 16 kHz, in blocks of any length; linear phase, so that its delay is one number.
+    """Resamples a multiple of 16 kHz to 16 kHz, in blocks of any length. Linear phase, so the delay is constant.
 
     Output sample k stands for input sample k·factor − delay, where `delay` is in input samples.
     """
 
     def __init__(self, rate_hz: int) -> None:
-        from scipy import signal  # here, since it takes long to import and a list of engines needs none
+        from scipy import signal  # imported here: slow, and a list of engines does not need it
 
         if rate_hz % ANALYSIS_HZ:
-            raise ValueError(f"the rate is a multiple of {ANALYSIS_HZ} Hz, not {rate_hz}")
+            raise ValueError(f"the rate must be a multiple of {ANALYSIS_HZ} Hz, not {rate_hz}")
         self.factor = rate_hz // ANALYSIS_HZ
-        half = 32 * self.factor if self.factor > 1 else 0
-        self.delay = half
-        cutoff = 7600 / (rate_hz / 2)
+        self.delay = 32 * self.factor
         self._convolved = signal.fftconvolve
-        taps = signal.firwin(2 * half + 1, cutoff, window=("kaiser", 8.0)) if half else np.ones(1)
+        taps = signal.firwin(2 * self.delay + 1, 7600 / (rate_hz / 2), window=("kaiser", 8.0))
         self._taps: Mono = taps.astype(np.float32)
         self.reset()
 
@@ -193,13 +185,9 @@ class Decimator:
         if not len(samples):
             return samples
         joined = np.concatenate((self._past, samples))
-        filtered = (
-            self._convolved(joined, self._taps, "valid")
-            if len(samples) > 4096
-            else np.convolve(joined, self._taps, "valid")
-        )
-        if len(self._taps) > 1:
-            self._past = joined[-(len(self._taps) - 1) :]
+        convolved = self._convolved if len(samples) > 4096 else np.convolve
+        filtered = convolved(joined, self._taps, "valid")
+        self._past = joined[-(len(self._taps) - 1) :]
         kept = filtered[self._phase :: self.factor].astype(np.float32)
         self._phase = (self._phase - len(samples)) % self.factor
         return kept
@@ -213,10 +201,10 @@ _QUIETEST = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class SoundFrame:
-    """10 ms of sound; `index` counts from 0, sample index·160 is its first at 16 kHz.
+    """10 ms of sound. index: from 0; the first sample is index·160 at 16 kHz.
 
-    level_dbfs: above 120 Hz. filled: share of the spectrum in the 32 ms that end with this frame (see earcons); 1.0 for
-    frames at the noise floor, where it is not worth the work. masked: our own voice may be in it.
+    level_dbfs: above 120 Hz. filled: `filled_share` of the 32 ms that end with this frame. It is 1.0 for frames at
+    the noise floor, where it is not calculated. masked: the frame may contain the harness's own stimulus.
     """
 
     index: int
@@ -228,12 +216,12 @@ class SoundFrame:
 
 
 class Frames:
-    """Cuts 16 kHz samples into frames; a frame is given when the speech detector's frame that covers it is complete."""
+    """Cuts 16 kHz samples into frames. A frame is yielded when the speech detector has judged its samples."""
 
     def __init__(self, detector: SpeechDetector) -> None:
         if detector.rate_hz != ANALYSIS_HZ:
-            raise ValueError(f"a speech detector works at {ANALYSIS_HZ} Hz here, not at {detector.rate_hz} Hz")
-        from scipy import signal  # here, since it takes long to import and a list of engines needs none
+            raise ValueError(f"a speech detector must work at {ANALYSIS_HZ} Hz, not at {detector.rate_hz} Hz")
+        from scipy import signal  # imported here: slow, and a list of engines does not need it
 
         self._detector = detector
         self._filtered = signal.sosfilt
@@ -257,7 +245,7 @@ class Frames:
         self._speech = False
 
     def feed(self, samples: Mono, masks: npt.NDArray[np.bool_]) -> Iterator[SoundFrame]:
-        """The frames that are complete now; `masks` marks samples in which our own voice may be."""
+        """The frames that are complete now. masks: samples that may contain the harness's own stimulus."""
         if len(samples):
             passed, self._state = self._filtered(self._high_pass, samples, zi=self._state)
             self._samples = np.concatenate((self._samples, passed.astype(np.float32)))
@@ -290,7 +278,7 @@ class Frames:
             self._normalised = self._normalised[size:]
             self._judged += size
             speech = self._detector.is_speech(scaled)
-            # The frame whose middle lies in what was judged takes the detector's word.
+            # A frame gets the decision for the detector's frame that contains its middle.
             while self._waiting and self._waiting[0].index * FRAME_SAMPLES + FRAME_SAMPLES // 2 < self._judged:
                 frame = self._waiting.popleft()
                 yield replace(frame, speech=speech and not frame.masked)

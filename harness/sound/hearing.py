@@ -1,9 +1,9 @@
-"""Blocks of a recording in, observations out: our own stimulus, speech, earcons. No I/O, no clock."""
+"""Turns blocks of a recording into observations: own stimuli, speech, earcons. No I/O, no clock."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,21 +11,26 @@ import soxr
 from scipy import linalg, signal
 
 from harness.base.ports import SpeechDetector
-from harness.model.observation import Earcon, Observation, SpeechEnded, SpeechStarted, StimulusHeard
+from harness.model.bench import EarconMeaning
+from harness.model.observation import Earcon, Intent, Observation, SpeechEnded, SpeechStarted, StimulusHeard, Wake
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
+from harness.sound.capture import Block
+from harness.sound.earcons import EarconFinder, EarconFound, LearnedEarcon
 from harness.sound.endpoints import Began, EndpointRules, Endpoints, EndReached, Found, ToneHeard
 from harness.sound.frames import ANALYSIS_HZ, FRAME_SAMPLES, Decimator, Frames, Mono, Timeline
+from harness.sound.level import rms_dbfs
+from harness.sound.stream_clock import RATE_HZ
 
 EARLIEST_S, LATEST_S = -0.1, 0.3
-"""Where the sound may arrive, relative to when it was said to leave."""
+"""When the sound may arrive, relative to the playback timestamp of its departure."""
 LEAST_CORRELATION = 0.3
 PATH_S = 0.04
 _BEFORE_S = 0.004
 _RIDGE = 1e-5
 _FRAME = 160
 _DECAY_DB = 1.2
-"""Fall of a room's sound in 10 ms, at a reverberation time of half a second."""
+"""Decay of a room's sound in 10 ms, at a reverberation time of half a second."""
 _SPAN = 3200
 _ASTRAY = int(0.35 * ANALYSIS_HZ)
 _RESEMBLANCE = 0.4
@@ -37,17 +42,17 @@ _WELL_OUT_DB = -40.0
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Sample 0 of the stimulus lies at `start` (fractional sample) of the recording; correlation 0–1."""
+    """The stimulus begins at `start` (fractional sample) of the recording; correlation 0–1."""
 
     start: float
     correlation: float
 
 
 def locate(recording: Mono, stimulus: Mono) -> Located | None:
-    """The place of best normalised cross-correlation; None when one of both is silent or too short.
+    """The place of best normalised cross-correlation; None if either is silent or too short.
 
-    recording: 16 kHz, longer than the stimulus; every lag at which the stimulus lies wholly inside it is tried. Both
-    are differentiated first, which makes the peak of speech narrow; a parabola through it gives fractions of a sample.
+    recording: 16 kHz, longer than the stimulus. Every lag that keeps the whole stimulus inside it is tried. Both are
+    differentiated first, which makes the peak of speech narrow. A parabola through it gives fractions of a sample.
     """
     if len(recording) < len(stimulus) + 2 or len(stimulus) < ANALYSIS_HZ // 20:
         return None
@@ -58,23 +63,27 @@ def locate(recording: Mono, stimulus: Mono) -> Located | None:
     around = running[len(x) :] - running[: -len(x)]
     if energy < 1e-9 or float(around.max()) < 1e-9:
         return None
-    # Where next to nothing was recorded, a division by next to nothing would be taken for a match.
+    # Almost no sound was recorded: dividing by almost zero would look like a match.
     around = np.maximum(around, 1e-4 * float(around.max()))
     found = np.abs(signal.correlate(y, x, "valid", method="fft")) / np.sqrt(energy * around)
     peak = int(np.argmax(found))
-    offset = 0.0
-    if 0 < peak < len(found) - 1:
-        left, middle, right = (float(value) for value in found[peak - 1 : peak + 2])
-        bend = left - 2 * middle + right
-        offset = 0.5 * (left - right) / bend if bend else 0.0
-    return Located(peak + offset, min(1.0, float(found[peak])))
+    return Located(top_of(found, peak), min(1.0, float(found[peak])))
+
+
+def top_of(values: npt.NDArray[np.float64], peak: int) -> float:
+    """Position of the maximum of a parabola through a peak and its neighbours."""
+    if not 0 < peak < len(values) - 1:
+        return float(peak)
+    left, middle, right = (float(value) for value in values[peak - 1 : peak + 2])
+    bend = left - 2 * middle + right
+    return peak + (0.5 * (left - right) / bend if bend else 0.0)
 
 
 def echo(recording: Mono, stimulus: Mono) -> npt.NDArray[np.float64]:
-    """What the stimulus sounds like in the recording: shape as the recording's.
+    """The stimulus as it sounds in the recording, in the recording's shape.
 
-    Both at 16 kHz and aligned to some milliseconds (the stimulus as over a path without delay). The path is
-    a filter of 44 ms, from least squares (Wiener) over the whole.
+    Both at 16 kHz, aligned to some milliseconds (as over a path without delay). The path is a least-squares (Wiener)
+    filter of 44 ms over the whole recording.
     """
     before = int(_BEFORE_S * ANALYSIS_HZ)
     taps = before + int(PATH_S * ANALYSIS_HZ)
@@ -97,9 +106,9 @@ def _levels_db(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: float) -> npt.NDArray[np.bool_] | None:
-    """Per frame of 10 ms: is there more in the residual than a path that is longer than our filter, or bent, explains?
+    """Per frame of 10 ms: does the residual exceed what a longer path or distortion would explain?
 
-    None when taking out did not work: what is left of the stimulus is not well below it.
+    None if the stimulus could not be removed: what is left is not well below it.
     """
     left = _levels_db(residual.astype(np.float64))
     ours = _levels_db(echo_)
@@ -108,8 +117,8 @@ def unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: floa
     telling = ours > floor_dbfs + 15
     if not telling.any():
         return np.asarray(left > -200.0)
-    # The lower half of the spread: a device that speaks meanwhile is in the upper half only.
-    # What is no louder than the noise says only that it was taken out well.
+    # The lower half of the spread: a device that speaks at the same time is in the upper half only.
+    # A residual below the noise only shows that the removal worked.
     ratio_db = np.where(left > floor_dbfs + 6, left - ours, _WELL_OUT_DB)
     low, middle = np.percentile(ratio_db[telling], (20, 50))
     spread_db = min(max(_OVER_LEFT_DB, 2.5 * float(middle - low)), _MOST_OVER_DB)
@@ -120,7 +129,7 @@ def unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: floa
 
 
 def quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
-    """Frame by frame the quieter of both: where taking out adds sound (a gap, a stop), nothing is taken out."""
+    """The quieter of both, frame by frame: where removal adds sound (a gap, a stop), nothing is removed."""
     count = len(recording) // _FRAME * _FRAME
     better = np.ones(len(recording), np.bool_)
     better[:count] = np.repeat(_levels_db(residual) <= _levels_db(recording.astype(np.float64)), _FRAME)
@@ -128,12 +137,12 @@ def quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
 
 
 def astray(cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift: int) -> npt.NDArray[np.bool_]:
-    """Per frame of 10 ms: is what is left our own sound after all, but up to 0.35 s from its place?
+    """Per frame of 10 ms: is the residual the harness's own sound, displaced by up to 0.35 s?
 
-    A recording with gaps or repeats (an overloaded computer) moves parts of our sound to where the filter does not
-    reach. Spans of 0.2 s that hold telling frames are looked for in the stimulus around; sample 0 of `cleaned` is
-    sample `shift` of the stimulus. When most of the spans are ours, then all is: better to miss a word of the device
-    than to invent one.
+    A recording with gaps or repeats (an overloaded computer) displaces sound beyond the reach of the filter. Each
+    span of 0.2 s with telling frames is compared with the stimulus around it. Sample 0 of `cleaned` is sample `shift`
+    of the stimulus. If most spans match, all of them count as own sound: missing a word of the device is better than
+    inventing one.
     """
     frames = np.zeros(len(telling), np.bool_)
     around = np.pad(stimulus, (_ASTRAY, _ASTRAY + _SPAN))
@@ -149,15 +158,15 @@ def astray(cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift:
         spans += 1
         if found and found.correlation >= _RESEMBLANCE:
             ours += 1
-            # What the room makes of it goes on a little.
+            # Reverberation continues a little.
             frames[window.start : window.stop + _WORD] = True
     return frames | (2 * ours > spans)
 
 
 def words(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Telling frames without what is shorter than 0.1 s (over gaps of 60 ms): edges of gaps, no word and no earcon.
+    """Telling frames without runs shorter than 0.1 s (over gaps of 60 ms): edges of gaps, not words or earcons.
 
-    What reaches the end may go on and stays.
+    A run that reaches the end may continue, so it stays.
     """
     kept = telling.copy()
     found = np.flatnonzero(telling)
@@ -170,7 +179,7 @@ def words(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 _LEAD = int(0.05 * ANALYSIS_HZ)
 _TAIL = int(0.25 * ANALYSIS_HZ)
 _WATCHED = int(0.35 * ANALYSIS_HZ)
-"""After its end a stimulus that was found is still taken out and looked for, one that was not is masked."""
+"""For this long after its end, a stimulus is still removed if it was found, or masked if not."""
 _FADES = ANALYSIS_HZ // 20
 _REST = ANALYSIS_HZ // 2
 _APART = ANALYSIS_HZ // 500
@@ -182,7 +191,7 @@ _SOON = int(0.08 * ANALYSIS_HZ)
 
 @dataclass(frozen=True, slots=True)
 class OverOwnVoice:
-    """The stimulus' first sample lies at `start` (fractional, 16 kHz) of the recording."""
+    """The first sample of the stimulus lies at `start` (fractional, 16 kHz) of the recording."""
 
     play_id: str
     start: float
@@ -191,10 +200,14 @@ class OverOwnVoice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passed:
-    """Sound for the detector: samples (n,) at 16 kHz, and for each whether our own voice may be in it."""
+    """Sound for the detector: samples (n,) at 16 kHz, and whether each may contain the harness's own stimulus.
+
+    removed: the stimulus was removed, so that what is masked is only what its removal left.
+    """
 
     samples: Mono
     masks: npt.NDArray[np.bool_]
+    removed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -206,7 +219,7 @@ class _Stimulus:
     failed: bool = False
     told: bool = False
     skipped: int = 0
-    """Samples of its beginning that no recording holds."""
+    """Number of its first samples that the recording does not contain."""
     done_until: int = field(default=0)
 
     @property
@@ -219,10 +232,10 @@ class _Stimulus:
 
 
 class OwnVoiceGate:
-    """Sound goes straight through when nothing of ours is playing; else in pieces of up to 3 s, our stimulus removed.
+    """Passes sound straight through, or in pieces of up to 3 s with the stimulus removed while one is playing.
 
-    A stimulus that is not found (correlation under 0.3) or cannot be taken out is masked by time, until 0.25 s after
-    its end. What is left of one that was found is searched for parts of it that lie astray, until 0.35 s after its end.
+    A stimulus that is not found (correlation under 0.3) or cannot be removed is masked by time, until 0.25 s after
+    its end. The residual of one that was found is searched for displaced pieces, until 0.35 s after its end.
     """
 
     def __init__(self) -> None:
@@ -243,8 +256,8 @@ class OwnVoiceGate:
     def expect(self, play_id: str, samples: Mono, start: int, *, told: bool = False) -> None:
         """A stimulus (16 kHz) whose first sample leaves at sample `start` of the recording, by the host clocks.
 
-        Of one that began before the recording (start < 0: the stream was interrupted) only the rest is looked for.
-        told: its place was told already.
+        If it began before the recording (start < 0: the stream was interrupted), only the rest is searched for.
+        told: its place was already reported.
         """
         skipped = 0 if start >= 0 else min(len(samples), -start - int(EARLIEST_S * ANALYSIS_HZ))
         stimulus = _Stimulus(play_id, samples, start, told=told, skipped=skipped)
@@ -254,7 +267,7 @@ class OwnVoiceGate:
         self._stimuli.sort(key=lambda stimulus: stimulus.expected)
 
     def feed(self, samples: Mono, floor_dbfs: float) -> list[Passed]:
-        """Takes the next samples; gives what can be passed on now. New places of stimuli are added to `heard`."""
+        """Takes the next samples; returns what can be passed on now. New places of stimuli are added to `heard`."""
         self._held = np.concatenate((self._held, samples))
         passed: list[Passed] = []
         while self._stimuli:
@@ -264,7 +277,7 @@ class OwnVoiceGate:
                 break
             until = min(stimulus.end, stimulus.done_until + _PIECE)
             if len(self._stimuli) > 1:
-                # The next one follows closely: it takes over where it begins.
+                # The next stimulus follows closely and takes over where it begins.
                 until = min(until, max(self._stimuli[1].done_until, stimulus.done_until))
             if self._end < until:
                 break
@@ -291,7 +304,7 @@ class OwnVoiceGate:
             self._passed = until
 
     def _settle(self, stimulus: _Stimulus) -> bool:
-        """Looks for the stimulus once enough of it has passed; True when it was found or given up."""
+        """Searches for the stimulus once enough of it has passed. True if it was found or given up."""
         if stimulus.located or stimulus.failed:
             return True
         part = stimulus.samples[stimulus.skipped :][:_PIECE]
@@ -316,7 +329,7 @@ class OwnVoiceGate:
         return is_last
 
     def _follow(self, stimulus: _Stimulus, until: int) -> None:
-        """Looks anew where a later piece lies: sound that was lost or repeated meanwhile has moved it."""
+        """Searches again for a later piece: lost or repeated sound has displaced it."""
         first = stimulus.done_until - stimulus.start
         part = stimulus.samples[max(0, first) : until - stimulus.start - int(LATEST_S * ANALYSIS_HZ)]
         if stimulus.located is None or first < _LEAD or len(part) < _REST:
@@ -329,7 +342,7 @@ class OwnVoiceGate:
                 stimulus.located = Located(start, found.correlation)
 
     def _pass_cleaned(self, stimulus: _Stimulus, until: int, floor_dbfs: float, passed: list[Passed]) -> None:
-        """Takes the stimulus out of [done_until, until) and passes on what was not passed yet."""
+        """Removes the stimulus from [done_until, until), and passes on what was not passed yet."""
         begin = max(stimulus.done_until, self._origin)
         recording = self._held[begin - self._origin : until - self._origin]
         count = len(recording)
@@ -351,14 +364,14 @@ class OwnVoiceGate:
                     frames = words(frames)
                 masks = np.repeat(~frames, _FRAME)
                 masks = np.concatenate((masks, np.ones(count - len(masks), np.bool_)))
-                # Before our sound arrived there is nothing of it to mask, but the last of the one before.
+                # Before the stimulus arrived, only the end of the previous one may need a mask.
                 masks[: max(0, stimulus.start - _FRAME - begin)] = False
                 masks[: max(0, self._ours_until - begin)] |= begin < stimulus.start
             else:
                 masks[max(0, stimulus.start + len(stimulus.samples) + _TAIL - begin) :] = False
         fresh = max(0, self._passed - begin)
         if fresh < count:
-            passed.append(Passed(cleaned[fresh:], masks[fresh:]))
+            passed.append(Passed(cleaned[fresh:], masks[fresh:], cleaned is not recording))
             self._passed = until
 
 
@@ -367,31 +380,68 @@ _WEAK_HEARD_ERROR_S = 0.001
 _STRONG = 0.6
 _LINGERS_S = 0.5
 
-# Error that 95 of 100 onsets and ends stay below, by the signal-to-noise ratio of the loudest frame
-# (benchmarks/bench_endpoints.py); straight lines in between.
+# 95 % of the errors of onsets and ends stay below these, by the SNR of the loudest frame, with straight lines in
+# between (benchmarks/bench_endpoints.py).
 _SNR_DB = (12.0, 20.0, 30.0, 45.0)
 _ONSET_ERROR_S = (0.150, 0.130, 0.080, 0.030)
 _END_ERROR_S = (0.300, 0.250, 0.120, 0.040)
 
 
-class HeardBlock(Protocol):
-    """A block of a recording, as `Capture` gives it: its first sample was at at_s ± error_s on the host clock."""
+_FAINTER_DB = 15.0
+"""Where the own voice was removed, what is fainter than the learned chime by this is an artefact (measured: 40 dB)."""
+_BEFORE_CHIME = ANALYSIS_HZ // 8
+_RINGS = int(0.15 * ANALYSIS_HZ)
+"""How long a chime rings on: it is masked for as long after its end."""
 
-    @property
-    def first_sample(self) -> int: ...
-    @property
-    def at_s(self) -> float: ...
-    @property
-    def error_s(self) -> float: ...
-    @property
-    def samples(self) -> Mono: ...
-    @property
-    def epoch(self) -> int: ...
+
+class ChimeFilter:
+    """Finds the learned chimes in passed sound, and masks them there, so that none begins or ends a response.
+
+    Sound is held until no chime can begin in it any more: about the length of the longest one.
+    """
+
+    def __init__(self, earcons: tuple[LearnedEarcon, ...]) -> None:
+        self._finder = EarconFinder(earcons)
+        self._new: list[EarconFound] = []
+        self.reset()
+
+    def reset(self) -> None:
+        self._finder.reset()
+        self._held: Mono = np.zeros(0, np.float32)
+        self._masks: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._leftover: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._origin = 0
+
+    def take(self) -> list[EarconFound]:
+        """The chimes found since the last call."""
+        found, self._new = self._new, []
+        return found
+
+    def _is_real(self, chime: EarconFound) -> bool:
+        """Whether it is more than the removal of the harness's own voice left, which may ring faintly like a chime."""
+        span = self._leftover[max(0, round(chime.start) - self._origin) : round(chime.end) - self._origin]
+        return not span.any() or chime.level_dbfs > rms_dbfs(chime.earcon.samples) - _FAINTER_DB
+
+    def feed(self, passed: list[Passed]) -> list[Passed]:
+        for piece in passed:
+            self._held = np.concatenate((self._held, piece.samples))
+            self._masks = np.concatenate((self._masks, piece.masks))
+            self._leftover = np.concatenate((self._leftover, piece.masks & piece.removed))
+            self._new += filter(self._is_real, self._finder.feed(piece.samples))
+        for chime in self._new:
+            first = round(chime.start - chime.error_s * ANALYSIS_HZ) - self._origin
+            self._masks[max(0, first) : max(0, round(chime.end) + _RINGS - self._origin)] = True
+        # A chime that is still to come may mask what lies before it by the error of its time.
+        count = max(0, self._finder.settled - _BEFORE_CHIME - self._origin)
+        free = Passed(self._held[:count], self._masks[:count])
+        self._held, self._masks, self._leftover = self._held[count:], self._masks[count:], self._leftover[count:]
+        self._origin += len(free.samples)
+        return [free] if count else []
 
 
 @dataclass(slots=True, eq=False)
 class _OwnPlay:
-    """A stimulus of ours at 16 kHz, by the host clock: it plays on while a recording is interrupted."""
+    """A stimulus at 16 kHz, by the host clock. It continues while a recording is interrupted."""
 
     play_id: str
     samples: Mono
@@ -404,21 +454,27 @@ class _OwnPlay:
 
 
 class Hearing:
-    """What a microphone makes of its recording; every observation carries `source` and a time with its error.
+    """Observations from the recording of a microphone, each with `source` and a time with its error.
 
-    A new epoch, or a gap in the count of samples, begins anew: nothing of before is used for what comes after, but
-    that a stimulus of ours may still be playing.
+    After a new epoch or a gap in the count of samples, everything starts afresh. Only a stimulus that may still be
+    playing is kept.
     """
 
     def __init__(
-        self, source: str, detector: SpeechDetector, *, rules: EndpointRules | None = None, rate_hz: int = 48000
+        self,
+        source: str,
+        detector: SpeechDetector,
+        *,
+        rules: EndpointRules | None = None,
+        earcons: tuple[LearnedEarcon, ...] = (),
     ) -> None:
         self._source = source
-        self._decimator = Decimator(rate_hz)
-        self._timeline = Timeline(rate_hz)
+        self._decimator = Decimator(RATE_HZ)
+        self._timeline = Timeline(RATE_HZ)
         self._frames = Frames(detector)
         self._endpoints = Endpoints(rules)
         self._gate = OwnVoiceGate()
+        self._chimes = ChimeFilter(earcons) if earcons else None
         self._own: list[_OwnPlay] = []
         self._epoch: int | None = None
         self._first = 0
@@ -431,7 +487,7 @@ class Hearing:
         return self._floor_dbfs
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
-        """A stimulus of ours leaves at `starts_at_s`; may be told some 0.15 s late."""
+        """A stimulus leaves at `starts_at_s`. Call this at most about 0.15 s late."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, ANALYSIS_HZ).astype(np.float32)
         own = _OwnPlay(play_id, samples, starts_at_s)
         self._own = [one for one in self._own if one.over_s > starts_at_s] + [own]
@@ -446,7 +502,7 @@ class Hearing:
         return start
 
     def interrupted(self) -> tuple[Observation, ...]:
-        """The recording stops here. Speech that was going on ends with the last sample; what was held is dropped."""
+        """The recording stops here. Speech that was going on ends with the last sample; held sound is dropped."""
         if self._epoch is None:
             return ()
         ended: tuple[Observation, ...] = ()
@@ -456,8 +512,8 @@ class Hearing:
         self._floor_dbfs = None
         return ended
 
-    def feed(self, block: HeardBlock) -> tuple[Observation, ...]:
-        """What this block lets us tell."""
+    def feed(self, block: Block) -> tuple[Observation, ...]:
+        """The observations that this block allows."""
         seen: list[Observation] = []
         begins = block.epoch != self._epoch or block.first_sample != self._next
         if begins:
@@ -473,13 +529,17 @@ class Hearing:
         passed = self._gate.feed(samples, self._frames.floor.dbfs)
         seen.extend(map(self._told, self._gate.heard))
         self._gate.heard.clear()
+        if self._chimes is not None:
+            passed = self._chimes.feed(passed)
+            for chime in self._chimes.take():
+                seen.extend(self._chimed(chime))
         for piece in passed:
             for frame in self._frames.feed(piece.samples, piece.masks):
                 seen.extend(map(self._observed, self._endpoints.feed(frame)))
         self._floor_dbfs = self._frames.floor.dbfs
         return tuple(seen)
 
-    def _begin(self, block: HeardBlock) -> None:
+    def _begin(self, block: Block) -> None:
         self._epoch = block.epoch
         self._first = block.first_sample
         self._timeline.clear()
@@ -487,6 +547,21 @@ class Hearing:
         self._frames.reset()
         self._endpoints.reset()
         self._gate.reset()
+        if self._chimes is not None:
+            self._chimes.reset()
+
+    def _chimed(self, found: EarconFound) -> Iterator[Observation]:
+        """A chime is not speech. What it means is a report of its device."""
+        earcon = found.earcon
+        at, ends = self._stamp(found.start, found.error_s), self._stamp(found.end, found.error_s)
+        yield Earcon(self._source, at, ends, found.level_dbfs, earcon.source, earcon.meaning.value, found.score)
+        match earcon.meaning:
+            case EarconMeaning.WAKE:
+                yield Wake(earcon.source, at, score=found.score)
+            case EarconMeaning.ERROR:
+                yield Intent(earcon.source, at, "")
+            case EarconMeaning.DONE:
+                pass  # Earcon says it; no state of the device follows from it.
 
     def _stamp(self, analysis_sample: float, error_s: float) -> Stamp:
         sample = self._first + analysis_sample * self._decimator.factor - self._decimator.delay

@@ -1,15 +1,75 @@
-"""Levels."""
+"""Levels of sound: RMS, and active speech level (ITU-T P.56, method B); setting them.
+
+Levels are in dBFS relative to a full-scale square wave: a full-scale sine has −3.01 dBFS.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from harness.model.stimulus import Samples
+from harness.model.errors import InputError, VoiceError
+from harness.model.stimulus import Samples, Waveform
 
 FLOOR_DBFS = -120.0
-"""What digital silence is shown as."""
+"""The level that is shown for digital silence."""
+SILENCE_PEAK = 1e-5
+"""A waveform that never exceeds this (−100 dBFS) is silent: below the last bit of 16-bit sound."""
+# P.56, 8.1 and table 1: time constant of the envelope, hangover, margin between active level and threshold.
+TIME_CONSTANT_S = 0.03
+HANGOVER_S = 0.2
+MARGIN_DB = 15.9
+FULL_SCALE = 32767 / 32768
+"""The largest sample that a 16-bit output can carry on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveLevel:
+    """RMS level over the time with speech, and that time's share of the whole (0 to 1)."""
+
+    level_dbfs: float
+    activity: float
+
+
+def is_silent(samples: Samples) -> bool:
+    """Whether no sample exceeds SILENCE_PEAK. samples: shape (n,)."""
+    return float(np.abs(samples).max(initial=0.0)) <= SILENCE_PEAK
+
+
+def active_speech_level(waveform: Waveform) -> ActiveLevel | None:
+    """Active speech level by ITU-T P.56, method B; None for silence.
+
+    The thresholds are relative to the peak of the envelope instead of a converter's bits. The last threshold is found
+    by bisection instead of interpolation. A gain therefore changes the level by exactly that gain.
+    """
+    if is_silent(waveform.samples):
+        return None
+    x = waveform.samples.astype(np.float64)
+    energy = float(np.dot(x, x))
+    envelope = _envelope(x, waveform.rate_hz)
+    hangover = round(HANGOVER_S * waveform.rate_hz)
+    top_db = 20 * math.log10(float(envelope.max()))
+
+    def level_and_count(threshold_db: float) -> tuple[float, int]:
+        count = _active_samples(envelope, 10 ** (threshold_db / 20), hangover)
+        return 10 * math.log10(energy / count), count
+
+    # Upwards in steps of 6 dB, to the first threshold that is less than the margin below its level.
+    high_db = top_db - 90
+    while high_db < top_db and level_and_count(high_db)[0] - high_db > MARGIN_DB:
+        high_db = min(high_db + 6, top_db)
+    low_db = high_db - 6
+    while high_db - low_db > 0.005:
+        middle_db = (low_db + high_db) / 2
+        if level_and_count(middle_db)[0] - middle_db > MARGIN_DB:
+            low_db = middle_db
+        else:
+            high_db = middle_db
+    level_db, count = level_and_count(low_db)
+    return ActiveLevel(level_db, count / len(x))
 
 
 def rms_dbfs(samples: Samples) -> float:
@@ -18,3 +78,64 @@ def rms_dbfs(samples: Samples) -> float:
         return FLOOR_DBFS
     mean = float(np.mean(np.square(samples, dtype=np.float64)))
     return max(FLOOR_DBFS, 10 * math.log10(mean)) if mean > 0 else FLOOR_DBFS
+
+
+def amplify(waveform: Waveform, gain_db: float) -> Waveform:
+    """The waveform times the gain, without limiting."""
+    return Waveform((waveform.samples * 10 ** (gain_db / 20)).astype(np.float32), waveform.rate_hz)
+
+
+def at_level(waveform: Waveform, level_dbfs: float, what: str) -> Waveform:
+    """The waveform at that active speech level; InputError for silence. It may clip: see `refuse_clipping`."""
+    found = active_speech_level(waveform)
+    if found is None:
+        raise InputError(f"{what} is silent, so it has no level to set", remedy="Use a sound that contains speech")
+    return amplify(waveform, level_dbfs - found.level_dbfs)
+
+
+def at_level_unclipped(waveform: Waveform, level_dbfs: float) -> Waveform:
+    """The waveform at that active speech level, or as close as its peak allows; silence stays as it is."""
+    found = active_speech_level(waveform)
+    if found is None:
+        return waveform
+    headroom_db = 20 * math.log10(FULL_SCALE / float(np.abs(waveform.samples).max()))
+    return amplify(waveform, min(level_dbfs - found.level_dbfs, headroom_db))
+
+
+def refuse_clipping(waveform: Waveform, level_dbfs: float, what: str) -> None:
+    """Raises InputError with the highest possible level if a sample exceeds full scale."""
+    peak = float(np.abs(waveform.samples).max(initial=0.0))
+    if peak > FULL_SCALE:
+        over_db = 20 * math.log10(peak / FULL_SCALE)
+        highest = math.floor((level_dbfs - over_db) * 10) / 10
+        raise InputError(
+            f"{what} would clip at {level_dbfs:g} dBFS: its peak would be {over_db:.1f} dB above full scale",
+            remedy=f"Set level_dbfs to {highest:.1f} or lower, and turn up the loudspeaker instead",
+        )
+
+
+def refuse_silence(waveform: Waveform, engine: str, text: str) -> Waveform:
+    """The waveform; VoiceError if an engine produced only silence for a text."""
+    if is_silent(waveform.samples):
+        shown = text if len(text) <= 60 else text[:60] + "…"
+        raise VoiceError(
+            f"{engine} produced only silence for {shown!r}",
+            remedy="Use words that the voice can pronounce, or another voice",
+        )
+    return waveform
+
+
+def _envelope(x: npt.NDArray[np.float64], rate_hz: int) -> npt.NDArray[np.float64]:
+    g = math.exp(-1 / (rate_hz * TIME_CONSTANT_S))
+    from scipy.signal import lfilter  # imported here: slow
+
+    return np.asarray(lfilter([(1 - g) ** 2], [1, -2 * g, g * g], np.abs(x)), dtype=np.float64)
+
+
+def _active_samples(envelope: npt.NDArray[np.float64], threshold: float, hangover: int) -> int:
+    """How many samples lie at or above the threshold, or no more than the hangover after one that does."""
+    above = np.flatnonzero(envelope >= threshold)
+    if not len(above):
+        return 1
+    held = np.minimum(np.diff(above, append=len(envelope)), hangover)
+    return int(held.sum())

@@ -1,4 +1,4 @@
-"""The check of a sound path: chirps from a loudspeaker, looked for in what a microphone records."""
+"""Checks a sound path: plays chirps through a loudspeaker and finds them in a microphone's recording."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, Ring
+from harness.sound.hearing import top_of
 from harness.sound.level import rms_dbfs
 from harness.sound.playback import Playback
 
@@ -24,11 +25,10 @@ _FLOAT64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FoundChirp:
-    """Where a known sound lies in a recording: `sample` may be fractional; correlation 0–1; gain as a factor."""
+    """Where a known sound lies in a recording: `sample` may be fractional; correlation 0–1."""
 
     sample: float
     correlation: float
-    gain: float
 
 
 def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.0, rate_hz: int = 48000) -> Waveform:
@@ -43,10 +43,10 @@ def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.
 def find(recording: Samples, known: Samples) -> FoundChirp:
     """The best match of `known` in `recording` by normalised correlation, refined by a parabola through the peak.
 
-    ValueError when the recording is shorter than what is looked for.
+    ValueError if the recording is shorter than `known`.
     """
     if len(recording) < len(known):
-        raise ValueError("the recording is shorter than the sound that is looked for")
+        raise ValueError("the recording is shorter than the chirp")
     wanted = known.astype(np.float64)
     heard = recording.astype(np.float64)
     match: _FLOAT64 = signal.correlate(heard, wanted, mode="valid", method="fft")
@@ -56,26 +56,24 @@ def find(recording: Samples, known: Samples) -> FoundChirp:
     # Silence correlates with nothing; the floor keeps rounding noise from looking like a match.
     score = match / np.sqrt(np.maximum(energy, 1e-9 * own) * own)
     peak = int(np.argmax(np.abs(score)))
-    shift = 0.0
-    if 0 < peak < len(match) - 1:
-        left, middle, right = (abs(float(match[peak + step])) for step in (-1, 0, 1))
-        bend = left - 2 * middle + right
-        shift = 0.5 * (left - right) / bend if bend else 0.0
-    return FoundChirp(peak + shift, abs(float(score[peak])), float(match[peak]) / own)
+    return FoundChirp(top_of(np.abs(match), peak), abs(float(score[peak])))
 
 
 HEARD_FROM = 0.5
-"""Correlation from which a chirp counts as heard; noise alone stays below 0.1."""
+"""A chirp counts as heard from this correlation. Noise alone stays below 0.1."""
 LEAD_S = 0.25
 TAIL_S = 0.75
-"""Where a chirp is looked for: from before its start to the longest path that is thought of (wireless: 0.5 s)."""
+"""The search for a chirp begins LEAD_S before its start. TAIL_S covers the longest expected path (wireless: 0.5 s)."""
 START_LIMIT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChirpHeard:
-    """One chirp. round_trip_ms: from the call to play to its arrival at the microphone; path_ms: from the stamp of its
-    leaving; level_dbfs: RMS of the recording over the chirp."""
+    """One chirp.
+
+    round_trip_ms: from the call to play to its arrival at the microphone. path_ms: from its playback timestamp to its
+    arrival. level_dbfs: RMS of the recording over the chirp.
+    """
 
     round_trip_ms: float
     path_ms: float
@@ -85,7 +83,7 @@ class ChirpHeard:
 
 @dataclass(frozen=True, slots=True)
 class PathCheck:
-    """What a check found. stamp_error_ms: what the stamps themselves claim; xruns: on both streams together."""
+    """Result of a check. stamp_error_ms: the error that the timestamps state. xruns: sum over both streams."""
 
     speaker: str
     microphone: str
@@ -104,7 +102,7 @@ class PathCheck:
 
 
 def path_figures(found: PathCheck) -> dict[str, object]:
-    """For JSON, with units in the names; what was not measured is null."""
+    """The result for JSON, with units in the names; a value that was not measured is null."""
     figures: dict[str, object] = {
         "speaker": found.speaker,
         "microphone": found.microphone,
@@ -124,15 +122,15 @@ def path_figures(found: PathCheck) -> dict[str, object]:
 
 
 def path_words(found: PathCheck) -> str:
-    """For people, with what to do about it."""
+    """The result as text, with what to do about a failure."""
     lines = [f"{plain_text(found.speaker)} -> {plain_text(found.microphone)}: {found.played} chirps played"]
     if found.heard:
         trip, path, level = (_percentiles(found, name) for name in ("round_trip_ms", "path_ms", "level_dbfs"))
         lines += [
             f"  heard         {len(found.heard)} of {found.played}, correlation up to {found.best_correlation:.3f}",
             f"  round trip    {trip[1]:.1f} ms (p5 to p95: {trip[0]:.1f} to {trip[2]:.1f}), from the call to play",
-            f"  path          {path[1]:.2f} ms (p5 to p95: {path[0]:.2f} to {path[2]:.2f}), from leaving to arriving",
-            f"  stamps        claim an error of {found.stamp_error_ms:.1f} ms at most",
+            f"  path          {path[1]:.2f} ms (p5 to p95: {path[0]:.2f} to {path[2]:.2f}), loudspeaker to microphone",
+            f"  timestamps    stated error up to {found.stamp_error_ms:.1f} ms",
             f"  level         {level[1]:.1f} dBFS, noise floor {found.noise_dbfs:.1f} dBFS",
         ]
     lines.append(f"  late or lost  {found.xruns} callbacks")
@@ -144,19 +142,19 @@ def _verdict(found: PathCheck) -> str:
     if not found.heard:
         return (
             f"NOT HEARD: the chirp is not in the recording (best correlation {found.best_correlation:.2f}, noise"
-            f" {found.noise_dbfs:.0f} dBFS). Is the volume up, and do both devices stand in one room?"
+            f" {found.noise_dbfs:.0f} dBFS). Turn up the volume, and check that both devices are in the same room."
         )
     if found.faults:
-        return "INTERRUPTED: the sound server was lost while the check ran."
+        return "INTERRUPTED: the connection to the sound server was lost during the check."
     if not found.ok:
         return f"UNRELIABLE: {found.played - len(found.heard)} of {found.played} chirps were not heard."
     if found.xruns:
-        return "OK, but sound was late: try --frames-per-buffer 2400, and in the bench frames_per_buffer: 2400."
+        return "OK, but sound was late. Try --frames-per-buffer 2400, and frames_per_buffer: 2400 in the bench."
     return "OK: every chirp was heard."
 
 
 def _percentiles(found: PathCheck, name: str) -> list[float]:
-    """The 5th, 50th and 95th of the chirps that were heard."""
+    """The 5th, 50th and 95th percentiles over the chirps that were heard."""
     return [float(value) for value in np.percentile([getattr(one, name) for one in found.heard], (5, 50, 95))]
 
 
@@ -206,7 +204,7 @@ def check_path(
             try:
                 at = started.get(timeout=START_LIMIT_S)
             except Empty:
-                raise SoundError(f"{speaker!r} did not begin to play", remedy="; ".join(faults)) from None
+                raise SoundError(f"{speaker!r} did not start to play", remedy="; ".join(faults)) from None
             error_s = max(error_s, at.error_s)
             one = _look_for(known, ring, called_s, at)
             best = max(best, one.correlation)
@@ -229,7 +227,7 @@ def check_path(
 
 
 def _look_for(known: Waveform, ring: Ring, called_s: float, at: Stamp) -> ChirpHeard:
-    # Not before the call: the chirp before this one would be found again.
+    # Not before the call: that would find the previous chirp again.
     from_s = max(called_s, at.at_s - LEAD_S)
     recording, exact_s = ring.cut(from_s, at.at_s + known.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
     found = find(recording.samples, known.samples)

@@ -20,11 +20,10 @@ from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, Supervis
 
 _UNDERFLOWS = 0x4 | 0x8
 """PortAudio's flags paOutputUnderflow and paOutputOverflow."""
-_SETTLE_LIMIT_S = 3.0
 _LAB_EXTRA_S = 0.013
 _LAB_ERROR_S = 0.009
-"""The lab's sinks add 6 to 12 ms to PortAudio's two buffers, on a busy host a block of 10 ms more, constant within a
-stream; its reports are unusable."""
+"""The lab's sinks add 6 to 12 ms to PortAudio's two buffers, and a block of 10 ms more on a busy host. The delay is
+constant within a stream. Reports of latency are unusable there."""
 
 _METER_S = 0.1
 
@@ -43,11 +42,11 @@ class _Playing:
 
 
 class Playback:
-    """Plays mono at 48 kHz on a stream that runs all the time, silent in between; device "": the host's own output.
+    """Plays mono at 48 kHz on a stream that runs all the time, silent in between. Device "": the host's default.
 
-    Plays follow one another in the order in which they were given. on_started(play_id, stamp) and
-    on_ended(play_id, stamp, complete) come when the sample has left (never with a time to come), from one thread of
-    ours. A play that the stream's loss cuts, or that is given while it is gone, ends with complete=False.
+    Plays follow one another in the order of the calls. `on_started(play_id, stamp)` and
+    `on_ended(play_id, stamp, complete)` come after the sample has left, from one thread of this class. A play ends with
+    complete=False if the stream is lost during it or before it.
     """
 
     def __init__(
@@ -75,36 +74,26 @@ class Playback:
         self._plays: dict[int, _Playing] = {}
         self._number = 0
         self._due: deque[int] = deque()
-        self._flowing = threading.Event()
         self._coming_back = False
         self._now_s = 0.0
 
     @property
     def child_pid(self) -> int | None:
-        """Process that PyAudio lives in; None when closed or between two."""
+        """Process that PyAudio lives in; None when closed or between two processes."""
         return self._stream.child_pid
 
-    @property
-    def latency_s(self) -> float:
-        """From the callback that asks for a sample to its leaving, as far as it is known."""
-        return self._clock.latency.shift_s
-
     def open(self) -> None:
-        """Returns when the stream runs and its clock has settled (some 0.4 s); SoundError when it cannot be opened."""
-        self._flowing.clear()
-        self._stream.open()
-        if not self._flowing.wait(_SETTLE_LIMIT_S):
-            self._stream.close()
-            raise SoundError("the device was opened, but takes no sound", remedy="harness sound list")
+        """Returns when the stream's clock has settled (about 0.4 s); SoundError if the device cannot be opened."""
+        self._stream.open("it does not accept sound")
 
     def close(self) -> None:
-        """Ends everything, in any state, within 1.5 s; what plays is cut, and nothing is told of it any more."""
+        """Ends everything within 1.5 s, in any state. A play is cut, and no callback follows."""
         self._stream.close()
         with self._lock:
             self._plays.clear()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Returns at once; resamples when the waveform is not at 48 kHz. SoundError when it is empty or not open."""
+        """Returns at once. Resamples if the waveform is not at 48 kHz. SoundError if it is empty or not open."""
         samples = waveform.samples
         if waveform.rate_hz != RATE_HZ:
             samples = soxr.resample(samples, waveform.rate_hz, RATE_HZ).astype(np.float32)
@@ -121,11 +110,11 @@ class Playback:
             self._cut(Stamp(self._now_s), only=number)
 
     def stop(self) -> None:
-        """Ends what plays and what was to follow; on_ended(complete=False) follows. Nothing playing: does nothing."""
+        """Ends the current play and all that wait; on_ended(complete=False) follows for each."""
         self._stream.send(Packet(Verb.STOP))
 
     def played_s(self, play_id: str) -> float | None:
-        """Seconds of a play that had left at the latest callback; None: it has not begun to, or is over."""
+        """Seconds of a play that had left at the latest callback; None before its start and after its end."""
         with self._lock:
             play = next((one for one in self._plays.values() if one.play_id == play_id), None)
         if play is None or play.start is None or not self._clock.settled:
@@ -175,7 +164,7 @@ class Playback:
         self._cut(at)
 
     def _new_clock(self, stated_s: float) -> StreamClock:
-        """A clock for a stream whose buffers hold `stated_s`, as PortAudio says."""
+        """A clock for a stream whose buffers hold `stated_s` according to PortAudio."""
         if self._in_lab:
             return StreamClock(Latency(stated_s + _LAB_EXTRA_S, _LAB_ERROR_S), None)
         buffer_s = self._frames_per_buffer / RATE_HZ
@@ -188,14 +177,14 @@ class Playback:
             self._on_overrun(1)
         if not self._clock.settled:
             return
-        self._flowing.set()
+        self._stream.flowing.set()
         if self._coming_back:
             self._coming_back = False
             self._on_back(Stamp(packet.moment_s))
         self._tell_due(packet.moment_s)
 
     def _tell_due(self, now_s: float) -> None:
-        """Tells the starts and ends whose samples have left by now, in order."""
+        """Reports the starts and ends whose samples have left by now, in order."""
         for number in sorted(self._plays):
             play = self._plays[number]
             if play.start is None and play.end is None:
@@ -215,7 +204,7 @@ class Playback:
                 self._on_ended(play.play_id, at, play.complete)
 
     def _cut(self, at: Stamp, only: int | None = None) -> None:
-        """Ends plays that cannot go on."""
+        """Ends plays that cannot continue."""
         with self._lock:
             numbers = [only] if only is not None else sorted(self._plays)
             cut = [play for number in numbers if (play := self._plays.pop(number, None)) is not None]

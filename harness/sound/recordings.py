@@ -1,7 +1,7 @@
-"""Recordings that are played: what a file must be, the same for `validate` and for a run.
+"""Recordings that are played: which files are valid, the same for `validate` and for a run.
 
-Other than for an evaluation (sound_files) any encoding and rate will do; what is refused is what no listener could make
-sense of, and what was cut short.
+Unlike in an evaluation (sound_files), any encoding and rate is allowed. Files are rejected if they are truncated,
+damaged or contain no usable sound.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ import soxr
 
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import Waveform
+from harness.sound.level import SILENCE_PEAK
 from harness.sound.sound_files import NO_TOTAL, RATES_HZ, Forward, decoded
 from harness.sound.wave_file import UnusableSound, demand_whole
 
 Block = npt.NDArray[np.float32]
 
-SILENCE_PEAK = 1e-5
-"""A waveform that never exceeds this (−100 dBFS) is silent: below the last bit of 16-bit sound."""
 LONGEST_S = 3600.0
 _BLOCK = 1 << 18
 
 
 def read(path: str) -> Waveform:
-    """The file's samples at its own rate; InputError as `check`, and when it is longer than an hour."""
+    """The file's samples at its own rate; InputError as for `check`, and if it is longer than an hour."""
     with opened(path, Forward) as file:
         if file.frames < NO_TOTAL and file.frames > LONGEST_S * file.samplerate:
             raise InputError(
@@ -42,15 +41,15 @@ def read(path: str) -> Waveform:
 
 
 def check(path: str) -> float:
-    """Reads the whole file, a block at a time, once as long as it does not change; its duration in seconds.
+    """Duration in seconds, after reading the whole file block by block. Cached until the file changes.
 
-    InputError: missing, no sound file, more than one channel, a rate that no sound has, empty, cut short, damaged,
-    NaN or infinite, silent.
+    InputError: missing, not a sound file, more than one channel, unsupported rate, empty, truncated, damaged, NaN or
+    infinite samples, silent.
     """
     try:
         standing = os.stat(path)
     except (OSError, ValueError) as error:
-        raise InputError("there is no such recording", place=Place(path), remedy="Check the path") from error
+        raise InputError("the recording does not exist", place=Place(path), remedy="Check the path") from error
     found = _checked(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
     if isinstance(found, InputError):
         raise found
@@ -68,9 +67,9 @@ def _checked(path: str, *_: int) -> float | InputError:
 
 @contextmanager
 def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> Iterator[soundfile.SoundFile]:
-    """The file, whose head has been looked at: mono, of a rate, not cut short as far as the head shows; InputError.
+    """The open file after a check of its header: one channel, a valid rate, not truncated. InputError otherwise.
 
-    kind: `Forward` where it is read from its beginning to its end.
+    kind: `Forward` for reading from beginning to end.
     """
     place = Place(path)
     try:
@@ -81,27 +80,25 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
         raise _refused(path, error.detail) from error
     except soundfile.LibsndfileError as error:
         raise InputError(
-            f"the recording is not a sound file that can be read: {error.error_string}",
-            place=place,
-            remedy="Use WAV or FLAC",
+            f"the recording cannot be read as a sound file: {error.error_string}", place=place, remedy="Use WAV or FLAC"
         ) from error
     except FileNotFoundError as error:
-        raise InputError("there is no such recording", place=place, remedy="Check the path") from error
+        raise InputError("the recording does not exist", place=place, remedy="Check the path") from error
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise InputError(f"the recording cannot be read: {said}", place=place, remedy="Check the path") from error
     with sound:
         if sound.channels != 1:
             raise InputError(
-                f"the recording has {sound.channels} channels; which one was meant, is not ours to guess",
+                f"the recording has {sound.channels} channels; it must have one",
                 place=place,
-                remedy="Keep one: sox IN OUT remix 1 (the first), or remix 1,2 (their mean)",
+                remedy="Keep the first: sox IN OUT remix 1. Or mix two: sox IN OUT remix 1,2",
             )
         if sound.samplerate not in RATES_HZ:
             raise InputError(
-                f"the recording has {sound.samplerate} samples a second; sound has {RATES_HZ[0]} to {RATES_HZ[-1]}",
+                f"the recording has a rate of {sound.samplerate} Hz; it must be {RATES_HZ[0]} to {RATES_HZ[-1]} Hz",
                 place=place,
-                remedy="Export it again with its true rate",
+                remedy="Export it again with its true sample rate",
             )
         if not sound.frames:
             raise InputError("the recording is empty: it contains no sound", place=place, remedy="Record it again")
@@ -113,30 +110,32 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
 
 
 def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
-    """All of an open file; InputError at the end when it was less than its head says, or silent."""
+    """All blocks of an open file; InputError at the end if it was shorter than its header declares, or silent."""
     count, peak = 0, 0.0
     for block in decoded(file, file.frames, _BLOCK, "float32"):
         loudest = float(np.abs(block).max())
         if not np.isfinite(loudest):
-            what = "the recording holds samples that are no numbers (NaN or infinite)"
+            what = "the recording contains invalid samples (NaN or infinite)"
             raise InputError(what, place=Place(path), remedy="Export it again")
         count, peak = count + len(block), max(peak, loudest)
         yield block
     if file.frames < NO_TOTAL and count != file.frames:
-        raise _refused(path, f"cut off: the head says {file.frames} samples, {count} are there")
+        raise _refused(path, f"truncated: the header declares {file.frames} samples, the file has {count}")
     if not count:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
     if peak <= SILENCE_PEAK:
-        raise InputError("the recording is silent", place=Place(path), remedy="Record it again, or check its export")
+        raise InputError(
+            "the recording is silent", place=Place(path), remedy="Record it again, or check how it was exported"
+        )
 
 
 def _refused(path: str, detail: str) -> InputError:
-    what = f"the recording is {detail}" if detail.startswith(("cut off", "damaged")) else detail
+    what = f"the recording is {detail}" if detail.startswith(("truncated", "damaged")) else detail
     return InputError(what, place=Place(path), remedy=f"Copy or export {Path(path).name} again")
 
 
 def content_sha256(path: str) -> str:
-    """Hash of the file's bytes, read once as long as the file does not change; InputError when it cannot be read."""
+    """SHA-256 of the file's bytes, cached until the file changes; InputError if it cannot be read."""
     try:
         standing = os.stat(path)
         return _content_sha256(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)

@@ -17,9 +17,9 @@ PULSE = "pulse"
 
 @dataclass(frozen=True, slots=True)
 class SoundDevice:
-    """A device as PortAudio shows it; `rate_hz` is what it says its default is.
+    """A device as PortAudio shows it. rate_hz: its default, as reported.
 
-    server_name: it is a sink or source of PulseAudio or PipeWire, which PortAudio reaches by the device `index`.
+    server_name: name of a sink or source of PulseAudio or PipeWire, which PortAudio reaches by the device `index`.
     """
 
     index: int
@@ -31,7 +31,7 @@ class SoundDevice:
 
 
 def of_server(ways: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequence[str]) -> list[SoundDevice]:
-    """Sinks and sources of a sound server, by their own names; none without ALSA's plug-in `pulse` as the way there."""
+    """Sinks and sources of a sound server, by their own names; empty without ALSA's plug-in `pulse`."""
     pulse = next((device for device in ways if device.name == PULSE), None)
     if pulse is None:
         return []
@@ -41,9 +41,9 @@ def of_server(ways: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequen
 
 
 def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevice:
-    """The device of that name that plays (or records): exact, else the only one that contains it in any case.
+    """The device of that name that plays (or records): exact, or the only one that contains it in any case.
 
-    SoundError lists the names that would do, the nearest first.
+    SoundError lists the available names, the most similar first.
     """
     able = [device for device in devices if (device.outputs if plays else device.inputs) > 0]
     exact = [device for device in able if device.name == name]
@@ -55,18 +55,18 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevi
     kind = "playback" if plays else "recording"
     if within and name:
         names = ", ".join(repr(device.name) for device in within)
-        raise SoundError(f"{name!r} fits {len(within)} {kind} devices", remedy=f"Say which: {names}")
+        raise SoundError(f"{name!r} matches {len(within)} {kind} devices", remedy=f"Use one of these names: {names}")
     names_able = [device.name for device in able]
     meant = did_you_mean(name, names_able)
     listed = ", ".join(repr(found) for found in names_able) or "none"
-    raise SoundError(f"no {kind} device is called {name!r}", remedy=f"{meant}There are: {listed}")
+    raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{meant}Available: {listed}")
 
 
 LIST_LIMIT_S = 10.0
 
 
 def environment_of(sound_server: str) -> dict[str, str]:
-    """The whole environment of a child that opens sound devices; SoundError when the lab is not up."""
+    """The environment of a child that opens sound devices; SoundError if the lab is not up."""
     try:
         return {**os.environ, **places.sound_environment(sound_server)}
     except LabError as error:
@@ -74,7 +74,7 @@ def environment_of(sound_server: str) -> dict[str, str]:
 
 
 def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
-    """Every device that PortAudio finds on `system` or in the `virtual_lab`; SoundError when it finds no answer."""
+    """Every device that PortAudio finds on `system` or in the `virtual_lab`; SoundError if it does not answer."""
     environment = environment_of(sound_server)
     try:
         done = subprocess.run(
@@ -88,7 +88,7 @@ def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
         )
     except subprocess.TimeoutExpired as error:
         raise SoundError(
-            f"the sound server does not answer within {LIST_LIMIT_S:.0f} s", remedy="It is frozen: restart it"
+            f"the sound server did not answer within {LIST_LIMIT_S:.0f} s", remedy="Restart the sound server"
         ) from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()

@@ -1,8 +1,8 @@
 """Sound files for an evaluation: 16-bit mono at the engine's rate, exact to the sample, a block at a time.
 
-Nothing is converted silently. What is not 16-bit PCM, mono and of the right rate raises `UnusableSound` with the reason
-for the log; `resample` alone brings another rate to the engine's. Memory is a block's, whatever a file's length or its
-head's claim. Only files proper are opened: a pipe, a device or a folder is refused before it could be waited for.
+Nothing is converted silently. A file that is not 16-bit PCM, mono and at the right rate raises `UnusableSound` with
+the reason for the log. Only `resample` converts other rates to the engine's. Memory use is that of one block,
+whatever the header declares. A pipe, a device or a folder is refused before it is opened, since opening could block.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self, cast
+from contextlib import AbstractContextManager
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,37 +31,17 @@ from harness.sound.wave_file import MARK_BYTES, UnusableSound, WaveSound, cut_of
 Samples = npt.NDArray[np.int16]
 
 BLOCK_SAMPLES = 960_000
-"""60 s at 16 kHz: longer blocks fall out of the processor's cache, shorter ones cost calls (bench_sound_files.py)."""
+"""60 s at 16 kHz. Longer blocks leave the processor's cache, shorter ones need more calls (bench_sound_files.py)."""
 HELD_BYTES = 1 << 20
-"""Files up to here, 33 s at 16 kHz, are read whole: making and unmaking a map costs more than their copy."""
+"""Files up to this size (33 s at 16 kHz) are read, not mapped: a map takes longer than the copy."""
 _DECODED_BLOCK = 1 << 17
 _OWN_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
 NO_TOTAL = 1 << 62
-"""From here on a number of frames is libsndfile's "not known"."""
-
-
-class PcmSource(Protocol):
-    """16-bit mono samples of one file. samples, rate_hz: of the file; blocks: once, in order."""
-
-    samples: int
-    rate_hz: int
-
-    def blocks(self) -> Iterator[Samples]: ...
-
-
-class HeldWave:
-    """A WAVE file whose bytes are in memory: one block, a view of them."""
-
-    def __init__(self, content: bytes, sound: WaveSound) -> None:
-        self.samples, self.rate_hz = sound.frames, sound.rate_hz
-        self._content, self._offset = content, sound.offset
-
-    def blocks(self) -> Iterator[Samples]:
-        yield np.frombuffer(self._content, "<i2", self.samples, self._offset)
+"""libsndfile reports this many frames or more when the number is unknown."""
 
 
 class MappedWave:
-    """A WAVE file by memory map: blocks are views of the file, read-only, without a copy."""
+    """A memory-mapped WAVE file. Blocks are read-only views of the file, without a copy."""
 
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz = sound.frames, sound.rate_hz
@@ -72,14 +52,14 @@ class MappedWave:
         number = self._file.fileno()
         try:
             mapped = mmap.mmap(number, 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:  # ValueError: it has been emptied
+        except (OSError, ValueError) as error:  # ValueError: the file is empty by now
             raise UnusableSound(RejectReason.UNREADABLE, f"cannot be mapped: {error}") from error
         if len(mapped) < self._offset + 2 * self.samples:
             raise changed()
         samples = np.frombuffer(mapped, "<i2", self.samples, self._offset)
         for first in range(0, self.samples, BLOCK_SAMPLES):
             yield samples[first : first + BLOCK_SAMPLES]
-            # Behind the block, as it was read in between; it is let go of too, or a day's file would fill the memory.
+            # Also releases what was read after this block: a day's file would fill the memory.
             if state_of(self._file) != self._before:
                 raise changed()
             done = (self._offset + 2 * first) // mmap.PAGESIZE * mmap.PAGESIZE
@@ -87,7 +67,7 @@ class MappedWave:
 
 
 class StreamedWave:
-    """A WAVE file by reading: of a network's file system, or from a store. A block is a new array."""
+    """A WAVE file that is read: from a network file system or a store by blocks, in memory as one view."""
 
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz = sound.frames, sound.rate_hz
@@ -95,9 +75,12 @@ class StreamedWave:
         self._before = state_of(file)
 
     def blocks(self) -> Iterator[Samples]:
+        if isinstance(self._file, io.BytesIO):
+            yield np.frombuffer(self._file.getvalue(), "<i2", self.samples, self._offset)
+            return
         try:
             if self._before is not None:
-                self._file.seek(0, os.SEEK_END)  # Drops what was read along with the head, before the look at it.
+                self._file.seek(0, os.SEEK_END)  # drops what was buffered with the header, before the check for changes
             self._file.seek(self._offset)
             for first in range(0, self.samples, BLOCK_SAMPLES):
                 wanted = 2 * min(BLOCK_SAMPLES, self.samples - first)
@@ -112,15 +95,16 @@ class StreamedWave:
 
 
 class Forward(soundfile.SoundFile):  # type: ignore[misc]
-    """A file that is read from its beginning to its end: without the seek that soundfile does after every block,
-    which decodes a FLAC frame again, and which fails at the end of a file whose head claims more or does not know."""
+    """A file that is read from beginning to end, without the seek that soundfile does after every block.
+
+    That seek decodes a FLAC frame again. At the end of a file with a wrong or incomplete header, it fails."""
 
     def seekable(self) -> bool:
         return False
 
 
 class _Telling:
-    """A file that libsndfile reads by callbacks, which must not raise: an error ends the file, and is kept."""
+    """A file that libsndfile reads by callbacks, which must not raise. An error ends the file and is kept."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -145,18 +129,18 @@ class _Telling:
 
 
 class DecodedFile:
-    """A file that libsndfile reads: FLAC, AIFF, W64, SPHERE, …; mono, 16 bits, without loss."""
+    """A file that libsndfile reads: FLAC, AIFF, W64, SPHERE, … Mono, 16 bits, lossless."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file if state_of(file) is not None else _Telling(file)
         sound = self._opened()
         if sound.subtype != "PCM_16":
-            raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; 16-bit PCM is read")
+            raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; it must be 16-bit PCM")
         if sound.channels != 1:
-            raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; one is read")
+            raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; it must have one")
         self.rate_hz = int(sound.samplerate)
         self.samples = int(sound.frames)
-        if self.samples >= NO_TOTAL:  # FLAC from a pipe: only decoding tells
+        if self.samples >= NO_TOTAL:  # FLAC from a pipe: the length is known after decoding
             self.samples = sum(len(block) for block in _decoded(sound))
             self._check_store()
             sound = self._opened()
@@ -181,13 +165,13 @@ class DecodedFile:
             if isinstance(self._file, _Telling):
                 self._file.seek(0)
                 return Forward(self._file)
-            # A descriptor where there is one: libsndfile reads it without Python's help, a third faster.
+            # Through a descriptor if there is one: libsndfile then reads without Python, a third faster.
             os.lseek(self._file.fileno(), 0, os.SEEK_SET)
             return Forward(self._file.fileno(), closefd=False)
-        except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: what has no head at all
+        except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: there is no header at all
             self._check_store()
             words = getattr(error, "error_string", str(error)).strip().rstrip(".")
-            raise UnusableSound(RejectReason.UNREADABLE, f"no sound file that is known here: {words}") from error
+            raise UnusableSound(RejectReason.UNREADABLE, f"not a supported sound file: {words}") from error
 
 
 def _decoded(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
@@ -198,14 +182,14 @@ def _decoded(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
 
 
 def decoded(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
-    """All blocks of an open file; LibsndfileError where it is damaged within the samples that its head says.
+    """All blocks of an open file; LibsndfileError if it is damaged within the samples that its header declares.
 
-    What stands behind those is no part of the sound: many FLAC files have a tag there, at which the decoder loses sync.
+    Bytes after those are not sound: many FLAC files have a tag there, at which the decoder loses sync.
     """
     read = 0
     while True:
         try:
-            # Never beyond the end in the same call, which would lose the samples before it.
+            # Never past the end in one call, which would lose the samples before it.
             found = sound.read(min(block, samples - read) or block, dtype=dtype)
         except soundfile.LibsndfileError:
             if read == samples:
@@ -217,10 +201,12 @@ def decoded(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
         yield found
 
 
+PcmSource = MappedWave | StreamedWave | DecodedFile
+"""16-bit mono samples of one file. samples, rate_hz: of the file; blocks: once, in order."""
+
+
 def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
-    """The way to read a WAVE file that is held, in a store, or open here."""
-    if isinstance(file, io.BytesIO):
-        return HeldWave(file.getvalue(), sound)
+    """The reader for a WAVE file in memory, in a store, or on this computer."""
     if state_of(file) is not None and sound.offset % 2 == 0 and _is_own(os.fstat(file.fileno()).st_dev):
         return MappedWave(file, sound)
     return StreamedWave(file, sound)
@@ -228,7 +214,7 @@ def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
 
 @functools.lru_cache(maxsize=64)
 def _is_own(device: int) -> bool:
-    """Whether a device holds a file system of this machine, in which a read does not fail for a network's sake."""
+    """Whether a device holds a local file system, where reading cannot fail because of a network."""
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
@@ -242,7 +228,7 @@ def _is_own(device: int) -> bool:
 
 
 def state_of(file: BinaryIO) -> tuple[int, int] | None:
-    """What tells that somebody has written to a file; None of a store's, or of one that is held."""
+    """Size and modification time, which show a write to the file; None in memory or in a store."""
     try:
         status = os.fstat(file.fileno())
     except io.UnsupportedOperation:
@@ -251,19 +237,19 @@ def state_of(file: BinaryIO) -> tuple[int, int] | None:
 
 
 def changed() -> UnusableSound:
-    """The rejection of a file that somebody writes to."""
-    return UnusableSound(RejectReason.UNREADABLE, "it changed while it was read")
+    """The rejection of a file that changes while it is read."""
+    return UnusableSound(RejectReason.UNREADABLE, "it changed while the harness read it")
 
 
 def read_error(error: OSError) -> UnusableSound:
-    """The rejection of a file that the system cannot read, in the system's words."""
+    """The rejection of a file that the system cannot read, with the system's message."""
     return UnusableSound(RejectReason.UNREADABLE, error.strerror or str(error) or type(error).__name__)
 
 
 __all__ = ["OpenSound", "UnusableSound", "open_file", "open_sound"]
 
 RATES_HZ = range(1000, 768_001)
-"""Rates that can be resampled; others are no sound."""
+"""Supported sample rates; others are rejected."""
 _RESAMPLED_BLOCK = 1 << 18
 _PIECE = 1 << 20
 _KINDS = {
@@ -275,19 +261,20 @@ _KINDS = {
 }
 
 
-class OpenSound:
-    """An open sound file. samples, rate_hz: of the file as it is, exact; sha256: of its bytes, "" unless it was asked
-    for. A context manager."""
+class OpenSound(AbstractContextManager["OpenSound"]):
+    """An open sound file. A context manager.
+
+    samples, rate_hz: exact, of the file. sha256: of its bytes, "" unless it was requested."""
 
     def __init__(self, file: BinaryIO, source: PcmSource, rate_hz: int, sha256: str = "") -> None:
         self._file, self._source, self._engine_rate_hz = file, source, rate_hz
         self.samples, self.rate_hz, self.sha256 = source.samples, source.rate_hz, sha256
 
     def blocks(self) -> Iterator[Samples]:
-        """Its samples at the engine's rate, mono int16, shape (n,), n > 0; perhaps read-only; once.
+        """Its samples at the engine's rate, mono int16, shape (n,), n > 0, perhaps read-only. Call it once.
 
-        UnusableSound also here: a head whose claim is not met shows only at the end, damage where it is, and so does
-        a file that changes. What was given before then is no use either.
+        UnusableSound during the reading: if the file is damaged, changes, or is shorter than its header declares.
+        Earlier blocks are then not valid either.
         """
         blocks = self._source.blocks()
         return (
@@ -297,29 +284,24 @@ class OpenSound:
     def close(self) -> None:
         self._file.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False) -> OpenSound:
     """Opens a file, or an address of a store, for an engine that listens at rate_hz.
 
-    hashed: with the sha256 of its bytes. A short file is read once for both; a long one is read ahead of its sound, of
-    which the system then holds what it has room for, and a store's is copied to this machine so that it is sent once.
-    UnusableSound when it is no use. InputError when a store's package is not installed.
+    hashed: also calculates the sha256 of the bytes. A short file is read once for both. A long file is read for the
+    hash first, and the system may cache it. A file in a store is copied to this computer, so that it is sent once.
+    UnusableSound if the file is not usable. InputError if the package of a store is not installed.
     """
     file = _held_or_open(path)
     try:
         if hashed and not isinstance(file, io.BytesIO) and state_of(file) is None:
-            file = _copied(file)  # a store's
+            file = _copied(file)  # from a store
         source = _source(file)
         if source.rate_hz != rate_hz and not (resample and source.rate_hz in RATES_HZ):
-            detail = f"{source.rate_hz} Hz; the engine listens at {rate_hz} Hz"
+            detail = f"{source.rate_hz} Hz; the engine needs {rate_hz} Hz"
             raise UnusableSound(RejectReason.RATE, detail)
         if not source.samples:
             raise UnusableSound(RejectReason.EMPTY, "it has no samples")
@@ -334,21 +316,21 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
 
 
 def open_file(path: str) -> BinaryIO:
-    """The bytes of a file proper, or behind an address; UnusableSound for everything else, at once."""
+    """The bytes of a regular file or behind an address; UnusableSound at once for anything else."""
     local = local_file(path)
     return open_address(path) if local is None else os.fdopen(_opened(local)[0], "rb")
 
 
 def _opened(path: str) -> tuple[int, os.stat_result]:
-    """The descriptor of a file proper, and what it was when it was opened."""
+    """The descriptor of a regular file, and its status when it was opened."""
     try:
-        # Looked at first: only opening some devices has an effect. And without waiting, for what it is by now.
+        # Checked first, since opening some devices has an effect. Opened without blocking, in case it has changed.
         _refuse_others(os.stat(path))
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as error:
         raise read_error(error) from error
-    except ValueError as error:  # a NUL in the name, or what no name can hold
-        raise UnusableSound(RejectReason.UNREADABLE, f"no name of a file: {error}") from error
+    except ValueError as error:  # a NUL or an invalid character in the name
+        raise UnusableSound(RejectReason.UNREADABLE, f"not a valid file name: {error}") from error
     status = os.fstat(number)
     try:
         _refuse_others(status)
@@ -365,7 +347,7 @@ def _refuse_others(status: os.stat_result) -> None:
 
 
 def _held_or_open(path: str) -> BinaryIO:
-    """A short file's bytes, in memory; an open file where they are more."""
+    """The bytes of a short file in memory, or an open file if it is longer."""
     local = local_file(path)
     if local is None:
         return _held_of_store(open_address(path))
@@ -398,8 +380,8 @@ def _held_of_store(file: BinaryIO) -> BinaryIO:
 
 
 def _copied(file: BinaryIO) -> BinaryIO:
-    """What a store has, in a file of this machine that has no name and goes when it is closed."""
-    copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 – the sound's to close
+    """A copy of a file from a store, in an unnamed file on this computer that disappears when closed."""
+    copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 – the caller closes it
     with file:
         file.seek(0)
         shutil.copyfileobj(file, copy, _PIECE)
@@ -417,12 +399,12 @@ def _source(file: BinaryIO) -> PcmSource:
         return DecodedFile(file)
     sound = read_wave(file, length)
     if sound.channels != 1:
-        raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; one is read")
+        raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; it must have one")
     return wave_source(file, sound)
 
 
 def _sha256(file: BinaryIO) -> str:
-    """Of the bytes of a file, whose place stays where it is."""
+    """SHA-256 of a file's bytes. The position in the file does not change."""
     if isinstance(file, io.BytesIO):
         return hashlib.sha256(file.getvalue()).hexdigest()
     digest, at = hashlib.sha256(), 0
@@ -433,8 +415,9 @@ def _sha256(file: BinaryIO) -> str:
 
 
 def _resampled(blocks: Iterator[Samples], from_hz: int, to_hz: int) -> Iterator[Samples]:
-    """By soxr, high quality, rounded to the nearest (half to even) and clipped at full scale; the same samples however
-    the sound is cut."""
+    """Resampled by soxr, high quality, rounded to the nearest (half to even) and clipped at full scale.
+
+    The samples do not depend on how the sound is cut into blocks."""
     stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="float32", quality="HQ")
     for block in blocks:
         for first in range(0, len(block), _RESAMPLED_BLOCK):

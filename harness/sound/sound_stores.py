@@ -1,4 +1,4 @@
-"""Sound in object stores and behind other addresses (`s3://…`, `memory://…`), by fsspec, the extra `stores`."""
+"""Sound in object stores and behind other addresses (`s3://…`, `memory://…`), by fsspec (extra `stores`)."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from harness.model.offline import RejectReason
 from harness.sound.wave_file import UnusableSound
 
 FLAC_LONGER = 1.8
-"""How much longer a FLAC's sound is than its size says."""
+"""The sound in a FLAC file is up to this many times as large as the file."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[A-Za-z][A-Za-z0-9+.-]+)*://")
-"""Two letters at least, so that a drive is none; chains as fsspec has them (`zip://a.wav::s3://…`)."""
+"""Two letters at least, which excludes drive letters. Chains as in fsspec (`zip://a.wav::s3://…`)."""
 _READ_AHEAD = 1 << 20
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address of a store and no file's name."""
+    """Whether a path is an address of a store instead of a file name."""
     return "://" in path and _ADDRESS.match(path) is not None
 
 
 def local_path(path: str) -> str | None:
-    """The path of a file of this machine that an address names (`file:///a/b.wav`), or None."""
+    """The path of a local file that an address names (`file:///a/b.wav`), or None."""
     scheme, _, rest = path.partition("://")
     return rest if scheme in ("file", "local") and "::" not in rest else None
 
 
 def kind_of_store(address: str) -> str:
-    """What stands before `://` of an address, of each link of a chain: what decides which packages it needs."""
+    """The part of an address before `://`, for each link of a chain. It decides which packages are needed."""
     return "::".join(link.partition("://")[0] for link in address.split("::"))
 
 
 def check_store(address: str) -> None:
-    """InputError, with what to install, when addresses of this kind cannot be read here. Asks no store."""
+    """InputError with what to install if addresses of this kind cannot be read. Does not contact the store."""
     fsspec = _fsspec(address)
     for kind in kind_of_store(address).split("::"):
         try:
             fsspec.get_filesystem_class(kind)
         except ImportError as error:  # fsspec's words name the package: "Install s3fs to access S3"
-            remedy = "Install that package beside voice-harness[stores]"
+            remedy = "Install that package in addition to voice-harness[stores]"
             raise InputError(f"{address}: {error}", remedy=remedy) from error
         except ValueError as error:
-            remedy = "Write a path of a file, or an address that fsspec knows: s3://…, gs://…, https://…, file:///…"
-            raise InputError(f"no kind of store is called {kind}://", remedy=remedy) from error
+            remedy = "Use a file path, or an address that fsspec supports: s3://…, gs://…, https://…, file:///…"
+            raise InputError(f"{kind}:// is not a supported kind of store", remedy=remedy) from error
 
 
 def open_address(address: str) -> BinaryIO:
-    """The bytes behind an address, seekable; every error of reading it is an OSError.
+    """The bytes behind an address, seekable. Every read error is an OSError.
 
-    InputError when fsspec, or what it needs for this kind of address, is missing; UnusableSound with the store's words.
+    InputError if fsspec or its package for this kind of address is missing. UnusableSound with the store's message.
     """
     check_store(address)
     try:
@@ -63,9 +63,9 @@ def open_address(address: str) -> BinaryIO:
 
 
 class _StoreFile(io.RawIOBase):
-    """A store's file whose errors are all OSErrors.
+    """A file in a store whose errors are all OSErrors.
 
-    opened: fsspec's OpenFile. It is kept, since the files that it holds below (of a zip, say) close with it.
+    opened: fsspec's OpenFile. Kept, since the files below it (of a zip, say) close with it.
     """
 
     def __init__(self, opened: Any) -> None:
@@ -90,7 +90,7 @@ class _StoreFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         try:
             return int(self._file.seek(offset, whence))
-        except Exception as error:  # whatever a store raises, for a stream that only goes forward too
+        except Exception as error:  # whatever a store raises, also if its stream cannot seek
             raise OSError(_words(error)) from error
 
     def close(self) -> None:
@@ -104,19 +104,19 @@ def _fsspec(address: str) -> ModuleType:
         import fsspec
     except ImportError as error:
         remedy = "Install it: pip install 'voice-harness[stores]'"
-        raise InputError(f"{address}: reading from a store needs fsspec", remedy=remedy) from error
+        raise InputError(f"{address}: fsspec is needed to read from a store", remedy=remedy) from error
     return cast(ModuleType, fsspec)
 
 
 def _words(error: BaseException) -> str:
-    """The store's own words, on one line."""
+    """The store's own message, on one line."""
     if isinstance(error, FileNotFoundError):
         return "No such file in the store"
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def rough_seconds(path: str) -> float:
-    """About how long a file is, by its size, as if it were 16-bit at 16 kHz; 0 for a store's, or what is not there."""
+    """Approximate duration of a file from its size, as 16-bit sound at 16 kHz. 0 in a store, or if it is missing."""
     local = local_file(path)
     try:
         size = 0 if local is None else os.stat(local).st_size
@@ -126,5 +126,5 @@ def rough_seconds(path: str) -> float:
 
 
 def local_file(path: str) -> str | None:
-    """The path of a file of this machine; None for what is in a store."""
+    """The path of a local file; None for an address in a store."""
     return local_path(path) if is_address(path) else path

@@ -1,9 +1,9 @@
-"""The host time of a PortAudio stream's samples: counted, with the constant latency of the stream added.
+"""The host time of the samples in a PortAudio stream: a count, plus the constant latency of the stream.
 
-The latency is what is hard. PortAudio's reports are wrong in the first callbacks, wander by milliseconds, and behind
-PulseAudio's mixing sinks they can be wrong by 0.3 s and more for a whole stream (measured: 342 ms reported, 30 ms
-true). So a report counts only where the path is not known, and only while reports agree with each other. They are
-compared by the converter time that they name, not by themselves: a late callback is told of a later one.
+PortAudio's reports of the latency are wrong in the first callbacks, and wander by milliseconds. Behind PulseAudio's
+mixing sinks they can be wrong by 0.3 s and more for a whole stream (measured: 342 ms reported, 30 ms true). A report
+is therefore used only on an unknown path, and only while reports agree. They are compared by the converter time that
+they give, since a late callback reports a later one.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from harness.sound.child import Packet
 WINDOW_S = 1.0
 WINDOWS = 12
 FIT_FROM = 5
-"""Windows that must be there before a drift is believed."""
+"""Number of windows before the clock estimates drift."""
 DRIFT_LIMIT = 500e-6
 SETTLED_S = 0.3
 LATE_S = 0.008
-"""Later than this for all of GAP_S is no jitter: samples are missing."""
+"""If deliveries are later than this for all of GAP_S, it is not jitter: samples are missing."""
 GAP_S = 0.8
 EARLY_S = 0.005
-"""Earlier than this is no drift: the stream jumped ahead."""
+"""Deliveries earlier than this are not drift: the stream jumped ahead."""
 BASE_ERROR_S = 0.0002
 FIRST_SPREAD_S = 0.001
-"""How far anchors may disagree as long as there is but one."""
+"""Assumed disagreement of anchors while there is only one."""
 FILLED_S = 0.1
-"""Buffers are full by then: what is delivered earlier from now on is no part of filling them."""
+"""The buffers are full by then. Early deliveries after it have another reason."""
 STEP_S = 0.002
-"""So much earlier than the anchor at once is a step: jitter and drift move the anchor by less."""
+"""A delivery earlier than the anchor by this much is a step: jitter and drift move the anchor by less."""
 AHEAD_LIMIT_S = 0.05
-"""More than this no buffer of ours grows."""
+"""The buffers of the harness do not grow by more than this."""
 _RECENT = 128
 
 
 class SampleClock:
-    """Feed it (sample, moment at which it was delivered or asked for); ask it for the moment of any sample."""
+    """Takes (sample, time at which it was delivered or requested); gives the time of any sample."""
 
     def __init__(self, rate_hz: int) -> None:
         self.rate_hz = rate_hz
@@ -61,26 +61,21 @@ class SampleClock:
 
     @property
     def settled(self) -> bool:
-        """True once enough was seen that the anchor is no longer a late one."""
+        """Whether enough deliveries have been observed that the anchor is not a late one."""
         return self._first is not None and self._latest - self._first >= SETTLED_S
 
     @property
-    def drift(self) -> float:
-        """Host seconds that the stream gains (negative) or loses a second; 0.0 until it is known."""
-        return self._slope
-
-    @property
     def ahead_s(self) -> float:
-        """By how much deliveries have come to be earlier than they were when the buffers had been filled.
+        """How much earlier deliveries have become since the buffers were full.
 
-        Either all were late before, or a buffer has grown, and the sound itself did not become any earlier.
+        Either all were late at first, or a buffer has grown and the sound itself did not become earlier.
         """
         return self._ahead_s
 
     def observe(self, sample: int, moment_s: float) -> float:
-        """Takes one delivery; returns the seconds of sound that turned out to be missing just now, mostly 0.0.
+        """Takes one delivery; returns the seconds of sound that were just found missing, usually 0.0.
 
-        `sample` and `moment_s` never go back. After a gap the clock starts anew and is not settled.
+        `sample` and `moment_s` never decrease. After a gap the clock starts afresh and is not settled.
         """
         nominal = sample / self.rate_hz
         offset = moment_s - nominal
@@ -105,7 +100,7 @@ class SampleClock:
             if nominal - self._late_from >= GAP_S:
                 missing_s = self._late_least
                 self._restart()
-                # This delivery may be later than the gap alone made it.
+                # This delivery may be late for another reason than the gap.
                 self.observe(sample, moment_s - late_s + missing_s)
                 return missing_s
             self._latest = nominal
@@ -116,20 +111,20 @@ class SampleClock:
         return 0.0
 
     def time_of(self, sample: int) -> tuple[float, float]:
-        """The moment of that sample and its error, in seconds; ValueError before the first observation."""
+        """The time of that sample and its error, in seconds; ValueError before the first observation."""
         if self._first is None:
-            raise ValueError("nothing was observed yet")
+            raise ValueError("nothing has been observed yet")
         nominal = sample / self.rate_hz
         return nominal + self._expected(nominal), BASE_ERROR_S + self._spread_s
 
     def doubt_s(self, sample: int) -> float:
-        """By how much that sample may have been later than `time_of` says, ≥ 0, as far as was seen by now.
+        """By how much that sample may have been later than `time_of` gives, ≥ 0, from the observations so far.
 
-        Deliveries that are late are taken for jitter until they were late for GAP_S; but samples may as well be
-        missing, of no more than the least late of the deliveries since. ValueError before the first observation.
+        Late deliveries count as jitter until they have been late for GAP_S. But samples may also be missing: at most
+        as much as the smallest delay of the deliveries since. ValueError before the first observation.
         """
         if self._first is None:
-            raise ValueError("nothing was observed yet")
+            raise ValueError("nothing has been observed yet")
         nominal = sample / self.rate_hz
         least_s = float("inf")
         for at, offset in reversed(self._recent):
@@ -139,9 +134,9 @@ class SampleClock:
         return max(0.0, least_s)
 
     def sample_at(self, moment_s: float) -> int:
-        """The sample that was due at a moment, rounded."""
+        """The sample that was due at a time, rounded."""
         if self._first is None:
-            raise ValueError("nothing was observed yet")
+            raise ValueError("nothing has been observed yet")
         return round((moment_s - self._base) / (1 + self._slope) * self.rate_hz)
 
     def _expected(self, nominal: float) -> float:
@@ -149,7 +144,7 @@ class SampleClock:
 
     def _take(self, nominal: float, offset: float) -> None:
         if offset < self._expected(nominal):
-            # An earlier delivery than the anchor: the anchor was late.
+            # Earlier than the anchor: the anchor was late.
             self._base = offset - self._slope * nominal
         if self._window is None or offset < self._window[1]:
             self._window = (nominal, offset)
@@ -159,7 +154,7 @@ class SampleClock:
             self._fit()
 
     def _fit(self) -> None:
-        """Drift by least squares through the windows' earliest deliveries; the base is the earliest of the last few."""
+        """Drift by least squares through the earliest delivery of each window. Base: the earliest of the last few."""
         if len(self._minima) >= FIT_FROM:
             count = len(self._minima)
             mean_x = sum(x for x, _ in self._minima) / count
@@ -181,24 +176,24 @@ _PLAUSIBLE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Converter time of a sample less the moment of its callback: negative for capture, true within ± error_s."""
+    """Converter time of a sample minus the time of its callback. Negative for capture; correct within ± error_s."""
 
     shift_s: float
     error_s: float
 
 
 class StreamClock:
-    """A `SampleClock` of callbacks, shifted from "the callback had it" to "the converter had it".
+    """A `SampleClock` of callbacks, shifted from the time of the callback to the time at the converter.
 
-    assumed: the latency as long as reports say nothing better. report_error_s: the error of reports that agree; None:
-    reports are not believed on this path.
+    assumed: the latency unless reports give a better one. report_error_s: the error of reports that agree; None if
+    reports are not used on this path.
     """
 
     def __init__(self, assumed: Latency, report_error_s: float | None) -> None:
         self._count = SampleClock(RATE_HZ)
         self._report_error_s = report_error_s
         self._reports: list[float] = []
-        """Converter times of samples, each less the sample's time in the stream."""
+        """Converter times of samples, each minus the sample's time in the stream."""
         self._none_told = True
         self.latency = assumed
 
@@ -207,13 +202,13 @@ class StreamClock:
         return self._count.settled and (self._report_error_s is None or len(self._reports) >= _ENOUGH)
 
     def observe(self, packet: Packet) -> float:
-        """Takes one callback; returns the seconds of sound that are missing before it, mostly 0.0."""
+        """Takes one callback; returns the seconds of sound that are missing before it, usually 0.0."""
         missing_s = self._count.observe(packet.first_sample, packet.moment_s)
         if missing_s:
-            # Those before it are of another count.
+            # Earlier reports belong to another count.
             self._reports.clear()
         if self._count.settled and len(self._reports) < _REPORTS:
-            # A report of 0 is none.
+            # A report of 0 means that there is none.
             self._none_told = self._none_told and packet.reported_s == 0
             nominal_s = packet.first_sample / RATE_HZ
             self._reports.append(packet.moment_s + packet.reported_s - nominal_s)
@@ -221,26 +216,26 @@ class StreamClock:
         return missing_s
 
     def time_of(self, sample: int) -> tuple[float, float]:
-        """Converter time of a sample, and its error, in seconds of the host clock."""
+        """Converter time of a sample and its error, in seconds of the host clock."""
         at_s, error_s = self._count.time_of(sample)
         return at_s + self.latency.shift_s, error_s + self.latency.error_s
 
     def left(self, sample: int) -> tuple[float, float]:
-        """When a sample that is played left, and its error; wider than `time_of` while the stream's pace is in doubt.
+        """When a played sample left, and the error, which is larger than in `time_of` while the pace is uncertain.
 
-        Samples leave one after the other, and none is left out: they may get later, when the buffers ran empty, but
-        never earlier. Callbacks that come earlier mean fuller buffers, or that all were late before.
+        Samples leave in order, and none is left out. They may leave later if buffers ran empty, but never earlier.
+        Earlier callbacks mean that buffers have grown, or that all previous callbacks were late.
         """
         at_s, error_s = self.time_of(sample)
         half_s = self._count.ahead_s / 2
         return at_s + half_s, error_s + half_s + self._count.doubt_s(sample)
 
     def sample_at(self, moment_s: float) -> int:
-        """The sample at the converter at a moment."""
+        """The sample at the converter at a given time."""
         return self._count.sample_at(moment_s - self.latency.shift_s)
 
     def _weigh(self, counted_s: float) -> None:
-        """counted_s: as the reports, but of the count."""
+        """counted_s: the sample's time by the count, to compare reports."""
         if self._report_error_s is None or len(self._reports) < _ENOUGH:
             return
         middle_s = statistics.median(self._reports) - counted_s

@@ -1,7 +1,7 @@
-"""A sound stream in a child process, and the thread that watches over it.
+"""A sound stream in a child process, and the thread that watches it.
 
-The child is ended by its process id when no callback came for 0.6 s, and started again until the stream runs. All
-callbacks to the owner come from the one watching thread. Nothing here waits for the child without a limit.
+If no callback comes for 0.6 s, the thread ends the child by its process id and starts children until the stream runs.
+All callbacks to the owner come from this thread. Nothing here waits for the child without a limit.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from harness.sound.child import Packet, PacketReader, Verb
 from harness.sound.sound_devices import environment_of
 
 SILENT_S = 0.6
-"""No callback for so long: the sound server is dead or frozen."""
+"""Without a callback for this long, the sound server counts as dead or frozen."""
 OPEN_LIMIT_S = 4.0
 BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)
 CLOSE_LIMIT_S = 1.5
+SETTLE_LIMIT_S = 3.0
 
 OnFault = Callable[[Stamp, str], None]
 OnBack = Callable[[Stamp], None]
@@ -34,21 +35,21 @@ OnOverrun = Callable[[int], None]
 
 
 class StreamOwner(Protocol):
-    """What is done with the packets of a stream; called by the watching thread only."""
+    """Takes the packets of a stream. Called by the watching thread only."""
 
     def opened(self, packet: Packet, again: bool) -> None:
-        """A child's stream runs: the first, or a new one after a fault; sample counts begin at 0."""
+        """The stream of a child runs, for the first time or again after a fault. Sample counts begin at 0."""
         ...
 
     def received(self, packet: Packet) -> None: ...
 
     def faulted(self, at: Stamp, what: str) -> None:
-        """The stream is gone; `opened` follows when it is back."""
+        """The stream is lost; `opened` follows when it is back."""
         ...
 
 
 class SupervisedStream:
-    """One direction of one sound device, by a child that may be killed at any time."""
+    """One direction of one sound device, in a child process that may be killed at any time."""
 
     def __init__(self, what: str, device: str, sound_server: str, frames_per_buffer: int, owner: StreamOwner) -> None:
         self._what = what
@@ -61,6 +62,8 @@ class SupervisedStream:
         self._outbox_lock = threading.Lock()
         self._closing = threading.Event()
         self._first_answer = threading.Event()
+        self.flowing = threading.Event()
+        """Set by the owner when its times have settled."""
         self._failure: SoundError | None = None
         self._thread: threading.Thread | None = None
         self._wake_in, self._wake_out = -1, -1
@@ -73,21 +76,25 @@ class SupervisedStream:
 
     @property
     def running(self) -> bool:
-        """True while callbacks come."""
+        """Whether callbacks come."""
         return self._running
 
     @property
     def is_open(self) -> bool:
-        """True between `open` and `close`, also while the stream is lost."""
+        """True from `open` to `close`, also while the stream is lost."""
         return self._thread is not None
 
-    def open(self) -> None:
-        """Returns when the stream runs; SoundError when it cannot, or does not within 4 s."""
+    def open(self, silent: str) -> None:
+        """Returns when the owner's times have settled. SoundError if that takes more than 4 s or the stream fails.
+
+        silent: what is wrong if it runs but nothing flows, for the error message.
+        """
         if self._thread is not None:
-            raise SoundError(f"the stream of {self._device!r} is open already")
-        environment_of(self._sound_server)  # SoundError now, not from the thread
+            raise SoundError(f"the stream of {self._device!r} is already open")
+        environment_of(self._sound_server)  # raises SoundError here, not in the thread
         self._closing.clear()
         self._first_answer.clear()
+        self.flowing.clear()
         self._failure = None
         self._wake_in, self._wake_out = os.pipe()
         os.set_blocking(self._wake_out, False)
@@ -96,14 +103,17 @@ class SupervisedStream:
         self._first_answer.wait(OPEN_LIMIT_S + 1.0)
         if not self._running:
             failure = self._failure or SoundError(
-                f"the sound server does not open {self._device!r}",
-                remedy="harness sound list shows the devices that answer",
+                f"the sound server did not open {self._device!r}",
+                remedy="List the available devices: harness sound list",
             )
             self.close()
             raise failure
+        if not self.flowing.wait(SETTLE_LIMIT_S):
+            self.close()
+            raise SoundError(f"the device was opened, but {silent}", remedy="harness sound list")
 
     def close(self) -> None:
-        """Ends the child and the watching thread, in any state, within 1.5 s."""
+        """Ends the child and the watching thread within 1.5 s, in any state."""
         thread = self._thread
         if thread is None:
             return
@@ -119,7 +129,7 @@ class SupervisedStream:
             os.close(wake_out)
 
     def send(self, packet: Packet) -> bool:
-        """Leaves a packet for the child; never waits. False when there is no running stream to take it."""
+        """Queues a packet for the child; never waits. False if no running stream can take it."""
         with self._outbox_lock:
             if not self._running:
                 return False
@@ -128,12 +138,12 @@ class SupervisedStream:
         return True
 
     def _wake(self) -> None:
-        # Full: it is awake already. Closed: nobody is there to wake.
+        # Full: it is awake already. Closed: there is no thread to wake.
         with contextlib.suppress(BlockingIOError, OSError):
             os.write(self._wake_out, b"!")
 
     def _spawn(self) -> ChildProcess:
-        """The child; DeviceError, OSError."""
+        """Starts the child; DeviceError or OSError."""
         told = (f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}")
         self._child = ChildProcess(
             python("harness.sound.child", self._what, *told), environment=environment_of(self._sound_server)
@@ -149,7 +159,7 @@ class SupervisedStream:
         return "" if child is None else child.end()
 
     def _watch(self) -> None:
-        """The watching thread: one child after the other, until the stream is closed."""
+        """The watching thread: one child after another, until the stream is closed."""
         attempt = 0
         lost = False
         try:
@@ -160,7 +170,7 @@ class SupervisedStream:
                 if ran:
                     attempt, lost = 0, True
                 elif not lost:
-                    # It never ran: `open` reports it, and gives up.
+                    # It never ran: `open` reports it and gives up.
                     self._failure = self._failure or SoundError(what)
                     return
                 self._closing.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
@@ -170,7 +180,7 @@ class SupervisedStream:
             self._first_answer.set()
 
     def _live_one_life(self, lost: bool) -> tuple[str, bool]:
-        """Runs one child to its end; returns why it ended, and whether its stream ever ran."""
+        """Runs one child to its end. Returns why it ended, and whether its stream ever ran."""
         try:
             child = self._spawn()
         except (DeviceError, OSError) as error:
@@ -203,7 +213,7 @@ class SupervisedStream:
                             self._owner.received(packet)
                     last_s = time.monotonic()
                 elif time.monotonic() - last_s >= limit_s:
-                    why = f"no sound for {limit_s} s: the sound server is gone or frozen"
+                    why = f"no sound for {limit_s} s: the sound server has died or is frozen"
                 self._write_outbox(child)
         said = self._reap()
         if ran and not self._closing.is_set():
@@ -215,7 +225,7 @@ class SupervisedStream:
         return why, ran
 
     def _patience(self, selector: selectors.BaseSelector, child: ChildProcess, until_s: float) -> float:
-        """Seconds to wait for; while something is to be written, also for room in the pipe to the child."""
+        """Seconds to wait for an event. Also waits for room in the pipe to the child while there is data to write."""
         writing = child.stdin in selector.get_map()
         if self._outbox and not writing:
             selector.register(child.stdin, selectors.EVENT_WRITE)
@@ -245,7 +255,7 @@ class SupervisedStream:
                 except BlockingIOError:
                     return
                 except BrokenPipeError:
-                    # Its end is seen on the other pipe.
+                    # The other pipe shows its end.
                     self._outbox.clear()
                     return
                 if sent == len(rest):

@@ -1,4 +1,4 @@
-"""Slower or faster speech with its pitch unchanged, for listening again.
+"""Slower or faster speech at unchanged pitch, for listening again.
 
 Source: waveform similarity overlap-add, Verhelst and Roelands, ICASSP 1993.
 """
@@ -11,26 +11,26 @@ from harness.model.stimulus import Waveform
 
 SLOWER = 0.75
 _FRAME_S = 0.03
-"""Two periods of a low voice, and short enough that sounds of speech are not heard twice."""
+"""Two periods of a low voice, and too short for a speech sound to be heard twice."""
 _SEARCH_S = 0.01
-"""A frame may be taken from so much earlier or later, which is a period of a voice of 100 Hz."""
+"""A frame may come from this much earlier or later: one period of a voice of 100 Hz."""
 
 
 def at_tempo(waveform: Waveform, tempo: float) -> Waveform:
-    """The same speech, 1 / tempo times as long, within one frame of 30 ms; tempo: 0.5 to 2, ValueError otherwise.
+    """The same speech, 1 / tempo times as long, within one frame of 30 ms. tempo: 0.5 to 2, ValueError otherwise.
 
-    Frames are laid one after another half a frame apart; each is taken from near the place that the tempo asks for,
-    where it is most like the natural continuation of the frame before, so that periods of the voice join up.
+    Frames are placed half a frame apart. Each comes from near the position that the tempo requires, where it best
+    matches the natural continuation of the previous frame. Periods of the voice therefore join smoothly.
     """
     if not 0.5 <= tempo <= 2.0:
-        raise ValueError(f"a tempo is 0.5 to 2, not {tempo}")
+        raise ValueError(f"a tempo must be between 0.5 and 2, not {tempo}")
     samples = waveform.samples
     hop = max(8, round(_FRAME_S / 2 * waveform.rate_hz))
     search = max(1, round(_SEARCH_S * waveform.rate_hz))
     length = round(len(samples) / tempo)
     if tempo == 1.0 or len(samples) < 2 * hop:
         return waveform
-    # Room around it, so that no frame and no search reaches beyond an end.
+    # Padding, so that no frame and no search exceeds an end.
     padded = np.pad(samples.astype(np.float64), (search + hop, 2 * search + 4 * hop))
     window = np.hanning(2 * hop + 1)[:-1]
     frames = length // hop + 2
@@ -47,7 +47,7 @@ def at_tempo(waveform: Waveform, tempo: float) -> Waveform:
 def _most_alike(
     samples: np.ndarray[tuple[int], np.dtype[np.float64]], natural: int, wanted: int, search: int, size: int
 ) -> int:
-    """Where, within `search` of `wanted`, samples are most like those from `natural` on (normalised correlation)."""
+    """Position within `search` of `wanted` that best matches the samples from `natural` on (normalised correlation)."""
     template = samples[natural : natural + size]
     region = samples[wanted - search : wanted + search + size]
     alike = np.correlate(region, template, mode="valid")

@@ -1,11 +1,11 @@
-"""The head of a RIFF/WAVE file: what its sound is, where it begins and how much of it there is.
+"""The header of a RIFF/WAVE file: the format, the beginning and the length of its sound.
 
 Sources: Multimedia Programming Interface and Data Specifications 1.0 (RIFF, PCM), Microsoft's mmreg.h
 (WAVE_FORMAT_EXTENSIBLE), EBU Tech 3306 (RF64) and ITU-R BS.2088 (BW64).
 
-The sizes are held against the file's own. A `data` chunk that promises more than the file has is a file that was cut
-off, and is refused: half of it would count as an hour that nobody heard. Sizes that programs write when they cannot
-know better (a pipe) are no promise: all that follows is the sound.
+The sizes are compared with the file's own. If a `data` chunk declares more than the file has, the file is truncated
+and rejected. Otherwise an hour would count of which only half was heard. Sizes that programs write into a pipe,
+when they cannot know the length, declare nothing: the sound then extends to the end of the file.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _FORMATS = {
     0x0161: "Windows Media",
 }
 _GUID_TAIL = bytes.fromhex("000000001000800000aa00389b71")
-"""What follows the two bytes of a format in WAVE_FORMAT_EXTENSIBLE's SubFormat."""
+"""The bytes after the two bytes of a format in WAVE_FORMAT_EXTENSIBLE's SubFormat."""
 _UNKNOWN_32 = 0xFFFFFFFF
 _STREAMED = range(0x7FFFF000, 0x80000000)
-"""What SoX, arecord and others write for a length that they cannot know."""
+"""Lengths that SoX, arecord and others write when they cannot know the length."""
 _MOST_CHUNKS = 1000
-"""Chunks ahead of the sound; a file of nothing but empty ones would be walked for hours."""
+"""Limit of chunks before the sound. A file with only empty chunks would otherwise take hours."""
 _LONGEST_FMT = 4096
 
 
 class UnusableSound(Exception):
-    """A file is no use for an evaluation: `reason` is the log's word, `detail` is for people."""
+    """A file cannot be used for an evaluation. reason: the code in the log; detail: for people."""
 
     def __init__(self, reason: RejectReason, detail: str) -> None:
         super().__init__(reason, detail)
@@ -57,7 +57,7 @@ class UnusableSound(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WaveSound:
-    """16-bit PCM in a file. offset: of the first sample, in bytes; frames: exact. Little endian."""
+    """16-bit PCM, little endian, in a file. offset: of the first sample, in bytes. frames: exact."""
 
     offset: int
     frames: int
@@ -65,49 +65,36 @@ class WaveSound:
     channels: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    rate_hz: int
-    channels: int
-
-
 def is_wave(start: bytes) -> bool:
-    """Whether a file that begins so (12 bytes) is RIFF/WAVE, of any size of sizes and either byte order."""
+    """Whether a file that begins with these 12 bytes is RIFF/WAVE, with 32- or 64-bit sizes, in either byte order."""
     return start[:4] in (b"RIFF", b"RF64", b"BW64", b"RIFX") and start[8:12] == b"WAVE"
 
 
 def read_wave(file: BinaryIO, length: int) -> WaveSound:
-    """Where the sound of an open file of `length` bytes is; reads the heads of chunks alone.
+    """The position of the sound in an open file of `length` bytes. Reads only the headers of chunks.
 
-    UnusableSound: ENCODING unless it is 16-bit PCM; UNREADABLE where the head is broken or the file cut off.
+    UnusableSound: ENCODING unless it is 16-bit PCM; UNREADABLE if the header is broken or the file truncated.
     """
     file.seek(0)
     start = file.read(12)
     if not is_wave(start):
-        raise _unreadable("no WAVE file")
+        raise _unreadable("not a WAVE file")
     if start[:4] == b"RIFX":
         raise UnusableSound(RejectReason.ENCODING, "big-endian (RIFX); the samples must be little-endian")
-    form: _Format | None = None
+    form: tuple[int, int] | None = None
     for name, size, at, sound_bytes in _chunks(file, length, start):
         if sound_bytes is not None:
             if form is None:
                 raise _unreadable("the `data` chunk comes before the `fmt ` chunk")
-            return WaveSound(at, sound_bytes // (2 * form.channels), form.rate_hz, form.channels)
+            rate_hz, channels = form
+            return WaveSound(at, sound_bytes // (2 * channels), rate_hz, channels)
         if name == b"fmt ":
             form = _format(file.read(min(size, _LONGEST_FMT)), size)
-    raise _unreadable(f"no `data` among the first {_MOST_CHUNKS} chunks")
-
-
-def demand_whole_wave(file: BinaryIO, length: int) -> None:
-    """UnusableSound when a WAVE file of any encoding has less sound than its head says, or no sound."""
-    file.seek(0)
-    start = file.read(12)
-    if not any(sound_bytes is not None for *_, sound_bytes in _chunks(file, length, start)):
-        raise _unreadable(f"no `data` among the first {_MOST_CHUNKS} chunks")
+    raise _unreadable(f"no `data` chunk among the first {_MOST_CHUNKS} chunks")
 
 
 def _chunks(file: BinaryIO, length: int, start: bytes) -> Iterator[tuple[bytes, int, int, int | None]]:
-    """Name, size and place of each chunk's content up to `data`, and of that one how many bytes of sound it has."""
+    """Name, size and position of each chunk up to `data`, and for that one the number of bytes of sound."""
     order = ">" if start[:4] == b"RIFX" else "<"
     riff_size = struct.unpack_from(f"{order}I", start, 4)[0]
     long_data: int | None = None
@@ -127,46 +114,47 @@ def _chunks(file: BinaryIO, length: int, start: bytes) -> Iterator[tuple[bytes, 
             file.seek(at)
             sizes = file.read(16)
             if len(sizes) < 16 or size < 16:
-                raise _unreadable("the `ds64` chunk is cut off")
+                raise _unreadable("the `ds64` chunk is truncated")
             long_data = struct.unpack_from("<Q", sizes, 8)[0]
         at += size + size % 2
         if at > length:
-            raise _unreadable(f"the chunk {_shown(name)} says {size} bytes and goes past the end of the file")
+            raise _unreadable(f"the chunk {name.decode('latin-1')!r} declares {size} bytes, beyond the end of the file")
 
 
-def _format(content: bytes, size: int) -> _Format:
+def _format(content: bytes, size: int) -> tuple[int, int]:
+    """Rate and channels."""
     if size < 16 or len(content) < 16:
-        raise _unreadable(f"the `fmt ` chunk has {min(size, len(content))} bytes; 16 are the least")
+        raise _unreadable(f"the `fmt ` chunk has {min(size, len(content))} bytes; it needs at least 16")
     tag, channels, rate_hz, _, block, bits = struct.unpack_from("<HHIIHH", content)
     if tag == _EXTENSIBLE:
         if len(content) < 40:
             raise _unreadable("the `fmt ` chunk is too short for WAVE_FORMAT_EXTENSIBLE")
         (tag,) = struct.unpack_from("<H", content, 24)
         if content[26:40] != _GUID_TAIL:
-            raise UnusableSound(RejectReason.ENCODING, f"sub-format {content[24:40].hex()}; 16-bit PCM is read")
+            raise UnusableSound(RejectReason.ENCODING, f"sub-format {content[24:40].hex()}; it must be 16-bit PCM")
         (valid,) = struct.unpack_from("<H", content, 18)
         if tag == _PCM and bits == 16 and valid not in (0, 16):
-            raise UnusableSound(RejectReason.ENCODING, f"{valid} of 16 bits are used; all must be")
+            raise UnusableSound(RejectReason.ENCODING, f"only {valid} of 16 bits are used; all must be")
     if tag != _PCM:
         name = _FORMATS.get(tag, f"format 0x{tag:04x}")
-        raise UnusableSound(RejectReason.ENCODING, f"{name}, {bits} bits; 16-bit PCM is read")
+        raise UnusableSound(RejectReason.ENCODING, f"{name}, {bits} bits; it must be 16-bit PCM")
     if not channels or not rate_hz:
-        raise _unreadable(f"the head says {channels} channels and {rate_hz} Hz")
+        raise _unreadable(f"the header declares {channels} channels and {rate_hz} Hz")
     if bits != 16:
-        raise UnusableSound(RejectReason.ENCODING, f"{bits}-bit PCM; 16-bit PCM is read")
+        raise UnusableSound(RejectReason.ENCODING, f"{bits}-bit PCM; it must be 16-bit PCM")
     if block != 2 * channels:
-        raise _unreadable(f"the head says {block} bytes for {channels} samples of 16 bits")
-    return _Format(rate_hz, channels)
+        raise _unreadable(f"the header declares {block} bytes for {channels} samples of 16 bits")
+    return rate_hz, channels
 
 
 def _data_bytes(size: int, long_data: int | None, riff_size: int, at: int, length: int) -> int:
-    """How many bytes of sound there are from `at` on."""
+    """Number of bytes of sound from `at` on."""
     rest = length - at
     if size == _UNKNOWN_32 and long_data is not None:
         size = long_data
         open_end = size in (0, 0xFFFFFFFFFFFFFFFF)
     else:
-        # A length of nothing is meant where the RIFF chunk goes on behind it; elsewhere it was never filled in.
+        # A length of 0 is meant if the RIFF chunk continues after it. Otherwise it was never filled in.
         never_closed = size == 0 and (riff_size in (0, _UNKNOWN_32) or riff_size in _STREAMED or riff_size + 8 <= at)
         open_end = size == _UNKNOWN_32 or never_closed or (size in _STREAMED and size > rest)
     if open_end:
@@ -177,12 +165,8 @@ def _data_bytes(size: int, long_data: int | None, riff_size: int, at: int, lengt
 
 
 def cut_off(said: int, there: int, unit: str = "bytes of sound") -> UnusableSound:
-    """The rejection of a file with less sound than its head says."""
-    return _unreadable(f"cut off: the head says {said} {unit}, {there} are there")
-
-
-def _shown(name: bytes) -> str:
-    return repr(name.decode("latin-1"))
+    """The rejection of a file with less sound than its header declares."""
+    return _unreadable(f"truncated: the header declares {said} {unit}, the file has {there}")
 
 
 def _unreadable(detail: str) -> UnusableSound:
@@ -192,11 +176,11 @@ def _unreadable(detail: str) -> UnusableSound:
 MARK_BYTES = 16
 _LONGEST_HEAD = 4096
 _LONGEST_PAGE = 65_307
-"""Of Ogg, in bytes."""
+"""Of an Ogg stream, in bytes."""
 _NO_SIZE = 0xFFFFFFFF
 
 _DECODED = (b"fLaC", b"FORM", b".snd", b"dns.", b"caff", b"NIST_1A", b"ID3")
-"""FLAC, AIFF, AU in both byte orders, CAF, SPHERE; a FLAC file may have an ID3 tag ahead of it, as MP3 has."""
+"""FLAC, AIFF, AU in both byte orders, CAF, SPHERE. A FLAC file may begin with an ID3 tag, as MP3 files do."""
 _W64 = bytes.fromhex("726966662e91cf11a5d628db04c10000")
 _OTHERS = {
     b"OggS": "Ogg",
@@ -209,9 +193,9 @@ _OTHERS = {
 
 
 def is_wave_file(start: bytes) -> bool:
-    """Whether a file is WAVE, which we read ourselves, or one for libsndfile.
+    """True for WAVE, which this module reads; False for a file that libsndfile reads.
 
-    UnusableSound for all others: ENCODING where the form is known, UNREADABLE where it is not.
+    UnusableSound for all others: ENCODING if the format is known, UNREADABLE if not.
     """
     if is_wave(start):
         return True
@@ -223,23 +207,30 @@ def is_wave_file(start: bytes) -> bool:
     elif _is_mpeg_layer_3(start):
         other = "MP3"
     if other is not None:
-        raise UnusableSound(RejectReason.ENCODING, f"{other}; 16-bit PCM is read")
-    raise UnusableSound(RejectReason.UNREADABLE, "no sound file of a kind that is known here")
+        raise UnusableSound(RejectReason.ENCODING, f"{other}; it must be 16-bit PCM")
+    raise UnusableSound(RejectReason.UNREADABLE, "not a supported sound file")
 
 
 def demand_whole(file: BinaryIO, length: int) -> None:
-    """UnusableSound when an open file of `length` bytes has less sound than its head says, as far as a look at the head
-    shows it; of the others decoding does. libsndfile takes what is there for the whole.
+    """UnusableSound if the header shows that an open file of `length` bytes is truncated.
 
-    Sources: as in wave_file; AIFF 1.3 (FORM); Sun's .au header; Sony's Wave64 (sizes with their own head); Apple's CAF
-    1.0 (chunk sizes of 64 bits, -1 of data unknown); NIST SPHERE (header.doc); RFC 3533, 6 (the last page of an Ogg
-    stream has a flag).
+    For other formats, decoding shows it. libsndfile accepts a truncated file as complete.
+
+    Sources, beside those of this module:
+
+    - AIFF 1.3 (FORM)
+    - Sun's .au header
+    - Sony's Wave64 (sizes include their own header)
+    - Apple's CAF 1.0 (chunk sizes of 64 bits, -1 for unknown data)
+    - NIST SPHERE (header.doc)
+    - RFC 3533, 6 (the last page of an Ogg stream has a flag)
     """
     file.seek(0)
     start = file.read(_LONGEST_HEAD)
     said = 0
     if is_wave(start):
-        demand_whole_wave(file, length)
+        if not any(sound_bytes is not None for *_, sound_bytes in _chunks(file, length, start)):
+            raise _unreadable(f"no `data` chunk among the first {_MOST_CHUNKS} chunks")
     elif start[:4] == b"FORM" and len(start) >= 12:
         said = 8 + int.from_bytes(start[4:8], "big")
     elif start[:4] in (b".snd", b"dns.") and len(start) >= 24:
@@ -253,13 +244,13 @@ def demand_whole(file: BinaryIO, length: int) -> None:
     elif start.startswith(b"NIST_1A"):
         said = _sphere_bytes(start)
     elif start.startswith(b"OggS") and not _ogg_ends(file, length):
-        raise UnusableSound(RejectReason.UNREADABLE, "cut off: the last page of its Ogg stream is missing")
+        raise UnusableSound(RejectReason.UNREADABLE, "truncated: the last page of its Ogg stream is missing")
     if said > length:
         raise cut_off(said, length, "bytes")
 
 
 def _caf_bytes(file: BinaryIO, length: int) -> int:
-    """Where the `data` chunk of a CAF file ends; 0 where it says no size, or there is none."""
+    """End of the `data` chunk of a CAF file; 0 without the chunk or its size."""
     at = 8
     while at < length:
         file.seek(at)
@@ -274,7 +265,7 @@ def _caf_bytes(file: BinaryIO, length: int) -> int:
 
 
 def _sphere_bytes(start: bytes) -> int:
-    """How many bytes a SPHERE file of PCM has; 0 of other codings."""
+    """Number of bytes of a SPHERE file of PCM; 0 for other codings."""
     fields = dict(re.findall(rb"^(\w+) -\S+ (\S+)$", start, re.MULTILINE))
     try:
         head = int(start[8:16])
@@ -286,7 +277,7 @@ def _sphere_bytes(start: bytes) -> int:
 
 
 def _ogg_ends(file: BinaryIO, length: int) -> bool:
-    """Whether the last page is there and is marked as the last one."""
+    """Whether the last page exists and is marked as the last."""
     file.seek(max(0, length - _LONGEST_PAGE))
     tail = file.read(_LONGEST_PAGE)
     at = tail.rfind(b"OggS")

@@ -1,8 +1,8 @@
-"""How far raters agree, and how much of it chance would bring about.
+"""How far raters agree, and how much of that agreement is expected by chance.
 
-A table of labels has a row for each rater and a column for each item; a label is the number of a category from 0 up,
-and MISSING where a rater gave none. An item that two or more raters labelled is *shared*; only such items tell of
-agreement. All-equal labels, a single rater and items that nobody shares have figures without a value, with the reason.
+A table of labels has a row for each rater and a column for each item. A label is the number of a category from 0, or
+MISSING where a rater gave none. An item that two or more raters labelled is *shared*. Only shared items count for
+agreement. Where a coefficient is undefined (all labels equal, one rater, no shared item), the reason is given instead.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _BLOCK_CELLS = 1 << 21
 def columns_of(counts: Counts) -> Sums:
     """What each item (row: how often it got each category) adds to the sums.
 
-    Whether two raters or more share it, the share of their pairs that are equal, alpha's unequal pairs, whether it is
-    labelled at all, the labels by category where it is shared, the share of each category among its labels.
+    Columns: shared (0 or 1), share of its pairs of labels that are equal, alpha's unequal pairs, labelled (0 or 1).
+    Then for each category: labels if shared, and the share among all its labels.
     """
     counted = counts.astype(np.float64)
     given = counted.sum(axis=1)
@@ -71,7 +71,7 @@ def ac1_chance(sums: Sums) -> Sums:
 
 
 def resampled(columns: Sums, many: Counts, resamples: int, seed: int) -> Sums:
-    """The figures (columns) of so many tables (rows), each of as many items as there are, drawn with replacement.
+    """The sums (columns) of so many tables (rows), each of as many items as there are, drawn with replacement.
 
     many: how many items there are of each row of `columns`.
     """
@@ -86,9 +86,9 @@ def resampled(columns: Sums, many: Counts, resamples: int, seed: int) -> Sums:
 
 
 def bca(value: float, drawn: Sums, left_out: Sums, many: Counts, confidence: float = CONFIDENCE) -> Interval | None:
-    """The bias-corrected and accelerated interval of a figure; None where too few resamples have a value.
+    """The bias-corrected and accelerated interval of a statistic; None where too few resamples have a value.
 
-    drawn: of resamples. left_out: the figure without one item of each sort, `many` the items of the sort.
+    drawn: of resamples. left_out: the statistic without one item of each kind; many: items of that kind.
     Source: Efron, J. Am. Stat. Assoc. 82 (1987).
     """
     known = drawn[~np.isnan(drawn)]
@@ -112,9 +112,9 @@ def bca(value: float, drawn: Sums, left_out: Sums, many: Counts, confidence: flo
 
 
 def without_disagreement(items: int, by_chance: float) -> Interval:
-    """Of a figure that is 1, as nobody disagrees on any item: how low it is if as many differ as that still allows.
+    """The interval of a coefficient that is 1 because no item has unequal labels.
 
-    by_chance: the share of pairs that differ by chance. A bootstrap of such a table never varies.
+    by_chance: the share of pairs that differ by chance. A bootstrap of such a table would not vary.
     """
     exact = clopper_pearson(0, items)
     return max(-1.0, 1 - (exact[1] if exact else 1.0) / by_chance), 1.0
@@ -144,7 +144,7 @@ NEVER_GIVEN = "nobody gave it to an item that two raters judged"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of agreement, at most 1. why_not: the reason where there is no value, or no interval."""
+    """A coefficient of agreement, at most 1. why_not: the reason where there is no value, or no interval."""
 
     value: float | None
     interval: Interval | None = None
@@ -182,11 +182,11 @@ class PairAgreement:
 class Agreement:
     """Of one table. items: with any label; shared: with two or more. labels: all of them, shared_labels: on shared.
 
-    raw: the mean over shared items of the share of pairs of labels that are equal, so that each item counts once,
-    however many raters it has. alpha: Krippendorff's, nominal. ac1: Gwet's, over all categories of the scheme.
-    categories: one for each category of the scheme. confusion[c, k]: pairs of labels on shared items of which one is
-    c and the other k, symmetric; its diagonal counts pairs that agree.
-    Intervals are of further items judged by these raters: they say nothing of other raters.
+    raw: share of equal pairs of labels, averaged over shared items. Each item counts once, however many raters it has.
+    alpha: Krippendorff's, nominal. ac1: Gwet's, over all categories of the scheme.
+    categories: one for each category of the scheme.
+    confusion[c, k]: pairs of labels c and k on shared items, symmetric; the diagonal counts pairs that agree.
+    Intervals apply to further items judged by these raters, not to other raters.
     """
 
     raters: int
@@ -202,11 +202,11 @@ class Agreement:
 
 
 def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
-    """All figures of a table (raters × items) of a scheme of so many categories; ValueError for other labels.
+    """The agreement in a table (raters × items) of a scheme of so many categories; ValueError for other labels.
 
     Sources: Krippendorff, Content Analysis, 11; Gwet, Br. J. Math. Stat. Psychol. 61 (2008). Intervals are
-    bootstrapped over items (`label_sums.bca`), but where items agree as a whole or not at all: Wilson's for raw, and
-    exact ones of alpha and AC1 where nobody disagrees.
+    bootstrapped over items (`bca`), with two exceptions. If each item agrees wholly or not at all, raw has Wilson's
+    interval. If all items agree, alpha and AC1 have exact ones.
     """
     counts = label_counts(labels, categories)
     given = counts.sum(axis=1)
@@ -241,13 +241,6 @@ def label_counts(labels: Labels, categories: int) -> Counts:
     return counts
 
 
-def alpha_of(labels: Labels, categories: int) -> float | None:
-    """Krippendorff's alpha for nominal categories; None where it has no value."""
-    counts = label_counts(labels, categories)
-    found = float(figures_of(columns_of(counts).sum(axis=0))[1])
-    return None if np.isnan(found) else found
-
-
 def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
     """Every two raters that share an item."""
     found = []
@@ -279,7 +272,7 @@ def _nothing_shared(raters: int, labels: int, shared: int) -> str:
 
 
 def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure, Figure]:
-    # Items with the same counts are the same to every figure: what is drawn is how many of each sort there are.
+    # Items with the same counts have the same effect: the bootstrap draws how many of each kind there are.
     sorts, many = np.unique(counts, axis=0, return_counts=True)
     columns = columns_of(sorts)
     sums = many @ columns
@@ -356,11 +349,12 @@ MOST_ROUNDS = 500
 class Consensus:
     """Of one table, by the model of Dawid and Skene.
 
-    labels: for each item the category that more raters gave than any other, where it is at least SURE_ENOUGH probable,
-    else MISSING. posteriors: items × categories; NaN where nobody labelled. priors: how frequent each category is.
-    confusion[r, c, k]: how probable rater r says k of what is c; NaN for categories that nobody gave. rounds: of the
-    iteration; converged: it came to rest before MOST_ROUNDS. objectives: what each round made larger (log of the
-    posterior of priors and confusions, up to a constant).
+    labels: the category that most raters gave an item, if its probability is at least SURE_ENOUGH; otherwise MISSING.
+    posteriors: items × categories. NaN where nobody labelled.
+    priors: how frequent each category is.
+    confusion[r, c, k]: probability that rater r labels an item of category c as k. NaN for categories nobody gave.
+    rounds: number of iterations. converged: they ended before MOST_ROUNDS.
+    objectives: the log posterior of priors and confusions after each round, up to a constant. It never decreases.
     """
 
     labels: NDArray[np.int64]
@@ -382,15 +376,15 @@ def majority(labels: Labels, categories: int) -> NDArray[np.int64]:
 
 
 def consensus(labels: Labels, categories: int, start: Probabilities | None = None) -> Consensus:
-    """The consensus of a table; the same table gives the same, whatever else.
+    """The consensus of a table; the same table always gives the same result.
 
-    A matrix for each rater holds more numbers than a few hundred labels can tell. So one matrix of all raters together
-    is fitted first, with WORTH_TOGETHER imagined labels a category; then one for each rater, with WORTH_EACH imagined
-    labels a category that are spread as in the common matrix: a rater of whom little is known is taken for an average
-    one. Both are the most probable parameters. The iteration starts from the shares of the labels of each item, or
-    from `start` (posteriors, items × categories). Categories that nobody gave are left out.
-    Sources: Dawid & Skene, Appl. Stat. 28 (1979); the imagined labels are a Dirichlet prior, and matrices that lean on
-    a common one the hierarchical model of Paun et al., Trans. Assoc. Comput. Linguist. 6 (2018).
+    A few hundred labels do not determine a matrix for each rater. So one matrix for all raters is fitted first, with
+    WORTH_TOGETHER pseudo-labels per category. Then each rater gets a matrix, with WORTH_EACH pseudo-labels per category
+    that are spread as in the common matrix. A rater with few labels therefore counts as an average one. Both fits
+    maximise the posterior. They start from the shares of the labels of each item, or from `start` (posteriors, items ×
+    categories). Categories that nobody gave are left out.
+    Sources: Dawid & Skene, Appl. Stat. 28 (1979). The pseudo-labels are a Dirichlet prior. The common matrix follows
+    the hierarchical model of Paun et al., Trans. Assoc. Comput. Linguist. 6 (2018).
     """
     counts = label_counts(labels, categories)
     raters, items = labels.shape

@@ -121,7 +121,7 @@ def mean_ends(count: float, confidence: float = CONFIDENCE) -> Interval:
 def garwood(count: int, exposure: float, confidence: float = CONFIDENCE) -> Interval | None:
     """Two-sided exact interval of a Poisson rate, `count` events in `exposure`; None over nothing.
 
-    Per unit of exposure (hours give events an hour). Valid for one look at a time fixed beforehand; for a figure that
+    Per unit of exposure (hours give events an hour). Valid for one look at a time fixed beforehand; for a rate that
     is watched while it grows see `sequential.rate_sequence`. Source: Garwood, Biometrika 28 (1936).
     """
     if count < 0 or exposure < 0:
@@ -133,7 +133,7 @@ def garwood(count: int, exposure: float, confidence: float = CONFIDENCE) -> Inte
 
 
 IMAGINED = 3.0
-"""Clusters that are imagined to be all alike within: a few that happen not to differ do not tell that none do."""
+"""Pseudo-clusters without variation inside: a few clusters that happen not to differ do not prove that none do."""
 
 
 def clustered_interval(
@@ -141,9 +141,9 @@ def clustered_interval(
 ) -> Interval | None:
     """Interval of the share sum(counts) / sum(totals), from how clusters differ; None over nothing or one cluster.
 
-    counts, totals: of each cluster. It is the exact interval over as many units as would vary alike. least_effect: of
-    the clustering (`design_effect`), where other shares of the same clusters tell more of it than this one, which may
-    be of a rare thing; without it, what never or always occurs says as much as there are clusters.
+    counts, totals: of each cluster. The interval is exact for the effective number of independent units.
+    least_effect: a lower bound of the design effect (`design_effect`), from other shares of the same clusters. It
+    matters for rare outcomes. Without it, a share of 0 or 1 counts as many units as there are clusters.
     Sources: Korn & Graubard, Survey Methodology 24 (1998); the delete-one variance of a ratio, Cochran, Sampling
     Techniques.
     """
@@ -157,7 +157,7 @@ def clustered_interval(
 def independent_units(
     counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, least_effect: float | None = None
 ) -> float | None:
-    """How many independent units tell as much of the share as these clusters; None over nothing or one cluster.
+    """How many independent units carry as much information as these clusters; None over nothing or one cluster.
 
     Arguments and sources as for `clustered_interval`.
     """
@@ -177,18 +177,18 @@ def independent_units(
     return total / effect * narrowing
 
 
-def design_effect(figures: Sequence[Sequence[int]], totals: Sequence[int]) -> float | None:
+def design_effect(shares: Sequence[Sequence[int]], totals: Sequence[int]) -> float | None:
     """How many times the variance of shares is what it would be without clusters, over several shares together.
 
-    figures: for each share the counts of each cluster. At least 1; None where no share varies, or with one cluster.
-    It is the larger of two: how much clusters differ, and how alike a cluster is within. A few clusters may happen to
-    be the same; that each of them is alike within says all the same that there are no more units than clusters.
+    shares: for each share the counts of each cluster. At least 1; None where no share varies, or with one cluster.
+    It is the larger of two effects: of differences between clusters, and of similarity within a cluster. The second
+    one guards against a few clusters that happen to be equal.
     Sources: the mean generalised design effect, Rao & Scott, J. Am. Stat. Assoc. 76 (1981); the effect of unequal
     clusters, Kish, Survey Sampling (1965), from the analysis-of-variance correlation, Ridout, Demétrio & Firth,
     Biometrics 55 (1999).
     """
     clustered = alone = between = within = 0.0
-    for counts in figures:
+    for counts in shares:
         held, of = _held(counts, totals)
         if len(of) < 2:
             return None

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.model.time import Measured
-from harness.statistics.intervals import quantile_ranks
+from harness.statistics.intervals import Interval, quantile_ranks
+from harness.statistics.significance import in_keeping, mcnemar
 
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
     """An observed duration that `share` of the observed do not exceed.
 
-    low_s, high_s: 95 % interval by order statistics; None where there are too few values to say.
+    low_s, high_s: 95 % interval by order statistics; None with too few values.
     clock_error_s: how far the clocks' errors can move value_s at most.
     """
 
@@ -61,3 +62,64 @@ def latency_figures(durations: Sequence[Measured]) -> LatencyFigures:
         )
 
     return LatencyFigures(total=len(ordered), p50=quantile(0.5), p95=quantile(0.95), p99=quantile(0.99))
+
+
+@dataclass(frozen=True, slots=True)
+class MedianShift:
+    """How much longer durations are, in seconds: the median of the differences, or the difference of the medians.
+
+    interval: 95 %, with what the clocks' errors may add; an end is infinite with too few values. p: two-sided, of no
+    shift beyond those errors.
+    """
+
+    value_s: float
+    interval: Interval
+    p: float
+
+
+def paired_shift(differences: Sequence[Measured]) -> MedianShift | None:
+    """Of differences of the same stimuli, by the sign test and its interval; None without any.
+
+    Only a difference beyond the error of its clocks counts as a sign. Source: Conover, Practical Nonparametric
+    Statistics, 3.4.
+    """
+    p50 = latency_figures(differences).p50
+    if p50 is None:
+        return None
+    least = sorted(one.value_s - one.error_s for one in differences)
+    most = sorted(one.value_s + one.error_s for one in differences)
+    total = len(differences)
+    low, high = quantile_ranks(total, 0.5)
+    ends = -math.inf if low is None else least[low - 1], math.inf if high is None else most[high - 1]
+    signs = max(sum(one > 0 for one in least), sum(one < 0 for one in most))
+    p = mcnemar(total - signs, signs) if 2 * signs > total else None
+    return MedianShift(p50.value_s, ends, 1.0 if p is None else p)
+
+
+def unpaired_shift(first: Sequence[Measured], second: Sequence[Measured]) -> MedianShift | None:
+    """The first less the second, of different stimuli: Mann and Whitney's test; None without durations of both.
+
+    Interval: the distances of both medians' intervals, added by their squares. The test is of the first as they would
+    be if the clocks erred as far as they can towards no difference.
+    Sources: Mann & Whitney, Annals of Mathematical Statistics 18 (1947); Zou & Donner (`word_intervals.shares_apart`).
+    """
+    from scipy.stats import mannwhitneyu
+
+    one, other = latency_figures(first).p50, latency_figures(second).p50
+    if one is None or other is None:
+        return None
+    shift, error_s = one.value_s - other.value_s, one.clock_error_s + other.clock_error_s
+    p = 1.0
+    if abs(shift) > error_s:
+        nearer = [each.value_s - math.copysign(error_s, shift) for each in first]
+        p = float(mannwhitneyu(nearer, [each.value_s for each in second]).pvalue)
+    (low, high), (other_low, other_high) = (_ends(of) for of in (one, other))
+    down, up = (
+        math.hypot(one.value_s - low, other_high - other.value_s),
+        math.hypot(high - one.value_s, other.value_s - other_low),
+    )
+    return MedianShift(shift, in_keeping(shift, (shift - down - error_s, shift + up + error_s), p), p)
+
+
+def _ends(of: Quantile) -> Interval:
+    return -math.inf if of.low_s is None else of.low_s, math.inf if of.high_s is None else of.high_s

@@ -34,7 +34,7 @@ def utterances_for_claim(below: float, expected: float, confidence: float = CONF
         interval = clopper_pearson.__wrapped__(round(expected * total), total, confidence)
         if interval is not None and interval[1] < below:
             return total
-    raise ValueError(f"more than {MOST_UTTERANCES} utterances are needed to tell {expected} from {below}")
+    raise ValueError(f"more than {MOST_UTTERANCES} utterances are needed to distinguish {expected} from {below}")
 
 
 MOST_EVENTS = 100_000
@@ -43,7 +43,7 @@ MOST_FILES = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class ClaimNeed:
-    """How much a claim needs. amount: hours or utterances; events: how many it allows; power: how often it succeeds."""
+    """How much a claim needs. amount: hours or utterances. events: how many it allows. power: how often it succeeds."""
 
     amount: float
     events: int
@@ -55,7 +55,7 @@ def hours_with_power(
 ) -> ClaimNeed:
     """Hours after which a rate of `expected_per_hour` is shown to lie below another with that power (one-sided, exact).
 
-    ValueError when the two are too near to be told apart, or in the wrong order.
+    ValueError when the two are too close to distinguish, or in the wrong order.
     """
     if not 0 <= expected_per_hour < below_per_hour:
         raise ValueError(f"a rate of {expected_per_hour:g} cannot be shown to lie below {below_per_hour:g}")
@@ -64,7 +64,8 @@ def hours_with_power(
         found = float(special.pdtr(events, expected_per_hour * hours))
         if found >= power:
             return ClaimNeed(hours, events, found)
-    raise ValueError(f"more than {MOST_EVENTS} events are needed to tell {expected_per_hour:g} from {below_per_hour:g}")
+    needed = f"more than {MOST_EVENTS} events are needed"
+    raise ValueError(f"{needed} to distinguish {expected_per_hour:g} from {below_per_hour:g}")
 
 
 def utterances_with_power(
@@ -81,7 +82,7 @@ def utterances_with_power(
         found = float(special.bdtr(events, utterances, expected))
         if found >= power:
             return ClaimNeed(utterances, events, found)
-    raise ValueError(f"more than {MOST_EVENTS} misses are needed to tell {expected:g} from {below:g}")
+    raise ValueError(f"more than {MOST_EVENTS} misses are needed to distinguish {expected:g} from {below:g}")
 
 
 def utterances_for_events(below: float, events: int, confidence: float = CONFIDENCE) -> int:
@@ -95,7 +96,7 @@ def _least(enough: Callable[[int], bool], low: int, high: int, most: float = mat
     while not enough(high):
         low, high = high, 2 * high
         if high > most:
-            raise ValueError(f"more than {most:,} files are needed to tell these apart")
+            raise ValueError(f"more than {most:,} files are needed to distinguish these")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -163,8 +164,8 @@ def files_for_difference(differing: Discordant, power: float = POWER, alpha: flo
 def design_effect(per_talker: float, correlation: float) -> float:
     """By what factor more is needed when each talker gives several utterances that are alike.
 
-    correlation: within talkers, 0 (as if by as many talkers) to 1 (one utterance of each tells all). Source: Kish,
-    Survey Sampling (1965), 5.4.
+    correlation: within talkers, from 0 (as if by as many talkers) to 1 (further utterances of a talker add nothing).
+    Source: Kish, Survey Sampling (1965), 5.4.
     """
     if per_talker < 1 or not 0 <= correlation <= 1:
         raise ValueError(f"no design has {per_talker:g} utterances a talker with a correlation of {correlation:g}")

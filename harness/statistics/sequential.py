@@ -34,8 +34,8 @@ Boundaries = tuple[float, float]
 def wald(test: SequentialTest) -> Boundaries:
     """Wald's own boundaries: ln(β/(1−α)) and ln((1−β)/α).
 
-    They keep α + β; but where a failing event jumps far past its boundary, less of α is used than they reckon with,
-    and β is exceeded (5.3 % for 5 %). Source: Wald, Sequential Analysis (1947), 3.3.
+    They keep α + β. A failing event that jumps far past its boundary uses less of α than they assume. Then β is
+    exceeded (5.3 % for 5 %). Source: Wald, Sequential Analysis (1947), 3.3.
     """
     if not (0 < test.good < test.bad and 0 < test.alpha < 1 and 0 < test.beta < 1 and test.alpha + test.beta < 1):
         raise ValueError(f"a sequential test has 0 < good < bad and 0 < alpha + beta < 1, not {test}")
@@ -89,8 +89,8 @@ def _verdict(ratio: float, boundaries: Boundaries) -> SequentialVerdict:
 def _mended(test: SequentialTest, up: float, down: float, events: npt.NDArray[np.float64]) -> Boundaries:
     """P(bad passes) ≤ e^passed · P(good passes), so that e^passed = β / P(good passes) keeps β for sure.
 
-    up: what an event adds to the ratio; down: what a step takes away; events: how likely 0, 1, 2, … in a step are for
-    a good device.
+    up: what an event adds to the ratio. down: what a step takes away.
+    events: the probabilities of 0, 1, 2, … events in a step of a good device.
     """
     passed, failed = wald(test)
     wrong, undecided = _failed_wrongly(passed, failed, up, down, events)
@@ -162,7 +162,7 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
 def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -> Interval | None:
     """Time-uniform interval of a share, `count` of `total`; None over nothing.
 
-    Of clusters, as many as independent units tell alike (`clustered_shares.independent_units`), not whole numbers then.
+    For clusters, pass the effective counts (`intervals.independent_units`), which need not be whole numbers.
     """
     if not 0 <= count <= total:
         raise ValueError(f"a share cannot be {count} of {total}")

@@ -60,11 +60,27 @@ def poisson_rates(first: int, first_hours: float, second: int, second_hours: flo
     return float(binomtest(first, first + second, first_hours / (first_hours + second_hours)).pvalue)
 
 
+def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> tuple[float, ...]:
+    """Each p, adjusted so that a false alarm among all of them is as unlikely as one p says; at most 1.
+
+    weights: above 0; a test of twice the weight is corrected half as much (default: all alike).
+    Source: Holm, Scandinavian Journal of Statistics 6 (1979), 65–70, with weights as in its section 4.
+    """
+    of = [1.0] * len(ps) if weights is None else list(weights)
+    left, highest = math.fsum(of), 0.0
+    adjusted = [0.0] * len(ps)
+    for at in sorted(range(len(ps)), key=lambda at: ps[at] / of[at]):
+        highest = max(highest, min(1.0, ps[at] * left / of[at]))
+        adjusted[at] = highest
+        left -= of[at]
+    return tuple(adjusted)
+
+
 DRAWS = 20_000
 MOST_STEPS = 20_000_000
 """Work up to which every way of swapping is counted."""
 MOST_ENUMERATED = 14
-"""Clusters up to which every way of swapping is tried, for several figures at once."""
+"""Clusters up to which every way of swapping is tried, for several statistics at once."""
 _BLOCK = 2048
 
 
@@ -123,10 +139,10 @@ def in_keeping(difference: float, interval: Interval, p: float, confidence: floa
 
 
 def swapped_together(differences: NDArray[Any], seed: int = 0) -> Swapping | None:
-    """Whether any of several figures differs; None when none does in any cluster.
+    """Whether any of several statistics differs; None when none does in any cluster.
 
-    differences: a row for each cluster, a column for each figure. Each figure counts by its square over what swapping
-    makes of it on average, so that rare categories count as frequent ones do.
+    differences: a row for each cluster, a column for each statistic. Each is squared and divided by its mean square
+    under swapping, so that rare categories have the same weight as frequent ones.
     """
     held = np.asarray(differences, dtype=np.float64)
     held = held[np.any(held != 0, axis=1)]
@@ -165,8 +181,8 @@ class PairedDifference:
 def paired_difference(counts: Discordance) -> PairedDifference | None:
     """Of stimuli heard by the first and by the second; None over nothing.
 
-    The square-and-add interval of Wilson's ends, with the correlation of the pairs corrected for continuity; it agrees
-    on 0 with McNemar's exact test, which stands beside it.
+    The square-and-add interval from Wilson's intervals, with the correlation of the pairs corrected for continuity. It
+    agrees with McNemar's exact test on whether 0 is inside.
     Source: Newcombe, Statistics in Medicine 17 (1998), 2635–2650, method 10.
     """
     a, b, c, d = counts.both, counts.only_first, counts.only_second, counts.neither
@@ -190,7 +206,7 @@ def paired_difference(counts: Discordance) -> PairedDifference | None:
 
 Column = NDArray[np.float64]
 MOST_SIMULATED = 5000
-"""Events; of more the normal distribution tells as much."""
+"""Events; above that the normal distribution is used."""
 SIMULATIONS = 999
 REPLICATES = 2000
 MOST_DRAWS = 20_000_000
@@ -199,9 +215,9 @@ FEWEST_REPLICATES = 200
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """index: of dispersion, 1 for events that come by themselves, more in clusters. p: one-sided, that they come so
-    clustered by chance. interval: of the rate, per unit of exposure, with whole stretches drawn anew; it holds
-    Garwood's, since clusters never tell more than as many events by themselves."""
+    """index: of dispersion, 1 for independent events, more for clusters. p: one-sided, for independent events.
+    interval: of the rate, per unit of exposure, by a bootstrap of whole stretches. It contains Garwood's interval,
+    since clustered events never carry more information than independent ones."""
 
     index: float
     p: float
@@ -215,11 +231,11 @@ def clustering(
     """Index of dispersion over stretches of any length, with its p and a cluster bootstrap; None without two
     stretches and two events. The same numbers give the same answer.
 
-    index: Pearson's chi-square over its degrees of freedom, of which only pairs of events in one stretch count: of
-    single events Pearson's depends on how short their stretches are, which says nothing of clusters. Over stretches
-    of one length the two are equal. p: by drawing the events anew in proportion to the exposures (few events), or by
-    the exact mean and variance of that sum, which are those of stretches of one length. Sources: Fisher, Statistical
-    Methods, 16; Haldane, Biometrika 29 (1937); Efron & Tibshirani, An Introduction to the Bootstrap, 8.
+    index: Pearson's chi-square over its degrees of freedom, where only pairs of events in one stretch count.
+    What a single event adds would depend on the length of its stretch. For equal stretches both are the same.
+    p: by simulation of events in proportion to the exposures (few events), or by the exact mean and variance.
+    Sources: Fisher (Statistical Methods, 16), Haldane (Biometrika 29, 1937), and Efron & Tibshirani (An Introduction
+    to the Bootstrap, 8).
     """
     events, exposure = np.asarray(counts, np.float64), np.asarray(exposures, np.float64)
     heard = exposure > 0

@@ -57,6 +57,11 @@ def points(difference: float | None) -> str:
     return NOTHING if difference is None else f"{100 * difference:+.2f}"
 
 
+def signed(value: float) -> str:
+    """A difference of numbers: `+0.42`, `-12.0`."""
+    return f"{'-' if value < 0 else '+'}{number(abs(value))}"
+
+
 def points_interval(ends: Interval | None) -> str:
     """The ends of an interval of differences, which may be negative: `-0.39 to +2.18`."""
     return NOTHING if ends is None else f"{points(ends[0])} to {points(ends[1])}"
@@ -107,6 +112,18 @@ def hours(value_s: float, decimals: int = 0) -> str:
     whole, rest = divmod(parts, 10**decimals)
     fraction = f".{rest:0{decimals}}" if decimals else ""
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}{fraction}"
+
+
+def time_left(eta_s: float | None) -> str:
+    """The time left, coarsely: more digits would look more exact than it is."""
+    if eta_s is None:
+        return "time left not known"
+    if eta_s < 50:
+        return f"about {max(5, round(eta_s / 5) * 5)} s left"
+    minutes = round(eta_s / 60)
+    if minutes < 90:
+        return f"about {max(1, minutes)} min left"
+    return f"about {eta_s / 3600:.1f} h left"
 
 
 def quantile(value: Quantile | None) -> str:

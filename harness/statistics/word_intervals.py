@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from typing import Any
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.statistics import special
-from harness.statistics.intervals import CONFIDENCE, Interval, mean_ends, share_ends
-from harness.statistics.significance import in_keeping, swapped
+from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, independent_units, mean_ends, share_ends
+from harness.statistics.significance import Discordance, in_keeping, paired_difference, poisson_rates, swapped
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
 """The speaker of each utterance: a name, or a number from 0 up, which is much quicker."""
@@ -38,8 +38,8 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class WerDifference:
-    """The first system's WER less the second's. p: two-sided, that such a difference comes by chance; exact: by every
-    way of swapping the two within units."""
+    """The first system's WER minus the second's. p: two-sided, for a difference by chance.
+    exact: by every way of swapping the two within units."""
 
     difference: float
     interval: Interval
@@ -52,10 +52,10 @@ def wer_interval(
 ) -> Interval | None:
     """Interval of a WER from the errors and reference words of each utterance; None over no words or one utterance.
 
-    A single cluster counts as none given. Below a WER of 1 the ends are those of the exact interval of a share over
-    as many words as would vary alike. Without errors utterances stand for words, each wrong or right as a whole.
-    Sources: Korn & Graubard, Survey Methodology 24 (1998); the delete-one variance of a ratio, Cochran, Sampling
-    Techniques; degrees of freedom by Carter, Schnepel & Steigerwald, Rev. Econ. Stat. 99 (2017).
+    A single cluster counts as none. Below a WER of 1 this is the exact interval of a share over the effective number
+    of independent words. Without errors it counts utterances instead, each wrong or right as a whole.
+    Sources: Korn & Graubard, Survey Methodology 24 (1998). The delete-one variance of a ratio: Cochran, Sampling
+    Techniques. Degrees of freedom: Carter, Schnepel & Steigerwald, Rev. Econ. Stat. 99 (2017).
     """
     wrong, of = _columns(errors, words)
     total = float(of.sum())
@@ -88,9 +88,9 @@ def wer_difference(
 ) -> WerDifference | None:
     """Two systems' errors on the same utterances, which have `words`; None over no words or one utterance.
 
-    What the two share (a hard utterance, a bad speaker) falls out. Units and sources as in `wer_interval`. Where few
-    units differ the sum of their differences is not normal: p is then that of the exact test of swapping, and the
-    interval that of two Poisson sums, which agrees with it on 0.
+    What both share (a hard utterance, a bad speaker) cancels out. Units and sources as in `wer_interval`. If few units
+    differ, the sum of their differences is not normal. Then p comes from the exact swapping test, and the interval
+    from two Poisson sums. The two agree on whether 0 is inside.
     """
     left, of = _columns(first, words)
     right, _ = _columns(second, words)
@@ -109,11 +109,101 @@ def wer_difference(
     found = _vary(*by_unit)
     error = math.sqrt(max(found.variance, abs(difference) / total))
     if not error:
-        # Every cluster's errors even out exactly: only single utterances tell how much they vary.
+        # Every cluster's errors even out exactly: only single utterances show how much they vary.
         error = math.sqrt(float((apart**2).sum())) / total
     spread = float(special.stdtrit(found.degrees, 1 - tail)) * error
     p = 2 * float(special.stdtr(found.degrees, -abs(difference) / error))
     return WerDifference(difference, (difference - spread, difference + spread), p)
+
+
+def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | None = None) -> WerDifference | None:
+    """Two systems' shares of the same trials, the first less the second; None over nothing.
+
+    first, second: 0 or 1 for each trial, shape (n,). Without clusters: Newcombe's interval with McNemar's exact p.
+    With them: as `wer_difference`, with the interval clipped, since shares differ by at most 1.
+    """
+    one, other = np.asarray(first, np.int64), np.asarray(second, np.int64)
+    if clusters is not None:
+        found = wer_difference(one, other, np.ones(len(one), np.int64), clusters)
+        return None if found is None else replace(found, interval=_within(found.interval))
+    kinds = np.bincount(2 * one + other, minlength=4)
+    counts = Discordance(int(kinds[3]), int(kinds[2]), int(kinds[1]), int(kinds[0]))
+    apart = paired_difference(counts)
+    p = 1.0 if counts.p is None else counts.p
+    return None if apart is None else WerDifference(apart.value, (apart.low, apart.high), p, exact=True)
+
+
+def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> WerDifference | None:
+    """Two systems' shares of different trials, the first less the second; None where either has too few clusters.
+
+    first, second: the trials of each cluster. p: Fisher's exact test, of as many trials as the clusters are worth.
+    Interval: the distances of both exact intervals, added by their squares.
+    Sources: Korn & Graubard, Survey Methodology 24 (1998); Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
+    """
+    from scipy.stats import fisher_exact
+
+    sides: list[tuple[float, float, Interval]] = []
+    for of in (first, second):
+        together = sum(of, Share())
+        units: float | None = together.total
+        if any(one.total > 1 for one in of):
+            units = independent_units([one.count for one in of], [one.total for one in of], least_effect=1.0)
+        if together.value is None or units is None:
+            return None
+        yes, no = together.value * units, (1 - together.value) * units
+        sides.append((yes, no, share_ends(yes, no)))
+    p = float(fisher_exact(np.array([[round(yes), round(no)] for yes, no, _ in sides])).pvalue)
+    one, other = ((yes / (yes + no), ends) for yes, no, ends in sides)
+    return _apart(one, other, p)
+
+
+def rates_apart(first: int, first_hours: float, second: int, second_hours: float) -> WerDifference | None:
+    """Two rates per hour on different audio, the first less the second; None over nothing. p: `poisson_rates`."""
+    p = poisson_rates(first, first_hours, second, second_hours)
+    one, other = garwood(first, first_hours), garwood(second, second_hours)
+    if p is None or one is None or other is None:
+        return None
+    return _apart((first / first_hours, one), (second / second_hours, other), p)
+
+
+def wers_apart(
+    first: tuple[ArrayLike, ArrayLike, Clusters], second: tuple[ArrayLike, ArrayLike, Clusters]
+) -> WerDifference | None:
+    """Two systems' WERs on different utterances, the first less the second; None over no words or one utterance.
+
+    first, second: errors, reference words and cluster of each utterance. Variances as in `wer_interval`, p by Welch's
+    t (Biometrika 34, 1947).
+    """
+    sides: list[tuple[float, Interval]] = []
+    spreads: list[tuple[float, float]] = []
+    for errors, words, clusters in (first, second):
+        wrong, of = _columns(errors, words)
+        ends = wer_interval(wrong, of, clusters)
+        if ends is None:
+            return None
+        rate, found = float(wrong.sum() / of.sum()), _vary(*_units(wrong, of, clusters))
+        sides.append((rate, ends))
+        spreads.append((max(found.variance, rate / float(of.sum())), found.degrees))
+    variance = sum(one for one, _ in spreads)
+    if not variance:
+        return _apart(sides[0], sides[1], 1.0)
+    degrees = variance**2 / sum(one**2 / of for one, of in spreads)
+    p = 2 * float(special.stdtr(degrees, -abs(sides[0][0] - sides[1][0]) / math.sqrt(variance)))
+    return _apart(sides[0], sides[1], p)
+
+
+def _apart(first: tuple[float, Interval], second: tuple[float, Interval], p: float) -> WerDifference:
+    """The difference of two independent values with their intervals, in keeping with p. Source: Zou & Donner."""
+    (one, (low, high)), (other, (other_low, other_high)) = first, second
+    ends = (
+        one - other - math.hypot(one - low, other_high - other),
+        one - other + math.hypot(high - one, other - other_low),
+    )
+    return WerDifference(one - other, in_keeping(one - other, ends, p), p)
+
+
+def _within(ends: Interval) -> Interval:
+    return max(-1.0, ends[0]), min(1.0, ends[1])
 
 
 def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
@@ -141,8 +231,8 @@ class _Variation:
 def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | None:
     """The difference where at most half of the units differ, and few enough for the exact test; None elsewhere.
 
-    The sums in favour of either system come from different units, so they are independent: each has Garwood's
-    interval, in events as large as units vary, and the difference adds the squares of their distances.
+    The sums in favour of either system come from different units, so they are independent. Each has Garwood's
+    interval, scaled by the size of the units. The difference adds the squares of the two distances.
     Sources: Fisher, The Design of Experiments, 21; Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
     """
     differing = apart[apart != 0]
@@ -179,7 +269,7 @@ def _vary(top: Sums, bottom: Sums) -> _Variation:
         moves = (top[begin : begin + _BLOCK] - ratio * part) / np.where(part < total, total - part, total)
         variance += float((moves * moves).sum())
         squares += float((part * part).sum())
-    # A few large units tell less than as many equal ones.
+    # A few large units carry less information than as many equal ones.
     return _Variation((units - 1) / units * variance, max(1.0, total**2 / squares - 1))
 
 
@@ -253,7 +343,7 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
     seconds = [float(sum((one.weight * one.shares[1] for one in of), Fraction())) for of in held]
     total = sum(weights)
     found = wer_difference(firsts, seconds, weights)
-    interval = None if found is None else (max(-1.0, found.interval[0]), min(1.0, found.interval[1]))
+    interval = None if found is None else _within(found.interval)
     first, second = sum(firsts) / total, sum(seconds) / total
     return StratifiedDifference(first, second, first - second, interval)
 

@@ -1,7 +1,7 @@
 """The words of a hypothesis against those of a reference, aligned as NIST's sclite aligns them.
 
-Weights: correct 0, insertion 3, deletion 3, substitution 4. Of equally cheap ways a substitution (or a match) is taken
-if no dearer than both others, a deletion only if it is cheaper than an insertion, an insertion otherwise.
+Weights: correct 0, insertion 3, deletion 3, substitution 4. Ties: a substitution (or a match) is taken if it costs no
+more than both others. A deletion is taken only if it is cheaper than an insertion.
 Source: NIST SCTK 2.4.10, sclite.
 """
 
@@ -130,7 +130,7 @@ class CodedWords:
 
 
 def code_texts(texts: Sequence[str]) -> CodedWords:
-    """Of texts whose words are parted by single spaces; "" has no words, and two spaces have an empty one between."""
+    """Codes of texts with single spaces between words. "" has no words, and two spaces enclose an empty one."""
     joined = _joined(texts)
     if joined is None:
         return _numbered([text.split(" ") if text else [] for text in texts])
@@ -246,7 +246,7 @@ PlaceOf = Callable[[int], Place]
 
 
 class Alignments:
-    """Pairs of texts, one for one, whose words are parted by single spaces ("" has no words), as sclite aligns them.
+    """Pairs of texts with single spaces between words ("" has no words), aligned as sclite aligns them.
 
     columns: the counts of each pair, from the path that the tie rule picks, never from a distance alone; paths are
     made on demand. ValueError when one side has more texts; InputError for a pair of more words than can be aligned,
@@ -333,8 +333,8 @@ def _common_end(of: Codes, said: Codes) -> int:
 class _CodedPairs:
     """Pairs of words without their common ends; cut: how many words those were.
 
-    What follows a common end cannot change the path before it, and along it the path is all correct: a diagonal step
-    onto equal words is never dearer than another. A common beginning stays: the path through it may hold anything.
+    A common end does not change the path before it. Along it every word is correct, since a diagonal step onto equal
+    words never costs more than another. A common beginning stays, since the path through it may be different.
     """
 
     codes: Codes

@@ -152,7 +152,7 @@ def _walk_back(group: PairGroup, gaps: list[NDArray[np.uint8]], deletions: list[
     return [text[k * steps + spare[k] : (k + 1) * steps] for k in range(pair_count)]
 
 
-_C, _S, _D, _I = (ord(letter) for letter in "CSDI")
+_C, _S, _D, _I = b"CSDI"
 
 
 Steps = NDArray[np.int8]
@@ -195,13 +195,13 @@ def _margin(of: Codes, said: Codes) -> int:
             f"{len(of):,} by {len(said):,} words that differ so much are too many to align",
             remedy="Split the utterance into shorter ones",
         )
-    # A way with the fewest errors has `apart` gaps at least, so that the cheapest way costs no more than that many gaps
-    # and substitutions else. One that leaves this band has more gaps than that pays for.
+    # A path with the fewest errors has at least `apart` gaps. The cheapest path therefore costs at most as much as
+    # that many gaps, and substitutions for the other errors. A path that leaves this band has more gaps.
     return -(-SUBSTITUTION * (errors - apart) // (2 * DELETION))
 
 
 def _narrowed(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
-    """The same words as the smallest integers that tell them apart, which are compared the fastest."""
+    """The same words as the smallest possible integers, which compare fastest."""
     known, numbers = np.unique(np.concatenate((reference, hypothesis)), return_inverse=True)
     numbers = numbers.astype(np.min_scalar_type(len(known)))
     return numbers[: len(reference)], numbers[len(reference) :]

@@ -1,4 +1,4 @@
-"""Word errors by what utterances are told apart by: voice, level, noise, position, or any two of them crossed."""
+"""Word errors by group: voice, level, noise, position, or any two of them crossed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ LEAST_SPEAKERS = 5
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """first, second: titles. utterances: those that count for both; the counts are of them alone. first_missing,
-    second_missing: how many of them that system has no hypothesis for, so that every word counts as deleted.
+    """Two systems on the utterances that count for both.
 
-    difference: WER of the first less that of the second. interval: its 95 % interval, over what `unit_of` says of the
-    first. p: two-sided, that such a difference comes by chance. None over no words or fewer than two utterances.
+    first, second: titles. utterances: their number.
+    first_missing, second_missing: how many have no hypothesis of that system, so that every word counts as deleted.
+    difference: WER of the first minus that of the second. interval: its 95 % interval, by the first's `unit_of`.
+    p: two-sided, for a difference by chance. None over no words or fewer than two utterances.
     """
 
     first: str
@@ -53,10 +54,10 @@ class Unit(StrEnum):
 
 
 def unit_of(scoring: Scoring, rows: Rows | None = None) -> Unit:
-    """Of all utterances, or of some: speakers where there are enough of them to tell how much they differ.
+    """The unit of intervals over all utterances, or some: speakers, if there are enough of them.
 
-    Where queries are known (an exported session), these in their place: one that is said again tends to be heard the
-    same again, whoever says it, and so the interval is that of the session.
+    In an exported session, queries take the place of speakers, as in the session's own interval. A repeated query tends
+    to be heard the same way again, whatever the voice.
     """
     if scoring.queries is not None:
         return Unit.QUERIES if len(np.unique(_among(scoring.queries, rows))) >= LEAST_QUERIES else Unit.UTTERANCES
@@ -138,7 +139,7 @@ def _clustered(
 QUERY = "query"
 """The column that says what was asked, as the lists of exported sessions call it."""
 MOST_LABELS = 1000
-"""A column of more is no condition but a note on single utterances, as a file name is."""
+"""A column with more labels describes single utterances, as a file name does, and not a condition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """Texts that only networks of words can align: with alternatives, fragments, or several readings, as sclite does.
 
-Marks are alternatives `{ a / b / @ }`, words that may be left out `(w)` and tags `w;tag`. We differ on purpose where
-sclite crashes or drops words in silence: unbalanced braces, an alternative without a word, and a brace glued to the end
-of a word are errors here. sclite also drops a final `*` and backslashes from words; here they stay.
+Marks are alternatives `{ a / b / @ }`, optional words `(w)` and tags `w;tag`. NIST sclite crashes or drops words
+silently on unbalanced braces, an alternative without a word, and a brace at the end of a word. They are errors here.
+sclite also drops a final `*` and backslashes from words; here they stay.
 
-A cell stands for a word of the reference's network and one of the hypothesis's: the least cost of any way that ends
-with both. Weights: correct 0, substitution 4, insertion and deletion 3; of a word that may be left out 2; of nothing,
-`@`, 0.001, and nothing against nothing 1. Of equally cheap ways back the first in the order of the text is taken, the
-reference's before the hypothesis's; then a substitution if no dearer than both others, a deletion only if it is cheaper
-than an insertion, an insertion otherwise. Costs are added in single precision, as ties hang on it.
+A cell stands for a word of the reference's network and one of the hypothesis's. It holds the least cost of any path
+that ends with both. Weights: correct 0, substitution 4, insertion and deletion 3. The weight of an optional word is 2,
+of nothing, `@`, 0.001, and of nothing against nothing 1. Ties on the way back go to the first word in the order of the
+text, in the reference before the hypothesis. Then a substitution is taken if it costs no more than both others, and a
+deletion only if it is cheaper than an insertion. Costs are added in single precision, since ties depend on it.
 Source: NIST SCTK 2.4.10, sclite.
 """
 
@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from harness.base.problems import Problems
+from harness.base.text_file import Problems
 from harness.model.choices import Marks
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts
@@ -72,16 +72,16 @@ class WordNetwork:
 
 def is_plain(text: str) -> bool:
     """True when a text has no mark of a network, so that splitting it at spaces is enough. Cheap."""
-    # Signs are looked for one by one since that is many times faster than a search for any of them.
+    # A search for one sign after the other is many times faster than a search for any of them.
     return not any(sign in text for sign in _MARKS) or _MARKED.search(text) is None
 
 
 def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHERE) -> WordNetwork:
     """The network of a text; the words between two marks are normalised together, and may become more, fewer or none.
 
-    An alternative of which nothing is left counts as `@`. place: of the text's first character, columns count from 1.
-    InputError with line and column on braces that do not match or are glued to the word before them, alternatives
-    without a word, braces within braces deeper than MAX_DEPTH, and more words than MAX_WORDS, all alternatives counted.
+    An alternative that becomes empty counts as `@`. place: of the text's first character; columns count from 1.
+    InputError with line and column: unmatched braces, a brace without a space before it, an alternative without a word.
+    Also for braces nested deeper than MAX_DEPTH, and for more than MAX_WORDS words in all alternatives.
     """
     reader = _NetworkBuilder(text, normalise, place)
     at = 0
@@ -284,8 +284,8 @@ def align_networks(
 def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
     """Texts without marks side by side, in the readings that make it cheapest.
 
-    Of long texts, more than MAX_READ pairs of words, each reading is settled by whether the other text has its words
-    side by side anywhere, so that they are aligned as any others.
+    In texts of more than MAX_READ pairs of words, a reading is chosen if its words stand side by side anywhere in the
+    other text.
     """
     if not (is_single(reference) and is_single(hypothesis)):
         of, said = chain(reference), chain(hypothesis)
@@ -488,7 +488,7 @@ class _Alignment:
         return left_out if deletion < insertion else added
 
     def _step(self, row: int, column: int) -> AlignedWord | None:
-        """A step over a word of each side, or of one (0: none of the other); nothing left out is no step."""
+        """A step over a word of each side, or of one (0: none of the other); leaving out nothing is not a step."""
         word, other = self._of.words[row], self._said.words[column]
         if not column:
             edit = Edit.CORRECT if word.optional else Edit.DELETION

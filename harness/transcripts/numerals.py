@@ -24,7 +24,7 @@ _ORDINALS = {
     "twelve": "twelfth",
 }
 MOST_DIGITS = 15
-"""More of them are no number that is said as one."""
+"""Longer numbers are not spoken as one number."""
 
 
 def cardinal(number: int) -> str:
@@ -64,7 +64,7 @@ def digits(written: str) -> str:
 
 
 def whole(written: str, *, grouped: bool = False) -> list[str]:
-    """Readings of a whole number; grouped: it was written with commas, and so is no year."""
+    """Readings of a whole number; grouped: it was written with commas, so it is not a year."""
     if len(written) > MOST_DIGITS or (int(written[0]) == 0 and len(written) > 1):
         # A telephone number, or a code.
         return _distinct([digits(written), *_by_pairs(written)])

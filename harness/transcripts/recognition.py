@@ -23,22 +23,29 @@ Words = tuple[str, ...]
 
 
 class Judged(NamedTuple):
-    """counts: of `heard` against `reference`, both normalised; of reference and alternatives the one that fits best.
+    """counts: of the aligned words, both sides normalised; of reference and alternatives the one that fits best.
 
     Where a numeral has several readings, both are in those that fit best.
     """
 
     recognised: bool
     counts: WordCounts
-    reference: Words
-    heard: Words
+    words: tuple[AlignedWord, ...]
+
+    @property
+    def reference(self) -> Words:
+        return tuple(word.reference for word in self.words if word.edit is not Edit.INSERTION)
+
+    @property
+    def heard(self) -> Words:
+        return tuple(word.hypothesis for word in self.words if word.edit is not Edit.DELETION)
 
 
 def recognised(trial: Trial, heard: str) -> Judged:
     """Whether `heard` is the trial's query or command, under its normalisation and its share of allowed word errors.
 
-    A wake phrase of the device at the front of `heard` is taken off, and left on; of that and of reference and
-    alternatives the pair with the fewest errors a word counts, the first of equals.
+    `heard` is compared with and without a leading wake phrase of the device, and with the reference and each of its
+    alternatives. The pair with the fewest errors per word counts, and the first of equals.
     """
     rule = trial.recognised
     said = readings_of(heard, rule)
@@ -49,9 +56,7 @@ def recognised(trial: Trial, heard: str) -> Judged:
     paths = [_aligned(reference, words, rule) for words in candidates for reference in references]
     counts = [count("".join(word.edit.value for word in path)) for path in paths]
     best = best_of(counts)
-    reference = tuple(word.reference for word in paths[best] if word.edit is not Edit.INSERTION)
-    words = tuple(word.hypothesis for word in paths[best] if word.edit is not Edit.DELETION)
-    return Judged(counts[best].within(rule.wer), counts[best], reference, words)
+    return Judged(counts[best].within(rule.wer), counts[best], paths[best])
 
 
 def words_of(text: str, rule: Recognised) -> Words:
@@ -119,12 +124,7 @@ class WordsHeard:
     @property
     def counts(self) -> WordCounts:
         """All transcripts together, each a sentence."""
-        # Sums of columns: adding up one object after another is slow where a session is long.
-        columns = [
-            (one.correct, one.substitutions, one.deletions, one.insertions, one.sentences, one.sentences_with_error)
-            for one in self.transcripts
-        ]
-        return WordCounts(*map(sum, zip(*columns, strict=True)))
+        return WordCounts.total(self.transcripts)
 
     @property
     def wer(self) -> float | None:

@@ -1,7 +1,7 @@
 """Hypotheses against references: who is paired with whom, the words side by side, and the counts by speaker.
 
 The same functions serve files of transcripts and what devices heard in a session. Counts are columns, so that
-hundreds of thousands of utterances are cheap; words and paths of an utterance are made when they are asked for.
+hundreds of thousands of utterances are cheap; words and paths of an utterance are made on demand.
 """
 
 from __future__ import annotations
@@ -111,13 +111,14 @@ class ScoredUtterance:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """A system's hypotheses scored. title: of the system. normalisation: its name, which travels with every figure.
+    """A system's hypotheses scored. title: of the system. normalisation: its name, shown with every result.
 
-    by_speaker: sorted by name. without_hypothesis: ids of references that the hypotheses lack; `missing` of them count
-    as deleted, `dropped` of them were left out (only where that was asked for). surplus: ids of hypotheses without a
-    reference, which count nowhere. ids: of the utterances that count, in the order of the references, as columns are.
-    groups: the place of each utterance's speaker in by_speaker. queries: a number for what was asked in each utterance,
-    where a list says it, as that of an exported session does; None where nothing does.
+    by_speaker: sorted by name. without_hypothesis: ids of references without a hypothesis.
+    missing: how many of them count as deleted. dropped: how many were left out on request.
+    surplus: ids of hypotheses without a reference, which do not count.
+    ids: of the utterances that count, in the order of the references, as columns are.
+    groups: the place of each utterance's speaker in by_speaker.
+    queries: a number for each utterance's query, if a list names it, as that of an exported session does.
     """
 
     title: str
@@ -231,7 +232,7 @@ def score(
     return Scoring(
         title=title or hypotheses.file,
         normalisation=normalisation or wording.name,
-        totals=sum((counts for _, counts in by_speaker), WordCounts()),
+        totals=WordCounts.total(counts for _, counts in by_speaker),
         by_speaker=by_speaker,
         without_hypothesis=absent,
         surplus=surplus,

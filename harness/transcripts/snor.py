@@ -23,7 +23,7 @@ _MARKS = str.maketrans("", "", "".join(_MARK_SIGNS))
 _OPENER = {">": "<", "]": "[", ")": "("}
 _CLOSER = {opener: closer for closer, opener in _OPENER.items()}
 _BESIDE = frozenset("*=-")
-"""What may touch a `<word>` from outside and is no word: `<tr>-`, `*<does>*`."""
+"""What may touch a `<word>` from outside and is not a word: `<tr>-`, `*<does>*`."""
 
 
 class SroWord(NamedTuple):
@@ -97,7 +97,7 @@ def _lone(chunk: str, deleted: bool = False) -> SroPause | SroWord:
 
 
 def refuse_nul(line: str, place: Place) -> None:
-    """InputError at a NUL character: the file is no text."""
+    """InputError at a NUL character: the file is not text."""
     at = line.find("\0")
     if at >= 0:
         raise _error("a NUL character stands here", "Take it out, or see whether this is a text file at all", place, at)
@@ -358,7 +358,7 @@ class _KnownChunks(dict[str, "str | None"]):
         try:
             said = " ".join(filter(None, (_said(one, self._form) for one in tokens(chunk))))
         except InputError:
-            said = None  # another chunk may close its brackets; if not, the line as a whole tells the place
+            said = None  # another chunk may close its brackets; if not, the whole line shows the place
         if len(chunk) <= self.LONGEST:
             if len(self) >= self.MOST:
                 self.clear()

@@ -1,14 +1,74 @@
-"""English texts as a person may say them: every usual reading of numerals, times, money, units and abbreviations."""
+"""English texts as a person may say them: every usual reading of numerals, times, money, units and abbreviations.
+
+Spellings, abbreviations, units and contractions come from spoken_en.toml. A reading is in lower case; where there are
+several, the first is how the words are shown.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 
 from harness.transcripts import numerals
-from harness.transcripts import spoken_english as english
 from harness.transcripts.readings import Piece, Readings, choice
+
+_FILE = tomllib.loads(resources.files(__package__).joinpath("spoken_en.toml").read_text("utf-8"))
+SCALES = ("hundred", "thousand", "million", "billion", "trillion")
+NUMBER_WORDS = frozenset((
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty"),
+    *("fifty", "sixty", "seventy", "eighty", "ninety", *SCALES),
+))  # fmt: skip
+MONTHS: Mapping[str, str] = {**_FILE["months"], **{name: name for name in (*_FILE["months"].values(), "may")}}
+FILLERS = frozenset(_FILE["fillers"])
+AFTER_NUMBERS = frozenset(_FILE["after_numbers"])
+ABBREVIATIONS: Mapping[str, list[str]] = _FILE["abbreviations"]
+UNITS: Mapping[str, list[str]] = _FILE["units"]
+CURRENCIES: Mapping[str, list[str]] = _FILE["currencies"]
+CODES: Mapping[str, str] = _FILE["codes"]
+WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
+ENDINGS: Mapping[str, list[str]] = _FILE["endings"]
+PHRASES: Mapping[tuple[str, ...], str] = {tuple(words.split()): said for words, said in _FILE["phrases"].items()}
+
+
+def _contractions() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = dict(_FILE["contractions"])
+    # Many write none of the apostrophes.
+    for word in ("do", "does", "did", "is", "was", "were", "are", "could", "would", "should", "have", "has", "had"):
+        found[f"{word}nt"] = [f"{word} not"]
+    for word in ("i", "you", "we", "they", "could", "would", "should"):
+        found[f"{word}ve"] = [f"{word} have"]
+    return found | {"youre": ["you are"], "theyre": ["they are"], "youll": ["you will"], "theyll": ["they will"]}
+
+
+def _spellings() -> dict[str, str]:
+    found = {other: kept for kept, others in _FILE["spellings"].items() for other in others}
+    ends = ("", "s", "ed", "ing", "able", "ful", "ite", "ites", "less", "hood", "hoods", "al", "er", "ers", "y")
+    found |= {f"{stem}our{end}": f"{stem}or{end}" for stem in _FILE["our"].split() for end in ends}
+    doubled = ("ed", "ing", "er", "ers", "or", "ors")
+    return found | {f"{stem}l{end}": f"{stem}{end}" for stem in _FILE["doubled_l"].split() for end in doubled}
+
+
+CONTRACTIONS: Mapping[str, list[str]] = _contractions()
+_SPELLINGS = _spellings()
+_ISE = re.compile(
+    r"(?<=[a-z]{3})is(?=(?:e|ed|es|ing|er|ers|ation|ations|able)$)|(?<=[a-z]{2})ys(?=(?:e|ed|es|ing|er|ers)$)"
+)
+_ALWAYS_ISE: re.Pattern[str] = re.compile(f"(?:{'|'.join(_FILE['always_ise'].split())})is")
+
+
+def spelled(word: str) -> str:
+    """A word in the one spelling that stands for all of its own."""
+    kept = _SPELLINGS.get(word)
+    if kept is not None:
+        return kept
+    if len(word) < 6 or ("is" not in word and "ys" not in word) or _ALWAYS_ISE.match(word):
+        return word
+    return _ISE.sub(lambda found: f"{found[0][0]}z", word)
+
 
 _TOP = "com|org|net|edu|gov|io|co|uk|de|fr|es|eu|us|ca|au|tv|app|dev|info|biz|ai|fm|me|ly"
 # Repetitions are bounded, so that no text takes longer than its length asks for.
@@ -118,7 +178,7 @@ class _English:
         return self.tokens[self.at - back] if self.at >= back else _END
 
     def _say(self, readings: Iterable[str], *, numeric: bool = False) -> None:
-        self.out += choice(" ".join(map(english.spelled, reading.split())) for reading in readings)
+        self.out += choice(" ".join(map(spelled, reading.split())) for reading in readings)
         self.numeric = numeric
 
     # Numerals
@@ -163,13 +223,13 @@ class _English:
     def _number(self, token: _Token) -> None:
         value = self._joined_thousands(token)
         scale = self._peek()
-        if scale.kind == "sign" and scale.text in english.CURRENCIES and not self._amount_follows(1):
+        if scale.kind == "sign" and scale.text in CURRENCIES and not self._amount_follows(1):
             self.at += 1
             self._say(self._money(value, scale.text, ""), numeric=True)
             return
-        if scale.text in english.CODES:
+        if scale.text in CODES:
             self.at += 1
-            amounts = self._money(value, english.CODES[scale.text], "")
+            amounts = self._money(value, CODES[scale.text], "")
             self._say([*amounts, *(f"{one} {scale.text}" for one in self._plain(value))], numeric=True)
             return
         readings = self._plain(value)
@@ -196,7 +256,7 @@ class _English:
 
     def _before_month(self, day: int, said: list[str]) -> bool:
         """5 January; said: the day alone, which comes first."""
-        month = english.MONTHS.get(self._peek().text)
+        month = MONTHS.get(self._peek().text)
         if month is None or not 1 <= day <= 31:
             return False
         self.at += 1
@@ -205,7 +265,7 @@ class _English:
 
     def _month(self, token: _Token) -> bool:
         """January 5."""
-        month, dot = english.MONTHS.get(token.text), self._peek().text == "."
+        month, dot = MONTHS.get(token.text), self._peek().text == "."
         day = self._peek(dot)
         digits = day.text[:-2] if day.kind == "ordinal" else day.text
         if month is None or day.kind not in ("number", "ordinal") or len(digits) > 2 or not 1 <= int(digits) <= 31:
@@ -219,7 +279,7 @@ class _English:
         return self._peek(ahead).kind in ("number", "decimal") and not self._peek(ahead).spaced
 
     def _money(self, value: str, sign: str, scale: str) -> list[str]:
-        one, many, cent, cents = english.CURRENCIES[sign]
+        one, many, cent, cents = CURRENCIES[sign]
         value = value.replace(",", "")
         if scale:
             return [f"{amount} {scale} {name}" for amount in self._plain(value) for name in (many, one)]
@@ -251,7 +311,7 @@ class _English:
         if self._phrase(token) or self._letters(token) or self._hyphenated(token) or self._month(token):
             return
         text = token.text
-        if text in english.FILLERS:
+        if text in FILLERS:
             return
         if self._beside_numbers(token):
             return
@@ -262,20 +322,20 @@ class _English:
         readings = [*(self._abbreviation(token) or _plain_word(text))]
         if token.raw.isupper() and 2 <= len(text) <= 5 and readings[0] == text:
             readings.append(" ".join(text))
-        self._say(readings, numeric=text in english.NUMBER_WORDS)
+        self._say(readings, numeric=text in NUMBER_WORDS)
 
     def _phrase(self, token: _Token) -> bool:
         """Words that count as one."""
         for length in (3, 2):
             tokens = self.tokens[self.at - 1 : self.at + 2 * length]
             words = [one.text for one in tokens[: 2 * length - 1] if one.text != "-" or one.spaced][:length]
-            if len(words) == length and tuple(words) in english.PHRASES:
+            if len(words) == length and tuple(words) in PHRASES:
                 taken = 0
                 while length:
                     length -= tokens[taken].text != "-"
                     taken += 1
                 self.at += taken - 1
-                self._say([english.PHRASES[tuple(words)]])
+                self._say([PHRASES[tuple(words)]])
                 return True
         return False
 
@@ -312,7 +372,7 @@ class _English:
                 break
             words.append(follows.text)
             ahead += 2
-        numeral = self.numeric or any(word in english.NUMBER_WORDS for word in words)
+        numeral = self.numeric or any(word in NUMBER_WORDS for word in words)
         if len(words) < 2 or numeral or not all(map(str.isalpha, words)):
             return False
         self.at += ahead
@@ -322,11 +382,11 @@ class _English:
     def _beside_numbers(self, token: _Token) -> bool:
         """Words that say something else beside a number: oh, double, x, and."""
         text, follows = token.text, self._peek()
-        into = follows.kind in ("number", "decimal", "fraction") or follows.text in english.NUMBER_WORDS
+        into = follows.kind in ("number", "decimal", "fraction") or follows.text in NUMBER_WORDS
         if text in ("oh", "o") and (self.numeric or into or (follows.text in ("oh", "o") and self._is_number(1))):
             self._say([text, "zero", "oh"], numeric=True)
             return True
-        if text == "and" and self._previous().text in english.SCALES[:2] and follows.text in english.NUMBER_WORDS:
+        if text == "and" and self._previous().text in SCALES[:2] and follows.text in NUMBER_WORDS:
             return True
         if text in ("double", "triple") and follows.kind == "word" and (into or follows.text in ("oh", "o")):
             self.at += 1
@@ -337,36 +397,36 @@ class _English:
         if text == "x" and self.numeric and into:
             self._say(["times", "by", "x"])
             return True
-        if text == "a" and follows.text in english.SCALES:
+        if text == "a" and follows.text in SCALES:
             self._say(["a", "one"], numeric=True)
             return True
         return False
 
     def _is_number(self, ahead: int) -> bool:
         token = self._peek(ahead)
-        return token.kind == "number" or token.text in english.NUMBER_WORDS
+        return token.kind == "number" or token.text in NUMBER_WORDS
 
     def _abbreviation(self, token: _Token) -> list[str]:
         text, follows = token.text, self._peek()
         dotted = follows.text == "." and not follows.spaced
         unit = self._peek(dotted).text
-        if text == "sq" and unit in english.UNITS:
+        if text == "sq" and unit in UNITS:
             self.at += 1 + dotted
-            return [f"square {one}" for one in english.UNITS[unit]]
+            return [f"square {one}" for one in UNITS[unit]]
         raised = follows.text == "^" and self._peek(1).text in _RAISED
-        if text in english.UNITS and (self.numeric or raised or text not in english.AFTER_NUMBERS):
-            return self._per([*english.UNITS[text], text], raised)
+        if text in UNITS and (self.numeric or raised or text not in AFTER_NUMBERS):
+            return self._per([*UNITS[text], text], raised)
         if self.numeric and text == "in" and (dotted or follows is _END or follows.text in _MEASURED):
             return ["inches", "inch", "in"]
         if text == "no" and dotted and self._is_number(1):
             return ["number", "no"]
-        if text in english.ABBREVIATIONS:
-            return list(english.ABBREVIATIONS[text])
+        if text in ABBREVIATIONS:
+            return list(ABBREVIATIONS[text])
         beside = follows.kind in ("number", "ordinal") or dotted or self._previous().kind in ("number", "ordinal")
-        if text in english.MONTHS and english.MONTHS[text] != text and beside:
-            return [english.MONTHS[text], text]
-        if text in english.WEEKDAYS and (text not in ("sat", "sun", "wed") or dotted or follows.text == ","):
-            return [english.WEEKDAYS[text], text]
+        if text in MONTHS and MONTHS[text] != text and beside:
+            return [MONTHS[text], text]
+        if text in WEEKDAYS and (text not in ("sat", "sun", "wed") or dotted or follows.text == ","):
+            return [WEEKDAYS[text], text]
         return []
 
     def _per(self, units: list[str], raised: bool) -> list[str]:
@@ -375,8 +435,8 @@ class _English:
             before, after = _RAISED[self._peek(1).text]
             self.at += 2
             units = [*(f"{before} {one}" for one in units), *(f"{one} {after}" for one in units)]
-        if self._peek().text == "/" and not self._peek().spaced and self._peek(1).text in english.UNITS:
-            names = english.UNITS[self._peek(1).text]
+        if self._peek().text == "/" and not self._peek().spaced and self._peek(1).text in UNITS:
+            names = UNITS[self._peek(1).text]
             one = names[1] if len(names) > 1 else names[0]
             self.at += 2
             return [f"{unit} {per} {one}" for unit in units for per in ("per", "an" if one == "hour" else "a")]
@@ -389,7 +449,7 @@ class _English:
         number_follows = follows.kind in ("number", "decimal", "fraction", "time")
         if text in _SIGNS:
             self._say(_SIGNS[text])
-        elif text in english.CURRENCIES:
+        elif text in CURRENCIES:
             self._currency(text)
         elif text == "°":
             self._degrees()
@@ -416,7 +476,7 @@ class _English:
         value = self._peek().text
         self.at += 1
         scale, short = self._peek(), {"k": "thousand", "m": "million", "mn": "million", "bn": "billion", "b": "billion"}
-        name = scale.text if scale.text in english.SCALES[1:] else short.get(scale.text, "") if not scale.spaced else ""
+        name = scale.text if scale.text in SCALES[1:] else short.get(scale.text, "") if not scale.spaced else ""
         self.at += bool(name)
         self._say(self._money(value, sign, name), numeric=True)
 
@@ -465,12 +525,12 @@ class _English:
 
 def _plain_word(text: str) -> list[str]:
     """Readings of a word that says the same wherever it stands."""
-    known = english.CONTRACTIONS.get(text)
+    known = CONTRACTIONS.get(text)
     if known is not None:
         return known
     if "'" not in text:
         return [text]
-    for ending, meanings in english.ENDINGS.items():
+    for ending, meanings in ENDINGS.items():
         if text.endswith(ending) and text != ending:
             return [f"{text.removesuffix(ending)} {meaning}" for meaning in meanings]
     bare, owner = text.replace("'", ""), text.removesuffix("'s")

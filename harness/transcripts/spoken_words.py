@@ -16,9 +16,8 @@ from importlib import resources
 from itertools import pairwise
 
 from harness.model.transcript import ENGLISH
-from harness.transcripts import spoken_english
 from harness.transcripts.readings import Piece, Readings, apart, choice, narrowed, plain, spaced_alike
-from harness.transcripts.spoken_text import english_readings
+from harness.transcripts.spoken_text import NUMBER_WORDS, PHRASES, english_readings
 
 Clock = Callable[[int, int], list[str]]
 _SIGNS = "€$£%°"
@@ -264,9 +263,9 @@ _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 _ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _OTHER = re.compile(r"[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—⁄]")
 # Words that are never half of another one: blue tooth is bluetooth, but now here is not nowhere.
-_NEVER_HALF = frozenset((*spoken_english.NUMBER_WORDS, "a", "i", "an", "the", "now"))
+_NEVER_HALF = frozenset((*NUMBER_WORDS, "a", "i", "an", "the", "now"))
 # Chunks between spaces that say something else beside others.
-_TRIGGERS = spoken_english.NUMBER_WORDS | {"oh", "double", "triple", *(words[-1] for words in spoken_english.PHRASES)}
+_TRIGGERS = NUMBER_WORDS | {"oh", "double", "triple", *(words[-1] for words in PHRASES)}
 
 
 def primary(language: str) -> str:

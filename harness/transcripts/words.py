@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.base.problems import Problems
+from harness.base.text_file import Problems
 from harness.model.choices import Marks
 from harness.model.errors import InputError, Place
 from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts, WordCounts
@@ -99,7 +99,7 @@ class Wording:
 
     @property
     def name(self) -> str:
-        """Travels with every figure."""
+        """Shown with every result."""
         name = self.rewriting.id if self.rewriting else self.normalisation.value
         if self.has_readings and self.language != ENGLISH:
             from harness.transcripts.spoken_words import says_numerals  # here, since its lists take a while to read
@@ -121,7 +121,7 @@ class Wording:
 
     @property
     def has_readings(self) -> bool:
-        """Whether a text may be read in several ways, so that only networks tell whether two are the same."""
+        """Whether a text may be read in several ways, so that only networks decide whether two are equal."""
         return self.normalisation is Normalisation.SPOKEN
 
     @property

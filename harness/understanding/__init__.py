@@ -1,1 +1,1 @@
-"""Annotation, tri-training, and models of intents and slots."""
+"""Intents and slots of utterances: corpora, scoring, models, cascade and reports."""

@@ -1,7 +1,7 @@
-"""What recognition cost: frames that a model finds in what was said, beside those that it finds in what was heard.
+"""The effect of recognition errors: one model's frames on the references, and on the transcripts.
 
-Both are scored against the same gold, on the utterances that have a transcript, and without places of words, since a
-transcript has other words. Source: the cascade of seed MEDIA, 5.1.
+Both are scored against the same gold, on the utterances that have a transcript. Places of words are ignored, since a
+transcript has other words. Source: the MEDIA paper, 5.1.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from harness.transcripts.scoring import score as score_words
 from harness.transcripts.words import Wording
 from harness.understanding.comparison import DRAWS, Difference, Metric, differences
 from harness.understanding.counts import FrameCounts, Rule, total
-from harness.understanding.figures import ZERO, ZeroDivision
-from harness.understanding.scoring import FrameScoring, ScoredFrame, is_annotated, score
+from harness.understanding.scoring import ZERO, ScoredFrame, ZeroDivision, is_annotated, score
 
 MOST_LABELS = 60
-"""A column of more is no condition but a note on single utterances; it is a group where it is asked for."""
+"""A column with more labels is not a condition but a note on single utterances. It is a group only if `by` names it."""
 Understand = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
 
 
 class FrameFate(StrEnum):
-    """What became of a frame between the reference and the transcript. REVALUED: kept, but for values."""
+    """How a frame changed from reference to transcript. REVALUED: kept, except slot values."""
 
     KEPT = "kept"
     REVALUED = "revalued"
@@ -39,9 +38,9 @@ class FrameFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CascadeUtterance:
-    """An utterance that has a transcript. before, after: on the reference, on the transcript. words: heard of said.
+    """An utterance that has a transcript. heard: the transcript, unchanged.
 
-    heard: as it came.
+    before, after: on the reference, on the transcript. words: word errors of the transcript.
     """
 
     heard: Utterance
@@ -55,7 +54,7 @@ class CascadeUtterance:
 
     @property
     def fate(self) -> FrameFate:
-        """By intents and lists of concepts, as far as they are annotated and told."""
+        """By intents and lists of concepts, as far as both sides have them."""
         match _is_right(self.before.counts), _is_right(self.after.counts):
             case True, True:
                 before, after = self.before.counts.valued.edits.errors, self.after.counts.valued.edits.errors
@@ -69,7 +68,7 @@ class CascadeUtterance:
 
 @dataclass(frozen=True, slots=True)
 class CascadeGroup:
-    """Some utterances with both. differences: on the transcript less on the reference."""
+    """Some utterances, on both sides. differences: transcript minus reference."""
 
     reference: FrameCounts
     transcript: FrameCounts
@@ -79,12 +78,13 @@ class CascadeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """gold, heard: names of their files. placed: on the reference, with places, for slot F1, which transcripts lack.
+    """The result. gold, heard: names of their files. words: the scored transcripts.
 
-    without_transcript: ids of gold that count nowhere, since what was heard of them is not known; with
-    `missing_is_silence` they count as heard to be nothing, and are listed all the same. without_gold: ids of
-    transcripts, which count nowhere. words: the scored transcripts. too_many: columns that are no groups, since they
-    have more than MOST_LABELS labels, with how many.
+    placed: counts on the reference, with places, for slot F1.
+    `without_transcript`: ids of gold without a transcript. They are not counted.
+    With `missing_is_silence`, they count as empty transcripts and are still listed here.
+    `without_gold`: ids of transcripts without gold, which are not counted.
+    `too_many`: columns with more than MOST_LABELS labels, with their number. They are not groups.
     """
 
     gold: str
@@ -121,7 +121,7 @@ class HeardCorpus:
 
 
 def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> HeardCorpus:
-    """By id. missing_is_silence: what has no transcript was heard to be nothing, instead of being left out."""
+    """Joins by id. missing_is_silence: an utterance without a transcript has an empty one, and is not left out."""
     said = {one.id: one for one in heard.utterances}
     known = {one.id for one in gold.utterances}
     annotated = [one for one in gold.utterances if is_annotated(one)]
@@ -138,7 +138,7 @@ def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> 
 
 
 def understood(corpus: Corpus, understand: Understand, name: str) -> Corpus:
-    """What a model finds in the words of a corpus, which need not be annotated. ValueError when it is not one each."""
+    """A model's predictions for a corpus. ValueError unless there is one for each utterance."""
     found = understand([one.words for one in corpus.utterances])
     if len(found) != len(corpus.utterances):
         raise ValueError(f"{len(found)} predictions for {len(corpus.utterances)} texts")
@@ -161,10 +161,10 @@ def cascade(
     by: Sequence[str] | None = None,
     draws: int = DRAWS,
 ) -> Cascade:
-    """on_reference, on_transcript: predictions for the same ids. rule: its places count for slot F1 on the reference.
+    """Scores both sides. on_reference, on_transcript: predictions for the same ids. InputError for an unreadable text.
 
-    wording: what makes words comparable. by: columns of gold's groups; None is all of them. InputError where a text
-    cannot be read.
+    rule: its places count only for slot F1 on the reference. wording: the normalisation of words.
+    `by`: columns of gold's groups. None is all of them.
     """
     bare = replace(rule, places=False)
     before, after = score(pairs.gold, on_reference, bare, ()), score(pairs.gold, on_transcript, bare, ())
@@ -178,7 +178,9 @@ def cascade(
     told = None if labels is None else tuple(labels)
 
     def group_of(of: Sequence[CascadeUtterance]) -> CascadeGroup:
-        return _group(of, zero, told, draws)
+        on_said, on_heard = [one.before.counts for one in of], [one.after.counts for one in of]
+        apart = differences(on_heard, on_said, zero, told, draws=draws)
+        return CascadeGroup(total(on_said), total(on_heard), WordCounts.total(one.words for one in of), apart)
 
     by_column = _by_column(utterances, by)
     parting = {name: of for name, of in by_column.items() if by is not None or len(of) <= MOST_LABELS}
@@ -190,7 +192,7 @@ def cascade(
         told,
         utterances,
         group_of(utterances),
-        _placed(pairs.gold, on_reference, rule, before),
+        (score(pairs.gold, on_reference, rule, ()) if rule.places else before).totals,
         tuple(
             (name, tuple((label, group_of(of)) for label, of in sorted(labels.items())))
             for name, labels in parting.items()
@@ -204,26 +206,10 @@ def cascade(
     )
 
 
-def _placed(gold: Corpus, on_reference: Corpus, rule: Rule, bare: FrameScoring) -> FrameCounts:
-    return score(gold, on_reference, rule, ()).totals if rule.places else bare.totals
-
-
-def _group(
-    of: Sequence[CascadeUtterance], zero: ZeroDivision, labels: tuple[str, ...] | None, draws: int
-) -> CascadeGroup:
-    before, after = [one.before.counts for one in of], [one.after.counts for one in of]
-    return CascadeGroup(
-        total(before),
-        total(after),
-        sum((one.words for one in of), WordCounts()),
-        differences(after, before, zero, labels, draws=draws),
-    )
-
-
 def _by_column(
     utterances: Sequence[CascadeUtterance], by: Sequence[str] | None
 ) -> Mapping[str, Mapping[str, Sequence[CascadeUtterance]]]:
-    """Column → label → utterances; by None: all columns of gold."""
+    """Column → label → utterances. by: None is all columns of gold."""
     found: dict[str, defaultdict[str, list[CascadeUtterance]]] = {}
     for column in by if by is not None else dict.fromkeys(n for one in utterances for n, _ in one.before.gold.groups):
         labels = found[column] = defaultdict(list)

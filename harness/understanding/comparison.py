@@ -1,4 +1,4 @@
-"""Two systems on the utterances that both have a prediction for: how far they are apart, and whether by chance."""
+"""Differences of two systems on the utterances that both predict, with intervals and p values."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 from harness.statistics.intervals import CONFIDENCE
 from harness.statistics.significance import Discordance, paired_difference
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
-from harness.understanding.figures import ZERO, Interval, ZeroDivision
-from harness.understanding.scoring import FrameScoring
+from harness.understanding.scoring import ZERO, FrameScoring, Interval, ZeroDivision
 
 Numbers = NDArray[np.float64]
 Ratio = tuple[float, float]
 Pair = tuple[FrameCounts, ...]
 _AT_ONCE = 4_000_000
-"""Numbers of a draw that are held together."""
+"""Numbers that are drawn and held at once."""
 
 
 class Metric(StrEnum):
-    """Figures that have an interval, by the names they have in tables and JSON."""
+    """Metrics that have an interval, by their names in tables and JSON."""
 
     ACCURACY = "intent_accuracy"
     EMR = "emr"
@@ -42,14 +41,14 @@ class Metric(StrEnum):
 
 
 SHARES = (Metric.EMR, Metric.SFA, Metric.VALUED_SFA)
-"""Those that are right or wrong for each utterance."""
+"""Metrics for which each utterance is right or wrong."""
 _SLOTS = (Metric.SLOT_F1, Metric.F1MH, Metric.CER, Metric.SFA)
 _VALUED = (Metric.VALUED_SLOT_F1, Metric.VALUED_F1MH, Metric.VALUED_CER, Metric.VALUED_SFA)
 
 
 @dataclass(frozen=True, slots=True)
 class FigureBasis:
-    """What figures of two systems have in common. labels: that macro is over. by_place, valued_by_place: how SFA is."""
+    """What the metrics of two systems share. labels: for macro averages. by_place, valued_by_place: for SFA."""
 
     labels: tuple[str, ...]
     by_place: bool
@@ -58,7 +57,7 @@ class FigureBasis:
 
 
 def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: Sequence[str] | None) -> FigureBasis:
-    """labels: declared ones; those that are seen join them. SFA is by place where it is for every system."""
+    """labels: the declared ones, to which those seen are added. SFA is by place if every system has all places."""
     sums = [total(one) for one in systems]
     seen = dict.fromkeys([*(labels or ()), *sorted(name for one in sums for name in one.intents.labels)])
     return FigureBasis(
@@ -68,9 +67,9 @@ def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Rows of utterances with the same counts for each of some systems; number: how many each row stands for.
+    """Rows of utterances whose counts are equal in every system. number: utterances per row.
 
-    tops, bottoms: shape (systems, rows, ratios). of: the ratios of each figure.
+    tops, bottoms: numerators and denominators, shape (systems, rows, ratios). of: the ratios of each metric.
     """
 
     number: NDArray[np.int64]
@@ -84,12 +83,12 @@ class Columns:
         return int(self.number.sum())
 
     def found(self) -> dict[Metric, Numbers]:
-        """The figures of all utterances, shape (systems,); not a number over nothing."""
+        """The metrics of all utterances, shape (systems,). NaN over nothing."""
         weights = self.number.astype(np.float64)[None]
         return {figure: of[:, 0] for figure, of in self._figures([weights] * len(self.tops)).items()}
 
     def resampled(self, draws: int, seed: int) -> dict[Metric, Numbers]:
-        """Of so many samples with replacement, the same for every system; shape (systems, draws)."""
+        """The metrics of samples with replacement, the same for every system. Shape (systems, draws)."""
         rng = np.random.default_rng(seed)
         shares = self.number / self.utterances
 
@@ -99,14 +98,14 @@ class Columns:
         return self._drawn(draws, drawn)
 
     def swapped(self, draws: int, seed: int) -> dict[Metric, Numbers]:
-        """Of two systems whose frames are swapped, utterance by utterance, at random; shape (2, draws)."""
+        """The metrics of two systems whose frames are swapped at random within utterances. Shape (2, draws)."""
         rng = np.random.default_rng(seed)
 
         def drawn(size: int) -> list[Numbers]:
             kept = rng.binomial(self.number, 0.5, (size, len(self.number))).astype(np.float64)
             return [kept, self.number - kept]
 
-        # Each row twice, as it is and swapped.
+        # Each row occurs twice: unchanged and swapped.
         tops, bottoms = (np.concatenate([side, side[::-1]], 1) for side in (self.tops, self.bottoms))
         both = Columns(np.tile(self.number, 2), tops, bottoms, self.of, self.zero)
         return both._drawn(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
@@ -118,7 +117,7 @@ class Columns:
         return {figure: np.concatenate([one[figure] for one in blocks], 1) for figure in self.of}
 
     def _figures(self, weights: list[Numbers]) -> dict[Metric, Numbers]:
-        """weights: for each system, shape (samples, rows). Figures of shape (systems, samples)."""
+        """weights: for each system, shape (samples, rows). Metrics of shape (systems, samples)."""
         tops = np.stack([weight @ top for weight, top in zip(weights, self.tops, strict=True)])
         bottoms = np.stack([weight @ bottom for weight, bottom in zip(weights, self.bottoms, strict=True)])
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -207,14 +206,14 @@ def _all_placed(slots: SlotCounts) -> bool:
 
 DRAWS = 1000
 LEAST_UTTERANCES = 10
-"""With fewer, samples of them say too little of further ones."""
+"""With fewer, there is no interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A figure of the first system less that of the second. p: two-sided, that such a difference comes by chance.
+    """A metric of the first system minus that of the second. p: two-sided probability of such a difference by chance.
 
-    None over nothing; interval also over few utterances, and where no sample differs from another.
+    All are None over nothing. The interval is also None over few utterances, and if all samples are equal.
     """
 
     first: float | None
@@ -229,8 +228,9 @@ NO_DIFFERENCE = Difference(None, None, None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class FrameComparison:
-    """first, second: paths of predictions. utterances: ids that both have; only_first, only_second, neither: how many
-    of the others have a prediction of one alone, or of none.
+    """first, second: paths of predictions. utterances: ids that both predict.
+
+    only_first, only_second, neither: numbers of the other ids.
     """
 
     first: str
@@ -251,7 +251,7 @@ def compare(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> FrameComparison:
-    """Both scored against the same gold. ValueError where their rules are not the same."""
+    """Compares two systems scored against the same gold. ValueError if their rules differ."""
     if first.rule != second.rule:
         raise ValueError(f"frames were read by {first.rule} and by {second.rule}")
     theirs = {frame.id: frame for frame in second.frames}
@@ -286,10 +286,11 @@ def differences(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Mapping[Metric, Difference]:
-    """Of the counts of the same utterances, one for one.
+    """Differences by metric. first, second: counts of the same utterances, in the same order.
 
-    EMR and SFA: Newcombe's interval of paired shares, McNemar's exact p. The others: the middle 95 % of the difference
-    over samples of the utterances, the same for both; p from swapping the two within utterances at random.
+    EMR and SFA: Newcombe's interval of paired shares, McNemar's exact p.
+    Other metrics: the middle 95 % of the difference over bootstrap samples, the same for both. Their p comes from
+    swapping the two within utterances at random.
     Sources: Efron & Tibshirani, An Introduction to the Bootstrap, 13 (the interval); Noreen, Computer-Intensive Methods
     for Testing Hypotheses, 1989 (approximate randomisation).
     """
@@ -318,7 +319,7 @@ def differences(
 
 def _of_shares(made: Columns, figure: Metric, one: float, two: float) -> Difference:
     at = made.of[figure].start
-    # An utterance counts where both systems are counted, which a frame of known intents and slots is for either.
+    # An utterance counts only if it counts for both systems.
     counted = (made.bottoms[0, :, at] > 0) & (made.bottoms[1, :, at] > 0)
     first, second = made.tops[0, :, at] > 0, made.tops[1, :, at] > 0
 
@@ -338,10 +339,7 @@ def _of_shares(made: Columns, figure: Metric, one: float, two: float) -> Differe
 
 
 def _middle(values: Numbers) -> Interval | None:
-    """The middle 95 % of what was drawn; samples over nothing do not count.
-
-    None where all samples are the same: what did not happen cannot be drawn, which says nothing of whether it can.
-    """
+    """The middle 95 % of the samples, without those over nothing. None if all samples are equal."""
     held = values[~np.isnan(values)]
     if not held.size or held.min() == held.max():
         return None

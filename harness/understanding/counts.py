@@ -1,4 +1,4 @@
-"""Frames counted against each other. Counts add up: those of shards, in any order, are the counts of the whole."""
+"""Counts of predicted frames against gold. The counts of shards, added in any order, equal those of the whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTSIDE = "O"
 
 
 class TagChunk(NamedTuple):
-    """A concept over words start to end, from 0, half open."""
+    """A concept over the words start to end: counted from 0, half open."""
 
     concept: str
     start: int
@@ -26,10 +26,10 @@ class TagChunk(NamedTuple):
 
 
 def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
-    """The chunks of one utterance's tags, in their order; ValueError at a tag that is not O, B-x or I-x.
+    """The chunks of one utterance's tags, in order. ValueError for a tag that is not O, B-x or I-x.
 
-    Under both readings a chunk goes on with I- of its own concept, and ends before anything else. They differ where
-    an I- continues nothing: it begins a chunk for CONLLEVAL, and belongs to none for IOB2.
+    A chunk continues with I- of its own concept, and ends before any other tag. An I- that continues nothing begins a
+    chunk under CONLLEVAL, and belongs to no chunk under IOB2.
     Sources: conlleval.pl of the CoNLL-2000 task; Ramshaw & Marcus 1995 with B- on every first word.
     """
     loose = chunking is Chunking.CONLLEVAL
@@ -43,7 +43,7 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
             continue
         prefix, of = tag[:2], tag[2:]
         if prefix not in ("B-", "I-") or not of:
-            raise ValueError(f"{tag!r} is no tag: O, B-concept or I-concept")
+            raise ValueError(f"{tag!r} is not a tag: write O, B-concept or I-concept")
         if prefix == "I-" and start >= 0 and of == concept:
             continue
         if start >= 0:
@@ -57,7 +57,7 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
 
 
 class ValueRule(StrEnum):
-    """When two values are the same. NONE: values are not looked at. PLAIN: in lower case and without punctuation."""
+    """When two values are equal. NONE: values are ignored. PLAIN: after lower-casing, without punctuation."""
 
     NONE = "none"
     VERBATIM = "verbatim"
@@ -66,13 +66,14 @@ class ValueRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """separator, attributes: how RELAX finds a specifier: the longest known attribute that the concept is, or begins
-    with before a separator, stays; a concept of no known attribute loses what stands after its last separator.
+    """How frames are compared.
 
-    values: how they are compared, beside the figures without; a gold slot without value is right with any. spoken: the
-    words of a slot are its value where an utterance has tags and lists no slots. ordered: False where
-    slots have no order, as those of live devices: both sides are then ordered by concept and value. places: False
-    where words of the two sides are not the same words, as in transcripts; slot F1 is then n/a.
+    separator, attributes: RELAX drops the specifier of a concept. If a concept equals an attribute, or begins with one
+    and a separator, the longest such attribute stays. Any other concept loses the part after its last separator.
+    `values`: how values are compared, for the metrics with values. A gold slot without a value matches any value.
+    `spoken`: the words of a slot are its value, if an utterance has tags and lists no slots.
+    `ordered`: False if slots have no order, as those of live devices. Both sides are then sorted by concept and value.
+    `places`: False if the words of the two sides differ, as in transcripts. Slot F1 is then n/a.
     """
 
     chunking: Chunking = Chunking.CONLLEVAL
@@ -99,7 +100,7 @@ class Rule:
         return attribute or name
 
     def value(self, written: str | None) -> str | None:
-        """A value as it is compared; None where none is given."""
+        """A value as it is compared; None if there is none."""
         if written is None or self.values is not ValueRule.PLAIN:
             return written
         return plain_texts([written])[0]
@@ -109,14 +110,11 @@ Key = TypeVar("Key")
 
 
 class Matched(NamedTuple):
-    """right: both gold and predicted. gold, predicted: all there are of either."""
+    """right: in gold and predicted. gold, predicted: all on that side."""
 
     right: int = 0
     gold: int = 0
     predicted: int = 0
-
-    def plus(self, other: Matched) -> Matched:
-        return Matched(self.right + other.right, self.gold + other.gold, self.predicted + other.predicted)
 
 
 def pooled(counts: Iterable[Matched]) -> Matched:
@@ -131,11 +129,10 @@ def pooled(counts: Iterable[Matched]) -> Matched:
 
 @dataclass(frozen=True, slots=True)
 class IntentCounts:
-    """Of utterances annotated with intents (which may be none).
+    """Counts of utterances annotated with intents (which may be none).
 
-    overlaps: how many intents of an utterance are right, gold and predicted → utterances, from which come all figures
-    averaged over samples. labels: of each intent seen. confusions: (gold, predicted) → utterances, of those with one
-    intent on either side.
+    overlaps: right, gold and predicted intents of an utterance → utterances. All averages over samples come from it.
+    labels: intent → counts. confusions: (gold, predicted) → utterances, for those with one intent on each side.
     """
 
     overlaps: Mapping[Matched, int] = field(default_factory=dict)
@@ -148,7 +145,7 @@ class IntentCounts:
 
     @property
     def exact(self) -> Share:
-        """Utterances whose whole set is right."""
+        """Utterances whose whole set of intents is right."""
         right = sum(n for one, n in self.overlaps.items() if one.right == one.gold == one.predicted)
         return Share(right, self.utterances)
 
@@ -159,8 +156,8 @@ class IntentCounts:
 
     @property
     def empty_rightly(self) -> int:
-        """Of those, the ones that have none."""
-        return sum(n for one, n in self.overlaps.items() if not one.predicted and not one.gold)
+        """Those of them that have no intent in gold."""
+        return self.overlaps.get(Matched(), 0)
 
     def __add__(self, other: IntentCounts) -> IntentCounts:
         return _total_intents([self, other])
@@ -168,13 +165,14 @@ class IntentCounts:
 
 @dataclass(frozen=True, slots=True)
 class SlotCounts:
-    """Of utterances annotated with slots (which may be none).
+    """Counts of utterances annotated with slots (which may be none).
 
-    placed: utterances where both sides say where their slots stand; chunks are of those alone: concept → right in
-    concept and place. concepts: each concept counts once an utterance (F1mh). edits: of the lists of concepts, an
-    utterance being a sentence and a concept a word. frames: utterances annotated with intents too, and those of them
-    with all intents right and the same list of concepts; frames_placed: the same over the placed ones, with all slots
-    in their places.
+    placed: utterances with places of slots on both sides. `chunks`: concept → counts of slots that are right in concept
+    and place, over the placed utterances.
+    `concepts`: concept → counts, each concept once per utterance (F1mh).
+    `edits`: of the aligned lists of concepts. An utterance is a sentence, and a concept is a word.
+    `frames`: of the utterances with annotated intents, those with all intents and the list of concepts right.
+    `frames_placed`: the same over the placed utterances, with all slots in their places.
     """
 
     utterances: int = 0
@@ -191,7 +189,7 @@ class SlotCounts:
 
 @dataclass(frozen=True, slots=True)
 class FrameCounts:
-    """Of some utterances; `FrameCounts()` is of none. valued: slots counted with their values, where both give them."""
+    """Counts of utterances. valued: slots counted with their values, if both sides have values."""
 
     utterances: int = 0
     intents: IntentCounts = field(default_factory=IntentCounts)
@@ -203,7 +201,7 @@ class FrameCounts:
 
 
 def total(counts: Iterable[FrameCounts]) -> FrameCounts:
-    """The sum of many, which is far quicker than to add one to another."""
+    """The sum of many. Much faster than repeated addition."""
     found = list(counts)
     return FrameCounts(
         sum(one.utterances for one in found),
@@ -228,9 +226,9 @@ def _total_slots(counts: Sequence[SlotCounts]) -> SlotCounts:
         sum(one.placed for one in counts),
         _sum_matched(one.chunks for one in counts),
         _sum_matched(one.concepts for one in counts),
-        _sum_edits([one.edits for one in counts]),
-        _sum_shares([one.frames for one in counts]),
-        _sum_shares([one.frames_placed for one in counts]),
+        WordCounts.total(one.edits for one in counts),
+        sum((one.frames for one in counts), _NONE),
+        sum((one.frames_placed for one in counts), _NONE),
     )
 
 
@@ -256,27 +254,12 @@ def _sum_matched(counts: Iterable[Mapping[str, Matched]]) -> dict[str, Matched]:
     return {key: Matched(*held) for key, held in found.items()}
 
 
-def _sum_edits(counts: Sequence[WordCounts]) -> WordCounts:
-    return WordCounts(
-        sum(one.correct for one in counts),
-        sum(one.substitutions for one in counts),
-        sum(one.deletions for one in counts),
-        sum(one.insertions for one in counts),
-        sum(one.sentences for one in counts),
-        sum(one.sentences_with_error for one in counts),
-    )
-
-
-def _sum_shares(counts: Sequence[Share]) -> Share:
-    return Share(sum(one.count for one in counts), sum(one.total for one in counts))
-
-
 Bare = tuple[str, str | None]
 """Concept and value of a slot."""
 
 
 class SlotItem(NamedTuple):
-    """A slot as it is compared. place: of its words, None where it has none."""
+    """A slot as it is compared. place: of its words; None without."""
 
     concept: str
     value: str | None
@@ -284,10 +267,9 @@ class SlotItem(NamedTuple):
 
 
 def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCounts:
-    """The counts of one utterance; ValueError at a tag that is none.
+    """The counts of one utterance. ValueError for an invalid tag.
 
-    What gold is not annotated with is not counted. What the prediction does not have, intents or slots, is counted as
-    predicted to be none.
+    Intents or slots that gold is not annotated with are not counted. If the prediction lacks them, it counts as empty.
     """
     said = predicted.intents or ()
     intents = IntentCounts() if gold.intents is None else count_intents(gold.intents, said)
@@ -295,7 +277,7 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     of = items(gold, rule)
     if of is None:
         return FrameCounts(1, intents)
-    # Most predictions are right: what is the same is read once.
+    # Most predictions are right, so equal slots are read once.
     same = _same_slots(gold, predicted, rule)
     bare = _bare(of)
     placed = rule.places and _same_words(gold, predicted)
@@ -312,7 +294,7 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
 
 
 def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts:
-    """Of one utterance; both are sets, each intent once."""
+    """The counts of one utterance. gold, predicted: each intent once."""
     return _count_intents(tuple(gold), tuple(predicted))
 
 
@@ -326,10 +308,10 @@ def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentC
 
 
 def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
-    """The slots of an utterance in their order, from its tags where it has some; None where it is not annotated."""
+    """The slots of an utterance in order, from its tags if it has some. None if it is not annotated."""
     if utterance.tags is None:
         return None if utterance.slots is None else _listed(utterance.slots, rule)
-    # Specifiers go before chunks are told apart, as in a corpus that was written without them.
+    # Specifiers are dropped before chunks are formed, as in a corpus that was written without them.
     tags = utterance.tags if rule.detail is Detail.FULL else [_relaxed(tag, rule) for tag in utterance.tags]
     found = chunks(tags, rule.chunking)
     if rule.spoken and utterance.words:
@@ -341,7 +323,7 @@ def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
 
 
 def valued_items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
-    """The slots with their values, in their order; None where the utterance gives none, or the rule asks for none."""
+    """The slots with their values, in order. None if the utterance has no values, or the rule ignores them."""
     if rule.values is ValueRule.NONE:
         return None
     if utterance.slots is not None:
@@ -388,7 +370,7 @@ def _in_order(found: Iterable[SlotItem], rule: Rule) -> tuple[SlotItem, ...]:
 
 
 def _same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
-    """Whether both say the same of slots, so that they read the same."""
+    """Whether both have the same slots, so that one reading serves both."""
     return (
         gold.tags == predicted.tags
         and gold.slots == predicted.slots
@@ -397,14 +379,14 @@ def _same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
 
 
 def _same_words(gold: Utterance, predicted: Utterance) -> bool:
-    """Whether places in one are places in the other, as far as their words tell."""
+    """Whether places in one are places in the other, judged by the number of words."""
     return not gold.words or not predicted.words or len(gold.words) == len(predicted.words)
 
 
 def _count_slots(
     gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool, right: bool | None
 ) -> SlotCounts:
-    """right: whether the intents are; None where they are not annotated."""
+    """right: whether the intents are right; None if they are not annotated."""
     of = tuple([(concept, value) for concept, value, _ in gold])
     placed = placed and _have_places(gold)
     if gold == predicted:
@@ -424,7 +406,7 @@ def _count_slots(
 
 @lru_cache(maxsize=4096)
 def _all_right(found: tuple[Bare, ...], placed: bool, right: bool | None) -> SlotCounts:
-    """Of slots that are predicted as they are."""
+    """The counts of slots that are all predicted correctly."""
     once = tuple(dict.fromkeys(found))
     concepts = _right(once)
     share = _one(right, True)
@@ -465,7 +447,7 @@ def _one(intents: bool | None, slots: bool) -> Share:
 
 @lru_cache(maxsize=256)
 def _all_correct(slots: int) -> WordCounts:
-    from harness.transcripts.alignment import count  # here, since a verb's help needs no arrays
+    from harness.transcripts.alignment import count  # imported here, so that --help does not load numpy
 
     return count("C" * slots)
 
@@ -482,7 +464,7 @@ def _edits(gold: tuple[Bare, ...], predicted: tuple[Bare, ...]) -> WordCounts:
 
 
 def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:
-    """A word for each slot; equal slots have equal words."""
+    """One word per slot. Equal slots have equal words."""
     word = {one: str(at) for at, one in enumerate(dict.fromkeys([*gold, *predicted]))}
     return [word[one] for one in gold], [word[one] for one in predicted]
 
@@ -490,7 +472,7 @@ def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], 
 def _matched(
     gold: Sequence[SlotItem] | Sequence[Bare], predicted: Sequence[SlotItem] | Sequence[Bare]
 ) -> dict[str, Matched]:
-    """By concept, whatever the values are; what is there twice counts twice."""
+    """Counts by concept. A slot that occurs twice counts twice."""
     counts: dict[str, list[int]] = {}
     for one in gold:
         of = counts.get(one[0])

@@ -1,12 +1,13 @@
-"""A grammar of annotated utterances, and a corpus out of grammars and a seed: the same on every machine.
+"""Grammars of annotated utterances, and corpora generated from grammars and a seed, the same on every machine.
 
-Only `random.Random.random` is drawn from, whose numbers Python promises to keep; each split has a source of its own.
-No sentence is there twice, whatever its split.
+Generation uses only `random.Random.random`, whose numbers Python promises to keep. Each split has its own generator.
+No sentence occurs twice in any split.
 """
 
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,28 +21,28 @@ from harness.model.understanding import Corpus, Slot, Utterance, joined
 
 @dataclass(frozen=True, slots=True)
 class SaidText:
-    """Words as they are said."""
+    """Fixed words."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """Parts one after another."""
+    """A sequence of parts."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of several, all as likely."""
+    """One of several alternatives, all equally likely."""
 
     options: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """A part that is said as often as not."""
+    """An optional part, said half of the time."""
 
     part: Part
 
@@ -55,7 +56,7 @@ class PhraseUse:
 
 @dataclass(frozen=True, slots=True)
 class SlotPart:
-    """A value of a list, said as a slot of this concept."""
+    """A slot of this concept, with a value of a list."""
 
     concept: str
     values: str
@@ -65,7 +66,7 @@ Part = SaidText | InTurn | OneOf | Maybe | PhraseUse | SlotPart
 
 
 class SpokenKind(StrEnum):
-    """Numbers and what is made of them, in words; their values are digits.
+    """Kinds of numbers that are spoken as words. Their values are digits.
 
     NUMBER: "twenty five" is 25. ORDINAL: "third" is 3. TIME: "half past seven" is 7:30, and with "pm" 19:30.
     """
@@ -77,7 +78,7 @@ class SpokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Words of a value; value: its normalised form, or None: as it is said. weight: how often, beside the others."""
+    """Words of a value. value: its normalised form; None is the words. weight: relative frequency in its list."""
 
     words: tuple[str, ...]
     value: str | None = None
@@ -86,7 +87,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class ValueList:
-    """A list of values. unseen: those that only the test split has, in this share of its slots of the list."""
+    """A list of values. unseen: values of the test split only, in `unseen_share` of its slots."""
 
     name: str
     values: tuple[Value, ...]
@@ -96,7 +97,7 @@ class ValueList:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A pattern. weight: how often, beside the intent's others. unseen: only the test split has it."""
+    """A pattern. weight: relative frequency in its intent. unseen: it occurs only in the test split."""
 
     part: Part
     weight: float
@@ -106,9 +107,9 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class GrammarIntent:
-    """Sentences that mean the same. alone: it is never joined with another. weight: how often, beside the others.
+    """Sentences that mean the same. label: one intent or several, as in `Utterance.intents`.
 
-    label: one intent or several, as in `Utterance.intents`.
+    alone: it is never joined with another. weight: relative frequency in its grammar.
     """
 
     label: tuple[str, ...]
@@ -120,7 +121,7 @@ class GrammarIntent:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How people speak. Shares, 0–1: of utterances with two intents, hesitations, false starts, corrected values."""
+    """How people speak. Shares of utterances with two intents, hesitations, false starts or corrected values: 0–1."""
 
     two_intents: float = 0.14
     connectives: tuple[tuple[str, ...], ...] = (("and",),)
@@ -134,7 +135,7 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A domain. weight: how often, beside other grammars of the corpus."""
+    """A domain. weight: relative frequency in the corpus."""
 
     name: str
     weight: float
@@ -149,14 +150,14 @@ SPLIT, DOMAIN = "split", "domain"
 TEST = "test"
 TRIES_OF_ONE = 30
 MOST_IN_VAIN = 400
-"""Draws of a split that gave nothing new, beside a fifth of its size: above it the grammar gives too little."""
+"""Most draws without a new sentence per split, in addition to a fifth of its size."""
 LONGEST_FALSE_START = 3
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Words, all of one slot or of none. list_: the slot's list of values, of which another could stand there."""
+    """Words of one slot or of none. list_: the slot's list of values."""
 
     words: tuple[str, ...]
     concept: str = ""
@@ -172,11 +173,10 @@ class _Drawn:
 
 
 def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -> Corpus:
-    """A corpus of so many utterances a split, with intents, tags, slots with values, and groups `split` and `domain`.
+    """A corpus with intents, tags, slots with values, and the groups `split` and `domain`. Ids are `split/number`.
 
-    sizes: split → number, in the order in which they are made; what is unseen in a grammar comes in `test` alone. Ids
-    are `split/number`. No sentence is there twice, whatever its split. InputError when the grammars cannot give so
-    many different sentences.
+    sizes: split → number of utterances, in the order of generation. Unseen values and patterns occur in `test` only.
+    No sentence occurs twice in any split. InputError if the grammars cannot give enough different sentences.
     """
     sources = [_Source(one) for one in grammars]
     found: list[Utterance] = []
@@ -208,9 +208,9 @@ def _split(
         if drawn is None:
             in_vain += 1
             if in_vain > MOST_IN_VAIN + size // 5:
-                what = f"the grammars hardly give more than {len(known):,} different sentences, and more are wanted"
+                what = f"the grammars give only about {len(known):,} different sentences"
                 raise InputError(what, place=Place(" ".join(source.grammar.path for source in sources)),
-                                 remedy="Add patterns or values, or ask for fewer utterances")  # fmt: skip
+                                 remedy="Add patterns or values, or generate fewer utterances")  # fmt: skip
             continue
         found.append(_annotated(drawn, f"{split}/{len(found) + 1}", split))
         known.add(found[-1].words)
@@ -246,7 +246,7 @@ class _Source:
         self._value_weights: dict[tuple[str, bool], tuple[float, ...]] = {}
 
     def utterance(self, random: Random, *, unseen: bool, is_new: Callable[[tuple[str, ...]], bool]) -> _Drawn | None:
-        """One that is new, of the intents that were drawn first; None when no try gave one."""
+        """A new utterance of the intents drawn first. None if TRIES_OF_ONE tries gave none."""
         habits = self.grammar.habits
         two = len(self._joinable) > 1 and random.random() < habits.two_intents
         first = (
@@ -266,7 +266,7 @@ class _Source:
         return None
 
     def _other(self, random: Random, first: GrammarIntent) -> GrammarIntent | None:
-        """Another intent that can stand beside it."""
+        """Another intent that can be joined with it."""
         for _ in range(TRIES_OF_ONE):
             second = _weighted(random, self._joinable, self._joinable_weights)
             if not set(second.label) & set(first.label):
@@ -314,7 +314,7 @@ class _Source:
         return said
 
     def _corrected(self, random: Random, said: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
-        """With another value of a slot before it, which is taken back and so is no slot."""
+        """With a wrong value before a slot, which the speaker corrects. The wrong value is not a slot."""
         slots = [at for at, one in enumerate(said) if one.concept]
         if not slots:
             return said
@@ -327,7 +327,7 @@ class _Source:
 
 
 def _false_start(random: Random, said: tuple[_Run, ...], restarts: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
-    """With its first words before it, which count as no slots."""
+    """With its first words said twice. The first time, they are not slots."""
     words = [word for one in said for word in one.words]
     if len(words) < 2:
         return said
@@ -337,7 +337,7 @@ def _false_start(random: Random, said: tuple[_Run, ...], restarts: Sequence[tupl
 
 
 def _hesitant(random: Random, said: tuple[_Run, ...], hesitations: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
-    """With a hesitation before one of its words that is not within a slot's value."""
+    """With a hesitation before one of its words, but not within a slot."""
     places = [(at, word) for at, one in enumerate(said) for word in range(1 if one.concept else len(one.words))]
     if not places:
         return said
@@ -358,13 +358,5 @@ def _any(random: Random, items: Sequence[T]) -> T:
 
 
 def _weighted(random: Random, items: Sequence[T], sums: Sequence[float]) -> T:
-    """One of the items; sums: of their weights, up to each."""
-    at = random.random() * sums[-1]
-    low, high = 0, len(sums) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if at < sums[middle]:
-            high = middle
-        else:
-            low = middle + 1
-    return items[low]
+    """One of the items. sums: cumulative weights."""
+    return items[min(bisect_right(sums, random.random() * sums[-1]), len(sums) - 1)]

@@ -1,4 +1,4 @@
-"""What a device said that it understood, against what was expected: right or not, and part by part for people."""
+"""Frames that a device reported, compared with the expected ones: as a verdict, and part by part for users."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from harness.transcripts.recognition import same_words, words_of
 
 
 def understood(expected: Expected, told: Sequence[Intent], rule: Recognised) -> Understood:
-    """What the events of one attempt say together, against what was expected.
+    """The frame that the events of one attempt report together, compared with the expected one.
 
-    Intents are united. Slots are too: one that several events tell counts as often as the event that has it most often.
-    The intents are right when they are all that were expected and no other; the frame, when the slots are too (where
-    they are looked at). Names are compared as they are written, values after the rule's normalisation.
+    The result has the intents of all events. Slots are united as by `united`. Intents are right if they equal the
+    expected ones. The frame is right if the slots are right too, or ignored. Names are compared verbatim, and values
+    after the rule's normalisation.
     """
     if not told:
         return Understood()
@@ -33,7 +33,7 @@ def understood(expected: Expected, told: Sequence[Intent], rule: Recognised) -> 
 
 
 def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
-    """The slots of several events, each as often as the event has it that has it most often, in the order told."""
+    """The slots of several events, in order. Each occurs as often as in the event that has it most often."""
     found: Counter[Slot] = Counter()
     for slots in events:
         found |= Counter(slots)
@@ -41,31 +41,31 @@ def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
 
 
 def fits(expected: Sequence[Slot], told: Sequence[Slot], rule: Recognised) -> bool:
-    """Whether the same concepts were told, as often, with values that are the same; a value of None is any."""
+    """Whether the same concepts were reported, as often, with equal values. An expected value of None matches any."""
     return all(part.mark is PartMark.RIGHT for part in _slots(expected, told, rule))
 
 
 def same_value(value: str, told: str | None, rule: Recognised) -> bool:
-    """Whether a slot's value is what was told, in some reading of both under the rule."""
+    """Whether a slot's value equals the reported one, in some reading of both under the rule."""
     if normalised(value, rule) == normalised(told or "", rule):
         return True
     return bool(words_of(value, rule)) and same_words(value, told or "", rule)
 
 
 def normalised(value: str, rule: Recognised) -> str:
-    """A slot's value in the words that the rule makes of it; as it is where that leaves none."""
+    """A slot's value after the rule's normalisation, or unchanged if no words remain."""
     return " ".join(words_of(value, rule)) or value.strip()
 
 
 LONGEST = 120
-"""Characters of a name or a value that are shown."""
+"""Longest name or value on screen, in characters."""
 LONGEST_FRAME = 500
 
 
 class PartMark(StrEnum):
-    """How a part stands against what was expected; the sign says it without a colour.
+    """How a part compares with the expected one. The sign shows it without colour.
 
-    ASIDE: a slot of a device whose trial does not look at slots.
+    ASIDE: a reported slot in a trial that ignores slots.
     """
 
     RIGHT = "right"
@@ -90,10 +90,10 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class FramePart:
-    """One intent or one slot; its texts are foreign.
+    """One intent or one slot. Its texts are foreign.
 
-    slot: whether it is one. value: as the device told it, or as it was expected where it is missing. wanted: the value
-    that was expected, of OTHER_VALUE.
+    slot: whether it is a slot. value: the reported one, or the expected one of a missing slot.
+    `wanted`: the expected value, for OTHER_VALUE.
     """
 
     mark: PartMark
@@ -104,10 +104,10 @@ class FramePart:
 
 
 def parts(expected: Expected, told: Understood, rule: Recognised) -> tuple[FramePart, ...]:
-    """Intents first, then slots; what was expected in its order, then what is too many.
+    """Intents first, then slots. Expected parts keep their order, and unexpected ones follow.
 
-    () where the device told nothing. Values are compared after the scenario's normalisation; an expected slot without
-    a value is right with any.
+    () if the device reported nothing. Values are compared after the scenario's normalisation. An expected slot without
+    a value matches any value.
     """
     if told.intents is None:
         return ()
@@ -115,24 +115,24 @@ def parts(expected: Expected, told: Understood, rule: Recognised) -> tuple[Frame
 
 
 def parts_of(trial: Trial, row: AttemptFinished) -> tuple[FramePart, ...]:
-    """Of an attempt; () where its trial expects nothing, or nothing was told."""
+    """The parts of an attempt. () if its trial expects nothing, or nothing was reported."""
     if trial.expects is None or row.understood is None:
         return ()
     return parts(trial.expects, row.understood, trial.recognised)
 
 
 def written(intents: Sequence[str] | None, slots: Sequence[Slot] | None) -> str:
-    """A frame on one line, harmless: `set_timer (duration: 10 minutes)`; `nothing` without an intent."""
+    """A frame on one line, escaped: `set_timer (duration: 10 minutes)`, or `nothing` without an intent."""
     return plain_text(frame_text(tuple(intents or ()), None if slots is None else tuple(slots)), LONGEST_FRAME)
 
 
 def compared(found: Sequence[FramePart]) -> str:
-    """Parts on one line, harmless: `= set_timer, ≠ duration "15 minutes" (wanted "10 minutes")`."""
+    """Parts on one line, escaped: `= set_timer, ≠ duration "15 minutes" (wanted "10 minutes")`."""
     return ", ".join(compared_part(part) for part in found)
 
 
 def compared_part(part: FramePart) -> str:
-    """A part with its sign, harmless."""
+    """A part with its sign, escaped."""
     text = f"{part.mark.sign} {_named(part.name, part.value) if part.slot else plain_text(part.name, LONGEST)}"
     return f'{text} (wanted "{plain_text(part.wanted or "", LONGEST)}")' if part.mark is PartMark.OTHER_VALUE else text
 
@@ -147,7 +147,7 @@ def verdict_in_words(told: Understood) -> str:
         case False, _:
             return "not understood"
         case _:
-            return "nothing says what it understood"
+            return "what it understood is unknown"
 
 
 def _named(concept: str, value: str | None) -> str:
@@ -169,7 +169,7 @@ def _slots(wanted: Sequence[Slot] | None, told: Sequence[Slot], rule: Recognised
             yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
         return
     left = list(told)
-    # Equal ones first, then those that any value does for: an item that is there stands for no other that is not.
+    # Slots with a value are matched before those that match any value, so that the latter take none from the former.
     same: dict[int, Slot | None] = {}
     for number, slot in sorted(enumerate(wanted), key=lambda one: one[1].value is None):
         same[number] = _take(left, slot, lambda one, want: _same(want, one, rule))
@@ -186,7 +186,7 @@ def _slots(wanted: Sequence[Slot] | None, told: Sequence[Slot], rule: Recognised
 
 
 def _take(left: list[Slot], want: Slot, fits: Callable[[Slot, Slot], bool]) -> Slot | None:
-    """The first that fits, which is then no longer left."""
+    """The first that fits, which is removed from `left`."""
     for number, one in enumerate(left):
         if fits(one, want):
             return left.pop(number)

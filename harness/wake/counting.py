@@ -1,6 +1,6 @@
-"""Wake events against stimuli: which event is which stimulus's, and which is nobody's. Pure; times in seconds.
+"""Matches wake events with stimuli, without I/O; times in seconds.
 
-All times are on one line (the host's clock, or the audio that a device was given) and in ascending order.
+All times are on one line (the host's clock, or a device's audio line) and in ascending order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Where an event may lie to be a stimulus's, ends included; near_s: where it is expected, the end of the phrase."""
+    """Where a stimulus's event may lie, ends included. near_s: where it is expected, the end of the phrase."""
 
     start_s: float
     end_s: float
@@ -29,9 +29,7 @@ class Window:
 @dataclass(frozen=True, slots=True)
 class Matching:
     """Indices of windows and events. pairs: (window, event), ascending. same: further event → the event it is part of.
-
-    Every event is in exactly one of pairs, unmatched and same.
-    """
+    Every event is in exactly one of pairs, unmatched and same."""
 
     pairs: tuple[tuple[int, int], ...] = ()
     missed: tuple[int, ...] = ()
@@ -42,12 +40,12 @@ class Matching:
 def match_events(windows: Sequence[Window], events_s: Sequence[float], refractory_s: float) -> Matching:
     """Merges events within the refractory time, then matches the rest one to one with windows.
 
-    As many pairs as there can be, and of those choices the one with the least total distance from `near_s`. Windows
-    in the order of their starts, events of theirs. ValueError when they are not.
+    It forms as many pairs as possible. Among equal choices it takes the least total distance from `near_s`. Windows
+    must be ordered by their starts, events by time; else ValueError.
     """
     starts = [window.start_s for window in windows]
     if starts != sorted(starts) or any(a > b for a, b in pairwise(events_s)):
-        raise ValueError("windows and events are to be in the order of their times")
+        raise ValueError("windows and events must be in order of time")
     kept, same = merge(windows, events_s, refractory_s)
     pairs = _pairs(windows, [(index, events_s[index]) for index in kept])
     matched = {event for _, event in pairs}
@@ -60,19 +58,49 @@ def match_events(windows: Sequence[Window], events_s: Sequence[float], refractor
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SourceEvent:
+    """An event as one source reported it. rank: of the source, in the order of the bench. error_s: of its time."""
+
+    rank: int
+    at_s: float
+    error_s: float
+
+
+def merge_sources(events: Sequence[SourceEvent], within_s: float) -> tuple[tuple[int, ...], ...]:
+    """Groups of events of different sources that are one event, as indices in the order of the ranks.
+
+    Events of the first source are matched one to one with those of the next, no further apart than `within_s`, ends
+    included. As many pairs as possible are formed, with the least total distance. What matches none is an event of its
+    own, which later sources may match. Neither the order of the events nor that of their arrival changes the groups.
+    """
+    groups: list[list[int]] = []
+    for rank in sorted({event.rank for event in events}):
+        new = sorted((at for at, event in enumerate(events) if event.rank == rank), key=lambda at: events[at].at_s)
+        starts = [events[group[0]].at_s for group in groups]
+        windows = [Window(at_s - within_s, at_s + within_s, at_s) for at_s in starts]
+        pairs = _pairs(windows, [(at, events[at].at_s) for at in new])
+        for group, at in pairs:
+            groups[group].append(at)
+        matched = {at for _, at in pairs}
+        groups += [[at] for at in new if at not in matched]
+        groups.sort(key=lambda group: events[group[0]].at_s)
+    return tuple(map(tuple, groups))
+
+
 def is_same(at_s: float, stands_s: float, refractory_s: float) -> bool:
-    """Whether an event belongs to the last one that stands for itself."""
+    """Whether an event belongs to the last separate one."""
     return at_s - stands_s < refractory_s
 
 
 def merge(
     windows: Sequence[Window], events_s: Sequence[float], refractory_s: float
 ) -> tuple[list[int], tuple[tuple[int, int], ...]]:
-    """Events that stand for themselves, and (further event, the one that it is part of).
+    """Separate events, and pairs (further event, the event that it is part of).
 
-    An event within `refractory_s` of the last that stands is part of it, unless it lies in a stimulus's window that
-    the other lies before: a spot in the lead-in does not hide the one of the phrase. The first event always stands,
-    and the time counts from the event that stands, so a stuck device goes on being counted.
+    An event within `refractory_s` of the last separate one is part of it, unless it lies in a stimulus's window that
+    the other precedes. So an event in the lead-in does not hide that of the phrase. The first event is always separate.
+    The time runs from the separate event, so a stuck device keeps adding events.
     """
     starts = [window.start_s for window in windows]
     kept: list[int] = []
@@ -108,16 +136,16 @@ def _pairs(windows: Sequence[Window], events: Sequence[tuple[int, float]]) -> tu
 def _in_order(
     ranges: Sequence[tuple[int, int]], times: Sequence[float], nears: Sequence[float]
 ) -> list[tuple[int, int]]:
-    """The best matching where no window lies within another: then one exists whose pairs do not cross.
+    """The best matching if no window lies within another: one then exists whose pairs do not cross.
 
-    ranges: for each window the events [first, last) that it may have. Time and memory grow with their lengths only.
+    ranges: for each window, the events [first, last) that it may have. Time and memory grow with their lengths only.
     """
     count = [0] * (len(times) + 1)  # the best of the windows so far with the first j events: pairs, and their cost
     cost = [0.0] * (len(times) + 1)
-    took: list[bytearray] = []  # for each window and event of its range: is that pair in the best of the events so far?
+    took: list[bytearray] = []  # for each window and event of its range: is that pair in the best matching so far?
     filled = 0
     for row, (first, last) in enumerate(ranges):
-        for event in range(filled, last):  # no window before had these
+        for event in range(filled, last):  # new for this window
             count[event + 1], cost[event + 1] = count[event], cost[event]
         filled = max(filled, last)
         choice = bytearray(last - first)
@@ -125,7 +153,7 @@ def _in_order(
         for event in range(first, last):
             pair = before_count + 1, before_cost + abs(times[event] - nears[row])
             before_count, before_cost = count[event + 1], cost[event + 1]
-            # Against: this window without a pair among these events, or with an earlier one of them.
+            # Alternatives: no pair for this window among these events, or an earlier one of them.
             without = min((-count[event + 1], cost[event + 1]), (-count[event], cost[event]))
             if (-pair[0], pair[1]) < without:
                 choice[event - first] = 1
@@ -138,7 +166,7 @@ def _in_order(
 
 
 def _traced(ranges: Sequence[tuple[int, int]], took: Sequence[bytearray], events: int) -> Iterator[tuple[int, int]]:
-    """The pairs of the best matching, from its end."""
+    """The pairs of the best matching, traced from the end."""
     left = events
     for row in range(len(ranges) - 1, -1, -1):
         first, last = ranges[row]
@@ -153,9 +181,8 @@ def _traced(ranges: Sequence[tuple[int, int]], took: Sequence[bytearray], events
 
 
 def _assign(edges: Sequence[tuple[int, int, float]]) -> list[tuple[int, int]]:
-    """Maximum matching of least total cost; edges: (row, column, cost).
-
-    Each row gets a column of its own as a way out, dearer than all else.
+    """Maximum matching of least total cost; edges: (row, column, cost). Each row gets a separate column for "no
+    pair", which costs more than any edge.
     """
     if not edges:
         return []
@@ -163,9 +190,9 @@ def _assign(edges: Sequence[tuple[int, int, float]]) -> list[tuple[int, int]]:
     row_of = {row: index for index, row in enumerate(sorted(set(rows)))}
     column_of = {column: index for index, column in enumerate(sorted(set(columns)))}
     n, m = len(row_of), len(column_of)
-    # Costs must not be 0, which a sparse matrix takes for "no edge".
+    # A sparse matrix reads a cost of 0 as "no edge".
     way_out = (max(costs) + 1.0) * (n + 1)
-    from scipy.sparse import csr_array  # here, since it takes long to import
+    from scipy.sparse import csr_array  # imported here because it is slow
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
     graph = csr_array(

@@ -1,6 +1,6 @@
-"""A session's wake figures from its log's rows: live, replayed or read from disk, by the same functions.
+"""A session's wake statistics from the rows of its log, live or replayed.
 
-How they are counted: docs/wake-figures.md.
+How they are counted: docs/explanation/wake-statistics.md.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ Attempt = tuple[str, int, int]
 
 
 class WakeFigures:
-    """Takes a log's rows in their order, and gives a frozen `WakeProgress` when asked; not thread-safe.
-
-    A row that was seen already (its seq is not above the last) is left out, so a client may ask for rows again.
+    """Takes a log's rows in their order, and gives a frozen `WakeProgress` when asked; not thread-safe. It ignores
+    rows that it has seen (seq not above the last), so a client may request rows again.
     """
 
     def __init__(self) -> None:
@@ -79,7 +78,7 @@ class WakeFigures:
                     self._devices[name].decisions[figure] = passed
                     self._touch(name)
             case _:
-                pass  # Other rows change no wake figure.
+                pass  # Other rows do not change wake statistics.
 
     def snapshot(self) -> WakeProgress:
         return WakeProgress(
@@ -91,20 +90,17 @@ class WakeFigures:
         )
 
     def plays(self, device: str) -> tuple[Play, ...]:
-        """What counts of a device, one play a trial, in the order of the plan."""
+        """The plays of a device that count, one per trial, in the order of the plan."""
         found = (self._counting.get(trial_id) for trial_id in self._trials)
         return tuple(one[1][device] for one in found if one is not None and device in one[1])
 
     def hits(self, device: str) -> Mapping[str, bool]:
-        """Wake trials that count for a device, by trial: did it wake?"""
+        """Whether a device woke, by wake trial that counts."""
         plays = self.plays(device)
         return {play.trial.id: play.reading.hit is not None for play in plays if play.kind is TrialKind.WAKE}
 
     def explained(self, seq: int) -> bool | None:
-        """Whether the wake event of that row is a stimulus's or part of an earlier event.
-
-        None while the attempt that it belongs to may still decide.
-        """
+        """Whether a stimulus or an earlier event explains the wake event of that row; None while its attempt runs."""
         found = [device.explained(seq) for device in self._devices.values()]
         return next((one for one in found if one is not False), False)
 
@@ -126,9 +122,9 @@ class WakeFigures:
             if isinstance(trial.recipe.query, Ambience):
                 self._ambient_planned_s += trial.recipe.query.duration_s
             for target in trial.listening.targets:
-                self._connections[target.connection] = target.device
+                self._connections.update(dict.fromkeys(target.sources, target.device))
                 if target.device not in self._devices:
-                    figures = DeviceFigures(target.device, settings, self._events, self._speech)
+                    figures = DeviceFigures(target, settings, self._events, self._speech)
                     self._devices[target.device] = figures
                 self._devices[target.device].listening_states.update(target.listening_states)
                 if trial.listening.probe_every_s:
@@ -153,13 +149,13 @@ class WakeFigures:
         if counted:
             self._retire(trial_id, take)
             for device, play in self._counting.pop(trial_id, (take, {}))[1].items():
-                self._devices[device].leave(play)  # a probe that was said once more
+                self._devices[device].leave(play)  # a probe that was repeated
             self._counting[trial_id] = take, plays
         for device, play in plays.items():
             self._devices[device].finish(play, counted, wall_s)
 
     def _retire(self, trial_id: str, take: int) -> None:
-        """A later take of a trial stands in place of what counted before."""
+        """A later take of a trial replaces the earlier one."""
         before = self._counting.get(trial_id)
         if before is not None and before[0] < take:
             del self._counting[trial_id]
@@ -167,13 +163,13 @@ class WakeFigures:
                 self._devices[device].leave(play)
 
     def _probed(self, row: rows.AttemptFinished) -> bool:
-        """Whether an attempt was a probe that some device has not heard: it was played in full all the same."""
+        """Whether an attempt was a probe that some device missed although it was played in full."""
         trial = self._trials.get(row.trial_id)
         probe = trial is not None and trial.listening is not None and trial.listening.kind is TrialKind.PROBE
         return probe and row.outcome is Outcome.NO_WAKE
 
     def _unheard(self, row: rows.TrialFinished) -> None:
-        """A probe has ended that a device did not wake to, however often it was said."""
+        """Handles the end of a probe that a device missed every time."""
         _, plays = self._counting.get(row.trial_id, (0, {}))
         for name, play in plays.items():
             if play.kind is TrialKind.PROBE and play.reading.hit is None:
@@ -197,7 +193,10 @@ class WakeFigures:
             case _ if name is None or device is None:
                 pass
             case seen_by.Wake():
-                event = HeardWake(entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s)
+                event = HeardWake(
+                    entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s, seen.source,
+                    inferred=seen.inferred,
+                )  # fmt: skip
                 self._speech.woke(name, seen.at.at_s)
                 if row.trial_id is None or row.trial_id in self._trials:
                     device.heard(event, plays.get(name))
@@ -215,20 +214,21 @@ class WakeFigures:
                     device.proofs.own.add(seen_by.ListeningProved(seen.source, seen.at, seen_by.Proof.STATUS))
                     device.proved()
                 if state is seen_by.DeviceState.GONE:
-                    device.link_up, device.link_trouble = False, seen.detail or "the device is gone"
-                elif not device.link_up:
-                    device.link_up, device.link_trouble = True, ""
+                    device.lost[seen.source] = seen.detail or "the device is gone"
+                else:
+                    device.lost.pop(seen.source, None)
                 device.changed = True
             case seen_by.LinkLost(what=what):
                 self._speech.ended(name, seen.at.at_s)
                 device.proofs.cut()
-                device.link_up, device.link_trouble, device.changed = False, what, True
+                device.lost[seen.source], device.changed = what, True
             case seen_by.LinkBack():
-                device.link_up, device.link_trouble, device.changed = True, "", True
+                device.lost.pop(seen.source, None)
+                device.changed = True
             case seen_by.ClockFitted(error_s=error_s):
                 device.clock_error_s, device.changed = error_s, True
             case _:
-                pass  # Log lines, responses and meters change no wake figure.
+                pass  # Log lines, responses and meters do not change wake statistics.
 
     def _stimulus(self, seen: seen_by.StimulusStarted | seen_by.StimulusEnded, plays: Mapping[str, Play]) -> None:
         for name, play in plays.items():
@@ -241,7 +241,7 @@ class WakeFigures:
             self._touch(name)
 
     def _heard_by_us(self, seen: seen_by.StimulusHeard, plays: Mapping[str, Play]) -> None:
-        """Our microphone found the stimulus: what goes through the air began there, and not where it left us."""
+        """The microphone found the stimulus, so sound through the air began there, not when it left the player."""
         for name, play in plays.items():
             if not play.target.injected and play.row.play_id == seen.play_id and play.heard is None:
                 play.heard = seen.at
@@ -253,15 +253,13 @@ class WakeFigures:
 
 
 ALL_PAIRS = 3
-"""Up to so many devices each is compared with each; of more, all with the first."""
+"""Up to this number of devices, all pairs are compared. With more, each is compared with the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePair:
     """Two devices on the wake trials that count for both. only_first, only_second: trials heard by that one alone.
-
-    accepts: false accepts of each, after review.
-    """
+    accepts: false accepts of each, after review."""
 
     first: str
     second: str
@@ -272,13 +270,13 @@ class DevicePair:
 
     @property
     def rates_p(self) -> float | None:
-        """That false accepts an hour are the same; None without exposure of both."""
+        """p of equal false accepts per hour; None unless both have exposure."""
         first, second = self.accepts
         return poisson_rates(first.count, first.hours, second.count, second.hours)
 
 
 def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[DevicePair, ...]:
-    """Of the devices of a session, in the order of the plan; none with fewer than two."""
+    """Comparisons of a session's devices, in the order of the plan; none with fewer than two."""
     devices = figures.snapshot().devices
     hits = {one.device: figures.hits(one.device) for one in devices} if len(devices) > 1 else {}
     each = every_pair or len(devices) <= ALL_PAIRS
@@ -294,6 +292,6 @@ def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[Devi
 
 
 def discordance(first: Mapping[str, bool], second: Mapping[str, bool]) -> Discordance:
-    """Two devices by trial → did it wake?; trials that only one has heard are left out."""
+    """Compares two mappings of trial → did it wake. Trials in only one of them are left out."""
     pairs = Counter((first[trial], second[trial]) for trial in first if trial in second)
     return Discordance(*(pairs[pair] for pair in ((True, True), (True, False), (False, True), (False, False))))

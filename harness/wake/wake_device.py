@@ -1,4 +1,4 @@
-"""One device's wake figures: its plays, what they add up to, and how it is doing."""
+"""One device's wake statistics: its plays, their sums, and the current state."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from harness.model.record import Clip, ReviewWord
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured
 from harness.model.transcript import WordCounts
+from harness.model.trial import Target
 from harness.statistics.intervals import Share
 from harness.statistics.latency import LatencyFigures, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.counting import match_events
+from harness.wake.sources import Merging
 from harness.wake.wake_plays import (
     CommandWord,
     HeardWake,
@@ -28,17 +30,28 @@ from harness.wake.wake_plays import (
     proven_s,
     read,
 )
-from harness.wake.wake_progress import DeviceWake, Looks, MarkKind, TimelineMark, UnmatchedWake, rate, ratio
+from harness.wake.wake_progress import (
+    DeviceWake,
+    Disagreement,
+    Looks,
+    MarkKind,
+    SourceTime,
+    TimelineMark,
+    UnmatchedWake,
+    rate,
+    ratio,
+)
 
 SHOWN = 200
 
 
 @dataclass(slots=True)
 class EventCounts:
-    """Of one device. before: less what a rule explains; after: less what a rule or a review explains.
+    """Unmatched events of one device.
 
-    in_vocabulary, outside, uncounted, pending: in wake trials that count, outside of exposure, in wake trials that do
-    not count, and in an attempt that is going on.
+    - before: without those that a rule explains. after: without those that a rule or a review explains.
+    - in_vocabulary, uncounted: in wake trials that count, and in those that do not.
+    - outside: outside of exposure. pending: in the current attempt.
     """
 
     words: Counter[ReviewWord | None] = field(default_factory=Counter)
@@ -51,7 +64,7 @@ class EventCounts:
 
 
 class UnmatchedEvents:
-    """All of a session by the number of their row; counts are kept up with every change."""
+    """All unmatched events of a session by the number of their row; counts are updated with every change."""
 
     def __init__(self, count_in_vocabulary: bool = False) -> None:
         self.count_in_vocabulary = count_in_vocabulary
@@ -63,7 +76,7 @@ class UnmatchedEvents:
         self._reviews: dict[int, tuple[ReviewWord | None, str]] = {}
 
     def put(self, event: UnmatchedWake, pending: bool = False) -> None:
-        """Takes an event, in place of what was said of it before. pending: shown, and not counted yet."""
+        """Adds or replaces an event. pending: shown, but not counted yet."""
         self.drop(event.seq)
         self._events[event.seq] = self._dressed(event)
         if pending:
@@ -72,7 +85,7 @@ class UnmatchedEvents:
         self._add(event.seq, 1)
 
     def drop(self, seq: int) -> None:
-        """Forgets an event that turned out to be a stimulus's, or part of another one."""
+        """Removes an event that matches a stimulus, or is part of another event."""
         if seq not in self._events:
             return
         self._add(seq, -1)
@@ -81,7 +94,7 @@ class UnmatchedEvents:
         del self._order[bisect_left(self._order, seq)]
 
     def review(self, seq: int, word: ReviewWord | None, by: str) -> str | None:
-        """The latest word stands; None takes it back. The device whose counts changed, or None."""
+        """Sets an event's review; None removes it. Returns the device whose counts changed, or None."""
         self._reviews[seq] = (word, by)
         return self._changed(seq)
 
@@ -134,7 +147,7 @@ class UnmatchedEvents:
 
 MARKS = 200
 RECENT = 16
-"""Plays that a late event or a late proof may still change."""
+"""Number of plays that a late event or proof may still change."""
 
 
 Tally = dict[str, list[int]]
@@ -155,6 +168,8 @@ class Sums:
     suppressed: int = 0
     exposure_ns: int = 0
     unproven_ns: int = 0
+    seen_by: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    inferred: Counter[str] = field(default_factory=Counter)
 
     def add(self, play: Play, sign: int) -> None:
         reading = play.reading
@@ -170,8 +185,13 @@ class Sums:
             self.probes_heard += sign * (reading.hit is not None)
         if reading.command is not None:
             self.commands[reading.command] += sign
+        for event in play.separate:
+            if event.reports:
+                self.seen_by[event.sources] += sign
+            if event.inferred:
+                self.inferred[event.inferred] += sign
         self.suppressed += sign * reading.suppressed
-        # Whole nanoseconds: what is taken back leaves nothing behind, and a sample stays a sample.
+        # Whole nanoseconds, so that subtracting is exact and a sample keeps its length.
         self.exposure_ns += sign * round(reading.exposure_s * 1e9)
         self.unproven_ns += sign * round(reading.unproven_s * 1e9)
 
@@ -185,12 +205,13 @@ class Sums:
 
 
 class DeviceFigures:
-    """Grows with the rows of one device; a row costs the same however long the session is."""
+    """Statistics of one device. The cost of a row does not depend on the length of the session."""
 
-    def __init__(self, device: str, settings: WakeSettings, events: UnmatchedEvents, speech: Utterances) -> None:
-        self.device = device
+    def __init__(self, target: Target, settings: WakeSettings, events: UnmatchedEvents, speech: Utterances) -> None:
+        self.device, self._target = target.device, target
         self.proofs = Listened(Proofs(settings.proof_within_s))
-        self.link_up, self.link_trouble = True, ""
+        self.lost: dict[str, str] = {}
+        """Source → why its link is down."""
         self.clock_error_s: float | None = None
         self.decisions: dict[str, bool] = {}
         self.listening_states: set[DeviceState] = set()
@@ -203,12 +224,16 @@ class DeviceFigures:
         self._recent: deque[Play] = deque(maxlen=RECENT)
         self._shown: deque[Play | int] = deque(maxlen=MARKS)
         self._looks = Looks()
-        self._found = DeviceWake(device)
+        self._found = DeviceWake(target.device)
+        self._merging = Merging(target.sources, target.merge_within_s)
+        self._homes: dict[int, Play | None] = {}
 
     def begin_run(self) -> None:
-        """Another process goes on with the session: its audio lines begin at 0, and nothing is known of before."""
+        """Another process resumes the session. Its audio lines begin at 0, and it does not know earlier events."""
         self.proofs.begin_run()
         self._recent.clear()
+        self._merging.begin_run()
+        self._homes.clear()
 
     def begin(self, play: Play) -> None:
         play.previous = self._recent[-1] if self._recent else None
@@ -216,13 +241,35 @@ class DeviceFigures:
         self._shown.append(play)
         self.changed = True
 
-    def heard(self, event: HeardWake, credited: Play | None) -> None:
-        """Takes a wake event; credited: the attempt that was going on when it came, if it is this device's."""
+    def heard(self, report: HeardWake, credited: Play | None) -> None:
+        """Adds a report of a wake event. credited: the attempt during which it arrived, if it is this device's."""
         self.changed = True
-        play = self._owner(event, credited)
+        change = self._merging.add(report)
+        shown = {event.seq for event in change.gone if self._forget(event)}
+        for event in change.new:
+            self._place(event, credited, event.seq in shown)
+
+    def _forget(self, event: HeardWake) -> bool:
+        """Removes an event, in whose place others come; whether it was shown as unmatched."""
+        shown = self._events.of(event.seq) is not None
+        self._events.drop(event.seq)
+        play = self._homes.pop(event.seq, None)
+        if play is not None:
+            play.remove(event.seq)
+            if play.state is PlayState.COUNTED:
+                self._settle(play)
+        return shown
+
+    def _place(self, event: HeardWake, credited: Play | None, shown: bool) -> None:
+        # Each report can place the event: the best time may lie just beyond what a play reaches.
+        owners = (self._owner(one, credited) for one in (event, *event.reports))
+        play = next((one for one in owners if one is not None), None)
+        if self._merging.several:
+            self._homes[event.seq] = play
         if play is None:
             self._put(event, None, exposed=False)
-            self._shown.append(event.seq)
+            if not shown:
+                self._shown.append(event.seq)
             return
         play.add(event)
         match play.state:
@@ -231,35 +278,36 @@ class DeviceFigures:
             case PlayState.OUTSIDE:
                 self._put(event, play, exposed=False)
             case PlayState.RUNNING:
-                if play.kind is TrialKind.AMBIENT and play.stands(event):
+                if play.kind is TrialKind.AMBIENT and (shown or play.stands(event)):
                     self._put(event, play, exposed=True, pending=True)
 
     def explained(self, seq: int) -> bool | None:
-        """Whether an event is a stimulus's or part of an earlier event; None while the attempt may still decide."""
+        """Whether an event matches a stimulus or is part of an earlier event; None while this is open."""
         if self._events.of(seq) is not None:
             return False
+        if self._merging.is_part(seq):
+            return True
         play = next((one for one in reversed(self._recent) if one.has(seq)), None)
         if play is None:
             return False
         return None if play.state is PlayState.RUNNING and play.kind is not TrialKind.AMBIENT else True
 
     def finish(self, play: Play, counted: bool, wall_s: float) -> None:
-        """The attempt has ended; from now on it counts, or never does."""
+        """Ends the attempt, and settles whether it counts."""
         if play.started is not None:
             self._lend(play)
         if play.started is None or not counted:
             self.leave(play)
             return
         play.state = PlayState.COUNTED
-        self._sums.add(play, 1)
         if play.kind is TrialKind.AMBIENT and self.proofs.woken is not None:
             self.proofs.doubtful.append(play)
-        self._settle(play)
+        self._settle(play, new=True)
         sums, accepts = self._sums, self._events.counts(self.device).after
         self._looks.add(wall_s, sums.false_rejects, _shares(sums.speakers), sums.exposure_s, accepts)
 
     def leave(self, play: Play) -> None:
-        """The play counts nowhere: it was interrupted, or the trial was played again."""
+        """Removes a play that was interrupted, or whose trial was played again."""
         self._withdraw(play)
         if play.state is PlayState.COUNTED:
             self._sums.add(play, -1)
@@ -269,13 +317,12 @@ class DeviceFigures:
         self.changed = True
 
     def placed(self, play: Play) -> None:
-        """It is known better where the play lies."""
         self.changed = True
         if play.state is PlayState.COUNTED:
             self._settle(play)
 
     def proved(self) -> None:
-        """Another proof of listening has come: the last plays may have been heard further than was known."""
+        """Updates the last plays after another proof of listening."""
         self.changed = True
         self._prove(self._recent)
 
@@ -312,8 +359,8 @@ class DeviceFigures:
             delays=self._latency,
             commands=Share(sums.commands[CommandWord.MATCH], said),
             substituted=sums.commands[CommandWord.SUBSTITUTION],
-            link_up=self.link_up,
-            link_trouble=self.link_trouble,
+            link_up=not self.lost,
+            link_trouble=next(reversed(self.lost.values()), ""),
             clock_error_s=self.clock_error_s,
             listening_proved_s=self.proofs.last_s,
             probes=Share(sums.probes_heard, sums.probes),
@@ -326,11 +373,21 @@ class DeviceFigures:
                 for name, cell in _by_axis(sums.cells)
                 if (speakers := _shares(cell))
             ),
+            source_events=sums.seen_by.total(),
+            disagreements=tuple(self._disagreements()),
+            inferred=tuple((what, count) for what, count in sums.inferred.most_common() if count),
         )
         return self._found
 
+    def _disagreements(self) -> Iterator[Disagreement]:
+        label, sources = self._target.label, self._target.sources
+        for seen, count in self._sums.seen_by.most_common():
+            missing = tuple(label(one) for one in sources if one not in seen)
+            if missing and count:
+                yield Disagreement(tuple(map(label, seen)), missing, count)
+
     def _owner(self, event: HeardWake, credited: Play | None) -> Play | None:
-        """The play that an event belongs to: by its place, since it may come while the next is played already."""
+        """The play that an event belongs to, by its place. The event may arrive during the next play."""
         if credited is not None and credited.started is not None and credited.place(event) >= credited.start_s:
             return credited
         for play in reversed(self._recent):
@@ -339,7 +396,7 @@ class DeviceFigures:
         return None
 
     def _lend(self, play: Play) -> None:
-        """Gives the play before an event that came only after its end but was its own."""
+        """Assigns an event to the previous play, although it arrived after that play's end."""
         before = self._before(play)
         if before is None or before.window is None or before.reading.hit is not None or not play.events:
             return
@@ -349,21 +406,25 @@ class DeviceFigures:
         matching = match_events(windows, [play.place(event) for event in play.events], 0.0)
         for window, index in matching.pairs:
             if window == 0:
-                before.add(play.events.pop(index))
+                moved = play.events.pop(index)
+                before.add(moved)
+                if moved.reports:
+                    self._homes[moved.seq] = before
                 self._settle(before)
                 return
 
     def _before(self, play: Play) -> Play | None:
-        """The counted play before this one on the same line."""
+        """The previous counted play on the same line."""
         found = play.previous
         if found is None or found.state is not PlayState.COUNTED or found.on_audio_line is not play.on_audio_line:
             return None
         return found
 
-    def _settle(self, play: Play) -> None:
-        """Works a counted play out again."""
+    def _settle(self, play: Play, new: bool = False) -> None:
+        """Works out a counted play, again unless it is new: counted nowhere yet."""
         self._withdraw(play)
-        self._sums.add(play, -1)
+        if not new:
+            self._sums.add(play, -1)
         before = self._before(play)
         last = _last_place(before) if before else None
         play.reading = reading = read(play, self.proofs.of(play), last)
@@ -387,7 +448,7 @@ class DeviceFigures:
             self._latency = None
 
     def _put(self, event: HeardWake, play: Play | None, exposed: bool, pending: bool = False) -> None:
-        # What is fed over a wire never heard what was spoken in the room.
+        # A device with injected sound does not hear the room.
         rule, why = (None, "") if play and play.target.injected else self._speech.rule(self.device, event.at.at_s)
         self._events.put(
             UnmatchedWake(
@@ -404,6 +465,10 @@ class DeviceFigures:
                 exposed=exposed,
                 rule=rule,
                 why=why,
+                sources=tuple(
+                    SourceTime(self._target.label(one.source), one.at, one.seq, one.inferred) for one in event.reports
+                ),
+                inferred=event.inferred,
             ),
             pending,
         )
@@ -456,12 +521,10 @@ def _shares(tally: Tally) -> tuple[Share, ...]:
 
 
 def _by_axis(cells: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
-    """Cells of one axis beside each other, in the order in which they first occurred."""
     axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
     return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))
 
 
 def _last_place(play: Play) -> float | None:
-    """Where the last event of a play lies that stands for itself."""
-    kept = [*play.reading.unmatched, *([play.reading.hit] if play.reading.hit else [])]
-    return max((play.place(event) for event in kept), default=None)
+    """The place of a play's last separate event."""
+    return max((play.place(event) for event in play.separate), default=None)

@@ -1,13 +1,12 @@
-"""One attempt of a wake, command or ambient trial as one device heard it, and what it amounts to."""
+"""One attempt of a wake, command or ambient trial as one device heard it, and its result."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 from harness.model.bench import ObservationKind
 from harness.model.observation import DeviceState, Intent, ListeningProved, Proof, Status, Transcript
@@ -24,7 +23,7 @@ Span = tuple[float, float]
 
 
 class PlayState(StrEnum):
-    """COUNTED counts. OUTSIDE: interrupted, or a later take of the trial has taken its place; it counts nowhere."""
+    """OUTSIDE: interrupted, or replaced by a later take. It counts nowhere."""
 
     RUNNING = "running"
     COUNTED = "counted"
@@ -32,7 +31,7 @@ class PlayState(StrEnum):
 
 
 class CommandWord(StrEnum):
-    """What became of a command."""
+    """The result of a command."""
 
     MATCH = "match"
     SUBSTITUTION = "substitution"
@@ -41,7 +40,11 @@ class CommandWord(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HeardWake:
-    """A wake event as it came. seq: of its `Observed` row."""
+    """A wake event as observed. seq: of its `Observed` row.
+
+    source: id of what reported it. reports: of each source, when the device has several; they were merged into this.
+    inferred: what all of them were inferred from, such as network traffic; weak evidence.
+    """
 
     seq: int
     at: Stamp
@@ -49,16 +52,30 @@ class HeardWake:
     phrase: str
     score: float | None
     audio_s: float | None
+    source: str = ""
+    reports: tuple[HeardWake, ...] = ()
+    inferred: str = ""
+
+    @property
+    def error_s(self) -> float:
+        """Error of its time; 0 on the device's audio line, where samples are counted."""
+        return 0.0 if self.audio_s is not None else self.at.error_s
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(one.source for one in self.reports)
 
 
 @dataclass(frozen=True, slots=True)
 class PlayReading:
-    """What one play amounts to for one device.
+    """The result of one play for one device.
 
-    hit: the event that is the phrase's; None: a false reject (wake) or no wake event (command, ambient). unmatched,
-    exposed: further events, one for one with whether they fell into exposure. exposure_s counts as audio without the
-    phrase; unproven_s was played without proof of listening. spot_s: length of the phrase up to its event. heard,
-    heard_s: what was understood of a command, and where in the stimulus. counts: of its words, None of an intent.
+    - hit: the event of the phrase. None: a false reject (wake) or no wake event (command, ambient).
+    - unmatched, exposed: further events, and for each whether it fell into exposure.
+    - exposure_s: counts as audio without the phrase. unproven_s: played without proof of listening.
+    - spot_s: length of the phrase up to its event.
+    - heard, heard_s: what was understood of a command, and where in the stimulus. counts: of its words, None for an
+      intent.
     """
 
     hit: HeardWake | None = None
@@ -77,10 +94,12 @@ class PlayReading:
 
 @dataclass(slots=True, eq=False)
 class Play:
-    """Grows while an attempt goes on. Host times in `started` and `ended`; on the device's audio line in audio_….
+    """One attempt as one device heard it; grows during the attempt.
 
-    heard: where our microphone found the first sample, through the air only. previous: the device's play before it.
-    stood_s: place of the last event that was shown while the play was running.
+    - started, ended: host times. audio_…: places on the device's audio line.
+    - heard: where the harness's microphone found the first sample, through the air only.
+    - previous: the device's previous play.
+    - stood_s: place of the last event that was shown during the play.
     """
 
     trial: Trial
@@ -102,7 +121,7 @@ class Play:
 
     @property
     def transcribes(self) -> bool:
-        """Whether it is a command whose words the device tells, or has told."""
+        """Whether it is a command whose words the device reports, or has reported."""
         told = self.reading.counts is not None or ObservationKind.TRANSCRIPT in self.target.reports
         return self.kind is TrialKind.COMMAND and told
 
@@ -112,7 +131,7 @@ class Play:
 
     @property
     def start_s(self) -> float:
-        """On the line on which it is matched; 0 before the first sample."""
+        """Seconds on the line on which it is matched; 0 before the first sample."""
         if self.on_audio_line and self.audio_start_s is not None:
             return self.audio_start_s
         origin = self.origin
@@ -120,7 +139,7 @@ class Play:
 
     @property
     def origin(self) -> Stamp | None:
-        """Host time of the first sample: as our microphone heard it when it did, else as it left the player."""
+        """Host time of the first sample: from the microphone if it found the stimulus, else from the player."""
         return self.heard or self.started
 
     @property
@@ -130,13 +149,13 @@ class Play:
             if self.audio_end_s is not None:
                 return max(self.start_s, self.audio_end_s)
         elif self.ended is not None and self.started is not None:
-            # A player that stood still has not played more for that.
+            # A player that paused has not played more.
             return self.start_s + min(max(0.0, self.ended.at_s - self.started.at_s), self.row.duration_s)
         return self.start_s + self.row.duration_s
 
     @property
     def window(self) -> Window | None:
-        """Where its event may lie; None in ambient sound."""
+        """The window for its event; None in ambient sound."""
         if self.kind is TrialKind.AMBIENT:
             return None
         near_s = self.start_s + self.row.query_end_s
@@ -149,7 +168,7 @@ class Play:
         return max(self.end_s, window.end_s) if window else self.end_s + self.settings.window_after_s
 
     def position_s(self, at: Stamp, audio_s: float | None) -> float:
-        """Where on its line something lies. An injected device that names no sample is placed by the host's clock."""
+        """Place of an observation on its line. Without a sample number, the host's clock places it."""
         if not self.on_audio_line:
             return at.at_s
         if audio_s is not None:
@@ -160,19 +179,18 @@ class Play:
         return self.position_s(event.at, event.audio_s)
 
     def host_s(self, offset_s: float) -> float:
-        """Host time at an offset in the stimulus, for a timeline."""
         begun_s = self.origin.at_s if self.origin else 0.0
         return begun_s + offset_s / self._audio_per_host()
 
     def _audio_per_host(self) -> float:
-        """Seconds of sound given in a second of the host's clock; 1 through the air."""
+        """Seconds of sound sent per second of the host's clock; 1 through the air."""
         if not self.on_audio_line or self.started is None or self.ended is None:
             return 1.0
         took_s = self.ended.at_s - self.started.at_s
         return (self.end_s - self.start_s) / took_s if took_s > 0 and self.end_s > self.start_s else 1.0
 
     def add(self, event: HeardWake) -> None:
-        """Takes an event, in the order of places."""
+        """Adds an event, in the order of places."""
         at = len(self.events)
         place = self.place(event)
         while at and self.place(self.events[at - 1]) > place:
@@ -181,6 +199,14 @@ class Play:
 
     def has(self, seq: int) -> bool:
         return any(event.seq == seq for event in reversed(self.events))
+
+    def remove(self, seq: int) -> None:
+        self.events = [event for event in self.events if event.seq != seq]
+
+    @property
+    def separate(self) -> tuple[HeardWake, ...]:
+        """Its events that are not part of another one."""
+        return (*([self.reading.hit] if self.reading.hit else []), *self.reading.unmatched)
 
     def stands(self, event: HeardWake) -> bool:
         """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
@@ -192,63 +218,57 @@ class Play:
 
 
 def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> PlayReading:
-    """What a play amounts to; proven: where on its line the device was known to listen.
+    """The result of a play.
 
-    before_s: place of the last event of the play before, which the first ones of this may be part of.
+    - proven: where on its line the device was known to listen.
+    - before_s: place of the previous play's last event, which the first events of this one may be part of.
     """
     places = [play.place(event) for event in play.events]
-    # A line of its own for each play keeps sums small and results the same wherever it lies.
-    offsets = [place - play.start_s for place in places]
+    # A separate line for each play keeps sums small, and results independent of its place.
+    start_s, end_s = play.start_s, play.end_s
+    offsets = [place - start_s for place in places]
     window = play.window
-    duration_s = play.end_s - play.start_s
+    duration_s = end_s - start_s
     heard_s = proven_s(play, proven)
     windows: tuple[Window, ...] = ()
     if window is not None:
-        windows = (Window(*(one - play.start_s for one in (window.start_s, window.end_s, window.near_s))),)
-    # The earlier event takes part in the merging as event 0, and is left out again.
+        windows = (Window(*(one - start_s for one in (window.start_s, window.end_s, window.near_s))),)
+    # The earlier event is merged as event 0, and then removed.
     earlier: list[float] = []
-    if before_s is not None and before_s < min([play.start_s, *(play.start_s + one.start_s for one in windows)]):
-        earlier = [before_s - play.start_s]
+    if before_s is not None and before_s < min([start_s, *(start_s + one.start_s for one in windows)]):
+        earlier = [before_s - start_s]
     matching = match_events(windows, [*earlier, *offsets], play.settings.refractory_s)
     found = matching.pairs[0][1] - len(earlier) if matching.pairs else None
     missed = [index - len(earlier) for index in matching.unmatched if index >= len(earlier)]
-    inside = [_listened(proven, min(places[index], play.end_s)) for index in missed]
+    ends = [min(places[index], end_s) for index in missed]
+    inside = [any(low <= at_s <= high for low, high in proven) for at_s in ends]
     hit = None if found is None else play.events[found]
     spot_s = 0.0 if found is None else max(0.0, offsets[found] - play.row.query_start_s)
     understood = _command(play)
-    command = understood.word
     ambient = play.kind is TrialKind.AMBIENT
-    return PlayReading(
+    # The log does not say where the phrase of a command ends.
+    timed = found is not None and understood.command is None
+    return replace(
+        understood,
         hit=hit,
-        # Where in a command its phrase ends the log does not say.
-        delay=None if found is None or command is not None else _delay(play, play.events[found], offsets[found]),
+        delay=_delay(play, play.events[found], offsets[found]) if found is not None and timed else None,
         unmatched=tuple(play.events[index] for index in missed),
         exposed=tuple(not ambient or one for one in inside),
         suppressed=len(matching.same),
-        exposure_s=heard_s if ambient else _without_spot(play, duration_s, spot_s),
+        exposure_s=heard_s if ambient else max(0.0, duration_s - spot_s) * play.settings.count_in_vocabulary,
         unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
         spot_s=spot_s,
-        command=command,
-        heard=understood.heard,
-        heard_s=understood.heard_s,
-        counts=understood.counts,
     )
 
 
 def proven_s(play: Play, proven: Sequence[Span]) -> float:
-    """For how long of a play the device was known to listen."""
-    return sum(_overlap(span, (play.start_s, play.end_s)) for span in proven)
-
-
-def _without_spot(play: Play, duration_s: float, spot_s: float) -> float:
-    return max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary else 0.0
+    start_s, end_s = play.start_s, play.end_s
+    return sum(max(0.0, min(high, end_s) - max(low, start_s)) for low, high in proven)
 
 
 def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
-    """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add.
-
-    None for a recording whose phrase ends nobody knows where: its energy is misled by breath, noise and further speech.
-    """
+    """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add. None
+    for a recording whose phrase ends nobody knows where: its energy is misled by breath, noise and further speech."""
     said = play.trial.recipe.spoken_by
     if isinstance(said, Recording) and said.phrase_end_s is None:
         return None
@@ -257,57 +277,39 @@ def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
     return Measured(offset_s - play.row.query_end_s, error_s)
 
 
-def _overlap(one: Span, other: Span) -> float:
-    return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
-
-
-def _listened(proven: Sequence[Span], at_s: float) -> bool:
-    return any(low <= at_s <= high for low, high in proven)
-
-
-class _Understood(NamedTuple):
-    word: CommandWord | None = None
-    heard: str = ""
-    heard_s: float | None = None
-    counts: WordCounts | None = None
-
-
-def _command(play: Play) -> _Understood:
+def _command(play: Play) -> PlayReading:
     """The first final transcript since the phrase began, or where there is none the first intent, and what it is worth.
-
-    Words come when they come: those that the session credits to the attempt count, however late.
-    """
+    Words come when they come: those that the session credits to the attempt count, however late."""
     if play.kind is not TrialKind.COMMAND or play.window is None:
-        return _Understood()
+        return PlayReading()
     since_s = play.window.start_s
     said = [one for one in play.words if play.position_s(one.at, one.audio_s) >= since_s]
     transcript = next((one for one in said if isinstance(one, Transcript)), None)
     first = transcript or next(iter(said), None)
     if first is None:
-        return _Understood(CommandWord.MISSING)
+        return PlayReading(command=CommandWord.MISSING)
     text = first.text if isinstance(first, Transcript) else first.name
     found = recognised(play.trial, text)
     word = CommandWord.MATCH if found.recognised else CommandWord.SUBSTITUTION
     at_s = play.position_s(first.at, first.audio_s) - play.start_s
-    # The name of an intent is no transcript.
-    return _Understood(word, text, at_s, found.counts if transcript is not None else None)
+    # The name of an intent does not count as a transcript.
+    counts = found.counts if transcript is not None else None
+    return PlayReading(command=word, heard=text, heard_s=at_s, counts=counts)
 
 
 SPANS_KEPT = 1000
 SPEECH_LINGERS_S = 0.5
-"""A device's own sound may still reach an ear for so long after it has stopped."""
+"""How long a device's sound may be heard after it has stopped."""
 ANSWERS_WITHIN_S = 8.0
-"""Speech that begins within this time of a wake event is taken for a device's answer to it."""
+"""Speech that begins within this time of a wake event counts as the device's answer."""
 LONGEST_SPEECH_S = 300.0
 
 
 @dataclass(slots=True)
 class Proofs:
-    """A device's proofs of listening, in their order.
-
-    Between two proofs on the host's clock it listened when they lie no further apart than `within_s` and the link was
-    not lost between them. A device that acknowledges audio has heard all of it, whenever it was given.
-    """
+    """A device's proofs of listening, in their order. Between two proofs on the host's clock it listened when they lie
+    no further apart than `within_s` and the link was not lost between them. A device that acknowledges audio has heard
+    all of it, whenever it was given."""
 
     within_s: float
     spans: deque[Span] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
@@ -320,7 +322,7 @@ class Proofs:
         if proof.proof is Proof.ACKNOWLEDGED and proof.audio_s is not None:
             self.heard_to_s = max(proof.audio_s, -math.inf if self.heard_to_s is None else self.heard_to_s)
         if self.last_s is not None and at_s < self.last_s:
-            return  # an older one says nothing that a newer has not said
+            return  # an older proof adds nothing to a newer one
         if self.broken or self.last_s is None or at_s - self.last_s > self.within_s:
             self.spans.append((at_s, at_s))
         else:
@@ -328,11 +330,10 @@ class Proofs:
         self.last_s, self.broken = at_s, False
 
     def cut(self) -> None:
-        """The link was lost, or the device began anew: nothing is known until the next proof."""
         self.broken = True
 
     def of(self, play: Play) -> list[Span]:
-        """Where on a play's line the device was known to listen."""
+        """Spans of a play's line during which the device was known to listen."""
         if not play.on_audio_line:
             return list(self._since(play.start_s))
         if self.heard_to_s is not None:
@@ -357,9 +358,9 @@ PROBE_SLACK_S = 60.0
 
 @dataclass(slots=True)
 class Listened:
-    """All that proves that a device listened: its own proofs, and phrases that it woke to where probes are declared.
+    """All proofs that a device listened: its own, and with probes also the phrases that woke it.
 
-    doubtful: ambient plays since the last phrase that it woke to; the next one may prove them.
+    doubtful: ambient plays since the last phrase that woke it; the next one may prove them.
     """
 
     own: Proofs
@@ -367,14 +368,13 @@ class Listened:
     doubtful: list[Play] = field(default_factory=list)
 
     def expect_probes(self, every_s: float) -> None:
-        """Probes are planned, so much ambient sound apart at most."""
         within_s = PROBE_REACH * every_s + PROBE_SLACK_S
         if self.woken is None:
             self.woken = Proofs(within_s)
         self.woken.within_s = max(self.woken.within_s, within_s)
 
     def woke(self, source: str, at: Stamp) -> list[Play]:
-        """It woke to a phrase of ours; the plays that this may prove."""
+        """Handles a phrase that woke the device; returns the plays that this may prove."""
         if self.woken is None or (self.woken.last_s is not None and at.at_s <= self.woken.last_s):
             return []
         self.woken.add(ListeningProved(source, at, Proof.PROBE))
@@ -382,23 +382,22 @@ class Listened:
         return plays
 
     def begin_run(self) -> None:
-        """Another process goes on with the session, and counts the audio that it gives from 0."""
+        """Another process resumes the session, with audio lines from 0."""
         self.cut()
         self.own.heard_to_s = None
 
     def cut(self) -> None:
-        """Nothing is known until the next proof, of either kind."""
         self.own.cut()
         self.unheard()
 
     def unheard(self) -> None:
-        """It did not wake to a probe: nothing since the last phrase that it woke to is proved by phrases."""
+        """Handles a missed probe. Phrases prove nothing since the last one that woke the device."""
         if self.woken is not None:
             self.woken.cut()
         self.doubtful.clear()
 
     def of(self, play: Play) -> list[Span]:
-        """Where on a play's line the device was known to listen; spans apart from each other, in their order."""
+        """Separate spans of a play's line during which the device was known to listen, in order."""
         if self.woken is None:
             return self.own.of(play)
         merged: list[Span] = []
@@ -417,7 +416,7 @@ class Listened:
 
 @dataclass(slots=True)
 class Utterances:
-    """Who on the bench spoke and when: by devices' own word, or by a microphone that heard an answer."""
+    """When devices on the bench spoke, from their own reports or the microphone."""
 
     spans: deque[tuple[str, float, float]] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
     woken: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
@@ -427,13 +426,13 @@ class Utterances:
         self.woken.append((device, at_s))
 
     def status(self, device: str, status: Status) -> None:
-        """Speech lasts from SPEAKING to whatever the device says of itself next."""
+        """Speech lasts from SPEAKING to the device's next status."""
         self.ended(device, status.at.at_s)
         if status.state is DeviceState.SPEAKING:
             self.open[device] = (device, status.at.at_s)
 
     def heard(self, microphone: str, at_s: float) -> None:
-        """Somebody who is not us began to speak: a device, when one has just woken."""
+        """Handles speech that is not the harness's own. After a wake event it is a device's."""
         self.ended(microphone, at_s)
         for device, woke_s in reversed(self.woken):
             if 0 <= at_s - woke_s <= ANSWERS_WITHIN_S:
@@ -445,7 +444,7 @@ class Utterances:
             self.spans.append((*found, at_s))
 
     def rule(self, device: str, at_s: float) -> tuple[ReviewWord | None, str]:
-        """What the rule says of an event of `device`, and why: it fell into speech, or the rule is silent."""
+        """The rule's explanation of an event, and the reason. Both are empty unless it fell into speech."""
         for speaker, start_s in self.open.values():
             if start_s <= at_s <= start_s + LONGEST_SPEECH_S:
                 return ReviewWord.SELF_WAKE, _why(device, speaker)

@@ -1,4 +1,4 @@
-"""What the wake figures of a session are made of: counts, their intervals, and the events that wait for a review."""
+"""The wake statistics of a session: counts, their intervals, and the events that wait for a review."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """`count` events in `hours` of audio.
-
-    interval: exact Garwood, 95 %; any_time: the time-uniform one for a screen that is looked at while it grows.
-    None over nothing.
+    """`count` events in `hours` of audio. interval: exact Garwood, 95 %; any_time: the time-uniform interval, for
+    results watched during a run. None over nothing.
     """
 
     count: int = 0
@@ -42,8 +40,8 @@ class Rate:
 class Ratio:
     """A share with its 95 % interval and the time-uniform one; None over nothing.
 
-    speakers: how many voices, talkers or recordings the trials come from, where more than one: both intervals are then
-    over speakers, since trials of one speaker fail alike. Else over trials, by Clopper–Pearson.
+    speakers: number of voices, talkers or recordings that the trials come from, if more than one. Both intervals are
+    then over speakers, because trials of one speaker fail alike. Else they are over trials, by Clopper–Pearson.
     """
 
     share: Share = field(default_factory=Share)
@@ -53,7 +51,7 @@ class Ratio:
 
 
 class MarkKind(StrEnum):
-    """What a mark on a device's timeline is."""
+    """Kind of a mark on a device's timeline."""
 
     HIT = "hit"
     FALSE_REJECT = "false_reject"
@@ -66,10 +64,8 @@ class MarkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineMark:
-    """Something on a device's timeline: a stimulus (from start_s to end_s) or an event (both the same).
-
-    Times are host seconds of the log rows' clock.
-    """
+    """Something on a device's timeline: a stimulus (from start_s to end_s) or an event (both the same). Times are host
+    seconds of the log rows' clock."""
 
     kind: MarkKind
     start_s: float
@@ -79,12 +75,34 @@ class TimelineMark:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceTime:
+    """When one source of a device reported a wake event. seq: of its row. inferred: what from; weak evidence."""
+
+    source: str
+    at: Stamp
+    seq: int
+    inferred: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Events that some sources of a device reported, and the others did not; names as in tables."""
+
+    seen: tuple[str, ...]
+    missing: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class UnmatchedWake:
     """A wake event that matched no stimulus. seq: of its `Observed` row.
 
-    in_vocabulary: it fell into a wake or command trial (a lead-in, a second spot), not into ambient sound.
-    exposed: it fell into exposure that counts. rule: what a rule says of it (a self-wake), before anybody reviewed it.
-    word: what it is by the latest review, else by the rule, else None: unreviewed.
+    - in_vocabulary: it fell into a wake or command trial (lead-in or second event), not into ambient sound.
+    - exposed: it fell into exposure that counts.
+    - rule: its explanation by a rule (a self-wake), before review.
+    - word: its explanation by the latest review, else by the rule, else None (unreviewed).
+    - sources: the times of all sources, for a device with several.
+    - inferred: what it was inferred from, such as network traffic; weak evidence.
     """
 
     seq: int
@@ -103,15 +121,17 @@ class UnmatchedWake:
     word: ReviewWord | None = None
     reviewed_by: str = ""
     clip: Clip | None = None
+    sources: tuple[SourceTime, ...] = ()
+    inferred: str = ""
 
     def false_accept(self, reviewed: bool) -> bool:
-        """Where it falls into exposure that counts: does it count, by the rules alone or by the reviews too?"""
+        """Whether an event within exposure counts, by the rules alone or also by the reviews."""
         return self.word in (None, ReviewWord.FALSE_ACCEPT) if reviewed else self.rule is None
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The figures at one moment, for a picture of how they narrowed. wall_s: Unix time."""
+    """The results at one moment, for a plot of how the intervals narrow. wall_s: Unix time."""
 
     wall_s: float
     trials: int
@@ -122,14 +142,20 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class DeviceWake:
-    """One device's wake figures.
+    """One device's wake statistics.
 
-    hits + false_rejects = in-vocabulary trials counted. false_accepts: before any review: every unmatched event that
-    counts, less self-wakes by rule. after_review: only events that are unreviewed or were confirmed. events: counts
-    by word, None being unreviewed. exposure_s counts; unproven_s was played without proof of listening, and does not.
-    delays: end of phrase → event. commands: understood, of those said; substituted and missed are the rest. probes:
-    those that it woke to, of those played, which prove exposure and count as nothing else. words: of what was heard of
-    commands, by transcripts. clock_error_s: of the device's clock, None without one. decisions: figure → passed.
+    - hits + false_rejects = in-vocabulary trials counted.
+    - false_accepts: before review, every unmatched event that counts, less self-wakes by rule.
+    - after_review: only events that are unreviewed or were confirmed. events: counts by word, None for unreviewed.
+    - exposure_s: counts. unproven_s: played without proof of listening, does not count.
+    - delays: end of phrase → event.
+    - commands: understood, of those played; substituted and missed are the rest.
+    - probes: those that woke it, of those played. They prove exposure and count as nothing else.
+    - words: of what was heard of commands, by transcripts.
+    - source_events: separate events in trials that count, for a device with several sources. disagreements: those that
+      not all sources reported, the most frequent first.
+    - inferred: separate events in trials that count and rest on weak evidence only, by what they were inferred from.
+    - clock_error_s: of the device's clock, None without one. decisions: name of the test → passed.
     """
 
     device: str
@@ -159,13 +185,18 @@ class DeviceWake:
     conditions: tuple[tuple[str, Ratio], ...] = ()
     probes: Share = field(default_factory=Share)
     words: WordsHeard = field(default_factory=WordsHeard)
+    source_events: int = 0
+    disagreements: tuple[Disagreement, ...] = ()
+    inferred: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WakeProgress:
-    """Of all devices of a session, in the order of the plan; unmatched: the latest ones first, at most 200.
+    """Wake statistics of all devices of a session, in the order of the plan.
 
-    planned: wake, command and ambient trials; counted: those finished as COUNTED. ambient_planned_s: sound asked for.
+    - unmatched: the latest events first, at most 200.
+    - planned: wake, command and ambient trials. counted: those finished as COUNTED.
+    - ambient_planned_s: planned ambient sound.
     """
 
     devices: tuple[DeviceWake, ...] = ()
@@ -182,12 +213,12 @@ LOOKS = 240
 
 
 Speakers = tuple[Share, ...]
-"""The trials of each speaker."""
+"""Trials by speaker."""
 
 
 @lru_cache(maxsize=4096)
 def ratio(share: Share, speakers: Speakers = ()) -> Ratio:
-    """A share with both of its intervals; over speakers where there are several."""
+    """A share with both of its intervals, over speakers if there are several."""
     counts, totals = [one.count for one in speakers], [one.total for one in speakers]
     units = independent_units(counts, totals, least_effect=1.0)
     if units is None or share.value is None:
@@ -205,7 +236,7 @@ RawLook = tuple[float, Share, Speakers, float, int]
 
 
 class Looks:
-    """One look per counted trial, thinned so that at most LOOKS are kept, evenly; the latest is always among them."""
+    """One look per counted trial, thinned evenly to at most LOOKS. The latest is always kept."""
 
     def __init__(self) -> None:
         self._raw: list[RawLook] = []
@@ -236,23 +267,16 @@ def _look(wall_s: float, false_rejects: Share, speakers: Speakers, exposure_s: f
     return Look(wall_s, false_rejects.total, ratio(false_rejects, speakers), hours, rate(false_accepts, hours))
 
 
-Figure = Literal["false_accepts", "false_rejects"]
-WORDS: dict[Figure, str] = {"false_accepts": "false accepts", "false_rejects": "false rejects"}
-
-
 def due_decisions(progress: WakeProgress, stopping: Stopping) -> tuple[DecisionReached, ...]:
-    """Rows to write now: tests that have decided and whose decision is not in the log yet. A decision stands."""
+    """Rows to write now: decisions of tests that are not in the log yet. A decision is final."""
     return tuple(row for device in progress.devices for row in _due(device, stopping))
 
 
 def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
-    """Why a trial need not be played, since its question is decided for every device that it is for; "" when it must.
-
-    Ambient trials are for false accepts, wake trials for false rejects; no test makes a command or a query needless.
-    """
+    """Why a trial need not be played: its question is decided for every device. "" if it must be played.
+    Ambient trials are for false accepts, wake trials for false rejects; no test makes a command or a query needless."""
     if trial.listening is None:
         return ""
-    figure: Figure
     match trial.listening.kind:
         case TrialKind.AMBIENT | TrialKind.PROBE if stopping.false_accepts is not None:
             figure = "false_accepts"
@@ -264,18 +288,16 @@ def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
         found = progress.device(target.device)
         if found is None or figure not in dict(found.decisions):
             return ""
-    return f"{WORDS[figure]} are decided for every device"
+    return f"{figure.replace('_', ' ')} are decided for every device"
 
 
 def _due(device: DeviceWake, stopping: Stopping) -> Iterator[DecisionReached]:
-    decided = dict(device.decisions)
-    if stopping.false_accepts is not None and "false_accepts" not in decided:
-        found = device.after_review
-        verdict = rate_verdict(stopping.false_accepts, found.count, found.hours)
-        if verdict is not SequentialVerdict.OPEN:
-            yield DecisionReached(device.device, "false_accepts", verdict is SequentialVerdict.PASSED)
-    if stopping.false_rejects is not None and "false_rejects" not in decided:
-        share = device.false_rejects.share
-        verdict = share_verdict(stopping.false_rejects, share.count, share.total)
-        if verdict is not SequentialVerdict.OPEN:
-            yield DecisionReached(device.device, "false_rejects", verdict is SequentialVerdict.PASSED)
+    accepts, rejects = device.after_review, device.false_rejects.share
+    verdicts: dict[Literal["false_accepts", "false_rejects"], SequentialVerdict] = {}
+    if stopping.false_accepts is not None:
+        verdicts["false_accepts"] = rate_verdict(stopping.false_accepts, accepts.count, accepts.hours)
+    if stopping.false_rejects is not None:
+        verdicts["false_rejects"] = share_verdict(stopping.false_rejects, rejects.count, rejects.total)
+    for figure, verdict in verdicts.items():
+        if verdict is not SequentialVerdict.OPEN and figure not in dict(device.decisions):
+            yield DecisionReached(device.device, figure, verdict is SequentialVerdict.PASSED)

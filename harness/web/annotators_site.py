@@ -1,4 +1,4 @@
-"""An annotator's desk in the site, what they look for to label it again, and the name of what is in sight."""
+"""The annotators' site: each annotator's desk, and the search for utterances to label again."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from harness.web.seated import PostFate, SeatedSite, Turns, comment_of, content_
 
 @dataclass(slots=True)
 class Finding:
-    """An annotator looks for utterances of theirs. words: "" before they say which.
+    """An annotator's search among their utterances. words: "" before the first search.
 
-    opened: the utterance that was opened last. again: the sitting at it, over once its labels are saved or kept.
+    opened: the utterance opened last. again: the sitting at it, until its labels are saved or kept.
     """
 
     words: str = ""
@@ -41,13 +41,13 @@ class Finding:
 
     @property
     def is_open(self) -> bool:
-        """Whether an utterance that was found is in sight, and not the list."""
+        """Whether a found utterance is open, not the list."""
         return self.again is not None and self.again.view.phase is not AnnotationPhase.FINISHED
 
 
 @dataclass(slots=True)
 class AnnotationSeat(Turns):
-    """An annotator's. own: their sitting at what is still to be done; it waits while they look for something."""
+    """An annotator's seat. own: their sitting at open utterances; it waits during a search."""
 
     room: AnnotationRoom
     own: AnnotationDesk
@@ -55,17 +55,17 @@ class AnnotationSeat(Turns):
 
     @property
     def desk(self) -> AnnotationDesk:
-        """What the keys of the page are for."""
+        """The desk that the page's keys act on."""
         return self.own if self.finding is None or self.finding.again is None else self.finding.again
 
     @property
     def is_listing(self) -> bool:
-        """Whether what was found is in sight."""
+        """Whether the list of found utterances is shown."""
         return self.finding is not None and not self.finding.is_open
 
     @property
     def sight(self) -> str:
-        """Names the utterances of a group's page, the one to be labelled, or what is looked for."""
+        """Identifies the utterances of a group's page, the one to label, or the search."""
         view = self.desk.view
         if self.finding is not None and self.is_listing:
             parts = ["found", self.finding.words]
@@ -86,14 +86,14 @@ class AnnotationSeat(Turns):
         return self.own.wrote(request) or self.desk.wrote(request)
 
     def refresh(self) -> None:
-        """Takes in what was given elsewhere."""
+        """Takes in labels given elsewhere."""
         for desk in {id(one): one for one in (self.own, self.desk)}.values():
             desk.refresh(self.room.rows)
 
     # Labels looked at again
 
     def found(self) -> tuple[FoundUtterance, ...]:
-        """What has the words that are looked for, of what the annotator may label again."""
+        """The utterances with these words that the annotator may label again."""
         if self.finding is None or not self.finding.words:
             return ()
         room, who = self.room, self.own.annotator
@@ -101,11 +101,11 @@ class AnnotationSeat(Turns):
         return find(room.utterances, words, room.ledger, room.shares, who, adjudicating=settles)
 
     def find(self, words: str) -> None:
-        """Lists what has the words."""
+        """Lists the utterances with these words."""
         self.finding = Finding(words)
 
     def open(self, utterance: str) -> bool:
-        """Brings an utterance in sight with the labels that it has; False when it may not be labelled again."""
+        """Opens an utterance with its labels; False when it may not be labelled again."""
         room, who, settles = self.room, self.own.annotator, self.own.adjudicating
         if self.finding is None or all(one.id != utterance for one in room.utterances):
             return False
@@ -116,7 +116,7 @@ class AnnotationSeat(Turns):
         return True
 
     def back(self) -> bool:
-        """From an utterance to what was found, from there to what is still to be done; False when that is in sight."""
+        """From an utterance to the list, from the list to the open work; False when already there."""
         if self.finding is None:
             return False
         if self.finding.is_open:
@@ -135,14 +135,14 @@ TEMPLATES = (
     "annotation_instructions.html",
 )
 MOST_FOUND = 50
-"""So many of what was found are shown."""
+"""At most this many results are shown."""
 WORDS = SiteWords(
     name="Annotating",
     welcome="Annotating utterances",
     main="Go to the utterances",
     kept="which labels you give, and when, under your pseudonym",
     go_on="Go on annotating",
-    rest="All that you accepted, struck and labelled is saved. You may close this window.",
+    rest="Everything that you accepted, struck and labelled is saved. You may close this window.",
 )
 
 
@@ -167,7 +167,7 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
 
 
 def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: str) -> Mapping[str, Any]:
-    """What the page of a seat is given. alert: what went wrong with the last post."""
+    """Values of a seat's page. alert: what went wrong with the last post."""
     view = seat.desk.view
     item = view.item
     shared = set.intersection(*(set(one.intents) for one in item.inputs)) if item and item.inputs else set()
@@ -190,7 +190,7 @@ def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: s
 
 
 def finding_page(place: str, seat: AnnotationSeat, alert: str) -> Mapping[str, Any]:
-    """What an annotator looks for and what was found; the rest as of `annotation_page`."""
+    """Values of the search page; parameters as in `annotation_page`."""
     found, finding = seat.found(), seat.finding
     again = finding.again.view if finding is not None and finding.again is not None else None
     return {
@@ -213,10 +213,10 @@ LONGEST_WORDS = 200
 
 @dataclass(frozen=True, slots=True)
 class AnnotationPost:
-    """do: what is asked, e.g. `accept`. turn, sight: of the page it came from.
+    """do: the button, e.g. `accept`. turn, sight: of the page it came from.
 
-    struck: numbers of lines; labels: ids; comment: None without a field for it. draft: the page has these fields.
-    words: of what is to be found.
+    struck: numbers of lines. labels: ids. comment: None without that field. draft: the page has these fields.
+    words: of the search.
     """
 
     do: str
@@ -231,7 +231,7 @@ class AnnotationPost:
 
 
 def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence[str]) -> AnnotationPost:
-    """A form's fields; what is no answer to them is left out."""
+    """A form's fields, without invalid answers."""
     lists = {"struck": ",".join(sorted(struck)), "label": "\0".join(sorted(labels))}
     return AnnotationPost(
         do=fields.get("do", ""),
@@ -247,7 +247,7 @@ def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence
 
 
 def apply(seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
-    """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
+    """Does what the button says, under the seat's lock; LogError, LogFull when saving fails."""
     fate = seat.standing(post.turn, post.sight, post.mark, outlasts=post.do != "undo")
     if fate is not PostFate.DONE:
         return fate
@@ -282,7 +282,7 @@ def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
 
 
 def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
-    """Looks for utterances, opens one, and goes back: as `_writes`."""
+    """Searches, opens an utterance, or goes back; returns as `_writes`."""
     do, _, utterance = post.do.partition(".")
     match do:
         case "find":
@@ -298,7 +298,7 @@ def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
 
 
 def _writes(desk: AnnotationDesk, do: str) -> bool | None:
-    """Calls the desk: whether something was done; None when there is no such button. LogError, LogFull."""
+    """Calls the desk. Returns whether something was done; None for an unknown button. LogError, LogFull."""
     match do:
         case "accept":
             return desk.accept_page()
@@ -317,20 +317,16 @@ OTHER_FIELDS = 20
 
 
 class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
-    """Answers requests; the rest as in `Entrance`."""
+    """Answers requests; parameters as in `Entrance`."""
 
     PLACE = "/annotate"
     INSTRUCTIONS, GUIDE = "annotation_instructions.html", "annotation_guide.html"
-    STALE = "Nothing was saved: that page was old, it was dealt with in another window. This is the one open now."
-    NOT_INVITED = "You are invited to this site, but are no annotator of this project. Tell who invited you."
+    STALE = "Nothing was saved: you finished that page in another window. This is the page that is open now."
+    NOT_INVITED = (
+        "You are invited to this site, but you are not an annotator of this project. Ask the person who invited you."
+    )
 
-    def __init__(
-        self,
-        room: AnnotationRoom,
-        invitations: Invitations,
-        *,
-        reached: SiteReach = HERE,
-    ) -> None:
+    def __init__(self, room: AnnotationRoom, invitations: Invitations, *, reached: SiteReach = HERE) -> None:
         self._room = room
         templates = pages(room.label_set, room.project)
         most_fields = OTHER_FIELDS + max(MOST_ON_A_PAGE, len(room.label_set.labels))

@@ -1,4 +1,4 @@
-"""Connections of the raters' site: whoever sends a request too slowly makes room for others."""
+"""Connections of the raters' site. A client that sends too slowly is disconnected."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class PromptConnection(H11Protocol):
-    """Is cut when a request is not here as a whole, its body too, `request_s` after it or the connection began.
+    """Closes when a request, with its body, is not complete `request_s` after it or the connection began.
 
-    uvicorn itself waits for ever for what has begun: some hundred half requests would keep all raters out. Nor may one
-    address hold more than `most_waiting` connections on which the site waits, whether for the rest of a request or for
-    the next one: another one cuts the one that has waited longest. So nobody is shut out who shares the address, as
-    behind a proxy, and sends whole requests.
+    uvicorn has no such timeout: a hundred half-sent requests would lock out all raters. An address may also hold at
+    most `most_waiting` connections that wait for the rest of a request or for the next one. One more closes the one
+    that waited longest. Raters who share an address, as behind a proxy, and send whole requests are not affected.
     """
 
     request_s: ClassVar[float] = 20.0
@@ -45,11 +44,11 @@ class PromptConnection(H11Protocol):
 
     @property
     def _in_our_hands(self) -> bool:
-        """Whether a request is here as a whole and not answered yet."""
+        """Whether a request is complete and not answered yet."""
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def _make_room(self) -> None:
-        """Cuts the connection of the same address that has waited longest, when there are too many."""
+        """Closes the connection of this address that waited longest, when there are too many."""
         address = self.client and self.client[0]
         waiting = [
             one

@@ -1,4 +1,4 @@
-"""What our sites share: logging in and out, pages of a visit, files, and what is said when something went wrong."""
+"""What the sites share: login and logout, pages of a visit, files, and error pages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import ClassVar
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
@@ -34,10 +35,11 @@ _KEY_NAMES |= {"up": "↑", "down": "↓", "escape": "Esc"}
 
 @dataclass(frozen=True, slots=True)
 class SiteWords:
-    """What a site is about, in the words of its shared pages.
+    """A site's words on the shared pages.
 
-    name: in titles. welcome: over the login. main: what the first link of a page leads to. kept: what is stored of a
-    visitor. go_on: back to the work. rest: of somebody who stops.
+    name: in titles. welcome: heading of the login. main: text of the skip link.
+
+    kept: what the site stores about a visitor. go_on: link back to the work. rest: shown after logging out.
     """
 
     name: str
@@ -49,7 +51,7 @@ class SiteWords:
 
 
 class Templates:
-    """Renders the shared templates and those that are named; `values` are known to all of them."""
+    """Renders the shared templates and the named ones. All of them get `values`."""
 
     def __init__(self, names: Sequence[str], words: SiteWords, values: Mapping[str, object]) -> None:
         folder = resources.files("harness.web") / "templates"
@@ -71,7 +73,7 @@ class Templates:
 
 
 def key_name(key: str) -> str:
-    """A key as it is called on screen."""
+    """The name of a key on screen."""
     return _KEY_NAMES.get(key, key.upper() if key.startswith("f") and len(key) > 1 else key)
 
 
@@ -85,7 +87,7 @@ def _minutes(seconds: float | None) -> str:
 
 
 MOST_BODY = 32_768
-"""Bytes of a form; a comment has 2,000 characters at most."""
+"""Bytes of a form. A comment has at most 2,000 characters."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -94,7 +96,7 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # A form's Origin is null under no-referrer; this one sends nothing to others either.
+    # Under no-referrer a form's Origin is null. This policy sends nothing to other sites either.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -103,10 +105,9 @@ HEADERS = {
 
 
 class Gate:
-    """Refuses what no browser of a rater sends, and puts the protecting headers on all answers.
+    """Refuses requests that a rater's browser never sends, and adds the protective headers to all answers.
 
-    names: host names by which the site is known. Addresses in digits are always taken: no foreign name can be made
-    to lead to this host with them (DNS rebinding).
+    names: the site's host names. Numeric addresses are always accepted: they cannot be used for DNS rebinding.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str], *, secure: bool) -> None:
@@ -143,19 +144,19 @@ class Gate:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
             return PlainTextResponse(
-                "This site is not known by that name. Open it by the address in your invitation.\n", 421
+                "This site does not answer to that name. Open it with the address in your invitation.\n", 421
             )
         if "transfer-encoding" in headers and "content-length" in headers:
-            # A proxy in front may have believed the other one.
+            # A proxy in front may have used the other length.
             return PlainTextResponse("That request has two lengths.\n", 400, {"connection": "close"})
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return PlainTextResponse("Only GET, HEAD and POST are served here.\n", 405, {"allow": "GET, HEAD, POST"})
         if scope["method"] == "POST":
             if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-                return PlainTextResponse("That form is of another site.\n", 403)
+                return PlainTextResponse("That form belongs to another site.\n", 403)
             origin = headers.get("origin")
             if origin is not None and origin.partition("://")[2].lower() != hosts[0].lower():
-                return PlainTextResponse("That form is of another site.\n", 403)
+                return PlainTextResponse("That form belongs to another site.\n", 403)
             length = headers.get("content-length", "0")
             if not length.isascii() or not length.isdecimal() or int(length) > MOST_BODY:
                 return PlainTextResponse("That is too long; shorten the comment.\n", 413)
@@ -173,7 +174,7 @@ class Gate:
 
 
 def host_name(host: str) -> str:
-    """A Host header without its port, in small letters; "" when it is none."""
+    """A Host header without its port, in lower case; "" if it is not valid."""
     host = host.strip().lower()
     if host.startswith("["):
         name, bracket, rest = host[1:].partition("]")
@@ -183,7 +184,7 @@ def host_name(host: str) -> str:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body; None when it is too long, whatever its length was said to be."""
+    """The whole body; None when it is too long, whatever its declared length."""
     parts: list[bytes] = []
     length = 0
     while True:
@@ -212,17 +213,17 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 COOKIE = "sitting"
-"""How the names of our cookies begin."""
+"""Prefix of the cookies' names."""
 LIFE_S = 14 * 3600
-"""A login ends after so long at the latest, and goes on from each page that is shown."""
+"""A login ends after this time without a page."""
 RENEW_S = 1800
 TRIES, TRIES_IN_S = 10, 300.0
-"""So many wrong tokens in so long from one address; ten times as many from all together."""
+"""Wrong tokens allowed from one address in this time; ten times as many from all addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A browser that has a cookie of ours. id: random. invitation: None before the login. age_s: of the cookie."""
+    """A browser with the site's cookie. id: random. invitation: None before login. age_s: of the cookie."""
 
     id: str
     invitation: Invitation | None = None
@@ -230,9 +231,9 @@ class Visit:
 
 
 class Logins:
-    """Makes and reads the cookies; thread-safe. A cookie opens nothing once its invitation does not hold any more.
+    """Makes and reads the cookies; thread-safe. A cookie is valid only while its invitation is.
 
-    key: from the file of invitations, so that who is logged in stays so when the site is started again.
+    key: from the file of invitations, so that a login outlasts a restart of the site.
     """
 
     def __init__(self, invitations: Invitations) -> None:
@@ -240,16 +241,16 @@ class Logins:
         self._left: set[str] = set()
 
     def cookie_name(self, port: int, *, secure: bool) -> str:
-        """A name that no other site of ours has on this host: browsers send one port's cookies to all the others.
+        """A cookie name unique to this site: browsers send the cookies of one port to all ports of a host.
 
-        port: the one that the site listens at. The invitations count too, for sites of two machines behind one name.
+        port: where the site listens. The invitations count too, for sites of two machines behind one name.
         """
         mine = hmac.new(self._invitations.site_key, f"cookie:{port}".encode(), hashlib.sha256).hexdigest()[:8]
-        # Browsers take this prefix from TLS only, and let no other host of the domain set it.
+        # Browsers accept this prefix over TLS only, and not from another host of the domain.
         return f"{'__Host-' if secure else ''}{COOKIE}-{mine}"
 
     def visit(self, cookie: str | None) -> Visit | None:
-        """Whose cookie it is; None when it is forged, too old or none."""
+        """The visit of a cookie; None when it is forged, too old or missing."""
         if not cookie or len(cookie) > 500:
             return None
         try:
@@ -265,16 +266,16 @@ class Logins:
         return Visit(visit_id, invitation, max(0.0, time.time() - made.timestamp()))
 
     def stranger(self) -> Visit:
-        """A new visit of somebody who has still to log in."""
+        """A new visit before login."""
         return Visit(secrets.token_urlsafe(16))
 
     def log_in(self, token: str) -> Visit | None:
-        """A new visit of the rater whose token it is; None when it opens nothing."""
+        """A new visit of the token's rater; None for an invalid token."""
         invitation = self._invitations.by_token(token)
         return None if invitation is None else Visit(secrets.token_urlsafe(16), invitation)
 
     def leave(self, visit: Visit) -> None:
-        """Ends a visit: its cookie opens nothing any more, even if somebody kept it (until the site starts again)."""
+        """Ends a visit. Its cookie is invalid from now on, even a copy (until the site restarts)."""
         self._left.add(visit.id)
 
     def cookie(self, visit: Visit) -> str:
@@ -283,7 +284,7 @@ class Logins:
         return str(self._serializer().dumps([visit.id, digest]))
 
     def form_word(self, visit: Visit) -> str:
-        """What every form of this visit carries, and a page of another origin cannot know."""
+        """A secret in every form of this visit, which pages of another origin cannot know."""
         key = self._invitations.site_key
         return hmac.new(key, f"form:{visit.id}".encode(), hashlib.sha256).hexdigest()
 
@@ -305,7 +306,7 @@ class Brake:
         self._tries: deque[tuple[float, str]] = deque()
 
     def wait_s(self, address: str) -> float:
-        """For how long nothing more is accepted from there; 0: go on."""
+        """Seconds for which that address is refused; 0 if it is not."""
         with self._lock:
             self._forget()
             mine = [at_s for at_s, whose in self._tries if whose == address]
@@ -331,21 +332,26 @@ STATIC = {
     "site.js": "text/javascript; charset=utf-8",
     "annotation.css": "text/css; charset=utf-8",
     "annotation.js": "text/javascript; charset=utf-8",
+    "live.js": "text/javascript; charset=utf-8",
     "login.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 FAULT = (
     "<!doctype html><html lang=en><title>Fault</title><h1>The site has a fault</h1>"
-    "<p>Load the page again. What was saved is safe. When it comes again, tell who runs the site.</p>"
+    "<p>Load the page again. What was saved is safe. "
+    "If this page comes again, report it to the person who runs the site.</p>"
 )
 
 
 class Entrance(ABC):
-    """The part of a site that lets visitors in; `app` is the ASGI application.
+    """Login, shared pages and files of a site; `app` is the ASGI application.
 
-    A site gives its own routes, /instructions among them, and says with `_place` where a visitor works.
-    most_fields: of a form.
+    A site adds its routes, among them `FIRST`, and returns from `_place` the path where a visitor works.
+    most_fields: in a form.
     """
+
+    FIRST: ClassVar[str] = "/instructions"
+    """The path that a visitor sees after the login."""
 
     def __init__(
         self,
@@ -377,6 +383,10 @@ class Entrance(ABC):
         self.app: ASGIApp = Gate(starlette, reached.names, secure=reached.secure)
 
     @abstractmethod
+    def close(self) -> None:
+        """Ends what the site does beside requests."""
+
+    @abstractmethod
     def _place(self, visit: Visit) -> str:
         """The path at which a visitor works."""
 
@@ -386,7 +396,7 @@ class Entrance(ABC):
         return self._logins.visit(request.cookies.get(self.cookie_name))
 
     def _rater(self, request: Request) -> Visit:
-        """Who is logged in; else they are led to the login."""
+        """The logged-in visit; otherwise redirects to the login."""
         visit = self._visit(request)
         if visit is None or visit.invitation is None:
             if request.method == "GET" and not request.url.path.startswith("/sound/"):
@@ -396,7 +406,7 @@ class Entrance(ABC):
 
     @property
     def cookie_name(self) -> str:
-        """Of the one cookie that the site sets."""
+        """Attributes of the site's only cookie."""
         return self._logins.cookie_name(self._port, secure=self._secure)
 
     def _with_cookie(self, response: Response, visit: Visit) -> Response:
@@ -407,7 +417,7 @@ class Entrance(ABC):
         return response
 
     def _page(self, template: str, visit: Visit | None, status: int = 200, **values: object) -> Response:
-        """A page; the cookie is made anew when it is of some age."""
+        """A page, with a new cookie when the old one has some age."""
         word = self._logins.form_word(visit) if visit else ""
         invitation = visit.invitation if visit else None
         text = self._templates.page(template, form_word=word, invitation=invitation, **values)
@@ -417,18 +427,18 @@ class Entrance(ABC):
         return response
 
     async def _checked_form(self, request: Request, visit: Visit) -> tuple[dict[str, str], FormData]:
-        """Its fields, each once, and all of it; refused when it is not from a page of this visit."""
+        """The fields of a form, each once, and the whole form. Refused when it is not from a page of this visit."""
         form = await request.form(max_files=0, max_fields=self._most_fields)
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         if not self._logins.is_form_word(visit, fields.pop("form_word", "")):
-            raise HTTPException(403, "That form is not from a page of yours. Load the page again.")
+            raise HTTPException(403, "That form is not from one of your pages. Load the page again.")
         return fields, form
 
     # Logging in and out
 
     async def _front(self, request: Request) -> Response:
         self._rater(request)
-        return RedirectResponse("/instructions", 303)
+        return RedirectResponse(self.FIRST, 303)
 
     async def _login(self, request: Request) -> Response:
         visit = self._visit(request)
@@ -451,12 +461,14 @@ class Entrance(ABC):
         found = self._logins.log_in(str(form.get("token", ""))[:200])
         if found is None:
             self._brake.failed(address)
-            text = "This invitation is wrong, has expired or was withdrawn. Ask who invited you for a new one."
+            text = (
+                "This invitation is wrong, has expired or was withdrawn. Ask the person who invited you for a new one."
+            )
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
         if visit.invitation == found.invitation:
-            # The link was opened once more: the forms of their other windows go on.
+            # The link was opened again: forms in other windows stay valid.
             found = visit
-        return self._with_cookie(RedirectResponse("/instructions", 303), found)
+        return self._with_cookie(RedirectResponse(self.FIRST, 303), found)
 
     async def _leave(self, request: Request) -> Response:
         visit = self._rater(request)
@@ -491,5 +503,5 @@ class Entrance(ABC):
         return self._notice(self._visit(request), error.status_code, "That did not work", text)
 
     async def _failed(self, request: Request, error: Exception) -> Response:
-        """The traceback goes to the log; a rater is told what to do."""
+        """The traceback goes to the log. The page says what to do."""
         return HTMLResponse(FAULT, 500)

@@ -1,6 +1,6 @@
-"""Invitations of raters: a file with a hash of each rater's token, so that who reads the file cannot log in with it.
+"""Invitations of raters: a file with a hash of each rater's token. A reader of the file cannot log in with it.
 
-A token has 160 random bits, so that one round of SHA-256 is enough: there is nothing to guess from.
+A token has 160 random bits, too many to guess, so one round of SHA-256 is enough.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DAY_S = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class SiteReach:
-    """How visitors reach a site. names: hosts by which it is known. port: it listens there. secure: by TLS only."""
+    """How visitors reach a site. names: its host names. port: where it listens. secure: over TLS only."""
 
     names: Collection[str] = ("localhost",)
     port: int = 0
@@ -37,14 +37,14 @@ class SiteReach:
 
 
 HERE = SiteReach()
-"""From this host alone."""
+"""From this host only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """rater: a pseudonym. token_sha256: hex. Times are Unix times. adjudicator: settles what raters disagree on.
+    """rater: a pseudonym. token_sha256: hex. Times are Unix times. adjudicator: settles disputed responses.
 
-    coordinator: sees how far raters are, and gives what one has not judged to others; judges nothing.
+    coordinator: sees the raters' progress and moves open responses between raters; judges nothing.
     """
 
     rater: str
@@ -56,20 +56,20 @@ class Invitation:
     coordinator: bool = False
 
     def holds(self, at_s: float) -> bool:
-        """Whether it opens the site at that time."""
+        """Whether it is valid at that time."""
         return not self.revoked and at_s < self.expires_s
 
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """What the file holds. site_key: hex, signs the cookies of those who are logged in; as secret as the file."""
+    """The content of the file. site_key: hex, signs the cookies; as secret as the file."""
 
     site_key: str
     invitations: tuple[Invitation, ...] = ()
 
 
 class Invitations:
-    """The file of invitations; thread-safe. A change by another process shows at the next question.
+    """The file of invitations; thread-safe. Changes by another process show at the next call.
 
     InputError when the file is damaged or open to others; LogError when it cannot be read or written.
     """
@@ -82,7 +82,7 @@ class Invitations:
 
     @property
     def everyone(self) -> tuple[Invitation, ...]:
-        """In the order of inviting, with those that hold no more."""
+        """In the order of inviting, including invalid ones."""
         return self._invited().invitations
 
     @property
@@ -96,7 +96,7 @@ class Invitations:
         return bytes.fromhex(key)
 
     def by_token(self, token: str) -> Invitation | None:
-        """Whose token it is, if it holds; takes as long for a wrong one as for a right one."""
+        """The invitation of a valid token. A wrong token takes as long as a right one."""
         digest = token_digest(token)
         found = None
         for one in self.everyone:
@@ -105,13 +105,13 @@ class Invitations:
         return found
 
     def by_digest(self, digest: str) -> Invitation | None:
-        """The same by the hash of the token, for those who are logged in."""
+        """The same by the hash of the token, for a visitor who is logged in."""
         return next((one for one in self.everyone if one.token_sha256 == digest and one.holds(self._wall_s())), None)
 
     def invite(
         self, raters: Sequence[str], days: float, *, adjudicator: bool = False, coordinator: bool = False
     ) -> dict[str, str]:
-        """Rater → new token, each shown to nobody else and stored nowhere; an older invitation of theirs ends."""
+        """Rater → new token, which is stored nowhere. An older invitation of the rater ends."""
         for rater in raters:
             _check_name(rater)
         now_s = self._wall_s()
@@ -127,7 +127,7 @@ class Invitations:
         return tokens
 
     def revoke(self, raters: Sequence[str]) -> None:
-        """Ends invitations at once, also for who is logged in; InputError when one is not invited."""
+        """Ends invitations at once, also for logged-in raters; InputError when one is not invited."""
         with self._changing() as invited:
             unknown = sorted(set(raters) - {one.rater for one in invited.invitations})
             if unknown:
@@ -150,7 +150,7 @@ class Invitations:
                     return self._read[1]
                 if found.st_mode & 0o077:
                     raise InputError(
-                        "others may read the file of invitations, and could log in as anybody with it",
+                        "other users can read the file of invitations, and could log in as any rater",
                         place=Place(str(self.path)),
                         remedy=f"chmod 600 {self.path}",
                     )
@@ -210,7 +210,7 @@ def token_digest(token: str) -> str:
 def _check_name(rater: str) -> None:
     if not 1 <= len(rater) <= LONGEST_NAME or not all(sign.isalnum() or sign in "-_." for sign in rater):
         raise InputError(
-            f"{rater!r} cannot be a rater's pseudonym",
+            f"{rater!r} is not valid as a rater's pseudonym",
             remedy=f"Use 1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores",
         )
 

@@ -1,4 +1,4 @@
-"""The raters' site: each judges responses at a desk, and listens to those of their own queue."""
+"""The raters' site: each rater judges, and listens to, the responses of their own queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from harness.model.errors import HarnessError, InputError
+from harness.model.errors import HarnessError, InputError, SoundGone
 from harness.model.judgment import (
     SUB_FLAGS_OF,
     Category,
@@ -53,13 +53,13 @@ from harness.web.seated import (
 from harness.web.sounds import SoundShelf, picture, ranged
 
 NEW_PLAYS = 50
-"""At most so many plays are believed of one report."""
+"""At most this many plays are accepted from one report."""
 SLACK_MS = 2000
 
 
 @dataclass(slots=True)
 class PagePlays:
-    """What a page has told so far of playing the response. sent_s: when it was sent."""
+    """What a page has reported of playing the response. sent_s: when the page was sent."""
 
     sent_s: float
     plays: int = 0
@@ -68,7 +68,7 @@ class PagePlays:
 
 @dataclass(slots=True)
 class Seat(Turns):
-    """A rater's: one for all windows of theirs. pages: those that were sent and may tell of plays."""
+    """A rater's seat, one for all of their windows. pages: sent pages, which may report plays."""
 
     desk: Desk
     aid: AidState | None = None
@@ -76,7 +76,7 @@ class Seat(Turns):
 
     @property
     def sight(self) -> str:
-        """The id of the item in sight; "" when there is none."""
+        """The id of the current item; "" when there is none."""
         item = self.desk.view.item
         return item.id if item else ""
 
@@ -91,12 +91,12 @@ class Seat(Turns):
         return self.desk.wrote(request)
 
     def next_turn(self, done: tuple[str, str] | None = None) -> None:
-        Turns.next_turn(self, done)  # super() knows no class that has slots
+        Turns.next_turn(self, done)  # super() does not work in a class with slots
         self.aid = None
         self.pages.clear()
 
     def new_page(self, now_s: float) -> str:
-        """Names a page that is being sent; it may tell of plays under this name."""
+        """Names a page before it is sent. It reports plays under this name."""
         while len(self.pages) > 20:
             del self.pages[next(iter(self.pages))]
         name = secrets.token_hex(4)
@@ -104,9 +104,9 @@ class Seat(Turns):
         return name
 
     def heard(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
-        """Takes what a page tells of all plays since it was sent; more than there was time for is not believed.
+        """Takes a page's report of all plays since it was sent. Plays longer than that time are not accepted.
 
-        to_end: one of them came from the start to the end.
+        to_end: one of them went from the start to the end.
         """
         known = self.pages.get(page)
         if known is None:
@@ -127,11 +127,8 @@ class Seat(Turns):
 
 TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
 MOST_FOUND = 200
-"""So many earlier responses are listed at once."""
-_OWN = {
-    JudgmentStatus.SKIPPED: "you left it for the end",
-    JudgmentStatus.HELD: "you held it until its effect is known",
-}
+"""At most this many earlier responses are listed."""
+_OWN = {JudgmentStatus.SKIPPED: "you left it for the end", JudgmentStatus.HELD: "you held it until its effect is known"}
 MENU_KEYS = "abcdefghij"
 WORDS = SiteWords(
     name="Rating",
@@ -139,12 +136,12 @@ WORDS = SiteWords(
     main="Go to the response",
     kept="what you judge, when, and how often and how long you listened, under your pseudonym",
     go_on="Go on rating",
-    rest="All that you judged is saved. You may close this window.",
+    rest="Everything that you judged is saved. You may close this window.",
 )
 
 
 def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
-    """The raters' pages. names: adjudicators see those of raters."""
+    """The raters' pages. names: adjudicators see the raters' names."""
     values = {
         "round": round_,
         "exercises": len(round_.exercises),
@@ -163,7 +160,7 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
 
 
 def desk_page(place: str, page: str, seat: Seat, round_: RatingRound, alert: str) -> Mapping[str, Any]:
-    """What the page of a seat is given. page: its name. alert: what went wrong with the last post."""
+    """Values of a seat's page. page: its name. alert: what went wrong with the last post."""
     view = seat.desk.view
     item = view.item
     return {
@@ -194,7 +191,7 @@ def desk_page(place: str, page: str, seat: Seat, round_: RatingRound, alert: str
 
 
 def coordinator_page(room: RatingRoom, giving: str) -> Mapping[str, Any]:
-    """How far the raters are. giving: whose open share is to be given to others, "" for nobody's."""
+    """Values of the progress page. giving: the rater whose open share is about to move, or ""."""
     found, now_s = room.progress, time.time()
     named = room.round.raters
     giver = next((one for one in found if one.rater == giving and one.rater in named), None)
@@ -211,7 +208,7 @@ def coordinator_page(room: RatingRoom, giving: str) -> Mapping[str, Any]:
 
 
 def given_text(row: Judgment) -> str:
-    """What a rater gave, in a line."""
+    """A rater's judgment in one line."""
     match row.status:
         case JudgmentStatus.SKIPPED:
             return "left for the end"
@@ -246,7 +243,7 @@ def _facts(item: Item) -> tuple[str, ...]:
         if item.latency is not None:
             facts.append(f"began {item.latency.value_s:.1f} s after the query")
         if item.truncated:
-            facts.append("it went on when the recording was cut")
+            facts.append("the response continues after the recording's end")
     if item.core_capability:
         facts.append("a core capability: every device must be able to do this")
     return tuple(facts)
@@ -257,7 +254,7 @@ MOST_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """do: what is asked, e.g. `label.correct`. item, turn, page: of the page it came from. draft: has its fields."""
+    """do: the button, e.g. `label.correct`. item, turn, page: of the page it came from. draft: has its fields."""
 
     do: str
     item: str = ""
@@ -275,7 +272,7 @@ class Post:
 
 
 def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
-    """A form's fields; what is no answer to them is left out."""
+    """A form's fields, without invalid answers."""
     confidence = fields.get("confidence", "")
     return Post(
         do=fields.get("do", ""),
@@ -295,14 +292,14 @@ def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
 
 
 def apply(seat: Seat, post: Post, now_s: float) -> PostFate:
-    """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
+    """Does what the button says, under the seat's lock; LogError, LogFull when saving fails."""
     what, _, detail = post.do.partition(".")
     outlasts = what not in ("undo", "aid", "go_on", "earlier", "later", "leave")
     fate = seat.standing(post.turn, post.item, post.mark, outlasts=outlasts)
     if fate is PostFate.STALE and post.do == "go_on":
-        return PostFate.REPEATED  # an explanation that is no longer in sight has been left already
+        return PostFate.REPEATED  # the explanation was left already
     if fate is PostFate.STALE and what == "open":
-        fate = PostFate.DONE  # from a list, which may be of any age: nothing is judged by it
+        fate = PostFate.DONE  # from a list of any age: this judges nothing
     if fate is not PostFate.DONE:
         return fate
     seat.heard(post.page, post.plays, post.heard_ms, now_s, to_end=post.heard_end)
@@ -343,7 +340,7 @@ def _take_draft(seat: Seat, post: Post) -> None:
 
 
 def _writes(seat: Seat, what: str, detail: str) -> bool:
-    """Calls the desk; False when there is no such button. LogError, LogFull."""
+    """Calls the desk; False for an unknown button. LogError, LogFull."""
     desk = seat.desk
     match what:
         case "label" if detail in _CATEGORIES:
@@ -371,7 +368,7 @@ def _aid(seat: Seat, detail: str) -> None:
         case "back" if seat.aid is not None:
             seat.aid = seat.aid.back()
         case "answer" if seat.aid is not None and seat.aid.question is not None:
-            # The question is named too: an answer to another one is of an old page.
+            # The button names its question: an answer to another question comes from an old page.
             question, _, word = answer.partition(".")
             if seat.aid.question.id == question and seat.aid.question.answer(word) is not None:
                 seat.aid = seat.aid.answer(word)
@@ -392,14 +389,12 @@ LONGEST_WORDS = 200
 
 
 class RatersSite(SeatedSite[Seat, Post]):
-    """Answers requests. rater_names: adjudicators see who the raters are; the others as in `Entrance`."""
+    """Answers requests. rater_names: adjudicators see the raters' names. The rest as in `Entrance`."""
 
     PLACE = "/judge"
     INSTRUCTIONS, GUIDE = "instructions.html", "guide.html"
-    STALE = (
-        "Nothing was saved: that page was old, its response was dealt with in another window. This is the one open now."
-    )
-    NOT_INVITED = "You are invited to this site, but not to what is rated here now. Tell who invited you."
+    STALE = "Nothing was saved: you finished that response in another window. This is the response that is open now."
+    NOT_INVITED = "You are invited to this site, but not to this round. Ask the person who invited you."
 
     def __init__(
         self,
@@ -480,8 +475,8 @@ class RatersSite(SeatedSite[Seat, Post]):
             return self._coordinated(visit, 400, alert=f"Nothing was moved: {error.what}.")
         except HarnessError:
             return self._coordinated(visit, 503, alert=UNSAVED)
-        self.readings.number += 1  # everybody's desk takes in the new shares
-        rest = f"; {left} stay with nobody, since all of them have these already" if left else ""
+        self.readings.number += 1  # all desks take in the new shares
+        rest = f"; {left} stay unassigned: all of these raters have them already" if left else ""
         return self._coordinated(visit, said=f"{taken} responses of {rater} now belong to {', '.join(to)}{rest}.")
 
     def _coordinator(self, request: Request) -> Visit:
@@ -503,12 +498,16 @@ class RatersSite(SeatedSite[Seat, Post]):
         with seat.lock:
             item = seat.desk.item(request.path_params["item"])
         if item is None or which not in ("response", "query"):
-            raise HTTPException(404, "There is no such sound among yours.")
+            raise HTTPException(404, "That sound is not among yours.")
         make = self._room.response_sound if which == "response" else self._room.query_sound
         try:
             content = self._shelf.get((item.id, which), lambda: make(item))
+        except SoundGone as error:
+            raise HTTPException(410, f"{error.what[0].upper()}{error.what[1:]}.") from error
         except HarnessError as error:
-            raise HTTPException(503, "This sound cannot be made or read. Tell who runs the site.") from error
+            raise HTTPException(
+                503, "This sound cannot be made or read. Report it to the person who runs the site."
+            ) from error
         if request.url.path.endswith("/picture"):
             return Response(picture(content), media_type="image/svg+xml")
         return ranged(content, "audio/wav", request.headers.get("range"))

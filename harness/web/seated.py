@@ -1,8 +1,7 @@
-"""A site where everybody works at a seat of their own: its page, what its buttons do, and what is said when they fail.
+"""A site where each visitor works at a seat: its page, the effect of its buttons, and its alerts.
 
-A request goes this way. GET of a place: who is it → their seat → what was read elsewhere is taken in → the page.
-POST to it: who is it → a form of this visit → their seat → what its button says is done, once, and is on the disk →
-back to the page; or the page as it stands now, with an alert.
+GET: visit → seat → updates from elsewhere → page. POST: visit → check of the form → seat → the button's action,
+once, on the disk → redirect to the page. When the action fails, the answer is the current page with an alert.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from harness.web.invitations import Invitations, SiteReach
 
 
 class PostFate(Enum):
-    """DONE: as asked. REPEATED: it was done before, by the same post. STALE: the page was old, and nothing was done.
+    """REPEATED: the same post was done before. STALE: the page was old, and nothing was done.
 
-    UNKNOWN: its page has no such button.
+    UNKNOWN: the page has no such button.
     """
 
     DONE = "done"
@@ -43,11 +42,13 @@ class PostFate(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Turns(ABC):
-    """A seat: what is in sight at it, and whether a page still shows that. `lock` is held whenever it is asked or used.
+    """A seat: its current item, and whether a page still shows that item. Callers hold `lock`.
 
-    turn: changes whenever something else comes in sight, so that a page of before is known as old. done: the turn and
-    the content of the last post that changed the turn, so that its repetition is known as one. read: the number of the
-    reading of what comes from elsewhere that the desk has taken in.
+    turn: changes with the item, which reveals old pages.
+
+    done: turn and content of the last post that changed the turn, which reveals repetitions.
+
+    read: number of the last reading of files that the desk has taken in.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -59,20 +60,20 @@ class Turns(ABC):
     @property
     @abstractmethod
     def sight(self) -> str:
-        """Names what is in sight, the same whenever the site is started; "" when nothing is."""
+        """Identifies the current item, also after a restart of the site; "" without one."""
 
     @property
     @abstractmethod
     def waits(self) -> bool:
-        """Whether all is done that there is to do."""
+        """Whether all work is done."""
 
     @abstractmethod
     def present(self) -> None:
-        """Whoever sits here is there: they asked for a page, or pressed a button."""
+        """Records a sign that the person is there: a page or a button."""
 
     @abstractmethod
     def wrote(self, request: str) -> bool:
-        """Whether the rows of a request are on the disk, also from before the site was started again."""
+        """Whether the rows of a request are on the disk, also after a restart of the site."""
 
     @property
     def turn(self) -> str:
@@ -83,9 +84,9 @@ class Turns(ABC):
         self.done = done
 
     def standing(self, turn: str, sight: str, mark: str, *, outlasts: bool) -> PostFate:
-        """Whether a post may be done: it comes from a page of this turn and sight, and is told from others by its mark.
+        """Whether a post may be done: its page must have this turn and sight. mark: its content.
 
-        outlasts: it means the same on a page of before the site was started again, when the same is in sight.
+        outlasts: valid also from a page sent before a restart of the site, if it shows the same item.
         """
         if (turn, mark) == self.done or self.wrote(request_name(turn, mark)):
             return PostFate.REPEATED
@@ -96,12 +97,12 @@ class Turns(ABC):
 
 
 def request_name(turn: str, mark: str) -> str:
-    """Names a post: the ids of its rows follow from this."""
+    """Names a post; the ids of its rows derive from this."""
     return f"{turn}\n{mark}"
 
 
 def content_mark(fields: dict[str, str]) -> str:
-    """Tells one post from another."""
+    """A hash of a post's content."""
     whole = "\n".join(
         f"{name}={fields[name]}" for name in sorted(fields) if name not in ("plays", "heard_ms", "heard_end", "page")
     )
@@ -109,22 +110,22 @@ def content_mark(fields: dict[str, str]) -> str:
 
 
 REFRESH_S = 60.0
-"""So often what comes from elsewhere is read again while somebody works."""
+"""Interval at which files are read again while somebody works."""
 WAITING_S = 5.0
-"""… and while somebody has judged all and waits for more."""
+"""Interval while somebody has finished and waits for more."""
 
 
 AnySeat = TypeVar("AnySeat", bound=Turns)
 
 
 class RefreshedRoom(Protocol):
-    """A room: it reads again what it is made of. HarnessError when that cannot be read."""
+    """A room of raters or annotators. Reads its files again; HarnessError when they cannot be read."""
 
     def refresh(self) -> object: ...
 
 
 class Readings:
-    """Reads what came from elsewhere now and then, beside the requests, so that nobody waits for it."""
+    """Reads updates from elsewhere at intervals, in a thread, so that no request waits for it."""
 
     def __init__(self, room: RefreshedRoom, now_s: Callable[[], float] = time.monotonic) -> None:
         self._room = room
@@ -136,7 +137,7 @@ class Readings:
         self.failed = ""
 
     def maybe(self, after_s: float = REFRESH_S) -> None:
-        """Begins a reading when the last one is so long ago."""
+        """Begins a reading when the last one is this long ago."""
         with self._lock:
             if self._running is not None and self._running.is_alive():
                 return
@@ -157,7 +158,7 @@ class Readings:
         try:
             self._room.refresh()
         except HarnessError as error:
-            # What was read before stands; saving would tell of the same fault.
+            # The last reading stays valid. Saving would report the same fault.
             self.failed = str(error)
             return
         self.failed = ""
@@ -168,20 +169,20 @@ LONGEST_COMMENT = 2000
 
 
 def comment_of(text: str) -> str:
-    """A comment as it is kept: without what cannot be printed, and not too long."""
+    """A comment for storage: printable, and cut to its maximum length."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(sign for sign in lines if sign == "\n" or sign.isprintable())[:LONGEST_COMMENT]
 
 
 ADJUDICATE = "/adjudicate"
-FULL = "Not saved, the disk of this site is full. Tell who runs it, and press the key again; nothing else is lost."
-UNSAVED = "Not saved, this site could not write it. Tell who runs it, and press the key again; nothing else is lost."
+FULL = "Not saved: the disk is full. Report it to the person who runs the site, then press the key again."
+UNSAVED = "Not saved: the site cannot write. Report it to the person who runs the site, then press the key again."
 NOT_YOURS = "That page is not for you."
 NO_BUTTON = "Nothing was saved: this site has no such button."
 
 
 class Pressed(Protocol):
-    """A form that was sent. do: which of its buttons was pressed; `draft.quiet` is sent by the page's script."""
+    """A form that was sent. do: the pressed button; the page's script sends `draft.quiet`."""
 
     @property
     def do(self) -> str: ...
@@ -191,43 +192,43 @@ AnyPost = TypeVar("AnyPost", bound=Pressed)
 
 
 class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
-    """Seats, and the two places at which they are: the site's own, and that of adjudicators.
+    """Seats at two places: the site's own, and the adjudicators'.
 
-    Adjudicators see what others gave, and so give nothing of their own. A site says what stands under "What a site
-    says"; saving is done by the desks of its seats.
+    Adjudicators see all answers, so they only settle disputes. A site defines the members under "What a site
+    defines". The desks of its seats save.
     """
 
-    # What a site says
+    # What a site defines
 
     PLACE: ClassVar[str]
-    """The path at which whoever is no adjudicator works."""
+    """The path for visitors who are not adjudicators."""
     INSTRUCTIONS: ClassVar[str]
     GUIDE: ClassVar[str]
-    """Templates of the two pages that only tell something."""
+    """Templates of the two pages without a form."""
     STALE: ClassVar[str]
     """The alert for a post of an old page."""
     NOT_INVITED: ClassVar[str]
-    """For who may log in, but has nothing to do with what is worked on here."""
+    """The page for a visitor without work here."""
 
     @abstractmethod
     def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> AnySeat:
-        """Made when somebody comes first; InputError when they have nothing to do here. reading: its `read`."""
+        """Makes a visitor's seat; InputError when they have no work here. reading: its `read`."""
 
     @abstractmethod
     def _take_in(self, seat: AnySeat, name: str, *, adjudicating: bool) -> None:
-        """Gives the seat's desk what came from elsewhere."""
+        """Gives the seat's desk the updates from elsewhere."""
 
     @abstractmethod
     def _seat_page(self, seat: AnySeat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:
-        """The template that shows the seat, and what it is given. alert: what went wrong with the last post, or ""."""
+        """The seat's template and its values. alert: what went wrong with the last post, or ""."""
 
     @abstractmethod
     def _read(self, fields: Mapping[str, str], form: FormData) -> AnyPost:
-        """What a form asks for. fields: those that stand once in it."""
+        """The request in a form. fields: those that occur once in it."""
 
     @abstractmethod
     def _apply(self, seat: AnySeat, post: AnyPost) -> PostFate:
-        """Does it; LogFull, or another HarnessError, when it could not be saved."""
+        """Does it; LogFull or another HarnessError when saving fails."""
 
     # What all of them do
 
@@ -243,7 +244,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
     ) -> None:
         self.readings = Readings(room)
         self._seats: dict[tuple[str, str], AnySeat] = {}
-        """By place and name; made at the first request from the rows on the disk."""
+        """Seats by place and name, made at the first request from the rows on the disk."""
         self._making = threading.Lock()
         shared = [
             Route("/instructions", self._text(self.INSTRUCTIONS)),
@@ -254,7 +255,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         super().__init__(invitations, templates, [*shared, *routes], reached, most_fields)
 
     def close(self) -> None:
-        """Returns when nothing is being read."""
+        """Waits until no reading is under way."""
         self.readings.wait()
 
     def _place(self, visit: Visit) -> str:
@@ -301,7 +302,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         return RedirectResponse(self._place(visit), 303)
 
     def _seat(self, visit: Visit) -> AnySeat:
-        """The visitor's, with what came from elsewhere."""
+        """The visitor's seat, with updates from elsewhere."""
         assert visit.invitation is not None
         name, place = visit.invitation.rater, self._place(visit)
         if place not in (self.PLACE, ADJUDICATE):
@@ -329,6 +330,6 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         return seat
 
     def _shown(self, visit: Visit, seat: AnySeat, status: int = 200, alert: str = "") -> Response:
-        """The seat's page; under its lock."""
+        """The seat's page. The caller holds its lock."""
         template, values = self._seat_page(seat, self._place(visit), alert)
         return self._page(template, visit, status, **values)

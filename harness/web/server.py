@@ -1,4 +1,4 @@
-"""Serves a site from this process until it is asked to end."""
+"""Serves a site from this process until a signal ends it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.annotation.project import AnnotationRoom
@@ -21,17 +21,17 @@ from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations, SiteReach
 
 if TYPE_CHECKING:
-    from harness.web.seated import SeatedSite
+    from harness.web.entrance import Entrance
 
 WAIT_FOR_REQUESTS_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebOptions:
-    """address: to listen at; one that others can reach needs TLS (tls_cert and tls_key, PEM) or `insecure`.
+    """address: where to listen. Others can reach it only with TLS (tls_cert and tls_key, PEM) or `insecure`.
 
-    port 0: any free one. public_url: how raters reach the site when that is not the address itself (a name, a proxy);
-    with https:// cookies are sent by TLS only. names: adjudicators see who the raters are.
+    port: 0 for any free one. public_url: the address for raters if it differs (a name, a proxy). With https://, cookies
+    need TLS. names: adjudicators see the raters' names.
     """
 
     address: str = "127.0.0.1"
@@ -45,14 +45,14 @@ class WebOptions:
     names: bool = False
 
 
-MakeSite = Callable[[Invitations, SiteReach], "SeatedSite[Any, Any]"]
+MakeSite = Callable[[Invitations, SiteReach], "Entrance"]
 """May import the web framework."""
 
 
 def serve(room: RatingRoom, options: WebOptions) -> int:
     """Serves the raters' site as `serve_site` does."""
 
-    def make(invitations: Invitations, reached: SiteReach) -> SeatedSite[Any, Any]:
+    def make(invitations: Invitations, reached: SiteReach) -> Entrance:
         from harness.web.raters_site import RatersSite
 
         return RatersSite(room, invitations, options.keys, reached=reached, rater_names=options.names)
@@ -61,9 +61,9 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
 
 
 def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
-    """Serves as `serve_site` does; `keys` and `names` of the options mean nothing here."""
+    """Serves the annotators' site as `serve_site` does; ignores `keys` and `names` of the options."""
 
-    def make(invitations: Invitations, reached: SiteReach) -> SeatedSite[Any, Any]:
+    def make(invitations: Invitations, reached: SiteReach) -> Entrance:
         from harness.web.annotators_site import AnnotationSite
 
         return AnnotationSite(room, invitations, reached=reached)
@@ -71,18 +71,33 @@ def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
     return serve_site(make, options, "annotators' site")
 
 
-def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
-    """Serves until SIGINT or SIGTERM, and returns 0; what was asked until then is answered and on the disk.
+def serve_live(begin: Callable[[], Path | None], options: WebOptions) -> int:
+    """Serves the live site as `serve_site` does; ignores `keys` and `names` of the options.
 
-    InputError for options that do not go together, a port that is taken, or when nobody is invited; PluginError when
-    the web framework is not installed.
+    begin: called when the site is about to serve, so that no run starts for a site that cannot. It returns the only
+    session to show, or None for all of this user on this host.
+    """
+
+    def make(invitations: Invitations, reached: SiteReach) -> Entrance:
+        from harness.web.live_site import LiveSessions, LiveSite
+
+        return LiveSite(LiveSessions(begin()), invitations, reached=reached)
+
+    return serve_site(make, options, "live site")
+
+
+def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
+    """Serves until SIGINT or SIGTERM, then finishes open requests and returns 0.
+
+    InputError for conflicting options, a port in use, or no invitations. PluginError when the web framework is not
+    installed.
     """
     tls = _tls(options)
     url = _public(options)
     if not _is_loopback(options.address) and not tls and not options.insecure:
         raise InputError(
-            f"{options.address} can be reached by others, and without TLS they can read what raters send",
-            remedy="Give --tls-cert and --tls-key, or --insecure where a proxy or a private network protects it",
+            f"{options.address} is open to other computers, and without TLS they can read what people send",
+            remedy="Give --tls-cert and --tls-key, or --insecure if a proxy or a private network protects the site",
         )
     try:
         import uvicorn
@@ -97,7 +112,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     invitations = Invitations(options.invitations)
     if not any(one.holds(time.time()) for one in invitations.everyone):
         raise InputError(
-            "nobody is invited, or no invitation holds any more",
+            "nobody is invited, or all invitations have ended",
             place=Place(str(options.invitations)),
             remedy="Invite raters: harness invite RATER",
         )
@@ -115,7 +130,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
         log_level="error",
         access_log=False,
         server_header=False,
-        # Whoever reaches this port directly could name any sender there.
+        # A client that reaches this port directly could forge the sender's address.
         proxy_headers=False,
         limit_concurrency=200,
         timeout_keep_alive=30,
@@ -134,7 +149,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
 
 
 def _run(run: object, listening: socket.socket, called: str) -> None:
-    """uvicorn raises the signal again that ended it; by then all is done, and it must not end this process."""
+    """uvicorn raises the ending signal again. All is done by then; it must not end this process."""
     assert callable(run)
     before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -154,7 +169,7 @@ def _listen(options: WebOptions) -> socket.socket:
         )[0]
         listening = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as error:
-        raise InputError(f"{options.address!r} is no address to listen at: {error}") from error
+        raise InputError(f"{options.address!r} is not an address to listen on: {error}") from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -162,8 +177,8 @@ def _listen(options: WebOptions) -> socket.socket:
     except OSError as error:
         listening.close()
         raise InputError(
-            f"port {options.port} of {options.address} cannot be had: {error.strerror}",
-            remedy="Another program has it, perhaps another site; name another one with --port",
+            f"cannot listen on port {options.port} of {options.address}: {error.strerror}",
+            remedy="If another program or site uses it, choose another port with --port",
         ) from error
     return listening
 
@@ -179,13 +194,13 @@ def _tls(options: WebOptions) -> bool:
         raise InputError(
             f"the certificate and its key cannot be used: {error.strerror if isinstance(error, OSError) else error}",
             place=Place(str(options.tls_cert)),
-            remedy="Both are PEM files, the key has no password, and they belong together",
+            remedy="Use two PEM files that belong together; the key has no password",
         ) from error
     return True
 
 
 def _public(options: WebOptions) -> tuple[str, str] | None:
-    """(scheme, host name) of the public address; None when none is given."""
+    """(scheme, host name) of the public address, or None."""
     if not options.public_url:
         return None
     try:
@@ -194,7 +209,8 @@ def _public(options: WebOptions) -> tuple[str, str] | None:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
         raise InputError(
-            f"{options.public_url!r} is no address of a site", remedy="Write it like https://raters.example, no path"
+            f"{options.public_url!r} is not the address of a site",
+            remedy="Write it like https://raters.example, without a path",
         )
     return parts.scheme, parts.hostname
 

@@ -17,13 +17,13 @@ from harness.model.stimulus import Waveform
 MOST_CACHED = 48_000_000
 BARS = 180
 HEIGHT = 48
-COLOUR = "#4d86c6"  # legible on the light and on the dark page
+COLOUR = "#4d86c6"  # legible on a light and on a dark page
 
 _RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
 def wav(sound: Waveform) -> bytes:
-    """16 bit, mono, in a RIFF file that tells nothing but rate and length."""
+    """16 bit, mono, in a RIFF file with rate and length only."""
     samples = np.clip(np.rint(sound.samples * 32767.0), -32768, 32767).astype("<i2")
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
@@ -35,7 +35,7 @@ def wav(sound: Waveform) -> bytes:
 
 
 def picture(content: bytes) -> bytes:
-    """An SVG with a bar for each of `BARS` equal spans of a WAV, as high as its loudest sample."""
+    """An SVG with `BARS` bars, one for each equal span of a WAV, as high as its loudest sample."""
     with wave.open(io.BytesIO(content)) as file:
         samples = np.abs(np.frombuffer(file.readframes(file.getnframes()), dtype="<i2").astype(np.int32))
     loudest = max(1, int(samples.max(initial=1)))
@@ -52,11 +52,11 @@ def picture(content: bytes) -> bytes:
 
 
 def ranged(content: bytes, media_type: str, wanted: str | None) -> Response:
-    """The content, or the one part of it that a Range header asks for (RFC 9110, 14)."""
+    """The content, or the range that a Range header requests (RFC 9110, 14)."""
     headers = {"accept-ranges": "bytes"}
     found = _RANGE.fullmatch(wanted.strip()) if wanted else None
     if found is None or found.groups() == ("", ""):
-        # Several ranges, other units and nonsense may be answered with the whole.
+        # For several ranges, other units and invalid values, the answer may be the whole content.
         return Response(content, media_type=media_type, headers=headers)
     first, last = found.groups()
     length = len(content)
@@ -71,14 +71,14 @@ def ranged(content: bytes, media_type: str, wanted: str | None) -> Response:
 
 
 class SoundShelf:
-    """Sounds that were made lately, by name; thread-safe."""
+    """A cache of recently made sounds, by name; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sounds: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
     def get(self, name: tuple[str, str], make: Callable[[], Waveform]) -> bytes:
-        """A WAV; made when it is not here. What `make` raises passes through."""
+        """A WAV from the cache, or from `make`, whose errors pass through."""
         with self._lock:
             if name in self._sounds:
                 self._sounds.move_to_end(name)

@@ -26,6 +26,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.known import known
+
 FIRMWARE = Path(__file__).parents[2] / "firmware_stubs"
 MICRO_BIT = Path("/usr/share/firmware-microbit-micropython/firmware.hex")
 _SETTINGS_ADDRESS = 0x000BFF00
@@ -92,22 +94,19 @@ class Cable:
         self._ask("replug")
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
+        known(self._process.stdin).close()
         self._process.wait(5)
-        self._process.stdout.close()
+        known(self._process.stdout).close()
 
     def _ask(self, command: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{command}\n".encode())
+        known(self._process.stdin).write(f"{command}\n".encode())
         self._answer()
 
     def _answer(self) -> None:
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], 10)
+        said = known(self._process.stdout)
+        ready, _, _ = select.select([said], [], [], 10)
         assert ready, "the cable does not answer"
-        assert self._process.stdout.readline() == b"ok\n"
+        assert said.readline() == b"ok\n"
 
 
 @dataclass
@@ -218,14 +217,15 @@ def micro_bit(folder: Path) -> Iterator[QemuBoard]:
 
 @contextmanager
 def _qemu(folder: Path, machine: str, firmware: list[str], after: list[str]) -> Iterator[QemuBoard]:
-    with _room() as room, ExitStack() as stack:
+    # Short: the path of a socket may have 107 bytes only.
+    with tempfile.TemporaryDirectory(prefix="vh-board-") as name, ExitStack() as stack:
+        room = Path(name)
         line, monitor = room / "line", room / "qmp"
         command = ["qemu-system-arm", "-M", machine, *firmware, "-display", "none", "-monitor", "none", "-nodefaults"]
         command += ["-chardev", f"socket,id=c,path={line},server=on,wait=off", "-serial", "chardev:c", *after]
         command += ["-qmp", f"unix:{monitor},server=on,wait=off"]
         process = stack.enter_context(_running(command))
-        _until(lambda: line.exists() and monitor.exists(), process, "QEMU does not start")
-        asked = Monitor(monitor)
+        asked = Monitor(monitor, process)
         stack.callback(asked.close)
         cable = Cable(line, folder / "cable")
         stack.callback(cable.close)
@@ -233,12 +233,13 @@ def _qemu(folder: Path, machine: str, firmware: list[str], after: list[str]) -> 
 
 
 class Monitor:
-    """QEMU's machine protocol (QMP): one JSON object a line."""
+    """QEMU's machine protocol (QMP): one JSON object a line. When it answers, the sockets before it listen as well."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, process: subprocess.Popen[bytes]) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(10)
-        self._socket.connect(str(path))
+        # QEMU makes the path a moment before it listens there: until then a connection is refused.
+        _until(lambda: self._socket.connect_ex(str(path)) == 0, process, "QEMU does not start")
         self._lines = self._socket.makefile("rb")
         assert b"QMP" in self._lines.readline()
         self.ask("qmp_capabilities")
@@ -254,13 +255,6 @@ class Monitor:
     def close(self) -> None:
         self._lines.close()
         self._socket.close()
-
-
-@contextmanager
-def _room() -> Iterator[Path]:
-    """A folder with a short name: the path of a socket may have 107 bytes only."""
-    with tempfile.TemporaryDirectory(prefix="vh-board-") as name:
-        yield Path(name)
 
 
 @contextmanager

@@ -49,6 +49,14 @@ def lab_sound() -> Iterator[LabSoundServer]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture
+def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """tmp_path; a socket's path must be short."""
+    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
+        monkeypatch.setenv("HARNESS_RUNTIME", runtime)
+        yield tmp_path
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A headless chromium; it is closed with its module, since others want event loops of their own."""

@@ -4,66 +4,46 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from harness.base.clocks import HostClock
 from harness.base.ports import Driver
+from harness.devices.camera import Camera, CameraOptions
+from harness.devices.esphome import EsphomeDevice, EsphomeOptions, EsphomeRole
+from harness.devices.home_assistant import HomeAssistant, HomeAssistantOptions
 from harness.devices.in_process.device import InProcessOptions
 from harness.devices.in_process.driver import InProcess
 from harness.devices.loudspeaker import Loudspeaker, LoudspeakerOptions
 from harness.devices.microphone import Microphone, MicrophoneOptions
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.mqtt.options import MessageFraming, MqttOptions
+from harness.devices.network_bursts import NetworkBursts, NetworkBurstsOptions
+from harness.devices.profiles.profile import load_profile
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import FramingChoice, SerialOptions
+from harness.devices.text_streams import CommandLog, CommandOptions, TcpLog, TcpOptions
+from harness.devices.websocket import WebSocketLog, WebSocketOptions
+from harness.devices.wyoming import Wyoming, WyomingMode, WyomingOptions
 from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
-from harness.model.observation import Observation
 from harness.model.stimulus import Waveform
 from tests.conformance.boards import posix_board
-from tests.conformance.mqtt_bench import Broker
+from tests.conformance.esphome_far_end import EsphomeFarEnd
+from tests.conformance.hass_far_end import TOKEN, HassFarEnd
+from tests.conformance.mqtt_bench import Broker, free_port
+from tests.conformance.network_far_ends import DEVICE, CaptureFile
+from tests.conformance.picture_far_ends import RING, PictureServer
 from tests.conformance.sound_path import LAB, RATE_HZ, player
-
-_CLOCK = HostClock()
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Surroundings of a driver in the suite."""
-
-    folder: Path
-    sound_server: str = "system"
-    clock: HostClock = _CLOCK
-    seed: int = 1
-    profile: DeviceProfile | None = None
-
-
-class Seen:
-    """A sink that may be called from any thread, and waiting for what comes into it."""
-
-    def __init__(self) -> None:
-        self.all: list[Observation] = []
-        self._came = threading.Condition()
-
-    def __call__(self, observation: Observation) -> None:
-        with self._came:
-            self.all.append(observation)
-            self._came.notify_all()
-
-    def of(self, *kinds: type) -> list[Observation]:
-        with self._came:
-            return [one for one in self.all if isinstance(one, kinds)]
-
-    def wait(self, holds: Callable[[], object], limit_s: float, what: str) -> None:
-        with self._came:
-            assert self._came.wait_for(holds, limit_s), f"not within {limit_s} s: {what}; it told {self.all[-8:]}"
+from tests.conformance.text_far_ends import Program, Server
+from tests.conformance.web_far_ends import WebServer
+from tests.conformance.wyoming_far_ends import WyomingProgram
+from tests.known import known
+from tests.seen import Around, Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +74,7 @@ def hum(seconds: float) -> Waveform:
 
 def _signalled(server: LabSoundServer, number: signal.Signals) -> Callable[[Driver], None]:
     def act(_: Driver) -> None:
-        assert server.pid is not None
-        os.kill(server.pid, number)
+        os.kill(known(server.pid), number)
 
     return act
 
@@ -108,8 +87,8 @@ def _plays(driver: Driver) -> None:
 @contextmanager
 def loudspeaker(folder: Path, server: LabSoundServer) -> Iterator[Row]:
     yield Row(
-        lambda: Loudspeaker("it", LoudspeakerOptions("harness_speaker"), Place(folder, LAB)),
-        lambda: Loudspeaker("it", LoudspeakerOptions("no_such_speaker"), Place(folder, LAB)),
+        lambda: Loudspeaker("it", LoudspeakerOptions("harness_speaker"), Around(folder, sound_server=LAB)),
+        lambda: Loudspeaker("it", LoudspeakerOptions("no_such_speaker"), Around(folder, sound_server=LAB)),
         _signalled(server, signal.SIGSTOP),
         _signalled(server, signal.SIGCONT),
         _plays,
@@ -129,8 +108,8 @@ def microphone(folder: Path, server: LabSoundServer) -> Iterator[Row]:
             device.play(f"speech {count}", Waveform(tone.astype(np.float32), RATE_HZ))
 
         yield Row(
-            lambda: Microphone("it", MicrophoneOptions("harness_mic"), Place(folder, LAB)),
-            lambda: Microphone("it", MicrophoneOptions("no_such_microphone"), Place(folder, LAB)),
+            lambda: Microphone("it", MicrophoneOptions("harness_mic"), Around(folder, sound_server=LAB)),
+            lambda: Microphone("it", MicrophoneOptions("no_such_microphone"), Around(folder, sound_server=LAB)),
             _signalled(server, signal.SIGSTOP),
             _signalled(server, signal.SIGCONT),
             speak,
@@ -139,10 +118,6 @@ def microphone(folder: Path, server: LabSoundServer) -> Iterator[Row]:
 
 @contextmanager
 def mqtt(folder: Path, _: LabSoundServer) -> Iterator[Row]:
-    broker = Broker("mosquitto", folder)
-    broker.start()
-    nobody = Broker("mosquitto", folder)
-
     def options(port: int) -> MqttOptions:
         return MqttOptions(f"127.0.0.1:{port}", topic_device="board", framing=MessageFraming.VH, keepalive_s=2.0)
 
@@ -150,32 +125,28 @@ def mqtt(folder: Path, _: LabSoundServer) -> Iterator[Row]:
         assert isinstance(driver, MqttDevice)
         driver.say("how long have you been on")
 
-    try:
-        with posix_board(folder, "--device", "board", "--mqtt", f"127.0.0.1:{broker.port}"):
-            yield Row(
-                lambda: MqttDevice("it", options(broker.port), Place(folder)),
-                lambda: MqttDevice("it", options(nobody.port), Place(folder)),
-                lambda _: broker.kill(),
-                lambda _: broker.start(),
-                ask,
-            )
-    finally:
-        if broker.process is not None:
-            broker.kill()
+    nobody = Broker(folder)
+    with Broker(folder) as broker, posix_board(folder, "--device", "board", "--mqtt", f"127.0.0.1:{broker.port}"):
+        yield Row(
+            lambda: MqttDevice("it", options(broker.port), Around(folder)),
+            lambda: MqttDevice("it", options(nobody.port), Around(folder)),
+            lambda _: broker.kill(),
+            lambda _: broker.start(),
+            ask,
+        )
 
 
 @contextmanager
 def serial(folder: Path, _: LabSoundServer) -> Iterator[Row]:
     with posix_board(folder, cable=True) as board:
-        assert board.cable is not None
-        cable = board.cable
+        cable = known(board.cable)
 
         def options(port: str) -> SerialOptions:
             return SerialOptions(port=port, framing=FramingChoice.VH)
 
         yield Row(
-            lambda: SerialDevice("it", options(board.port), Place(folder)),
-            lambda: SerialDevice("it", options(str(folder / "no_such_port")), Place(folder)),
+            lambda: SerialDevice("it", options(board.port), Around(folder)),
+            lambda: SerialDevice("it", options(str(folder / "no_such_port")), Around(folder)),
             lambda _: cable.unplug(),
             lambda _: cable.replug(),
             lambda _: board.reset(),
@@ -193,16 +164,181 @@ def in_process(folder: Path, _: LabSoundServer) -> Iterator[Row]:
         assert isinstance(driver, InProcess)
         driver.mend_link()
 
-    yield Row(lambda: InProcess("it", InProcessOptions(), Place(folder)), None, lose, mend, _plays, on_air=True)
+    yield Row(lambda: InProcess("it", InProcessOptions(), Around(folder)), None, lose, mend, _plays, on_air=True)
 
 
-ROWS = {
-    "loudspeaker": loudspeaker,
-    "microphone": microphone,
-    "mqtt": mqtt,
-    "serial": serial,
-    "in_process": in_process,
+@contextmanager
+def command(folder: Path, _: LabSoundServer) -> Iterator[Row]:
+    program = Program(folder)
+    ready = CommandOptions(command=program.command, ready="^ready")
+    yield Row(
+        lambda: CommandLog("it", ready, Around(folder)),
+        lambda: CommandLog("it", CommandOptions(command=(str(folder / "no_such_program"),)), Around(folder)),
+        lambda _: program.lose(),
+        lambda _: program.mend(),
+        lambda _: program.say("a line"),
+    )
+
+
+@contextmanager
+def tcp(folder: Path, _: LabSoundServer) -> Iterator[Row]:
+    with Server() as server, Server() as nobody:
+        nobody.lose()
+        yield Row(
+            lambda: TcpLog("it", TcpOptions(address=server.address), Around(folder)),
+            lambda: TcpLog("it", TcpOptions(address=nobody.address), Around(folder)),
+            lambda _: server.lose(),
+            lambda _: server.mend(),
+            lambda _: server.say("a line"),
+        )
+
+
+@contextmanager
+def wyoming(folder: Path, _: LabSoundServer) -> Iterator[Row]:
+    def options(satellite: WyomingProgram) -> WyomingOptions:
+        server = f"127.0.0.1:{satellite.port}"
+        return WyomingOptions(address=f"127.0.0.1:{client.port}", mode=WyomingMode.PROXY, server=server)
+
+    nobody, client = WyomingProgram("satellite", free_port()), WyomingProgram("client", free_port())
+    with WyomingProgram("satellite", free_port()) as satellite, client:
+        yield Row(
+            lambda: Wyoming("it", options(satellite), Around(folder)),
+            lambda: Wyoming("it", options(nobody), Around(folder)),
+            lambda _: satellite.kill(),
+            lambda _: satellite.start(),
+            lambda _: satellite.say("detection"),
+        )
+
+
+@contextmanager
+def wyoming_server(folder: Path, _: LabSoundServer) -> Iterator[Row]:
+    def options(satellite: WyomingProgram) -> WyomingOptions:
+        return WyomingOptions(address=f"127.0.0.1:{satellite.port}", mode=WyomingMode.SERVER, answer="Yes.")
+
+    nobody = WyomingProgram("satellite", free_port())
+    with WyomingProgram("satellite", free_port()) as satellite:
+        yield Row(
+            lambda: Wyoming("it", options(satellite), Around(folder)),
+            lambda: Wyoming("it", options(nobody), Around(folder)),
+            lambda _: satellite.kill(),
+            lambda _: satellite.start(),
+            lambda _: satellite.say("detection"),
+        )
+
+
+@contextmanager
+def websocket(folder: Path, _: LabSoundServer) -> Iterator[Row]:
+    with WebServer() as server, WebServer() as nobody:
+        nobody.lose()
+        yield Row(
+            lambda: WebSocketLog("it", WebSocketOptions(url=server.url), Around(folder)),
+            lambda: WebSocketLog("it", WebSocketOptions(url=nobody.url), Around(folder)),
+            lambda _: server.lose(),
+            lambda _: server.mend(),
+            lambda _: server.say("a line"),
+        )
+
+
+@contextmanager
+def esphome(
+    folder: Path, _: LabSoundServer, role: EsphomeRole = EsphomeRole.OBSERVER, profile: DeviceProfile | None = None
+) -> Iterator[Row]:
+    def provoke(_: Driver) -> None:
+        if device.assistant is None:
+            device.log("[D][main:1]: a line")
+        else:
+            device.wake()
+
+    around = Around(folder, profile)
+    with EsphomeFarEnd() as device, EsphomeFarEnd() as nobody:
+        nobody.lose()
+        yield Row(
+            lambda: EsphomeDevice("it", EsphomeOptions(address=device.address, role=role), around),
+            lambda: EsphomeDevice("it", EsphomeOptions(address=nobody.address, role=role), around),
+            lambda _: device.lose(),
+            lambda _: device.mend(),
+            provoke,
+        )
+
+
+@contextmanager
+def esphome_assistant(folder: Path, server: LabSoundServer) -> Iterator[Row]:
+    profile = load_profile("esphome_assistant", beside=folder)
+    with esphome(folder, server, EsphomeRole.ASSISTANT, profile) as row:
+        yield row
+
+
+@contextmanager
+def home_assistant(folder: Path, _: LabSoundServer) -> Iterator[Row]:
+    around = Around(folder, load_profile("home_assistant", beside=folder))
+    before, os.environ["HASS_TOKEN"] = os.environ.get("HASS_TOKEN", ""), TOKEN
+    try:
+        with HassFarEnd() as far_end, HassFarEnd() as nobody:
+            nobody.lose()
+            yield Row(
+                lambda: HomeAssistant("it", HomeAssistantOptions(far_end.url), around),
+                lambda: HomeAssistant("it", HomeAssistantOptions(nobody.url), around),
+                lambda _: far_end.lose(),
+                lambda _: far_end.mend(),
+                lambda _: far_end.change(
+                    "listening" if far_end.states["assist_satellite.kitchen"] == "idle" else "idle"
+                ),
+            )
+    finally:
+        os.environ["HASS_TOKEN"] = before
+
+
+@contextmanager
+def camera(folder: Path, _: LabSoundServer) -> Iterator[Row]:
+    around = Around(folder, load_profile("light_ring", beside=folder))
+    with PictureServer() as server, PictureServer() as nobody:
+        nobody.lose()
+        yield Row(
+            lambda: Camera("it", CameraOptions(source=server.url, rectangle=RING), around),
+            lambda: Camera("it", CameraOptions(source=nobody.url, rectangle=RING), around),
+            lambda _: server.lose(),
+            lambda _: server.mend(),
+            lambda _: server.show("red" if server.shows == "blue" else "blue"),
+        )
+
+
+@contextmanager
+def network_bursts(folder: Path, _: LabSoundServer) -> Iterator[Row]:
+    around = Around(folder, load_profile("network_bursts", beside=folder))
+
+    def options(path: Path) -> NetworkBurstsOptions:
+        return NetworkBurstsOptions(sender=DEVICE, capture=str(path))
+
+    with closing(CaptureFile(folder / "lamp.pcap")) as capture:
+        yield Row(
+            lambda: NetworkBursts("it", options(capture.path), around),
+            lambda: NetworkBursts("it", options(folder / "no_such.pcap"), around),
+            lambda _: capture.lose(),
+            lambda _: capture.mend(),
+            lambda _: capture.burst(),
+        )
+
+
+_DRIVERS = (
+    loudspeaker,
+    microphone,
+    mqtt,
+    serial,
+    in_process,
+    command,
+    tcp,
+    websocket,
+    wyoming,
+    esphome,
+    camera,
+    network_bursts,
+    home_assistant,
+)
+ROWS = {one.__name__: one for one in _DRIVERS} | {
+    "wyoming:server": wyoming_server,
+    "esphome:assistant": esphome_assistant,
 }
+"""A driver that works in several ways can have several rows: `name:way`."""
 
 
 @contextmanager

@@ -1,24 +1,37 @@
 """Engines in processes of their own over the in-process sound path, for tests."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
-from harness.model.record import Entry
+from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, StateChanged, StateWord
+from harness.model.record import Record
+from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, find
 from harness.session.engine.prepare import prepare
-from harness.session.log.reader import LogReader
+from tests.known import known
+from tests.written_sessions import records, rows
+
+__all__ = ["HARNESS", "HERE", "Runs", "Watcher", "kill", "records", "rows", "runs", "wait_for", "watching"]
 
 HERE = Path(__file__).parent / "in_process"
+HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
+R = TypeVar("R", bound=Record)
 
 
-def wait_for(predicate: Callable[[], bool], within_s: float = 20.0, what: str = "it") -> None:
+def wait_for(predicate: Callable[[], bool], within_s: float = 60.0, what: str = "it") -> None:
     deadline = time.monotonic() + within_s
     while not predicate():
         assert time.monotonic() < deadline, f"{what} did not happen within {within_s} s"
@@ -32,8 +45,9 @@ class Runs:
         self.root = root
         self.folders: list[Path] = []
 
-    def prepare(self, scenario: str, bench: str = "bench.yaml") -> Path:
-        folder = prepare(HERE / scenario, HERE / bench, self.root / "sessions")
+    def prepare(self, scenario: str | Path, bench: str | Path = "bench.yaml", **choices: Any) -> Path:
+        """choices: as of `prepare`."""
+        folder = prepare(HERE / scenario, HERE / bench, self.root / "sessions", **choices)
         self.folders.append(folder)
         return folder
 
@@ -50,9 +64,75 @@ def kill(place: EnginePlace, number: signal.Signals = signal.SIGKILL) -> None:
     wait_for(lambda: not place.alive, what="the engine's end")
 
 
-def rows(folder: Path) -> list[Entry]:
-    with LogReader(folder) as reader:
-        return list(reader.entries())
+def watching(*arguments: str | Path) -> subprocess.Popen[str]:
+    """`harness … --plain` in a process of its own."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*HARNESS, *map(str, arguments), "--plain"], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
+
+
+@dataclass
+class Watcher:
+    """A client that keeps what it is told, each with the moment at which it came."""
+
+    place: EnginePlace
+    since_seq: int = 0
+    meters: bool = False
+    told: list[tuple[float, Message]] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        hello = Hello("test", self.since_seq, attended=False, meters=self.meters)
+        self.client = EngineClient(Path(self.place.socket), hello, self._take, self.closed.append)
+
+    def _take(self, message: Message) -> None:
+        self.told.append((time.monotonic(), message))
+
+    @property
+    def messages(self) -> list[Message]:
+        return [message for _, message in list(self.told)]
+
+    def records(self, kind: type[R], after_s: float = 0.0) -> list[tuple[float, R]]:
+        """Rows of that kind as they were told, with the moment at which they came."""
+        return [
+            (at_s, m.entry.record)
+            for at_s, m in list(self.told)
+            if at_s >= after_s and isinstance(m, Logged) and isinstance(m.entry.record, kind)
+        ]
+
+    def ask(self, command: Command) -> Answered:
+        """Sends it and waits for its answer."""
+        self.client.send(command)
+        found: list[Answered] = []
+
+        def answered() -> bool:
+            wanted = getattr(command, "id", "")
+            found.extend(m for m in self.messages if isinstance(m, Answered) and m.command_id == wanted)
+            return bool(found)
+
+        wait_for(answered, what=f"the answer to {command}")
+        return found[0]
+
+    def reached(self, word: StateWord, after_s: float = 0.0) -> float | None:
+        """When that state was told after a moment; None when it was not."""
+        return next(
+            (at_s for at_s, m in list(self.told) if at_s > after_s and isinstance(m, StateChanged) and m.word is word),
+            None,
+        )
+
+    def wait(self, word: StateWord, after_s: float = 0.0, within_s: float = 90.0) -> float:
+        wait_for(lambda: self.reached(word, after_s) is not None, within_s, f"the state {word.value}")
+        return known(self.reached(word, after_s))
+
+    def wait_row(self, kind: type[Record], within_s: float = 90.0) -> None:
+        wait_for(lambda: bool(self.records(kind)), within_s, f"a row {kind.__name__}")
+
+    def goodbye(self, within_s: float = 180.0) -> Goodbye:
+        wait_for(lambda: bool(self.closed), within_s, "the goodbye")
+        last = self.messages[-1]
+        assert isinstance(last, Goodbye), (last, self.closed)
+        return last
 
 
 @pytest.fixture

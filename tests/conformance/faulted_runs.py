@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pytest
 
-from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message
 from harness.model.observation import LinkBack, LinkLost, Observation, StimulusStarted, Wake
-from harness.model.record import AttemptFinished, AttemptStarted, Entry, Observed, Record, SessionStarted, TrialFinished
+from harness.model.record import AttemptFinished, AttemptStarted, Entry, Observed, Record, TrialFinished
 from harness.model.trial import Outcome
-from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, find
 from harness.session.log.reader import LogReader, check
 from harness.sound.stimuli.renderer import renderer
-from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress
 from tests.conformance.boards import built
-from tests.conformance.engine_runs import kill, rows, wait_for
+from tests.conformance.engine_runs import HARNESS, Watcher, kill, rows, wait_for
+from tests.written_sessions import plan_of, records, wake_of
 
-HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
 SCENARIO = """\
 scenario: faults
 seed: 4
@@ -77,8 +73,6 @@ class Session:
     root: Path
     scenario: str = SCENARIO
     bench: str = ""
-    told: list[tuple[float, Message]] = field(default_factory=list)
-    closed: list[str] = field(default_factory=list)
     folder: Path = Path()
 
     def __enter__(self) -> Session:
@@ -88,7 +82,7 @@ class Session:
         self._screen = (self.root / "screen").open("ab")
         sessions = self.root / "sessions"
         self._start("run", "scenario.yaml", "--bench", "bench.yaml", "--sessions", str(sessions))
-        wait_for(lambda: bool(self._made()) or self._ended, 30, "the session's folder")
+        wait_for(lambda: bool(self._made()) or self._ended, 90, "the session's folder")
         assert not self._ended, self.screen()
         (self.folder,) = self._made()
         self._attach()
@@ -106,8 +100,6 @@ class Session:
     def resume(self) -> None:
         """Goes on with it, after its engine has ended."""
         self.process.wait(10)
-        self.told.clear()
-        self.closed.clear()
         self._start("resume", str(self.folder))
         self._attach()
 
@@ -124,43 +116,20 @@ class Session:
         )
 
     def _attach(self) -> None:
-        wait_for(lambda: find(self.folder) is not None or self._ended, 60, "the engine")
+        wait_for(lambda: find(self.folder) is not None or self._ended, 120, "the engine")
         place = find(self.folder)
         assert place is not None, self.screen()
         self.place: EnginePlace = place
         wait_for(Path(place.socket).exists, what="the engine's socket")
-        hello = Hello("test", len(rows(self.folder)), attended=False)
-        self.client = EngineClient(Path(place.socket), hello, self._take, self.closed.append)
+        self.watcher = Watcher(place, len(rows(self.folder)))
+        self.records, self.ask, self.goodbye = self.watcher.records, self.watcher.ask, self.watcher.goodbye
 
     @property
     def _ended(self) -> bool:
         return self.process.poll() is not None
 
-    def _take(self, message: Message) -> None:
-        self.told.append((time.monotonic(), message))
-
-    def ask(self, command: Command) -> Answered:
-        self.client.send(command)
-        wanted = getattr(command, "id", "")
-        found: list[Answered] = []
-
-        def answered() -> bool:
-            found.extend(m for _, m in list(self.told) if isinstance(m, Answered) and m.command_id == wanted)
-            return bool(found)
-
-        wait_for(answered, what=f"the answer to {command}")
-        return found[0]
-
     def screen(self) -> str:
         return (self.root / "screen").read_text(encoding="utf-8")
-
-    def records(self, kind: type[R], after_s: float = 0.0) -> list[tuple[float, R]]:
-        """Rows of that kind as they were told, with the moment at which they came."""
-        return [
-            (at_s, m.entry.record)
-            for at_s, m in list(self.told)
-            if at_s >= after_s and isinstance(m, Logged) and isinstance(m.entry.record, kind)
-        ]
 
     def observations(self, kind: type[O], source: str, after_s: float = 0.0) -> list[tuple[float, O]]:
         return [
@@ -169,18 +138,18 @@ class Session:
             if isinstance(row.observation, kind) and row.observation.source == source
         ]
 
-    def playing(self, trial: str, source: str, after_s: float = 0.0, within_s: float = 40.0) -> float:
+    def playing(self, trial: str, source: str, after_s: float = 0.0, within_s: float = 120.0) -> float:
         """Waits until that source has begun to be given a trial's sound: the moment."""
 
         def began() -> list[float]:
             seen = self.observations(StimulusStarted, source, after_s)
             return [at_s for at_s, one in seen if one.play_id.startswith(trial)]
 
-        wait_for(lambda: bool(began()) or bool(self.closed), within_s, f"{trial} on {source}")
+        wait_for(lambda: bool(began()) or bool(self.watcher.closed), within_s, f"{trial} on {source}")
         assert began(), f"{trial} was over before: {self.screen()}"
         return began()[0]
 
-    def interrupted(self, struck_s: float, within_s: float = 15.0) -> tuple[float, str]:
+    def interrupted(self, struck_s: float, within_s: float = 45.0) -> tuple[float, str]:
         """How long after the stroke the attempt was interrupted, and the cause."""
         wait_for(lambda: bool(self._cuts(struck_s)), within_s, "the interruption")
         at_s, row = self._cuts(struck_s)[0]
@@ -190,48 +159,37 @@ class Session:
         found = self.records(AttemptFinished, after_s)
         return [(at_s, row) for at_s, row in found if row.outcome is Outcome.INTERRUPTED]
 
-    def lost(self, source: str, struck_s: float, within_s: float = 15.0) -> tuple[float, str]:
+    def lost(self, source: str, struck_s: float, within_s: float = 45.0) -> tuple[float, str]:
         """How long after the stroke the link was lost, and what the driver says of it."""
         wait_for(lambda: bool(self.observations(LinkLost, source, struck_s)), within_s, f"the loss of {source}")
         at_s, one = self.observations(LinkLost, source, struck_s)[0]
         return at_s - struck_s, one.what
 
-    def back(self, source: str, mended_s: float, within_s: float = 20.0) -> float:
+    def back(self, source: str, mended_s: float, within_s: float = 180.0) -> float:
         """How long after the repair the link was back."""
         wait_for(lambda: bool(self.observations(LinkBack, source, mended_s)), within_s, f"the return of {source}")
         return self.observations(LinkBack, source, mended_s)[0][0] - mended_s
 
-    def goes_on(self, after_s: float, within_s: float = 15.0) -> float:
+    def goes_on(self, after_s: float, within_s: float = 45.0) -> float:
         """How long after that moment the next attempt began."""
         wait_for(lambda: bool(self.records(AttemptStarted, after_s)), within_s, "the next attempt")
         return self.records(AttemptStarted, after_s)[0][0] - after_s
 
-    def finish(self, within_s: float = 60.0) -> int:
+    def finish(self, within_s: float = 180.0) -> int:
         """Waits for the end; the exit status that the person's command gave."""
         wait_for(lambda: self._ended, within_s, "the end of the run")
         return int(self.process.returncode)
 
-    def goodbye(self) -> Goodbye:
-        wait_for(lambda: bool(self.closed), what="the goodbye")
-        last = self.told[-1][1]
-        assert isinstance(last, Goodbye), (last, self.closed)
-        return last
-
 
 def figures(entries: Iterable[Entry]) -> WakeProgress:
-    made = WakeFigures()
-    for entry in entries:
-        made.add(entry)
-    return made.snapshot()
+    return wake_of(entries).snapshot()
 
 
 def true_events(entries: list[Entry], room: Path) -> dict[str, list[float]]:
     """Where the firmware's own spotter wakes in the sound of each trial, made again from the plan."""
-    started = entries[0].record
-    assert isinstance(started, SessionStarted)
     renders = renderer()
     found = {}
-    for trial in started.trials:
+    for trial in plan_of(entries).values():
         sound = renders.render(trial.recipe).waveform
         path = room / "truth.s16"
         np.clip(np.rint(sound.samples * 32768), -32768, 32767).astype("<i2").tofile(path)
@@ -248,8 +206,8 @@ def counted_events(entries: list[Entry]) -> Events:
     """
     counted: dict[str | None, tuple[int | None, int | None]] = {
         row.trial_id: (row.take, row.attempt)
-        for entry in entries
-        if isinstance(row := entry.record, AttemptFinished) and row.outcome is Outcome.COUNTED
+        for row in records(entries, AttemptFinished)
+        if row.outcome is Outcome.COUNTED
     }
     starts: dict[tuple[str, str], float] = {}
     found: Events = {}
@@ -283,15 +241,13 @@ def assert_whole(folder: Path, *, skipped: int = 0, takes: int = 1) -> list[Entr
     with LogReader(folder) as reader:
         entries = list(reader.entries())
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
-    started = entries[0].record
-    assert isinstance(started, SessionStarted)
-    verdicts = [row for entry in entries if isinstance(row := entry.record, TrialFinished)]
-    assert {row.trial_id for row in verdicts} == {trial.id for trial in started.trials}
+    verdicts = records(entries, TrialFinished)
+    assert {row.trial_id for row in verdicts} == set(plan_of(entries))
     assert max(Counter(row.trial_id for row in verdicts).values()) == takes
     assert set(Counter((row.trial_id, row.take) for row in verdicts).values()) == {1}
     assert Counter(row.outcome for row in verdicts if row.take == takes or takes == 1)[Outcome.SKIPPED] == skipped
-    begun = [row for entry in entries if isinstance(row := entry.record, AttemptStarted)]
-    ended = [row for entry in entries if isinstance(row := entry.record, AttemptFinished)]
+    begun = records(entries, AttemptStarted)
+    ended = records(entries, AttemptFinished)
     named = [(row.trial_id, row.take, row.attempt) for row in begun]
     assert sorted(named) == sorted((row.trial_id, row.take, row.attempt) for row in ended)
     assert len(named) == len(set(named))

@@ -13,7 +13,8 @@ import paho.mqtt.client as mqtt
 import soundfile
 from paho.mqtt.enums import CallbackAPIVersion
 
-from tests.conformance.mqtt_bench import Broker, until
+from tests.conformance.mqtt_bench import Broker
+from tests.seen import until
 
 SITE = "default"
 

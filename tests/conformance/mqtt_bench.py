@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
 from harness.base.child_process import python
-from harness.base.clocks import HostClock
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.mqtt.options import MqttOptions
 from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
-from harness.model.observation import Observation
+from harness.model.observation import DeviceState, Status, StimulusEnded, StimulusStarted, Wake
+from tests.known import known
+from tests.seen import Around, Seen, until
 
 MAPPINGS = (
     MessageMapping("vh/{device}/wake", ObservationKind.WAKE, (("phrase", "/phrase"), ("score", "/score"))),
@@ -27,31 +27,46 @@ MAPPINGS = (
     MessageMapping("vh/{device}/response", ObservationKind.RESPONSE, (("text", "/text"),)),
     MessageMapping("vh/{device}/status", ObservationKind.STATUS, (("state", "/state"),)),
 )
+MAPPED = DeviceProfile("p", "p", "p.yaml", "0", ("Alexa",), mappings=MAPPINGS)
+T = TypeVar("T")
 
 
-def until(holds: Callable[[], object], limit_s: float = 10.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come in time"
-        time.sleep(0.01)
+RULES = ("allow_anonymous true", "set_tcp_nodelay true")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Broker:
-    """mosquitto, or the lab's embedded broker."""
+    """mosquitto, or the lab's embedded broker. With `with` it is started, and ended in any state."""
 
-    def __init__(self, kind: str, folder: Path) -> None:
+    def __init__(self, folder: Path, *rules: str, kind: str = "mosquitto") -> None:
         self.kind = kind
         self.folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.rules = rules or RULES
+        self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *lines: str) -> None:
+    def __enter__(self) -> Broker:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None:
+            self.kill()
+
+    def start(self) -> None:
         if self.kind == "mosquitto":
             written = self.folder / "mosquitto.conf"
-            rules = lines or ("allow_anonymous true",)
-            written.write_text("\n".join((f"listener {self.port} 127.0.0.1", *rules, "")), encoding="utf-8")
+            written.write_text("\n".join((f"listener {self.port} 127.0.0.1", *self.rules, "")), encoding="utf-8")
             arguments = ["mosquitto", "-c", str(written)]
         else:
             arguments = python(
@@ -59,20 +74,18 @@ class Broker:
             )
         with (self.folder / "broker.log").open("ab") as log:
             self.process = subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        until(self._answers, 20)
+        until(lambda: listens(self.port), 20)
 
     def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
-        self.process = None
+        process, self.process = known(self.process), None
+        process.kill()
+        process.wait()
 
-    def _answers(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=0.2):
-                return True
-        except OSError:
-            return False
+    def freeze(self) -> None:
+        known(self.process).send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        known(self.process).send_signal(signal.SIGCONT)
 
 
 class Board:
@@ -108,32 +121,39 @@ class Board:
         self.client.loop_stop()
 
 
-@dataclass
-class Around:
-    """Surroundings of a driver in these tests."""
+class Watch(Seen):
+    """An open driver, and what it told; closed with `with`."""
 
-    folder: Path
-    profile: DeviceProfile | None
-    sound_server: str = "system"
-    seed: int = 0
+    def __init__(self, folder: Path, profile: DeviceProfile = MAPPED, /, **options: Any) -> None:
+        super().__init__()
+        self.driver = MqttDevice("board", MqttOptions(**options), Around(folder, profile))
+        self.driver.open(self)
 
-    @property
-    def clock(self) -> HostClock:
-        return HostClock()
+    def __enter__(self) -> Watch:
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self.driver.close()
 
-def around(folder: Path) -> Around:
-    profile = DeviceProfile("p", "p", "p.yaml", "0", ("Alexa",), mappings=MAPPINGS)
-    return Around(folder, profile)
+    def states(self, state: DeviceState) -> list[Status]:
+        return [one for one in self.of(Status) if one.state is state]
 
+    def end(self, play_id: str, limit_s: float = 20.0) -> StimulusEnded:
+        """Waits for it: the one end of that sound."""
+        until(lambda: any(one.play_id == play_id for one in self.of(StimulusEnded)), limit_s)
+        (found,) = (one for one in self.of(StimulusEnded) if one.play_id == play_id)
+        return found
 
-class Watch:
-    """An open driver, and what it saw."""
+    def start(self, play_id: str) -> StimulusStarted:
+        (found,) = (one for one in self.of(StimulusStarted) if one.play_id == play_id)
+        return found
 
-    def __init__(self, folder: Path, **options: object) -> None:
-        self.seen: list[Observation] = []
-        self.driver = MqttDevice("board", MqttOptions(**options), around(folder))  # type: ignore[arg-type]
-        self.driver.open(self.seen.append)
+    def between(self, play_id: str, kind: type[T]) -> list[T]:
+        """What was told between start and end of a sound."""
+        first, last = self.all.index(self.start(play_id)), self.all.index(self.end(play_id))
+        return [one for one in self.all[first:last] if isinstance(one, kind)]
 
-    def of(self, kind: type) -> list[Observation]:
-        return [one for one in self.seen if isinstance(one, kind)]
+    def wakes_s(self, play_id: str) -> list[float]:
+        """Where in its sound the device woke."""
+        began_s = known(self.start(play_id).audio_s)
+        return [known(one.audio_s) - began_s for one in self.between(play_id, Wake)]

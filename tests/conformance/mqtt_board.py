@@ -1,4 +1,4 @@
-"""A board over a real broker that speaks docs/framing.md, for faults that the firmware cannot be asked for.
+"""A board over a real broker that speaks docs/reference/framing.md, for faults that the firmware cannot be asked for.
 
 It wakes at every click: a sample above half of full scale after at least 100 ms without one.
 """
@@ -17,7 +17,9 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from harness.devices.wire.adpcm import Encoding, decode
 from harness.model.stimulus import Waveform
-from tests.conformance.mqtt_bench import Broker, until
+from tests.conformance.mqtt_bench import Broker
+from tests.known import known
+from tests.seen import until
 
 RATE_HZ = 16000
 REFRACTORY = RATE_HZ // 10
@@ -32,7 +34,7 @@ def clicks(seconds: float, *at_s: float) -> Waveform:
 
 
 class FramedBoard:
-    """Does as docs/framing.md says. lose_events: numbers that its broker never gets. twice: it says each event twice.
+    """Follows docs/reference/framing.md.
 
     drop_audio: share of the audio messages that it loses.
     """
@@ -49,8 +51,6 @@ class FramedBoard:
         self.device = device
         self.window = window
         self.ppm = ppm
-        self.lose_events: set[int] = set()
-        self.twice = False
         self.drop_audio = 0.0
         self.texts: list[str] = []
         self._random = np.random.default_rng(1)
@@ -58,9 +58,8 @@ class FramedBoard:
         self._greeted = threading.Event()
         self._power_on()
         self.client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=device)
-        self.client.will_set(
-            self._topic("status"), json.dumps({"boot": self.boot, "state": "gone"}), qos=1, retain=True
-        )
+        will = json.dumps({"boot": self.boot, "state": "gone"})
+        self.client.will_set(self._topic("status"), will, qos=1, retain=True)
         if login is not None:
             self.client.username_pw_set(*login)
         self.client.on_connect = self._connected
@@ -88,10 +87,9 @@ class FramedBoard:
 
     def vanish(self) -> None:
         """As when its power fails: no goodbye."""
-        connection = self.client.socket()
-        assert connection is not None
+        connection = known(self.client.socket())
         threading.Thread(target=self.client.loop_stop, daemon=True).start()
-        connection.shutdown(2)  # type: ignore[union-attr]
+        connection.shutdown(2)  # type: ignore[attr-defined]
 
     def close(self) -> None:
         self.client.disconnect()
@@ -103,11 +101,8 @@ class FramedBoard:
     def event(self, topic: str, **fields: object) -> None:
         with self._lock:
             self.events += 1
-            if self.events in self.lose_events:
-                return
             content = {"boot": self.boot, "seq": self.events, "time_us": self.time_us(), **fields}
-            for _ in range(2 if self.twice else 1):
-                self._say(topic, content, qos=1, retain=topic == "status")
+            self._say(topic, content, qos=1, retain=topic == "status")
 
     def log(self, text: str) -> None:
         self._say("log", {"boot": self.boot, "time_us": self.time_us(), "level": 3, "text": text}, qos=1)
@@ -119,19 +114,8 @@ class FramedBoard:
         self.client.publish(self._topic(topic), json.dumps(content), qos=qos, retain=retain)
 
     def _hello(self) -> None:
-        self._say(
-            "hello",
-            {
-                "protocol": 1,
-                "boot": self.boot,
-                "time_us": self.time_us(),
-                "rate_hz": RATE_HZ,
-                "window": self.window,
-                "firmware": "test",
-                "wake_phrases": ["click"],
-            },
-            qos=1,
-        )
+        about = {"protocol": 1, "rate_hz": RATE_HZ, "window": self.window, "firmware": "t", "wake_phrases": ["click"]}
+        self._say("hello", {"boot": self.boot, "time_us": self.time_us(), **about}, qos=1)
 
     def _ack(self) -> None:
         self._say("ack", {"boot": self.boot, "next": self.expected, "events": self.events, "command": self.command})
@@ -151,16 +135,9 @@ class FramedBoard:
                 case "hello":
                     self._hello()
                 case "ping":
-                    self._say(
-                        "pong",
-                        {
-                            "boot": self.boot,
-                            "token": int(message.payload),
-                            "received_us": received_us,
-                            "sent_us": self.time_us(),
-                            "listening": False,
-                        },
-                    )
+                    times = {"received_us": received_us, "sent_us": self.time_us()}
+                    token = int(message.payload)
+                    self._say("pong", {"boot": self.boot, "token": token, "listening": False, **times})
                 case "reset":
                     self.reset()
                 case "text":

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import soxr
@@ -16,28 +13,21 @@ import soxr
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import SerialOptions
 from harness.model.bench import DeviceProfile
-from harness.model.observation import Observation, StimulusEnded, Wake
+from harness.model.observation import DeviceState, Observation, Status, StimulusEnded, Wake
 from harness.model.stimulus import VoiceSpec, Waveform
 from harness.sound.stimuli.voices.espeak import EspeakVoice
 from tests.conformance.boards import built
-from tests.conformance.mqtt_bench import Around
+from tests.known import known
+from tests.seen import Around, Seen, until
 
-T = TypeVar("T", bound=Observation)
 RATE_HZ = 16000
 
 
-def until(holds: Callable[[], object], limit_s: float = 10.0, otherwise: str = "it did not come in time") -> None:
-    deadline = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.005)
-
-
-class Bench:
+class Bench(Seen):
     """A driver and all that it told."""
 
     def __init__(self, folder: Path, port: str, profile: DeviceProfile | None = None, **options: object) -> None:
-        self.seen: list[Observation] = []
+        super().__init__()
         self.threads: set[str] = set()
         self.driver = SerialDevice(
             "board",
@@ -46,18 +36,18 @@ class Bench:
         )
 
     def __enter__(self) -> Bench:
-        self.driver.open(self.take)
+        self.driver.open(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.driver.close()
 
-    def take(self, observation: Observation) -> None:
+    def __call__(self, observation: Observation) -> None:
         self.threads.add(threading.current_thread().name)
-        self.seen.append(observation)
+        super().__call__(observation)
 
-    def of(self, kind: type[T], since: int = 0) -> list[T]:
-        return [one for one in self.seen[since:] if isinstance(one, kind)]
+    def states(self, state: DeviceState) -> list[Status]:
+        return [one for one in self.of(Status) if one.state is state]
 
     def play(self, waveform: Waveform, play_id: str = "p", limit_s: float = 60.0) -> StimulusEnded:
         """Gives a sound and waits for its end."""
@@ -67,13 +57,11 @@ class Bench:
 
     def wakes(self, since_s: float = 0.0) -> list[tuple[int, float, str]]:
         """Sample since a moment of the audio line, score, phrase."""
-        found = []
-        for one in self.of(Wake):
-            assert one.audio_s is not None
-            assert one.score is not None
-            if one.audio_s > since_s:
-                found.append((round((one.audio_s - since_s) * RATE_HZ), round(one.score, 6), one.phrase))
-        return found
+        return [
+            (round((known(one.audio_s) - since_s) * RATE_HZ), round(known(one.score), 6), one.phrase)
+            for one in self.of(Wake)
+            if known(one.audio_s) > since_s
+        ]
 
 
 @cache
@@ -99,11 +87,8 @@ def truth(folder: Path, waveform: Waveform) -> list[tuple[int, float, str]]:
     path = folder / "truth.s16"
     np.clip(np.round(waveform.samples * 32768), -32768, 32767).astype("<i2").tofile(path)
     done = subprocess.run([str(built("host") / "vh_spot"), str(path)], capture_output=True, text=True, check=True)
-    found = []
-    for line in done.stdout.splitlines():
-        sample, score, phrase = line.split(maxsplit=2)
-        found.append((int(sample), float(score), phrase))
-    return found
+    rows = (line.split(maxsplit=2) for line in done.stdout.splitlines())
+    return [(int(sample), float(score), phrase) for sample, score, phrase in rows]
 
 
 def near(seen: list[tuple[int, float, str]], expected: list[tuple[int, float, str]]) -> bool:

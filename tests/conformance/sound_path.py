@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
+from harness.base.clocks import HostClock
+from harness.model.bench import DeviceProfile
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, Ring
@@ -47,16 +50,10 @@ class Told:
 
 
 @contextmanager
-def recorder(device: str = "harness_mic", frames: int = 480) -> Iterator[tuple[Capture, Ring, Told]]:
+def recorder(device: str = "harness_mic", server: str = LAB) -> Iterator[tuple[Capture, Ring, Told]]:
     ring, told = Ring(60.0), Told()
     capture = Capture(
-        device,
-        LAB,
-        on_block=ring.put,
-        on_fault=told.fault,
-        on_back=told.backs.append,
-        on_overrun=told.overrun,
-        frames_per_buffer=frames,
+        device, server, on_block=ring.put, on_fault=told.fault, on_back=told.backs.append, on_overrun=told.overrun
     )
     capture.open()
     try:
@@ -66,23 +63,42 @@ def recorder(device: str = "harness_mic", frames: int = 480) -> Iterator[tuple[C
 
 
 @contextmanager
-def player(device: str = "harness_speaker", frames: int = 480) -> Iterator[tuple[Playback, Told]]:
+def player(device: str = "harness_speaker", server: str = LAB) -> Iterator[tuple[Playback, Told]]:
     told = Told()
     playback = Playback(
         device,
-        LAB,
+        server,
         on_started=lambda play_id, at: told.started.append((play_id, at)),
         on_ended=lambda play_id, at, complete: told.ended.append((play_id, at, complete)),
         on_fault=told.fault,
         on_back=told.backs.append,
         on_overrun=told.overrun,
-        frames_per_buffer=frames,
     )
     playback.open()
     try:
         yield playback, told
     finally:
         playback.close()
+
+
+def play(playback: Playback, told: Told, sound: Waveform, within_s: float = 20.0) -> tuple[Stamp, Stamp]:
+    """Plays a sound to its end; when it began and ended."""
+    before = len(told.ended)
+    playback.play(str(before), sound)
+    until(lambda: len(told.ended) > before, within_s, "the end of the play")
+    assert told.ended[-1][2], "it was cut"
+    return told.started[-1][1], told.ended[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class OnTheLab:
+    """Surroundings of a driver on the lab's sound server."""
+
+    folder: Path
+    clock: HostClock = HostClock()  # noqa: RUF009  has no state
+    sound_server: str = LAB
+    seed: int = 1
+    profile: DeviceProfile | None = None
 
 
 def noise(seconds: float, seed: int = 1, peak: float = 0.25) -> Waveform:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,17 +12,10 @@ import serial
 
 from harness.model.record import AttemptStarted
 from tests.conformance.boards import posix_board
-from tests.conformance.engine_runs import rows
-from tests.conformance.faulted_runs import HARNESS, SCENARIO
-from tests.conformance.mqtt_bench import Broker, until
-
-
-@pytest.fixture
-def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """tmp_path; a socket's path must be short."""
-    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
-        monkeypatch.setenv("HARNESS_RUNTIME", runtime)
-        yield tmp_path
+from tests.conformance.engine_runs import HARNESS, rows
+from tests.conformance.faulted_runs import SCENARIO
+from tests.conformance.mqtt_bench import Broker
+from tests.seen import until
 
 
 def refused(root: Path, connection: str, profile: str = "vh_board", scenario: str = SCENARIO) -> tuple[int, str]:
@@ -58,10 +49,10 @@ while True:
 @pytest.mark.parametrize(
     ("says", "seen"),
     [
-        pytest.param("nothing", "nothing came from it. See that it is switched on", marks=pytest.mark.soak),
-        ("text", 'bytes of text came, such as "I (1234) main: hello world". It prints log lines'),
+        pytest.param("nothing", "no bytes received. Check its power", marks=pytest.mark.soak),
+        ("text", 'bytes of text received, such as "I (1234) main: hello world". It prints log lines'),
         pytest.param(
-            "garbage", "bytes came that are neither text nor frames. Check `baud` first", marks=pytest.mark.soak
+            "garbage", "bytes received that are neither text nor frames. Check `baud` first", marks=pytest.mark.soak
         ),
     ],
 )
@@ -75,18 +66,19 @@ def test_a_board_that_speaks_no_framing(says: str, seen: str, short: Path) -> No
         speaker.kill()
         speaker.wait()
     assert status == 3
-    assert f"bench.yaml:6:5: wired: the board at {port} does not answer in our framing: " in said
+    assert f"bench.yaml:6:5: wired: the board at {port} does not answer in the harness's framing: " in said
     assert seen in said
 
 
 def test_a_port_that_is_none_or_not_there(short: Path) -> None:
     (short / "plain.txt").touch()
     status, said = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
-    assert (status, f"bench.yaml:6:5: {short}/plain.txt is no serial port. Correct `port`" in said) == (3, True), said
-    status, said = refused(short, "{driver: serial, port: /dev/nowhere}")
-    assert (status, "bench.yaml:6:5: there is no /dev/nowhere. Plug it in, or correct `port`" in said) == (2, True), (
+    assert (status, f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Correct `port`" in said) == (3, True), (
         said
     )
+    status, said = refused(short, "{driver: serial, port: /dev/nowhere}")
+    wanted = "bench.yaml:6:5: /dev/nowhere does not exist. Plug it in, or correct `port`"
+    assert (status, wanted in said) == (2, True), said
 
 
 def test_a_port_that_somebody_else_has(short: Path) -> None:
@@ -97,17 +89,13 @@ def test_a_port_that_somebody_else_has(short: Path) -> None:
 
 
 def test_a_broker_that_refuses_or_is_not_there(short: Path) -> None:
-    broker = Broker("mosquitto", short)
-    broker.start("allow_anonymous false")
-    try:
+    with Broker(short, "allow_anonymous false") as broker:
         connection = f'{{driver: mqtt, address: "127.0.0.1:{broker.port}"}}'
         status, said = refused(short, connection, "vh_board_mqtt")
-    finally:
-        broker.kill()
     assert status == 3
     assert re.search(r"bench\.yaml:6:5: wired: the MQTT broker at \S+ cannot be used: it refuses: Not authorized", said)
     status, said = refused(short, connection, "vh_board_mqtt")
-    assert (status, "Connection refused. Check `address`" in said) == (3, True), said
+    assert (status, "Connection refused. Check that the broker runs" in said) == (3, True), said
 
 
 def test_a_profile_without_sound_is_skipped_with_the_reason(short: Path) -> None:
@@ -118,4 +106,4 @@ def test_a_profile_without_sound_is_skipped_with_the_reason(short: Path) -> None
     status, said = refused(short, "{driver: serial, port: /dev/nowhere}", "vh_board_console", scenario)
     assert status == 0
     assert "SKIP" in said
-    assert "injects sound into 'wired', whose connection (serial) carries none" in said
+    assert "injects sound into 'wired', whose connection (serial) cannot inject" in said

@@ -1,9 +1,8 @@
-"""The boards that other tests use can be reset, frozen, unplugged and killed, and the witness answers."""
+"""The boards that other tests use can be reset, frozen, unplugged and killed."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,17 +13,10 @@ import pytest
 from harness.devices.wire import adpcm, messages
 from harness.devices.wire.adpcm import EncodingName
 from harness.model.stimulus import Waveform
-from tests.conformance.boards import (
-    MICRO_BIT,
-    Cable,
-    PosixBoard,
-    QemuBoard,
-    micro_bit,
-    posix_board,
-    qemu_board,
-    qemu_installed,
-)
+from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import Bench, near, repeated, spoken, truth
+from tests.known import known
+from tests.seen import until
 from tests.unit.firmware.talk import Talk
 
 AnyBoard = PosixBoard | QemuBoard
@@ -37,7 +29,7 @@ KINDS = [
 ]
 
 
-def boot_of(talk: Talk) -> int:
+def boot_of(talk: Talk) -> str:
     """Whatever came before is passed over: the answer to what is asked now is the last HELLO."""
     talk.say(messages.HelloRequest())
     (_, hello) = talk.hear(messages.BoardHello)[-1]
@@ -45,28 +37,15 @@ def boot_of(talk: Talk) -> int:
     return hello.boot
 
 
-def cable_of(board: AnyBoard) -> Cable:
-    assert board.cable is not None
-    return board.cable
-
-
 @pytest.mark.parametrize("start", KINDS)
-def test_a_reset_is_another_boot(start: Start, tmp_path: Path) -> None:
+def test_a_board_is_reset_frozen_unplugged_shouted_at_and_killed(start: Start, tmp_path: Path) -> None:
     with start(tmp_path) as board:
-        talk = Talk(board.port)
-        before = boot_of(talk)
+        talk, cable = Talk(board.port), known(board.cable)
+        first = boot_of(talk)
         board.reset()
-        deadline = time.monotonic() + 5
-        while boot_of(talk) == before:
-            assert time.monotonic() < deadline
-        talk.close()
+        until(lambda: boot_of(talk) != first, 30)
+        boot = boot_of(talk)
 
-
-@pytest.mark.parametrize("start", KINDS)
-def test_a_frozen_board_says_nothing_and_then_goes_on(start: Start, tmp_path: Path) -> None:
-    with start(tmp_path) as board:
-        talk = Talk(board.port)
-        before = boot_of(talk)
         board.freeze()
         talk.say(messages.Ping(7))
         with pytest.raises(AssertionError, match="no Pong"):
@@ -75,69 +54,29 @@ def test_a_frozen_board_says_nothing_and_then_goes_on(start: Start, tmp_path: Pa
         (_, pong) = talk.hear(messages.Pong)[0]
         assert isinstance(pong, messages.Pong)
         assert pong.token == 7
-        assert boot_of(talk) == before
-        talk.close()
+        assert boot_of(talk) == boot
 
-
-@pytest.mark.parametrize("start", KINDS)
-def test_a_pulled_cable_takes_the_port_away(start: Start, tmp_path: Path) -> None:
-    with start(tmp_path) as board:
-        talk = Talk(board.port)
-        before = boot_of(talk)
-        cable_of(board).unplug()
+        cable.unplug()
         assert not os.path.lexists(board.port)
         with pytest.raises(OSError):
             boot_of(talk)
         talk.close()
-        cable_of(board).replug()
+        cable.replug()
         talk = Talk(board.port)
-        assert boot_of(talk) == before
-        talk.close()
+        assert boot_of(talk) == boot
 
-
-@pytest.mark.parametrize("start", KINDS)
-def test_a_flood_and_a_bad_line_are_survived(start: Start, tmp_path: Path) -> None:
-    with start(tmp_path) as board:
-        talk = Talk(board.port)
-        cable_of(board).flood(200_000)
-        before = boot_of(talk)
-        cable_of(board).corrupt(0.01, seed=4)
+        cable.flood(200_000)
+        assert boot_of(talk) == boot
+        cable.corrupt(0.01, seed=4)
         for number in range(50):
             talk.say(messages.Ping(number))
-        cable_of(board).corrupt(0)
+        cable.corrupt(0)
         assert talk.decoder.garbage > 0
-        assert boot_of(talk) == before
-        talk.close()
+        assert boot_of(talk) == boot
 
-
-@pytest.mark.parametrize("start", KINDS)
-def test_a_killed_board_is_gone(start: Start, tmp_path: Path) -> None:
-    with start(tmp_path) as board:
-        talk = Talk(board.port)
-        boot_of(talk)
         board.kill()
-        deadline = time.monotonic() + 5
-        while os.path.lexists(board.port):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: not os.path.lexists(board.port), 30)
         talk.close()
-
-
-@pytest.mark.skipif(not MICRO_BIT.exists(), reason="apt-get install firmware-microbit-micropython")
-def test_the_witness_answers_at_its_prompt(tmp_path: Path) -> None:
-    with micro_bit(tmp_path) as board:
-        line = os.open(board.port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-        said, asked_s, deadline = b"", 0.0, time.monotonic() + 15
-        while b"42\r\n" not in said:
-            assert time.monotonic() < deadline, said
-            if time.monotonic() - asked_s > 1:  # what comes before its prompt is lost
-                asked_s = time.monotonic()
-                os.write(line, b"6*7\r\n")
-            try:
-                said += os.read(line, 4096)
-            except BlockingIOError:
-                time.sleep(0.01)
-        os.close(line)
 
 
 def heard(sound: Waveform, name: EncodingName) -> Waveform:

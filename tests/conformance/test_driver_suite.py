@@ -15,8 +15,10 @@ from harness.base.plugins import Group, load, names
 from harness.base.ports import Driver, Stimulates
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import DeviceError
-from harness.model.observation import LinkBack, LinkLost, Observation, StimulusEnded, StimulusStarted
-from tests.conformance.driver_rows import ROWS, Row, Seen, hum, opened
+from harness.model.observation import LinkBack, LinkLost, StimulusEnded, StimulusStarted
+from tests.conformance.driver_rows import ROWS, Row, hum, opened
+from tests.known import known
+from tests.seen import Seen, until
 
 pytestmark = pytest.mark.sound
 
@@ -53,11 +55,25 @@ def nothing_more(seen: Seen, for_s: float = 0.5) -> None:
 
 
 def ended(seen: Seen, play_id: str) -> StimulusEnded | None:
-    return next((one for one in seen.all if isinstance(one, StimulusEnded) and one.play_id == play_id), None)
+    return next((one for one in seen.of(StimulusEnded) if one.play_id == play_id), None)
 
 
 def started(seen: Seen, play_id: str) -> StimulusStarted | None:
-    return next((one for one in seen.all if isinstance(one, StimulusStarted) and one.play_id == play_id), None)
+    return next((one for one in seen.of(StimulusStarted) if one.play_id == play_id), None)
+
+
+def playing(driver: Driver, seen: Seen) -> Stimulates:
+    """It has begun to play `one`, which is long."""
+    player = stimulates(driver)
+    player.play("one", hum(600.0))
+    seen.wait(lambda: started(seen, "one"), 3, "the start")
+    return player
+
+
+def provoked(row: Row, driver: Driver, seen: Seen) -> None:
+    count = len(seen.all)
+    row.provoke(driver)
+    seen.wait(lambda: len(seen.all) > count, 30, "a word of it")
 
 
 def stimulates(driver: Driver) -> Stimulates:
@@ -68,25 +84,30 @@ def stimulates(driver: Driver) -> Stimulates:
 def play_whole(driver: Driver, seen: Seen, play_id: str, seconds: float = 0.4) -> None:
     stimulates(driver).play(play_id, hum(seconds))
     seen.wait(lambda: ended(seen, play_id), 15, f"the end of {play_id}")
-    end = ended(seen, play_id)
-    assert end is not None
-    assert end.complete
+    assert known(ended(seen, play_id)).complete
 
 
 def test_every_installed_driver_has_its_row() -> None:
-    assert set(ROWS) == set(names(Group.DRIVERS))
-    for name in ROWS:
+    assert {row.partition(":")[0] for row in ROWS} == set(names(Group.DRIVERS))
+    for name in names(Group.DRIVERS):
         options = load(Group.DRIVERS, name).Options
         assert dataclasses.is_dataclass(options)
         assert options.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 def test_constructing_does_no_io(row: Row, tmp_path: Path) -> None:
-    before = (len(os.listdir("/proc/self/fd")), set(threading.enumerate()), sorted(tmp_path.rglob("*")))
-    driver = row.make()
-    assert driver.id == "it"
-    assert before == (len(os.listdir("/proc/self/fd")), set(threading.enumerate()), sorted(tmp_path.rglob("*")))
-    closed_in_time(driver)
+    def held() -> tuple[object, ...]:
+        return len(os.listdir("/proc/self/fd")), set(threading.enumerate()), sorted(tmp_path.rglob("*"))
+
+    def made() -> bool:
+        before = held()
+        driver = row.make()
+        assert driver.id == "it"
+        after = held()
+        closed_in_time(driver)
+        return before == after
+
+    until(made, 5, "it opens files or starts threads")  # a far end that is still starting opens some, too
 
 
 def test_an_absent_far_end_is_refused_with_a_remedy_and_leaves_nothing_behind(row: Row) -> None:
@@ -106,9 +127,7 @@ def test_it_closes_twice_and_opens_again(row: Row) -> None:
     driver = row.make()
     for _ in range(2):
         driver.open(seen)
-        count = len(seen.all)
-        row.provoke(driver)
-        seen.wait(lambda count=count: len(seen.all) > count, 5, "a word of it")  # type: ignore[misc]
+        provoked(row, driver, seen)
         closed_in_time(driver)
         closed_in_time(driver)
         seen.wait(lambda: not set(threading.enumerate()) - before, 2, "the end of its threads")
@@ -138,17 +157,14 @@ def test_loss_and_return_are_told_once_each(row: Row) -> None:
     with opened(row, seen) as driver:
         row.lose(driver)
         try:
-            seen.wait(lambda: seen.of(LinkLost), 8, "the loss")
+            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
         finally:
             row.mend(driver)
-        seen.wait(lambda: seen.of(LinkBack), 15, "the return")
+        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
         assert [type(one) for one in seen.of(LinkLost, LinkBack)] == [LinkLost, LinkBack]
         (lost,) = seen.of(LinkLost)
-        assert isinstance(lost, LinkLost)
         assert lost.what
-        count = len(seen.all)
-        row.provoke(driver)
-        seen.wait(lambda: len(seen.all) > count, 5, "a word of it after its return")
+        provoked(row, driver, seen)
 
 
 def test_stamps_lie_where_they_were_made(row: Row) -> None:
@@ -156,9 +172,7 @@ def test_stamps_lie_where_they_were_made(row: Row) -> None:
     with opened(row, seen) as driver:
         if isinstance(driver, Stimulates):
             play_whole(driver, seen, "one")
-        count = len(seen.all)
-        row.provoke(driver)
-        seen.wait(lambda: len(seen.all) > count, 5, "a word of it")
+        provoked(row, driver, seen)
     after_s = time.monotonic()
     for one in seen.all:
         assert one.source == "it"
@@ -172,16 +186,9 @@ def test_a_sound_begins_and_ends(playing_row: Row) -> None:
         for play_id in ("one", "two"):
             play_whole(driver, seen, play_id)
     order = [(type(one), one.play_id) for one in seen.all if isinstance(one, StimulusStarted | StimulusEnded)]
-    assert order == [
-        (StimulusStarted, "one"),
-        (StimulusEnded, "one"),
-        (StimulusStarted, "two"),
-        (StimulusEnded, "two"),
-    ]
+    assert order == [(StimulusStarted, "one"), (StimulusEnded, "one"), (StimulusStarted, "two"), (StimulusEnded, "two")]
     for play_id in ("one", "two"):
-        first, last = started(seen, play_id), ended(seen, play_id)
-        assert first is not None
-        assert last is not None
+        first, last = known(started(seen, play_id)), known(ended(seen, play_id))
         if first.audio_s is not None and last.audio_s is not None:
             assert last.audio_s - first.audio_s == pytest.approx(0.4, abs=0.01)
         if playing_row.on_air:
@@ -191,73 +198,59 @@ def test_a_sound_begins_and_ends(playing_row: Row) -> None:
 def test_two_sounds_never_mix(playing_row: Row) -> None:
     seen = Seen()
     with opened(playing_row, seen) as driver:
-        player = stimulates(driver)
-        player.play("one", hum(600.0))
-        seen.wait(lambda: started(seen, "one"), 3, "the start")
+        player = playing(driver, seen)
         if playing_row.queues:
             player.play("two", hum(0.2))
-            player.stop()
-            seen.wait(lambda: ended(seen, "one"), 3, "the end of the first")
         else:
             with pytest.raises(DeviceError, match="already"):
                 player.play("two", hum(0.2))
-            player.stop()
-            seen.wait(lambda: ended(seen, "one"), 3, "the end of the first")
-        first, second = ended(seen, "one"), started(seen, "two")
-        assert first is not None
-        assert second is None or second.at.at_s >= first.at.at_s
+        player.stop()
+        seen.wait(lambda: ended(seen, "one"), 3, "the end of the first")
+        second = started(seen, "two")
+        assert second is None or second.at.at_s >= known(ended(seen, "one")).at.at_s
 
 
 def test_a_stop_ends_a_sound_at_once(playing_row: Row) -> None:
     seen = Seen()
     with opened(playing_row, seen) as driver:
-        player = stimulates(driver)
-        player.stop()
+        stimulates(driver).stop()
         assert not seen.of(StimulusEnded)
-        player.play("one", hum(600.0))
-        seen.wait(lambda: started(seen, "one"), 3, "the start")
+        player = playing(driver, seen)
         stopped_s = time.monotonic()
         player.stop()
         seen.wait(lambda: ended(seen, "one"), 1, "the end")
-        end = ended(seen, "one")
-        assert end is not None
+        end = known(ended(seen, "one"))
         assert not end.complete
         assert end.at.at_s - stopped_s <= 0.05 + end.at.error_s
         player.stop()
         play_whole(driver, seen, "two")
-        assert len([one for one in seen.all if isinstance(one, StimulusEnded)]) == 2
+        assert len(seen.of(StimulusEnded)) == 2
 
 
 def test_a_loss_cuts_what_plays_off_and_what_follows_is_whole(playing_row: Row) -> None:
     seen = Seen()
     with opened(playing_row, seen) as driver:
-        player = stimulates(driver)
-        player.play("one", hum(600.0))
-        seen.wait(lambda: started(seen, "one"), 3, "the start")
+        playing(driver, seen)
         playing_row.lose(driver)
         try:
-            seen.wait(lambda: ended(seen, "one") and seen.of(LinkLost), 8, "the loss and the end")
-            end = ended(seen, "one")
-            assert end is not None
-            assert not end.complete
+            seen.wait(lambda: ended(seen, "one") and seen.of(LinkLost), 30, "the loss and the end")
+            assert not known(ended(seen, "one")).complete
         finally:
             playing_row.mend(driver)
-        seen.wait(lambda: seen.of(LinkBack), 15, "the return")
+        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
         play_whole(driver, seen, "two")
 
 
 def test_it_closes_while_it_plays(playing_row: Row) -> None:
     seen, before = Seen(), set(threading.enumerate())
     with opened(playing_row, seen) as driver:
-        stimulates(driver).play("one", hum(600.0))
-        seen.wait(lambda: started(seen, "one"), 3, "the start")
+        playing(driver, seen)
         closed_in_time(driver)
         nothing_more(seen)
         seen.wait(lambda: not set(threading.enumerate()) - before, 2, "the end of its threads")
 
 
 def test_what_is_not_open_plays_nothing(playing_row: Row) -> None:
-    seen: list[Observation] = []
     driver = playing_row.make()
     for _ in range(2):
         player = stimulates(driver)
@@ -265,5 +258,5 @@ def test_what_is_not_open_plays_nothing(playing_row: Row) -> None:
             player.play("one", hum(0.1))
         player.stop()
         assert player.level_dbfs() is None
-        driver.open(seen.append)
+        driver.open(Seen())
         driver.close()

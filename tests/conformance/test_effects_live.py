@@ -14,11 +14,11 @@ from harness.model.effect import EffectSource, EffectWord
 from harness.model.feed import AnswerEffect, Logged
 from harness.model.observation import ResponseText, StateTold
 from harness.model.record import EffectAnswered, Observed, OperatorAsked, Question
-from harness.rating.effects import effects_of
 from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
-from tests.conformance.engine_runs import rows, wait_for
-from tests.conformance.lab_runs import LabRuns, Watcher, lab_of_its_own
+from harness.session.figures.effect_items import effects_of
+from tests.conformance.engine_runs import Watcher, rows, wait_for
+from tests.conformance.lab_runs import LabRuns, lab_of_its_own
 
 pytestmark = [pytest.mark.sound, pytest.mark.speech]
 
@@ -65,5 +65,5 @@ def test_the_effect_decides_and_not_the_words(tmp_path: Path) -> None:
 
     overruled = CliRunner().invoke(group, ["effects", str(folder), "--answer", "timer.r1", "right", "--by", "bob"])
     assert overruled.exit_code == 0, overruled.output
-    assert "It overrules wrong, said by ann" in overruled.output
+    assert "It overrules wrong by ann at " in overruled.output
     assert effects_of(folder).items[0].evidence.word is EffectWord.RIGHT

@@ -18,12 +18,8 @@ from harness.model.bench import OperatorPresence
 from harness.model.errors import LogError
 from harness.model.feed import (
     Abort,
-    Answered,
-    Command,
     Goodbye,
-    Hello,
     Logged,
-    Message,
     Meters,
     Pause,
     Replay,
@@ -34,58 +30,14 @@ from harness.model.feed import (
     Welcome,
     WriteNote,
 )
-from harness.model.record import (
-    EndReason,
-    NoteWritten,
-    OperatorAsked,
-    Record,
-    SessionFinished,
-    TrialFinished,
-    TrialStarted,
-)
+from harness.model.record import EndReason, NoteWritten, OperatorAsked, SessionFinished, TrialFinished, TrialStarted
 from harness.model.trial import Outcome
-from harness.session.engine.feed import EngineClient
-from harness.session.engine.launch import EnginePlace, find, running, start_engine
-from harness.session.engine.prepare import prepare
-from harness.session.log.writer import SqliteLog
-from tests.conformance.engine_runs import HERE, Runs, kill, rows, runs, wait_for
+from harness.session.engine.launch import find, running, start_engine
+from harness.session.log.database import SqliteLog
+from tests.conformance.engine_runs import HARNESS, HERE, Runs, Watcher, kill, records, rows, runs, wait_for, watching
+from tests.known import known
 
 __all__ = ["runs"]
-
-HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
-
-
-class Client:
-    """Keeps what it is told."""
-
-    def __init__(self, place: EnginePlace, since_seq: int = 0, attended: bool = False) -> None:
-        self.messages: list[Message] = []
-        self.closed: list[str] = []
-        hello = Hello("test", since_seq, attended, meters=True)
-        self.client = EngineClient(Path(place.socket), hello, self.messages.append, self.closed.append)
-
-    def ask(self, command: Command) -> Answered:
-        """Sends it and waits for its answer."""
-        self.client.send(command)
-        wanted = getattr(command, "id", "")
-        found: list[Answered] = []
-
-        def answered() -> bool:
-            found.extend(m for m in self.messages if isinstance(m, Answered) and m.command_id == wanted)
-            return bool(found)
-
-        wait_for(answered, what=f"the answer to {command}")
-        return found[0]
-
-    def has(self, *kinds: type[Record]) -> bool:
-        return any(isinstance(m, Logged) and isinstance(m.entry.record, kinds) for m in self.messages)
-
-    def goodbye(self) -> Goodbye:
-        wait_for(lambda: bool(self.closed), 30, "goodbye")
-        assert self.closed == [""]
-        last = self.messages[-1]
-        assert isinstance(last, Goodbye)
-        return last
 
 
 def some_id() -> str:
@@ -97,7 +49,7 @@ def test_a_run_from_hello_to_goodbye(runs: Runs) -> None:
     place = start_engine(folder)
     assert find(folder) == place
     assert running() == (place,)
-    client = Client(place)
+    client = Watcher(place, meters=True)
     assert client.goodbye() == Goodbye(0, "")
     assert isinstance(client.messages[0], Welcome)
     assert client.messages[0].session_folder == str(folder)
@@ -111,42 +63,34 @@ def test_a_run_from_hello_to_goodbye(runs: Runs) -> None:
     assert not (folder / "engine.json").exists()
 
 
-def test_nobody_needs_to_watch(runs: Runs) -> None:
-    folder = runs.prepare("three.yaml")
-    place = start_engine(folder)
-    wait_for(lambda: not place.alive, 30, "the end of the run")
-    assert isinstance(rows(folder)[-1].record, SessionFinished)
-
-
 def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
     folder = runs.prepare("sixty.yaml")
     place = start_engine(folder)
-    client = Client(place)
-    wait_for(lambda: client.has(TrialFinished))
+    client = Watcher(place)
+    client.wait_row(TrialFinished)
     os.kill(place.pid, signal.SIGTERM)
     assert client.goodbye() == Goodbye(3, "stopped")
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
-    before = sum(isinstance(entry.record, TrialFinished) for entry in rows(folder))
+    before = len(records(folder, TrialFinished))
     assert 0 < before < 60
     wait_for(lambda: not place.alive)
-    again = Client(start_engine(folder), since_seq=len(rows(folder)))
-    wait_for(lambda: again.has(TrialFinished))
+    again = Watcher(start_engine(folder), len(rows(folder)))
+    again.wait_row(TrialFinished)
     logged = [message.entry.seq for message in again.messages if isinstance(message, Logged)]
     assert logged[0] > before
 
 
 def test_commands_are_committed_before_they_are_answered(runs: Runs) -> None:
     folder = runs.prepare("sixty.yaml")
-    client = Client(start_engine(folder))
-    wait_for(lambda: client.has(TrialFinished))
+    client = Watcher(start_engine(folder))
+    client.wait_row(TrialFinished)
     assert client.ask(Pause(some_id(), "ann", "the door")).ok
     assert not client.ask(Pause(some_id(), "ann")).ok
     assert client.ask(WriteNote(some_id(), "ann", "[/red]\x1b]0;x\x07")).ok
-    assert NoteWritten("[/red]\x1b]0;x\x07", "ann") in [entry.record for entry in rows(folder)]
+    assert records(folder, NoteWritten) == [NoteWritten("[/red]\x1b]0;x\x07", "ann")]
     assert client.ask(Resume(some_id(), "ann")).ok
     wait_for(lambda: client.ask(Skip(some_id(), "ann", "enough")).ok)
-    skipped = [entry.record for entry in rows(folder) if isinstance(entry.record, TrialFinished)]
-    assert any(record.outcome is Outcome.SKIPPED for record in skipped)
+    assert Outcome.SKIPPED in [row.outcome for row in records(folder, TrialFinished)]
     refused = client.ask(Replay(some_id(), "ann", "00001-x.flac"))
     assert not refused.ok
     assert "no monitor" in refused.why
@@ -158,9 +102,8 @@ def test_commands_are_committed_before_they_are_answered(runs: Runs) -> None:
 def test_the_engine_outlives_clients_that_are_killed_or_hostile(runs: Runs) -> None:
     folder = runs.prepare("sixty.yaml")
     place = start_engine(folder)
-    watcher = subprocess.Popen([*HARNESS, "attach", str(folder), "--plain"], stdout=subprocess.PIPE)
-    assert watcher.stdout is not None
-    watcher.stdout.readline()
+    watcher = watching("attach", str(folder))
+    known(watcher.stdout).readline()
     watcher.kill()
     watcher.communicate()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as hostile, contextlib.suppress(OSError):
@@ -191,10 +134,7 @@ def test_a_damaged_log_is_refused_with_a_remedy(runs: Runs) -> None:
     (folder / "log.sqlite").write_bytes(b"x" * 10_000)
     with pytest.raises(LogError, match="damaged"):
         rows(folder)
-    found = subprocess.run(
-        [*HARNESS, "resume", str(folder), "--plain"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    found = cli("resume", folder, "--plain", folder=folder)
     assert found.returncode == 3
     assert "recover" in found.stderr
     assert "Traceback" not in found.stderr
@@ -253,17 +193,14 @@ def test_a_device_that_shows_no_sign_of_life_is_not_counted_as_a_bad_one(runs: R
 def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("sixty.yaml")
     report = tmp_path / "junit.xml"
-    watcher = subprocess.Popen(
-        [*HARNESS, "resume", str(folder), "--plain", "--junit", str(report)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    wait_for(lambda: any(isinstance(entry.record, TrialFinished) for entry in rows(folder)))
-    wait_for(lambda: find(folder) is not None)
-    time.sleep(0.2)  # let the watcher connect; interrupted earlier, it just leaves
+    watcher = watching("resume", str(folder), "--junit", str(report))
+    assert watcher.stdout is not None
+    shown = watcher.stdout.readline()  # it is connected now; interrupted earlier, it just leaves
+    wait_for(lambda: bool(records(folder, TrialFinished)))
     watcher.send_signal(signal.SIGINT)
     output, errors = watcher.communicate(timeout=30)
-    assert watcher.returncode == 3
-    assert "stopping in order" in errors
+    assert watcher.returncode == 3, shown + output
+    assert "stopping the run" in errors
     assert f"harness resume {folder}" in output
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
     assert b'<error type="stopped"' in report.read_bytes()
@@ -281,17 +218,11 @@ def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs:
 
 
 def test_whoever_resumes_an_attended_session_is_asked_too(runs: Runs, tmp_path: Path) -> None:
-    bench = HERE / "attended_bench.yaml"
-    folder = prepare(HERE / "asking.yaml", bench, tmp_path / "sessions", operator=OperatorPresence.PRESENT)
-    runs.folders.append(folder)
-    watcher = subprocess.Popen(
-        [*HARNESS, "resume", str(folder), "--plain"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    folder = runs.prepare("asking.yaml", "attended_bench.yaml", operator=OperatorPresence.PRESENT)
+    watcher = watching("resume", str(folder))
     assert watcher.stdin is not None
-    assert watcher.stderr is not None
     for _ in range(2):
-        assert HOW in watcher.stderr.readline()
+        assert HOW in known(watcher.stderr).readline()
         watcher.stdin.write("y\n")
         watcher.stdin.flush()
     output, errors = watcher.communicate(timeout=30)
@@ -299,12 +230,10 @@ def test_whoever_resumes_an_attended_session_is_asked_too(runs: Runs, tmp_path: 
 
 
 def test_a_resume_may_ask_nobody_whatever_the_session_began_with(runs: Runs, tmp_path: Path) -> None:
-    bench = HERE / "attended_bench.yaml"
-    folder = prepare(HERE / "asking.yaml", bench, tmp_path / "sessions", operator=OperatorPresence.PRESENT)
-    runs.folders.append(folder)
+    folder = runs.prepare("asking.yaml", "attended_bench.yaml", operator=OperatorPresence.PRESENT)
     found = cli("resume", folder, "--plain", "--unattended", folder=tmp_path)
     assert (found.returncode, "2 of 2: 2 inconclusive" in found.stdout) == (0, True), found.stdout + found.stderr
-    assert not any(isinstance(entry.record, OperatorAsked) for entry in rows(folder))
+    assert not records(folder, OperatorAsked)
 
 
 def engines_of(folder: Path) -> list[int]:
@@ -320,9 +249,7 @@ def engines_of(folder: Path) -> list[int]:
 
 def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
     folder = runs.prepare("sixty.yaml")
-    watcher = subprocess.Popen(
-        [*HARNESS, "resume", str(folder), "--plain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    watcher = watching("resume", str(folder))
     wait_for(lambda: bool(engines_of(folder)), what="an engine")
     watcher.send_signal(signal.SIGINT)
     _, errors = watcher.communicate(timeout=30)
@@ -343,33 +270,27 @@ def test_an_engine_whose_socket_was_removed_is_named_and_goes_on(runs: Runs, tmp
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
 
 
-def test_a_session_needs_its_scenario_no_more(runs: Runs, tmp_path: Path) -> None:
+def test_a_session_needs_its_scenario_no_more_and_nobody_who_watches(runs: Runs, tmp_path: Path) -> None:
     shutil.copytree(HERE, tmp_path / "here")
-    folder = prepare(tmp_path / "here" / "sixty.yaml", tmp_path / "here" / "bench.yaml", tmp_path / "sessions")
-    runs.folders.append(folder)
+    folder = runs.prepare(tmp_path / "here" / "sixty.yaml", tmp_path / "here" / "bench.yaml")
     place = start_engine(folder)
-    wait_for(lambda: any(isinstance(entry.record, TrialFinished) for entry in rows(folder)))
+    wait_for(lambda: bool(records(folder, TrialFinished)))
     kill(place)
     shutil.rmtree(tmp_path / "here")
     place = start_engine(folder)
-    wait_for(lambda: not place.alive, 60, "the end of the run")
-    assert sum(isinstance(entry.record, TrialFinished) for entry in rows(folder)) == 60
+    wait_for(lambda: not place.alive, 120, "the end of the run")
+    assert len(records(folder, TrialFinished)) == 60
 
 
 def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("sixty.yaml")
     place = start_engine(folder)
     report = tmp_path / "junit.xml"
-    watcher = subprocess.Popen(
-        [*HARNESS, "attach", str(folder), "--plain", "--junit", str(report)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert watcher.stdout is not None
-    assert watcher.stderr is not None
-    watcher.stdout.readline()
+    watcher = watching("attach", str(folder), "--junit", str(report))
+    known(watcher.stdout).readline()
     os.kill(place.pid, signal.SIGSTOP)
     watcher.send_signal(signal.SIGINT)
-    assert "stopping in order" in watcher.stderr.readline()
+    assert "stopping the run" in known(watcher.stderr).readline()
     watcher.send_signal(signal.SIGINT)
     _, errors = watcher.communicate(timeout=30)
     assert watcher.returncode == 130
@@ -380,8 +301,8 @@ def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path)
 def test_an_engine_that_is_killed_is_told_to_whoever_watches(runs: Runs) -> None:
     folder = runs.prepare("sixty.yaml")
     place = start_engine(folder)
-    client = Client(place)
-    wait_for(lambda: client.has(TrialFinished))
+    client = Watcher(place)
+    client.wait_row(TrialFinished)
     kill(place)
     wait_for(lambda: bool(client.closed))
     assert "harness resume" in client.closed[0]

@@ -10,19 +10,20 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.engine_runs import wait_for
+from tests.conformance.mqtt_bench import listens
 from tests.conformance.offline.said import say
+from tests.conformance.typed import HARNESS, Typed, typing_in
+from tests.known import known
 
-HARNESS = Path(sys.executable).with_name("harness")
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tests" / "external_driver"
-PAGE = ROOT / "docs" / "add-a-transport.md"
+PAGE = ROOT / "docs" / "how-to" / "add-a-transport.md"
 LAMP = """\
 device: lamp
 wake_phrases: [hey marvin]
@@ -43,8 +44,6 @@ trials: [{id: call, kind: wake, repeat: 2}]
 limits: {max_false_reject_share: 0}
 """
 
-Typed = Callable[..., "subprocess.CompletedProcess[str]"]
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -63,23 +62,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def typed(tmp_path: Path, site: Path) -> Iterator[Typed]:
-    """Runs `harness …` without a terminal, with the package, and checks its exit status."""
-    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
-
-        def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-            done = subprocess.run(
-                [HARNESS, *map(str, arguments)],
-                cwd=tmp_path,
-                env={**os.environ, "HARNESS_RUNTIME": runtime, "PYTHONPATH": str(site)},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=90,
-                check=False,
-            )
-            assert done.returncode == status, done.stdout + done.stderr
-            return done
-
+    """With the package."""
+    with typing_in(tmp_path, PYTHONPATH=str(site)) as run:
         yield run
 
 
@@ -109,14 +93,14 @@ def test_it_is_run_on_a_bench(typed: Typed, address: str, tmp_path: Path) -> Non
     assert "0 of 2 = 0.00 %" in run.stdout
     (session,) = (tmp_path / "sessions").iterdir()
     told = json.loads((session / "session.json").read_text(encoding="utf-8"))
-    assert "lamp is given it over its connection" in told["sound_path"]
+    assert "lamp receives it over its connection" in told["sound_path"]
     assert "firmware 1.2" in typed("show", session).stdout
 
 
 def test_it_is_tested_and_monitored(typed: Typed, address: str) -> None:
     for reached in (("--address", address), ("--driver", "tcp_line", "--set", f"address={address}")):
         watched = typed("devices", "test", "lamp.yaml", *reached, "--seconds", "1").stdout
-        assert "1 of 1 samples are right" in watched
+        assert "1 of 1 samples pass" in watched
         assert "kind: about, firmware: '1.2'" in watched
 
 
@@ -124,12 +108,12 @@ def test_the_monitor_follows_it_until_it_ends(site: Path, address: str, tmp_path
     command = [HARNESS, "devices", "monitor", "lamp.yaml", "--address", address, "--json"]
     environment = {**os.environ, "PYTHONPATH": str(site)}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as watched:
-        assert watched.stdout is not None
-        assert json.loads(watched.stdout.readline())["made"] == "kind: about, firmware: '1.2'"
+        told = known(watched.stdout)
+        assert json.loads(told.readline())["made"] == "kind: about, firmware: '1.2'"
         host, _, port = address.rpartition(":")
         with socket.create_connection((host, int(port))) as other:
             other.sendall(b"RESET\nEND\n")
-        rest = [json.loads(line) for line in watched.stdout]
+        rest = [json.loads(line) for line in told]
     assert watched.returncode == 0
     assert rest[0]["made"] == "kind: status, state: started, detail: reset"
     assert rest[-1]["note"] == "2 lines: 2 mapped, 0 not"
@@ -157,7 +141,7 @@ def test_the_page_does_what_it_says(typed: Typed, site: Path, tmp_path: Path) ->
             (tmp_path / one.name).write_text(one.read_text(encoding="utf-8").replace("7313", str(port)))
     lamp = subprocess.Popen([sys.executable, tmp_path / "lamp.py"], stderr=subprocess.DEVNULL)
     try:
-        wait_for(lambda: _answers(port), what="the lamp")
+        wait_for(lambda: listens(port), what="the lamp")
         commands = (tmp_path / "commands").read_text(encoding="utf-8").splitlines()
         said = [typed(*shlex.split(one)[1:]).stdout for one in commands]
     finally:
@@ -165,8 +149,3 @@ def test_the_page_does_what_it_says(typed: Typed, site: Path, tmp_path: Path) ->
         lamp.wait()
     assert "× kind: wake, score: 0.9" in said[0]
     assert re.search(r"false accepts +\d+ in", said[-1])
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0

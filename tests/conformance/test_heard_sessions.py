@@ -10,14 +10,14 @@ from click.testing import CliRunner
 
 from harness.cli import group
 from harness.model.choices import Grouping
-from harness.model.feed import Goodbye, Logged, Message
+from harness.model.feed import Goodbye, Logged
 from harness.model.record import AttemptFinished, Entry, TrialFinished
 from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
-from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.progress import SessionFigures
 from harness.session.figures.trials import HeardWords, by_group, heard_in, words_of
-from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
-from tests.conformance.lab_runs import Watcher
+from tests.conformance.engine_runs import Runs, Watcher, kill, rows, runs, wait_for
+from tests.written_sessions import progress_of
 
 __all__ = ["runs"]
 
@@ -32,13 +32,6 @@ def harness(*arguments: str | Path) -> str:
     done = CliRunner().invoke(group, [str(one) for one in arguments])
     assert done.exit_code == 0, (done.output, done.exception)
     return done.stdout
-
-
-def progress_of(entries: list[Entry]) -> Progress:
-    figures = SessionFigures()
-    for entry in entries:
-        figures.add(entry)
-    return figures.snapshot()
 
 
 def truth(entries: list[Entry]) -> tuple[Counted, Counted]:
@@ -91,12 +84,7 @@ def scored(folder: Path, name: str) -> tuple[int, int]:
 def test_live_resumed_and_read_back_the_wer_is_that_of_the_words_told(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("misheard.yaml", "misheard_bench.yaml")
     cut = Watcher(start_engine(folder))
-
-    def finished() -> int:
-        told: list[Message] = [message for _, message in list(cut.told)]
-        return sum(isinstance(one, Logged) and isinstance(one.entry.record, TrialFinished) for one in told)
-
-    wait_for(lambda: finished() >= 3, 60, "the third trial")
+    wait_for(lambda: len(cut.records(TrialFinished)) >= 3, 120, "the third trial")
     kill(cut.place)
     half = rows(folder)
     assert told_by(words_of(heard_in(progress_of(half).trials))) == truth(half)

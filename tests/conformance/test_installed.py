@@ -88,7 +88,7 @@ def wheel(python: str, sdist: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """Made of what the sdist carries, as `pip install` of an sdist makes it."""
     unpacked = tmp_path_factory.mktemp("sdist")
     with tarfile.open(sdist) as archive:
-        archive.extractall(unpacked, filter="data")
+        archive.extractall(unpacked, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     (source,) = unpacked.iterdir()
     return built(python, source, "wheel")
 

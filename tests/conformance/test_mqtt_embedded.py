@@ -13,59 +13,37 @@ import pytest
 
 from harness.devices.mqtt.options import MessageFraming
 from harness.model.errors import DeviceError
-from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded
-from tests.conformance.mqtt_bench import Broker, Watch, until
+from harness.model.observation import LinkBack, LinkLost, LogLine
+from tests.conformance.mqtt_bench import Broker, Watch, free_port, listens
 from tests.conformance.mqtt_board import FramedBoard, clicks
+from tests.seen import until
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def address_of(folder: Path) -> str:
+    return (folder / "broker.address").read_text(encoding="ascii").strip()
 
 
-class At(Broker):
-    """Where a broker that we did not start listens."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        super().__init__("none", folder)
-        self.port = port
-
-
-def told(watch: Watch) -> list[str]:
-    return [one.text for one in watch.of(LogLine) if isinstance(one, LogLine)]
-
-
-def listens(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=0.2):
-            return True
-    except OSError:
-        return False
+def plays_on_a_board(watch: Watch, folder: Path, login: tuple[str, str] | None = None) -> None:
+    """A board comes to where the broker says that it listens, and hears a sound."""
+    there = Broker(folder)
+    there.port = int(address_of(folder).rpartition(":")[2])
+    board = FramedBoard(there, login=login)
+    watch.first(LinkBack)
+    watch.driver.play("one", clicks(2.0, 0.5))
+    assert watch.end("one").complete
+    board.close()
 
 
 def test_a_board_comes_to_our_broker_wherever_that_is(tmp_path: Path) -> None:
-    watch = Watch(tmp_path, address="embedded", framing=MessageFraming.VH)
-    address = (tmp_path / "broker.address").read_text(encoding="ascii").strip()
-    port = int(address.rpartition(":")[2])
-    try:
-        assert any(address in text for text in told(watch))
+    with Watch(tmp_path, address="embedded", framing=MessageFraming.VH) as watch:
+        address = address_of(tmp_path)
+        assert any(address in one.text for one in watch.of(LogLine))
         (lost,) = watch.of(LinkLost)
-        assert isinstance(lost, LinkLost)
         assert address in lost.what
         with pytest.raises(DeviceError):
             watch.driver.play("early", clicks(1.0))
-        board = FramedBoard(At(tmp_path, port))
-        until(lambda: watch.of(LinkBack))
-        watch.driver.play("one", clicks(2.0, 0.5))
-        until(lambda: watch.of(StimulusEnded))
-        (end,) = watch.of(StimulusEnded)
-        assert isinstance(end, StimulusEnded)
-        assert end.complete
-        board.close()
-    finally:
-        watch.driver.close()
-    assert not listens(port)
+        plays_on_a_board(watch, tmp_path)
+    assert not listens(int(address.rpartition(":")[2]))
 
 
 def test_boards_of_one_bench_share_a_broker_that_is_restarted_when_it_dies(tmp_path: Path) -> None:
@@ -117,21 +95,11 @@ def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
 def test_our_broker_lets_nobody_in_without_its_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOARDS_PASSWORD", "s3cret")
     login = {"username": "board", "password_env": "BOARDS_PASSWORD"}
-    watch = Watch(tmp_path, address="embedded", listen="0.0.0.0:0", framing=MessageFraming.VH, **login)
-    port = int((tmp_path / "broker.address").read_text(encoding="ascii").strip().rpartition(":")[2])
-    try:
+    with Watch(tmp_path, address="embedded", listen="0.0.0.0:0", framing=MessageFraming.VH, **login) as watch:
+        local = f"127.0.0.1:{address_of(tmp_path).rpartition(':')[2]}"
         with pytest.raises(DeviceError, match="cannot be used"):
-            Watch(tmp_path, address=f"127.0.0.1:{port}", framing=MessageFraming.VH)
+            Watch(tmp_path, address=local, framing=MessageFraming.VH)
         monkeypatch.setenv("WRONG", "guess")
         with pytest.raises(DeviceError, match="cannot be used"):
-            Watch(tmp_path, address=f"127.0.0.1:{port}", username="board", password_env="WRONG")
-        board = FramedBoard(At(tmp_path, port), login=("board", "s3cret"))
-        until(lambda: watch.of(LinkBack))
-        watch.driver.play("one", clicks(2.0, 0.5))
-        until(lambda: watch.of(StimulusEnded))
-        (ended,) = watch.of(StimulusEnded)
-        assert isinstance(ended, StimulusEnded)
-        assert ended.complete
-        board.close()
-    finally:
-        watch.driver.close()
+            Watch(tmp_path, address=local, username="board", password_env="WRONG")
+        plays_on_a_board(watch, tmp_path, ("board", "s3cret"))

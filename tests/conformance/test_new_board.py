@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import serial
 
-from harness.wake.reports.wake_log import Spot, differences
-from harness.wake.reports.wake_log_reading import read
+from harness.offline.wake_log import Spot, differences
+from harness.offline.wake_log_reading import read
 from tests.conformance.boards import MICRO_BIT, micro_bit, qemu_installed
 from tests.conformance.engine_runs import wait_for
+from tests.conformance.typed import Typed, typing_in
 from tests.unit.report.junit_schema import problems
 
-HARNESS = Path(sys.executable).with_name("harness")
 PANEL = """\
 device: panel
 title: Door panel, prototype A
@@ -67,28 +65,10 @@ CHATTER = (
     " print('ears on'); print('battery fine'); utime.sleep_ms(1500)\r\r"
 )
 
-Typed = Callable[..., "subprocess.CompletedProcess[str]"]
-
 
 @pytest.fixture
 def typed(tmp_path: Path) -> Iterator[Typed]:
-    """Runs `harness …` in the newcomer's own folder, without a terminal, and checks its exit status."""
-    with tempfile.TemporaryDirectory(prefix="vh") as runtime:  # a socket's path must be short
-
-        def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-            done = subprocess.run(
-                [HARNESS, *map(str, arguments)],
-                cwd=tmp_path,
-                env={**os.environ, "HARNESS_RUNTIME": runtime, "HARNESS_LAB": f"{runtime}/lab"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            assert done.returncode == status, done.stdout + done.stderr
-            return done
-
+    with typing_in(tmp_path) as run:
         yield run
 
 
@@ -130,7 +110,7 @@ def test_a_board_with_only_a_yaml_file_works_end_to_end(typed: Typed, panel: str
 
     write(tmp_path, panel=PANEL, bench=f"bench: desk\ndevices: {{door: {{profile: panel, connection: {{driver: serial, "
           f"port: {panel}}}}}}}\n")  # fmt: skip
-    assert "2 of 2 samples are right" in typed("devices", "test", "panel.yaml").stdout
+    assert "2 of 2 samples pass" in typed("devices", "test", "panel.yaml").stdout
     assert "4 wake + 3 ambient = 7 planned" in typed("validate", tmp_path).stdout
     run = typed("run", "wake.yaml", "--bench", "bench.yaml", "--junit", "out/junit.xml")
     assert "4/4" in run.stdout or "0 of 4 = 0.00 %" in run.stdout

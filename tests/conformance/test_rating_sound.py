@@ -19,6 +19,7 @@ from tests.conformance.sound_path import RATE_HZ, recorder
 from tests.conformance.sound_path import until as wait_until
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SMALL, ready, rows, seated
+from tests.known import known
 from tests.rating_sessions import rating_session
 
 pytestmark = pytest.mark.sound
@@ -34,8 +35,7 @@ async def test_each_response_plays_arrives_and_is_counted(lab_sound: LabSoundSer
             begun_s = time.monotonic()
             async with app.run_test(size=SMALL) as pilot:
                 await ready(pilot)
-                first = app.desk.view.item
-                assert first is not None
+                first = known(app.desk.view.item)
                 await until(pilot, shows(pilot, " plays "))
                 await until(pilot, shows(pilot, "┃"))
                 assert ". stop" in screen_text(pilot)

@@ -9,7 +9,8 @@ import pytest
 
 from harness.model.observation import ClockFitted, Intent, ResponseText, Transcript
 from tests.conformance.boards import posix_board
-from tests.conformance.serial_bench import Bench, until
+from tests.conformance.serial_bench import Bench
+from tests.seen import until
 
 
 @pytest.mark.parametrize("ppm", [-300, *(pytest.param(ppm, marks=pytest.mark.soak) for ppm in (0, 80))])
@@ -20,7 +21,7 @@ def test_the_stated_error_holds_and_is_small(tmp_path: Path, ppm: int) -> None:
             bench.driver.say(f"word {number}")
             time.sleep(0.02)  # events over some seconds, between pings
         until(lambda: len(bench.of(ResponseText)) == 150)
-        told = [one for one in bench.seen if isinstance(one, Transcript | Intent | ResponseText)]
+        told = [one for one in bench.all if isinstance(one, Transcript | Intent | ResponseText)]
         (moments,) = board.truth()
         truth = [moments[number] * 1e-9 for number in sorted(moments)][1:]  # the first one is its start
         assert len(told) == len(truth) == 450

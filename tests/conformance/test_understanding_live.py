@@ -19,14 +19,17 @@ from harness.report.junit import junit
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.progress import SessionFigures
 from harness.statistics.intervals import Share
+from harness.understanding.understood import verdict_in_words, written
 from tests.conformance.engine_runs import rows
 from tests.conformance.lab_runs import LabRuns, lab_of_its_own, verdicts
+from tests.known import known
 
 pytestmark = [pytest.mark.sound, pytest.mark.speech]
 
 FILES = Path(__file__).parent / "lab"
 BENCH = FILES / "understanding_bench.yaml"
-PATIENCE_S = 180.0
+PATIENCE_S = 240.0
+SLOTS = {("duration", "5 minutes"), ("item", "eggs")}
 
 
 def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> None:
@@ -38,23 +41,31 @@ def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> N
         finally:
             runs.close()
     entries = rows(folder)
-    told = [entry.record.observation for entry in entries if isinstance(entry.record, Observed)]
-    assert [(one.name, one.slots) for one in told if isinstance(one, Intent)] == [
-        ("add_to_list#set_timer", (("duration", "5 minutes"),)),
-        ("add_to_list#set_timer", (("duration", "5 minutes"), ("item", "eggs"))),
-    ]
+    finished = [entry.record for entry in entries if isinstance(entry.record, AttemptFinished)]
+    frames: dict[int, list[Intent]] = {row.attempt: [] for row in finished}
+    changed: dict[str, set[int]] = {"timer": set(), "shopping_list": set()}
+    for told in (entry.record for entry in entries if isinstance(entry.record, Observed) and entry.record.attempt):
+        match told.observation:
+            case Intent() as intent:
+                frames[known(told.attempt)].append(intent)
+            case StateTold(name=name, value=value) if value:
+                changed[name].add(known(told.attempt))
+    # How often it is asked depends on what it hears. It loses the eggs once, so it is never right at first.
+    assert len(finished) > 1
+    slots = {attempt: {pair for one in said for pair in one.slots} for attempt, said in frames.items()}
+    for one in finished:
+        intents = {told.name for told in frames[one.attempt]}
+        right = intents == {"add_to_list#set_timer"} and slots[one.attempt] == SLOTS
+        assert right is (one is finished[-1]), "it is asked until it is right, and no longer"
+        assert (one.outcome is Outcome.RESPONDED) is right
+        assert known(one.understood).right in ((right,) if intents else (None, False))
     # What it has not understood it has not done.
-    assert [(one.name, one.value) for one in told if isinstance(one, StateTold) and one.value] == [
-        ("timer", "5 minutes"),
-        ("shopping_list", "eggs"),
-    ]
-    first, second = (entry.record for entry in entries if isinstance(entry.record, AttemptFinished))
-    assert first.understood is not None
-    assert (first.outcome, first.understood.intents_right, first.understood.right) == (Outcome.MISHEARD, True, False)
-    assert second.understood is not None
-    assert (second.outcome, second.understood.right) == (Outcome.RESPONDED, True)
-    assert second.understood.source is EvidenceSource.DEVICE
-    assert second.understood.slots == (Slot("duration", "5 minutes"), Slot("item", "eggs"))
+    for state, concept in (("timer", "duration"), ("shopping_list", "item")):
+        assert changed[state]
+        assert changed[state] <= {attempt for attempt, found in slots.items() if concept in dict(found)}
+    first, last = known(finished[0].understood), known(finished[-1].understood)
+    assert last.source is EvidenceSource.DEVICE
+    assert last.slots == tuple(Slot(*pair) for pair in sorted(SLOTS))
     assert [row.outcome for row in verdicts(entries)] == [Outcome.RESPONDED]
 
     figures = SessionFigures()
@@ -62,10 +73,12 @@ def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> N
         figures.add(entry)
     progress = figures.snapshot()
     found = progress.totals.understood
-    assert (found.right, found.first_right, found.first_intents) == (Share(1, 1), Share(0, 1), Share(1, 1))
+    assert (found.right, found.first_right) == (Share(1, 1), Share(0, 1))
+    assert found.first_intents == Share(int(first.intents_right or False), 1)
     assert progress.totals.to_judge == 1  # its first response is for raters, as that of any query
     corpora = session_corpora([progress], Which.FIRST)
-    assert [len(one.slots or ()) for one in (*corpora.gold.utterances, *corpora.predicted.utterances)] == [2, 1]
+    told_first, meant = ([len(one.slots or ()) for one in of.utterances] for of in (corpora.predicted, corpora.gold))
+    assert (told_first, meant) == ([len(first.slots or ())], [2])
 
     shown = CliRunner().invoke(group, ["show", str(folder)])
     assert "understood           1 of 1 = 100 %" in shown.output
@@ -73,4 +86,5 @@ def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> N
     assert "holds  min_understood_share: wanted 1, found 1" in shown.output
     (row,) = csv.DictReader(io.StringIO(CliRunner().invoke(group, ["show", str(folder), "--csv"]).output))
     assert (row["understood"], row["frame_right"]) == ("add_to_list#set_timer (duration: 5 minutes, item: eggs)", "1")
-    assert b"attempt 1: intents right, slots not: add_to_list#set_timer (duration: 5 minutes)" in junit(folder)
+    said = "" if first.intents is None else f": {written(first.intents, first.slots)}"
+    assert f"attempt 1: {verdict_in_words(first)}{said}".encode() in junit(folder)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import paho.mqtt.client as mqtt
@@ -19,13 +16,15 @@ from paho.mqtt.enums import CallbackAPIVersion
 from harness.base.places import lab_state
 from harness.lab.lab import SOUND, Lab
 from harness.model.observation import DeviceState, ListeningProved, Proof, Status, StimulusHeard, StimulusStarted, Wake
-from harness.model.record import AttemptStarted, Entry, Observed, ReviewWord, SessionStarted, TrialFinished
+from harness.model.record import AttemptStarted, Entry, Observed, ReviewWord, TrialFinished
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
 from harness.session.log.reader import check
 from harness.wake.wake import WakeFigures
 from tests.conformance.engine_runs import rows, wait_for
-from tests.conformance.lab_runs import LabRuns
+from tests.conformance.lab_runs import LabRuns, lab_of_its_own
+from tests.known import known
+from tests.written_sessions import plan_of, records, wake_of
 
 pytestmark = [pytest.mark.sound, pytest.mark.speech]
 
@@ -35,27 +34,8 @@ LAB = Path(__file__).parent / "lab"
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     """A lab of this module's own, with an assistant that wakes itself."""
-    with lab_with(LAB / "wake_air_assistant.yaml") as found:
+    with lab_of_its_own(LAB / "wake_air_assistant.yaml") as found:
         yield found
-
-
-@contextmanager
-def lab_with(settings: Path) -> Iterator[Lab]:
-    short = Path(tempfile.mkdtemp(prefix="vh-", dir="/tmp"))  # a socket's path has 107 bytes at most
-    before = {name: os.environ.get(name) for name in ("HARNESS_LAB", "HARNESS_RUNTIME")}
-    os.environ.update(HARNESS_LAB=str(short / "lab"), HARNESS_RUNTIME=str(short / "run"))
-    found = Lab()
-    try:
-        found.up(settings)
-        yield found
-    finally:
-        found.down()
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        shutil.rmtree(short, ignore_errors=True)
 
 
 def observed(entries: list[Entry], kind: type) -> list[Observed]:
@@ -73,22 +53,17 @@ def test_a_session_by_loudspeaker_proves_what_it_counts(lab: Lab, tmp_path: Path
     assert (goodbye.exit_code, goodbye.reason) == (0, "")
     entries = rows(folder)
     assert check(folder).damage == ()
-    started = entries[0].record
-    assert isinstance(started, SessionStarted)
-    plan = {one.id: one for one in started.trials}
+    plan = plan_of(entries)
     assert [name for name in plan if name.startswith("soak")] == ["soak.p0001", "soak.r1.s0001", "soak.p0002"]
-    ends = [one.record for one in entries if isinstance(one.record, TrialFinished)]
+    ends = records(entries, TrialFinished)
     assert {row.outcome for row in ends} == {Outcome.COUNTED}, ends
 
-    figures = WakeFigures()
-    for one in entries:
-        figures.add(one)
+    figures = wake_of(entries)
     for name in ("assistant", "taciturn"):
-        found = figures.snapshot().device(name)
-        assert found is not None
+        found = known(figures.snapshot().device(name))
         (segment,) = (play for play in figures.plays(name) if play.kind is TrialKind.AMBIENT)
         played_s = segment.end_s - segment.start_s
-        assert played_s == pytest.approx(12.24, abs=0.3)
+        assert played_s == pytest.approx(5.04, abs=0.3)
         # Probes prove all of it, also for who says nothing else of itself.
         assert found.exposure_s == pytest.approx(played_s, abs=0.01), name
         assert found.unproven_s == pytest.approx(0.0, abs=0.01), name
@@ -97,7 +72,7 @@ def test_a_session_by_loudspeaker_proves_what_it_counts(lab: Lab, tmp_path: Path
         assert found.false_accepts.count == 0, "nobody says the phrase in pink noise"
         for play in figures.plays(name):
             if play.reading.delay is not None:
-                assert -0.1 <= play.reading.delay.value_s <= 3.0
+                assert -0.1 <= play.reading.delay.value_s <= 2.0
     assert {row.observation.proof for row in observed(entries, ListeningProved)} == {Proof.HEARTBEAT}  # type: ignore[union-attr]
     assert {row.observation.source for row in observed(entries, ListeningProved)} == {"assistant"}
 
@@ -126,7 +101,7 @@ def _nothing_disturbs_the_next_trial(entries: list[Entry]) -> None:
 
 
 def _its_own_voice_is_told_apart(entries: list[Entry], figures: WakeFigures) -> None:
-    """The second answer is its shopping list, with its own wake phrase on it."""
+    """The second and the third answer are its shopping list, with its own wake phrase on it."""
     spoken: list[tuple[float, float]] = []
     begun_s: float | None = None
     for row in observed(entries, Status):
@@ -135,7 +110,7 @@ def _its_own_voice_is_told_apart(entries: list[Entry], figures: WakeFigures) -> 
         if begun_s is not None:
             spoken.append((begun_s, seen.at.at_s))
         begun_s = seen.at.at_s if seen.state is DeviceState.SPEAKING else None
-    assert len(spoken) >= 2, "it has answered both questions"
+    assert len(spoken) >= 2, "it has answered its questions"
     own = [
         row.observation.at.at_s
         for row in observed(entries, Wake)
@@ -145,9 +120,10 @@ def _its_own_voice_is_told_apart(entries: list[Entry], figures: WakeFigures) -> 
     assert own, "it did not hear itself: the test proves nothing"
     by_rule = [event for event in figures.unmatched("assistant") if event.rule is ReviewWord.SELF_WAKE]
     assert [event.at.at_s for event in by_rule] == own
-    assert {event.why for event in by_rule} == {"during its own speech"}
-    found = figures.snapshot().device("assistant")
-    assert found is not None
+    assert "during its own speech" in {event.why for event in by_rule}
+    # The assistant is here twice. Right after its speech, only its other half still counts as speaking.
+    assert {event.why for event in by_rule} <= {"during its own speech", "during speech of taciturn"}
+    found = known(figures.snapshot().device("assistant"))
     assert (found.false_accepts.count, found.after_review.count) == (0, 0)
 
 
@@ -165,19 +141,18 @@ def test_no_sound_no_heartbeat(lab: Lab) -> None:
     client.connect(state.mqtt_host, state.mqtt_port)
     client.subscribe("vh/assistant/heartbeat")
     client.loop_start()
-    (server,) = (part for part in lab.status() if part.name == SOUND)
-    assert server.pid is not None
+    server = dict(state.pids)[SOUND]
     try:
         assert arrived.wait(15), "no heartbeat while all is well"
-        os.kill(server.pid, signal.SIGSTOP)
+        os.kill(server, signal.SIGSTOP)
         frozen_s = time.monotonic()
         time.sleep(7.0)  # longer than a heartbeat takes: what is looked for is that none comes
         assert [at for at in beats if at > frozen_s + 1.0] == []
     finally:
-        os.kill(server.pid, signal.SIGCONT)
+        os.kill(server, signal.SIGCONT)
         thawed_s = time.monotonic()
     try:
-        wait_for(lambda: any(at > thawed_s for at in beats), 20, "a heartbeat after the sound is back")
+        wait_for(lambda: any(at > thawed_s for at in beats), 60, "a heartbeat after the sound is back")
     finally:
         client.disconnect()
         client.loop_stop()

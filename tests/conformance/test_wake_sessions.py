@@ -25,14 +25,13 @@ from harness.model.record import (
     TrialFinished,
 )
 from harness.model.scenario import TrialKind
-from harness.model.trial import Outcome, Trial
+from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
-from harness.session.log.clips import read_clip
-from harness.session.log.reader import check
-from harness.wake.wake import WakeFigures
+from harness.session.log.reader import check, read_clip
 from harness.wake.wake_progress import WakeProgress
-from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
-from tests.conformance.test_engine_life import Client
+from tests.conformance.engine_runs import Runs, Watcher, kill, rows, runs, wait_for
+from tests.known import known
+from tests.written_sessions import plan_of, records, wake_of
 
 __all__ = ["runs"]
 
@@ -42,16 +41,8 @@ FALSE_PER_HOUR = 60.0
 
 def run(folder: Path) -> tuple[list[Entry], int, str]:
     """Runs the session to its end; its rows, and the exit status and reason that clients were told."""
-    client = Client(start_engine(folder))
-    wait_for(lambda: bool(client.closed), 120, "the end of the run")
-    goodbye = client.goodbye()
+    goodbye = Watcher(start_engine(folder)).goodbye(120)
     return rows(folder), goodbye.exit_code, goodbye.reason
-
-
-def plan_of(entries: list[Entry]) -> dict[str, Trial]:
-    started = entries[0].record
-    assert isinstance(started, SessionStarted)
-    return {trial.id: trial for trial in started.trials}
 
 
 def truth(entries: list[Entry], device: str) -> dict[str, tuple[WakeAt, ...]]:
@@ -64,8 +55,7 @@ def truth(entries: list[Entry], device: str) -> dict[str, tuple[WakeAt, ...]]:
         row = entry.record
         if not isinstance(row, AttemptStarted):
             continue
-        listening = plan[row.trial_id].listening
-        assert listening is not None
+        listening = known(plan[row.trial_id].listening)
         if device not in (target.device for target in listening.targets):
             continue
         phrase = ScriptedPhrase(listening.phrase, row.query_end_s) if listening.kind is TrialKind.WAKE else None
@@ -82,10 +72,7 @@ def truth(entries: list[Entry], device: str) -> dict[str, tuple[WakeAt, ...]]:
 
 
 def figures(entries: list[Entry]) -> WakeProgress:
-    made = WakeFigures()
-    for entry in entries:
-        made.add(entry)
-    return made.snapshot()
+    return wake_of(entries).snapshot()
 
 
 @pytest.mark.timeout(150)
@@ -100,7 +87,7 @@ def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(runs: Runs) -> No
         TrialKind.COMMAND: 3,
         TrialKind.AMBIENT: 12,
     }
-    outcomes = Counter(entry.record.outcome for entry in entries if isinstance(entry.record, TrialFinished))
+    outcomes = Counter(row.outcome for row in records(entries, TrialFinished))
     assert outcomes == {Outcome.COUNTED: 35}
 
     for device in ("shelf", "wired"):
@@ -139,7 +126,7 @@ def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(runs: Runs) -> No
 def test_unmatched_events_have_clips_and_stimuli_are_stored_once(runs: Runs) -> None:
     folder = runs.prepare("wake.yaml", "wake_bench.yaml")
     entries, _, _ = run(folder)
-    clips = {row.event_seq: row.clip for entry in entries if isinstance(row := entry.record, EventClipped)}
+    clips = {row.event_seq: row.clip for row in records(entries, EventClipped)}
     found = figures(entries)
     assert found.unmatched
     by_seq = {entry.seq: entry.record for entry in entries}
@@ -152,12 +139,10 @@ def test_unmatched_events_have_clips_and_stimuli_are_stored_once(runs: Runs) -> 
         assert clip.start_s <= row.observation.at.at_s <= clip.start_s + clip.duration_s + 1e-6
         sound = read_clip(SessionFolder(folder).clips, clip)
         assert abs(sound.samples).max() > 1e-4
-    stored = [entry.record.sha256 for entry in entries if isinstance(entry.record, StimulusStored)]
+    stored = [row.sha256 for row in records(entries, StimulusStored)]
     kinds = {trial.id: trial.listening.kind for trial in plan_of(entries).values() if trial.listening}
     played = {
-        row.stimulus_sha256
-        for entry in entries
-        if isinstance(row := entry.record, AttemptStarted) and kinds[row.trial_id] is not TrialKind.AMBIENT
+        row.stimulus_sha256 for row in records(entries, AttemptStarted) if kinds[row.trial_id] is not TrialKind.AMBIENT
     }
     assert len(stored) == len(set(stored))
     assert set(stored) == played, "every phrase and command, and no ambient sound"
@@ -170,18 +155,18 @@ def test_unmatched_events_have_clips_and_stimuli_are_stored_once(runs: Runs) -> 
 @pytest.mark.timeout(120)
 def test_a_review_is_a_row_and_only_of_a_wake_event(runs: Runs) -> None:
     folder = runs.prepare("wake.yaml", "wake_bench.yaml")
-    client = Client(start_engine(folder))
+    client = Watcher(start_engine(folder))
     event: list[int] = []
 
     def woken() -> bool:
         event.extend(entry.seq for entry in rows(folder) if _is_wake(entry))
         return bool(event)
 
-    wait_for(woken, 60, "a wake event")
+    wait_for(woken, 120, "a wake event")
     assert client.ask(Review("1", "ann", event[0], ReviewWord.REAL_PERSON)).ok
     refused = client.ask(Review("2", "ann", 1, ReviewWord.FALSE_ACCEPT))
-    assert (refused.ok, refused.why) == (False, "row 1 of this session is no wake event")
-    reviews = [entry.record for entry in rows(folder) if isinstance(entry.record, EventReviewed)]
+    assert (refused.ok, refused.why) == (False, "row 1 of this session is not a wake event")
+    reviews = records(folder, EventReviewed)
     assert reviews == [EventReviewed(event[0], ReviewWord.REAL_PERSON, "ann")]
 
 
@@ -193,7 +178,7 @@ def _is_wake(entry: Entry) -> bool:
 def test_a_decided_question_makes_trials_needless_and_limits_set_the_exit_status(runs: Runs) -> None:
     folder = runs.prepare("wake_stopping.yaml", "wake_bench.yaml")
     entries, status, why = run(folder)
-    decided = [entry.record for entry in entries if isinstance(entry.record, DecisionReached)]
+    decided = records(entries, DecisionReached)
     assert [(row.device, row.figure) for row in decided] == [("wired", "false_rejects")]
     at = next(n for n, entry in enumerate(entries) if isinstance(entry.record, DecisionReached))
     after = [entry.record for entry in entries[at:] if isinstance(entry.record, TrialFinished)]
@@ -215,24 +200,20 @@ def test_a_killed_soak_goes_on_at_the_segment_that_was_cut_off(runs: Runs) -> No
     for _ in range(4):
         place = start_engine(folder)
         before = len(rows(folder))
-        wait_for(lambda before=before: len(rows(folder)) > before + 5, 30, "some rows")  # type: ignore[misc]
+        wait_for(lambda before=before: len(rows(folder)) > before + 5, 90, "some rows")  # type: ignore[misc]
         time.sleep(chance.uniform(0.0, 0.2))  # any moment will do
         assert place.alive, "the run was over before it was killed"
         kill(place)
     entries, _, _ = run(folder)
     assert check(folder).damage == ()
-    finished = Counter(row.trial_id for entry in entries if isinstance(row := entry.record, TrialFinished))
+    finished = Counter(row.trial_id for row in records(entries, TrialFinished))
     assert set(finished.values()) == {1}
     assert len(finished) == 60
-    counted = Counter(
-        row.trial_id
-        for entry in entries
-        if isinstance(row := entry.record, AttemptFinished) and row.outcome is Outcome.COUNTED
-    )
+    counted = Counter(row.trial_id for row in records(entries, AttemptFinished) if row.outcome is Outcome.COUNTED)
     assert counted == finished, "each segment counts once"
-    cut = [row for entry in entries if isinstance(row := entry.record, AttemptFinished) and row.cause]
+    cut = [row for row in records(entries, AttemptFinished) if row.cause]
     assert cut, "no kill hit an attempt: the test proves nothing"
-    order = [row.trial_id for entry in entries if isinstance(row := entry.record, TrialFinished)]
+    order = [row.trial_id for row in records(entries, TrialFinished)]
     assert order == list(plan_of(entries)), "it goes on where it was"
     (device,) = figures(entries).devices
     assert device.exposure_s == pytest.approx(1800.0)

@@ -4,6 +4,8 @@ line, and through engines that are killed."""
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,8 @@ from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards, two_qemu_boards
 from tests.conformance.wake_counts import figures_agree, json_agrees, log_agrees
 from tests.conformance.wake_truth import Truth, given, plan_of, spotted, truth
+from tests.known import known
+from tests.written_sessions import records
 
 __all__ = ["runs"]
 
@@ -80,26 +84,36 @@ def agree(
 
 
 def outcomes(entries: list[Entry]) -> set[Outcome]:
-    finished = [row for entry in entries if isinstance(row := entry.record, TrialFinished)]
+    finished = records(entries, TrialFinished)
     assert set(Counter(row.trial_id for row in finished).values()) == {1}
     return {row.outcome for row in finished}
 
 
-def is_large_enough(found: dict[str, Truth]) -> None:
+NEEDS_QEMU = pytest.mark.skipif(not qemu_installed(), reason="needs qemu-system-arm and gcc-arm-none-eabi")
+Start = Callable[[Path], AbstractContextManager[TwoBoards]]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("start", "within_s"),
+    [
+        pytest.param(two_posix_boards, 240, marks=pytest.mark.timeout(300), id="posix"),
+        # About ten minutes of two processors.
+        pytest.param(two_qemu_boards, 3000, marks=[NEEDS_QEMU, pytest.mark.timeout(3600)], id="cortex-m4"),
+    ],
+)
+def test_over_200_phrases_and_half_an_hour_on_two_boards(
+    runs: Runs, tmp_path: Path, start: Start, within_s: float
+) -> None:
+    with start(tmp_path) as boards:
+        folder = run_to_its_end(runs, FULL, boards.bench(tmp_path), within_s)
+        found = agree(folder, boards, tmp_path)
     for true in found.values():
         assert len(true.hits) >= 200
         assert sum(true.exposure.values()) >= 30 * 60 * 16_000
         assert true.missed
         assert true.false_accepts()
     assert found[WIRED].delays() == found[RADIO].delays(), "the same sound is the same for both"
-
-
-@pytest.mark.timeout(300)
-def test_over_200_phrases_and_half_an_hour_on_two_boards(runs: Runs, tmp_path: Path) -> None:
-    with two_posix_boards(tmp_path) as boards:
-        folder = run_to_its_end(runs, FULL, boards.bench(tmp_path), 240)
-        found = agree(folder, boards, tmp_path)
-    is_large_enough(found)
 
 
 def small(folder: Path, **changes: object) -> Path:
@@ -116,8 +130,7 @@ def small(folder: Path, **changes: object) -> Path:
 def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str, in_vocabulary: str) -> None:
     """in_vocabulary: further events in phrases' trials are false accepts too, and the rest of their sound exposure."""
     with two_posix_boards(tmp_path, cable=True) as boards:
-        cable = boards.wired.cable
-        assert cable is not None
+        cable = known(boards.wired.cable)
         cable.corrupt(1e-3, seed=5)
         scenario = small(tmp_path, calls=2, in_vocabulary=in_vocabulary)
         folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, encoding), 240)
@@ -129,10 +142,10 @@ def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str
         assert len(true.extra) > len(true.in_ambience())
 
 
-@pytest.mark.skipif(not qemu_installed(), reason="needs qemu-system-arm and gcc-arm-none-eabi")
+@NEEDS_QEMU
 @pytest.mark.timeout(300)
 def test_two_cortex_m4_are_counted_as_well(runs: Runs, tmp_path: Path) -> None:
-    """ADPCM, because it is the fastest there; PCM16 and the whole scenario: tests/soak/test_wake_truth_qemu.py."""
+    """ADPCM, because it is the fastest there; PCM16 and the whole scenario: above."""
     with two_qemu_boards(tmp_path) as boards:
         scenario = small(tmp_path, refractory_s=2, calls=3, hours=1 / 30, segment_s=30)
         folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, "adpcm"), 240)
@@ -167,24 +180,17 @@ def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Pat
         heard.append(boards.heard())
         agree(folder, boards, tmp_path, heard=heard)
     entries = rows(folder)
-    cut = [row for entry in entries if isinstance(row := entry.record, AttemptFinished) and row.cause]
+    cut = [row for row in records(entries, AttemptFinished) if row.cause]
     assert len(cut) >= 2, "too few kills hit an attempt"
-    counted = Counter(
-        row.trial_id
-        for entry in entries
-        if isinstance(row := entry.record, AttemptFinished) and row.outcome is Outcome.COUNTED
-    )
+    counted = Counter(row.trial_id for row in records(entries, AttemptFinished) if row.outcome is Outcome.COUNTED)
     assert set(counted) == set(plan_of(entries))
     assert set(counted.values()) == {1}
 
 
 def _wait_for_attempt(folder: Path, kind: str, since: int) -> None:
-    wait_for(lambda: _under_way(rows(folder)[since:]).startswith(kind), 30, f"an attempt of {kind}")
+    def under_way() -> bool:
+        found = (entry.record for entry in rows(folder)[since:])
+        last = [row for row in found if isinstance(row, AttemptStarted | AttemptFinished)][-1:]
+        return any(isinstance(row, AttemptStarted) and row.trial_id.startswith(kind) for row in last)
 
-
-def _under_way(entries: list[Entry]) -> str:
-    last = next(
-        (entry.record for entry in reversed(entries) if isinstance(entry.record, AttemptStarted | AttemptFinished)),
-        None,
-    )
-    return last.trial_id if isinstance(last, AttemptStarted) else ""
+    wait_for(under_way, 90, f"an attempt of {kind}")

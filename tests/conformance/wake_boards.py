@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +13,6 @@ import paho.mqtt.client as mqtt
 import serial
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.devices.mqtt.board_messages import read
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.audio_link import PROBE_SAMPLE
 from harness.devices.wire.frames import Decoder, WireFrame
@@ -56,33 +56,32 @@ class TwoBoards:
 
     def heard(self) -> dict[str, int]:
         """By device, the samples since its boot, as it says itself. Nobody else may have its port open."""
-        return {WIRED: _settled(lambda: heard_by_line(self.wired.port)), RADIO: _settled(self._heard_by_broker)}
-
-    def _heard_by_broker(self) -> int:
-        answers: list[int] = []
-
-        def take(_client: object, _kept: object, message: mqtt.MQTTMessage) -> None:
-            said = read("ack", bytes(message.payload)).message
-            if isinstance(said, AudioAck):
-                answers.append(said.next)
-
-        client = mqtt.Client(CallbackAPIVersion.VERSION2)
-        client.on_message = take
-        client.connect("127.0.0.1", self.broker)
-        client.subscribe(f"vh/{RADIO}/ack")
-        deadline = time.monotonic() + 20
-        asked_s = 0.0
-        while not answers:
-            assert time.monotonic() < deadline, "the board at the broker does not say what it has heard"
-            if time.monotonic() - asked_s > 0.5:
-                client.publish(f"vh/{RADIO}/in/audio", encode(_PROBE)[1])
-                asked_s = time.monotonic()
-            client.loop(0.05)
-        client.disconnect()
-        return answers[-1]
+        return {
+            WIRED: _settled(lambda: heard_by_line(self.wired.port)),
+            RADIO: _settled(lambda: heard_by_broker(self.broker, RADIO)),
+        }
 
 
 _PROBE = Audio(Encoding.PCM16, PROBE_SAMPLE, b"\0\0")
+
+
+def heard_by_broker(port: int, device: str) -> int:
+    """The sample that the board expects next, as it says when it is given one that it does not expect."""
+    answers: list[int] = []
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
+    client.on_message = lambda _, __, message: answers.append(json.loads(message.payload)["next"])
+    client.connect("127.0.0.1", port)
+    client.subscribe(f"vh/{device}/ack")
+    deadline = time.monotonic() + 20
+    asked_s = 0.0
+    while not answers:
+        assert time.monotonic() < deadline, "the board at the broker does not say what it has heard"
+        if time.monotonic() - asked_s > 0.5:
+            client.publish(f"vh/{device}/in/audio", encode(_PROBE)[1])
+            asked_s = time.monotonic()
+        client.loop(0.05)
+    client.disconnect()
+    return answers[-1]
 
 
 def heard_by_line(port: str) -> int:
@@ -121,7 +120,7 @@ def _settled(ask: Callable[[], int]) -> int:
 @contextmanager
 def two_posix_boards(folder: Path, *, cable: bool = False) -> Iterator[TwoBoards]:
     """cable: put one into the serial line, for its faults."""
-    with _broker(folder) as broker, ExitStack() as stack:
+    with Broker(folder) as broker, ExitStack() as stack:
         options = ("--device", RADIO, "--mqtt", f"127.0.0.1:{broker.port}")
         wired = stack.enter_context(posix_board(_made(folder / WIRED), cable=cable))
         radio = stack.enter_context(posix_board(_made(folder / RADIO), *options))
@@ -130,20 +129,10 @@ def two_posix_boards(folder: Path, *, cable: bool = False) -> Iterator[TwoBoards
 
 @contextmanager
 def two_qemu_boards(folder: Path) -> Iterator[TwoBoards]:
-    with _broker(folder) as broker, ExitStack() as stack:
+    with Broker(folder) as broker, ExitStack() as stack:
         wired = stack.enter_context(qemu_board(_made(folder / WIRED)))
         radio = stack.enter_context(qemu_board(_made(folder / RADIO), device=RADIO, broker=broker.port))
         yield TwoBoards(wired, radio, broker.port)
-
-
-@contextmanager
-def _broker(folder: Path) -> Iterator[Broker]:
-    broker = Broker("mosquitto", folder)
-    broker.start("allow_anonymous true", "set_tcp_nodelay true")
-    try:
-        yield broker
-    finally:
-        broker.kill()
 
 
 def _made(folder: Path) -> Path:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from harness.model.record import Entry
 from harness.model.scenario import TrialKind
-from harness.wake.reports.wake_log import ManySpots, Missed, Spot, WakeLog, computed, differences
-from harness.wake.reports.wake_log_reading import read
+from harness.offline.wake_log import ManySpots, Missed, Spot, WakeLog, computed, differences
+from harness.offline.wake_log_reading import read
 from harness.wake.wake import WakeFigures
-from tests.conformance.test_engine_life import HARNESS
+from tests.conformance.engine_runs import HARNESS
 from tests.conformance.wake_truth import RATE_HZ, Spotted, Truth
+from tests.written_sessions import wake_of
 
 SCORE_ERROR = 1e-4
 """Scores are rounded to a 65535th on one wire and to 4 decimals on the other."""
@@ -24,9 +25,7 @@ _SAMPLES_A_MS = RATE_HZ // 1000
 
 def figures_agree(entries: Sequence[Entry], device: str, true: Truth) -> None:
     """Live and replayed figures of a device: every count, place and duration is the truth's."""
-    figures = WakeFigures()
-    for entry in entries:
-        figures.add(entry)
+    figures = wake_of(entries)
     plays = {play.trial.id: play for play in figures.plays(device)}
     assert set(plays) == {*true.hits, *true.commands, *true.exposure}
 

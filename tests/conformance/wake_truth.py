@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.devices.wire.adpcm import encode_adpcm
-from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted, Entry, SessionStarted
+from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted, Entry
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role
 from harness.model.trial import Listening, Outcome, Trial
 from harness.sound.stimuli.renderer import renderer
 from tests.conformance.boards import built
+from tests.written_sessions import plan_of, records
 
 RATE_HZ = 16_000
 Pcm = npt.NDArray[np.int16]
@@ -76,24 +77,14 @@ class Given:
         return self.start < sample <= self.end
 
 
-def plan_of(entries: Sequence[Entry]) -> dict[str, Trial]:
-    started = entries[0].record
-    assert isinstance(started, SessionStarted)
-    return {trial.id: trial for trial in started.trials}
-
-
 def given(entries: Sequence[Entry], heard: Sequence[int], encoding: str = "pcm16") -> list[Given]:
     """heard: at the end of each run of the engine, all that the board had heard since its boot.
 
     A stimulus that was cut off by the end of a run is as long as the board says.
     """
     plan, renders = plan_of(entries), renderer()
-    attempts = [row for entry in entries if isinstance(row := entry.record, AttemptStarted)]
-    ended = {
-        (row.trial_id, row.take, row.attempt): row.outcome
-        for entry in entries
-        if isinstance(row := entry.record, AttemptFinished)
-    }
+    attempts = records(entries, AttemptStarted)
+    ended = {(row.trial_id, row.take, row.attempt): row.outcome for row in records(entries, AttemptFinished)}
     run_of = {entry.seq: entry.run for entry in entries}
     runs = [run_of[entry.seq] for entry in entries if isinstance(entry.record, AttemptStarted)]
     made: list[Given] = []
@@ -111,7 +102,7 @@ def given(entries: Sequence[Entry], heard: Sequence[int], encoding: str = "pcm16
         assert count == whole or not counts, "what counts was heard to its last sample"
         made.append(Given(plan[row.trial_id], stimulus, at, count, counts))
         at += count
-    engines = sum(isinstance(entry.record, EngineStarted) for entry in entries)
+    engines = len(records(entries, EngineStarted))
     assert engines == len(heard)
     assert at == heard[-1], "the board has heard what was given to it, to the sample"
     return made
@@ -235,7 +226,7 @@ def spotted(plays: Sequence[Given], encoding: str = "pcm16") -> list[Spotted]:
 
 
 def truth(plays: Sequence[Given], events: Sequence[Spotted]) -> Truth:
-    """The rules of docs/wake-figures.md by plain search.
+    """The rules of docs/explanation/wake-statistics.md by plain search.
 
     Events in sound that was cut off are struck out first: they count nowhere and hide none.
     """

@@ -12,10 +12,10 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.dashboard.screens.annotating import AnnotatingScreen
 from harness.dashboard.sitting_app import SittingApp
-from tests.dashboard.bench import screen_text, until
+from tests.dashboard.bench import until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, press
 
-__all__ = ["SIZES", "SMALL", "WIDE", "press", "ready", "seated", "shown"]
+__all__ = ["SIZES", "SMALL", "WIDE", "press", "ready", "seated"]
 
 
 class AnnotatorApp(SittingApp):
@@ -42,7 +42,3 @@ async def sitting(app: AnnotatorApp, size: tuple[int, int] = SMALL) -> AsyncIter
     async with app.run_test(size=size) as pilot:
         await ready(pilot)
         yield app, pilot
-
-
-def shown(pilot: Pilot[int]) -> str:
-    return screen_text(pilot)

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.segment import Segment
 from textual._context import visible_screen_stack
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from harness.dashboard.app import Dashboard
 from harness.dashboard.key_guard import GuardedApp
@@ -80,7 +81,7 @@ async def opened(
             yield engine, app, pilot
 
 
-async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: float = 15.0) -> None:
+async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: float = 45.0) -> None:
     """Lets the app work until the predicate holds, and what is in sight is drawn, so that keys count."""
     limit = time.monotonic() + within_s
     while not predicate():
@@ -90,6 +91,17 @@ async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: fl
     while isinstance(pilot.app, GuardedApp) and pilot.app.guard.drawn_s is None:
         assert time.monotonic() < limit, f"it was not drawn in time; the screen:\n{screen_text(pilot)}"
         await pilot.pause(0.01)
+
+
+async def still(pilot: Pilot[int], for_s: float = 0.25) -> None:
+    """Waits until the screen has stood still: for a picture, which has no text of its own to wait for."""
+    for field in pilot.app.screen.query(Input):
+        field.cursor_blink = False  # it would be on one picture and not on another
+    seen, since = "", time.monotonic()
+    while time.monotonic() < since + for_s:
+        await pilot.pause(0.05)
+        if (now := screen_text(pilot)) != seen:
+            seen, since = now, time.monotonic()
 
 
 def segments(pilot: Pilot[int]) -> list[list[Segment]]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import numpy as np
 import soundfile
@@ -30,6 +31,7 @@ from harness.model.feed import (
 from harness.model.record import Clip, EventReviewed, JudgmentGiven, Record
 from tests.unit.session.figures.rows import Rows
 
+C = TypeVar("C", bound=Command)
 START_S = 500.0
 
 
@@ -95,7 +97,7 @@ class EngineDouble:
         self.state = StateChanged(word, START_S, **more)  # type: ignore[arg-type]
         self.send(self.state)
 
-    def commands(self, kind: type) -> list[Command]:
+    def commands(self, kind: type[C]) -> list[C]:
         return [one for one in self.received if isinstance(one, kind)]
 
     def _serve(self) -> None:
@@ -127,7 +129,7 @@ class EngineDouble:
         self.send(Answered(command.id, self.refuse is None, self.refuse or ""))
 
 
-def wait_for(predicate: Callable[[], bool], within_s: float = 10.0) -> None:
+def wait_for(predicate: Callable[[], bool], within_s: float = 30.0) -> None:
     """For use outside of an event loop."""
     until = time.monotonic() + within_s
     while not predicate():

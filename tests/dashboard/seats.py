@@ -60,7 +60,7 @@ def seated(
 async def ready(pilot: Pilot[int], text: str = "judge") -> None:
     """Waits until the screen shows a response with its sound drawn, and takes keys."""
     await until(pilot, shows(pilot, text))
-    await until(pilot, lambda: "reading the sound" not in shown(pilot))
+    await until(pilot, lambda: "reading the sound" not in screen_text(pilot))
     await pilot.pause()
 
 
@@ -72,10 +72,6 @@ async def sitting(
     async with app.run_test(size=size) as pilot:
         await ready(pilot, text)
         yield app, pilot
-
-
-def shown(pilot: Pilot[int]) -> str:
-    return screen_text(pilot)
 
 
 def rows(folder: Path) -> list[Judgment]:

@@ -11,6 +11,7 @@ from harness.annotation.project import AnnotationRoom
 from harness.base.presence import Presence
 from tests.annotation_projects import annotation_project, repeated
 from tests.dashboard.annotating import SIZES, press, ready, seated
+from tests.dashboard.bench import still
 from tests.dashboard.test_snapshots import Compare
 
 WHAT = ("review", "label", "guide", "settle", "finished")
@@ -47,6 +48,6 @@ def test_screen(
                 await press(pilot, "question_mark", *"yes")
             case "finished":
                 await press(pilot, "5", "enter")
-        await pilot.pause()
+        await still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=before)

@@ -13,25 +13,18 @@ from harness.model.record import TrialStarted, Understood
 from harness.model.scenario import RepromptRule, Until
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Expected
-from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.progress import Progress
 from harness.wake.wake_progress import WakeProgress
-from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, until
-from tests.dashboard.frame_bench import TIMER, frame_double, some_frames, told, wanting
+from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text
+from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.unit.session.figures.rows import Rows, planned
+from tests.written_sessions import progress_of
 
 sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 
 
-def progress_of(rows: Rows) -> Progress:
-    figures = SessionFigures()
-    for entry in rows.entries:
-        figures.add(entry)
-    return figures.snapshot()
-
-
 def after(expects: Expected, *understood: Understood) -> Rows:
-    rows = Rows()
-    rows.start(wanting(1, "set a timer for ten minutes", "timer", expects))
+    rows = Rows.of(wanting(1, "set a timer for ten minutes", "timer", expects))
     rows.add(TrialStarted("timer", 1))
     for number, one in enumerate(understood, start=1):
         rows.attempt("timer", number, Outcome.MISHEARD, understood=one)
@@ -89,9 +82,9 @@ def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
          "understood|= set_timer|= duration “ten minutes”"),
         (TIMER, told("set_timer", right=False, intents_right=True),
          "intents right, slots not|= set_timer|− duration “10 minutes”"),
-        (Expected((), ()), told("", right=True), "understood: nothing, as it should"),
+        (Expected((), ()), told("", right=True), "understood: nothing, as expected"),
         (Expected((), None), told("", "x=1", right=True), "understood|· x “1”"),
-        (TIMER, Understood(), "nothing says what it understood"),
+        (TIMER, Understood(), "what it understood is unknown"),
         (TIMER, Understood(right=True, intents_right=True, source=EvidenceSource.OPERATOR),
          "understood, by the operator"),
     ],
@@ -143,19 +136,7 @@ def test_figures_of_words_stay_beside_them_where_words_decide(tmp_path: Path) ->
 
 
 def one_query() -> Rows:
-    rows = Rows()
-    rows.start(planned(1))
-    return rows
-
-
-@sizes
-async def test_the_run_screen_shows_the_last_frame(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with opened(frame_double(tmp_path), size, "4 of 5") as (_, _, pilot):
-        await until(pilot, shows(pilot, "Last frame, ×3: timer_and_eggs"))
-        text = screen_text(pilot)
-        for words in ("not understood", "− add_to_list", "= set_timer", "3/4 75 % (30–95)", "our transcription"):
-            assert words in text
-        assert all(len(line) <= size[0] for line in text.splitlines())
+    return Rows.of(planned(1))
 
 
 @sizes

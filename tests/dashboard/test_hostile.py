@@ -46,8 +46,7 @@ def raw(pilot: Pilot[int]) -> list[str]:
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]) -> None:
     bad_id = f"t{HOSTILE}"
-    rows = Rows()
-    rows.start(planned(1, HOSTILE, bad_id, device=HOSTILE), title=HOSTILE)
+    rows = Rows.of(planned(1, HOSTILE, bad_id, device=HOSTILE), title=HOSTILE)
     clip = write_clip(tmp_path, "a.flac")
     at = Stamp(1.0)
     async with opened(EngineDouble(tmp_path, rows), size, "0 of 1") as (engine, app, pilot):

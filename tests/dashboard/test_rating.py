@@ -14,15 +14,15 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Clip, JudgmentGiven
 from harness.rating.guide import KEYS
 from harness.rating.judgment_log import JudgmentLog
-from harness.session.log.writer import SqliteLog
-from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, until
+from harness.session.log.database import SqliteLog
+from tests.dashboard.bench import SMALL, double, opened, screen_text, shows, until
 from tests.dashboard.engine_double import EngineDouble
 from tests.dashboard.seats import press
 from tests.unit.session.figures.rows import judgment_on
 
 
 def judgments(engine: EngineDouble) -> list[Judgment]:
-    return [one.judgment for one in engine.commands(Judge) if isinstance(one, Judge)]
+    return [one.judgment for one in engine.commands(Judge)]
 
 
 @asynccontextmanager
@@ -51,14 +51,6 @@ async def test_each_category_key_labels_and_goes_on(tmp_path: Path, key: str, ca
         assert given.time_to_answer_s is not None
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-async def test_the_whole_guide_and_the_keys_are_in_sight(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with judging(double(tmp_path), size) as (_, _, pilot):
-        text = screen_text(pilot)
-        for words in ("1 of 4 done", "- Missed disamb., unrecoverable", "esc back", "(our transcription)"):
-            assert words in text
-
-
 async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) -> None:
     async with judging(double(tmp_path)) as (engine, _, pilot):
         await press(pilot, "9")
@@ -69,7 +61,7 @@ async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) ->
         assert undone.status is JudgmentStatus.WITHDRAWN
         assert undone.replaces == given.id
         await press(pilot, "u")
-        await until(pilot, shows(pilot, "nothing of this sitting"))
+        await until(pilot, shows(pilot, "nothing to undo in this sitting"))
 
 
 async def test_skip_comes_back_at_the_end_and_the_new_row_replaces_it(tmp_path: Path) -> None:
@@ -113,7 +105,6 @@ async def test_replay_counts_its_plays(tmp_path: Path) -> None:
         await press(pilot, "space")
         await until(pilot, shows(pilot, "replay: done"))
         (replay,) = engine.commands(Replay)
-        assert isinstance(replay, Replay)
         assert replay.clip_name == "b.flac"
         await press(pilot, "1")
         await until(pilot, lambda: judgments(engine))

@@ -24,30 +24,10 @@ from harness.model.feed import (
     WriteNote,
 )
 from harness.model.record import NoteWritten, Paused, Question
-from tests.dashboard.bench import LARGE, SMALL, dashboard, double, opened, screen_text, shows, until
+from tests.dashboard.bench import LARGE, SMALL, double, opened, shows, until
 from tests.dashboard.engine_double import START_S, EngineDouble
 
 sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-
-
-@sizes
-async def test_it_shows_where_the_run_is(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with opened(double(tmp_path), size) as (_, _, pilot):
-        await until(pilot, shows(pilot, "-41 dBFS"))
-        await until(pilot, shows(pilot, "kitchen-08"))  # the list scrolls once it is laid out
-        text = screen_text(pilot)
-        for words in (
-            "attempt 1 of 3",
-            "kitchen-08",
-            "inconclusive",
-            "running",
-            "4/6 67 % (30–90)",
-            "p pause",
-            "^q detach",
-        ):
-            assert words in text
-        assert "our transcription" in text
-        assert all(len(line) <= size[0] for line in text.splitlines())
 
 
 @sizes
@@ -56,7 +36,6 @@ async def test_pause_and_go_on(tmp_path: Path, size: tuple[int, int]) -> None:
         await pilot.press("p")
         await until(pilot, shows(pilot, "pause: done"))
         (sent,) = engine.commands(Pause)
-        assert isinstance(sent, Pause)
         assert sent.by == "ann"
         engine.log(Paused("", "ann"))
         engine.say(StateWord.PAUSED)
@@ -74,7 +53,6 @@ async def test_skip_wants_a_reason(tmp_path: Path, size: tuple[int, int]) -> Non
         await pilot.press(*"dog", "enter")
         await until(pilot, lambda: engine.commands(Skip))
         (sent,) = engine.commands(Skip)
-        assert isinstance(sent, Skip)
         assert sent.reason == "dog"
 
 
@@ -87,9 +65,6 @@ async def test_rerun_note_and_mark(tmp_path: Path) -> None:
         await pilot.press("m", *"bang", "enter")
         await until(pilot, lambda: engine.commands(SetMark))
         (rerun,), (note,), (mark,) = (engine.commands(kind) for kind in (Rerun, WriteNote, SetMark))
-        assert isinstance(rerun, Rerun)
-        assert isinstance(note, WriteNote)
-        assert isinstance(mark, SetMark)
         assert rerun.trial_id == "kitchen-03"
         assert (note.text, note.trial_id) == ("loud", "kitchen-08")
         assert mark.label == "bang"
@@ -145,7 +120,6 @@ async def test_the_operators_answer(
         await pilot.press(*keys)
         await until(pilot, lambda: engine.commands(AnswerOperator))
         (sent,) = engine.commands(AnswerOperator)
-        assert isinstance(sent, AnswerOperator)
         assert (sent.trial_id, sent.attempt, sent.recognised, sent.heard) == ("kitchen-08", 1, recognised, heard)
         await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
 
@@ -174,7 +148,6 @@ async def test_the_operators_word_on_an_effect(
         await pilot.press(*keys)
         await until(pilot, lambda: engine.commands(AnswerEffect))
         (sent,) = engine.commands(AnswerEffect)
-        assert isinstance(sent, AnswerEffect)
         assert (sent.trial_id, sent.attempt, sent.word, sent.detail) == ("kitchen-08", 1, word, detail)
         assert engine.commands(AnswerOperator) == []
         await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
@@ -220,46 +193,37 @@ async def test_help_everywhere(tmp_path: Path, key: str) -> None:
 async def test_the_palette_has_our_commands(tmp_path: Path) -> None:
     async with opened(double(tmp_path), LARGE) as (engine, app, pilot):
         titles = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Pause or go on", "Skip", "Re-run", "Abort", "Judge responses", "Detach"} <= titles
+        assert {"Pause or continue", "Skip", "Re-run", "Abort", "Judge responses", "Detach"} <= titles
         await pilot.press("ctrl+p")
         await pilot.press(*"pause", "enter", "enter")
         await until(pilot, lambda: engine.commands(Pause))
 
 
 async def test_ctrl_q_leaves_the_session_alone(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("ctrl+q")
-        assert app.return_value == 0
-        assert engine.commands(Abort) == []
+    async with opened(double(tmp_path)) as (engine, app, pilot):
+        await pilot.press("ctrl+q")
+    assert app.return_value == 0
+    assert engine.commands(Abort) == []
 
 
 @sizes
 async def test_a_lost_engine_is_a_banner(tmp_path: Path, size: tuple[int, int]) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=size) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            engine.die()
-            await until(pilot, shows(pilot, "The engine is gone"))
-            await until(pilot, shows(pilot, "harness resume"))
-            await pilot.press("p")
-            await until(pilot, shows(pilot, "refused, the engine is not there"))
-            await pilot.press("ctrl+q")
-        assert app.return_value == 3
+    async with opened(double(tmp_path), size) as (engine, app, pilot):
+        engine.die()
+        await until(pilot, shows(pilot, "The engine is gone"))
+        await until(pilot, shows(pilot, "harness resume"))
+        await pilot.press("p")
+        await until(pilot, shows(pilot, "refused, the engine is not running"))
+        await pilot.press("ctrl+q")
+    assert app.return_value == 3
 
 
 async def test_the_engines_own_end_gives_its_exit_status(tmp_path: Path) -> None:
-    with double(tmp_path) as engine:
-        app = dashboard(engine)
-        async with app.run_test(size=SMALL) as pilot:
-            await until(pilot, shows(pilot, "7 of 12"))
-            engine.send(Goodbye(1, "a limit failed"))
-            await until(pilot, shows(pilot, "The engine has ended: a limit failed"))
-            await pilot.press("ctrl+q")
-        assert app.return_value == 1
+    async with opened(double(tmp_path)) as (engine, app, pilot):
+        engine.send(Goodbye(1, "a limit failed"))
+        await until(pilot, shows(pilot, "The engine has ended: a limit failed"))
+        await pilot.press("ctrl+q")
+    assert app.return_value == 1
 
 
 async def test_a_burst_leaves_the_keys_alive(tmp_path: Path) -> None:
@@ -267,5 +231,5 @@ async def test_a_burst_leaves_the_keys_alive(tmp_path: Path) -> None:
         burst = [Logged(engine.rows.add(NoteWritten(f"line {n}", "board"))) for n in range(10_000)]
         engine.send(*burst)
         await pilot.press("p")
-        await until(pilot, lambda: engine.commands(Pause), within_s=3)
-        await until(pilot, shows(pilot, "line 9999"), within_s=20)
+        await until(pilot, lambda: engine.commands(Pause), within_s=9)
+        await until(pilot, shows(pilot, "line 9999"), within_s=60)

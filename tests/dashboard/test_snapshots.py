@@ -64,7 +64,7 @@ def test_screen(
                 case "paused":
                     engine.log(Paused("lunch", "ann"))
                     engine.say(StateWord.PAUSED, trial_id="kitchen-08", attempt=1, reason="paused by ann: lunch")
-                    await until(pilot, shows(pilot, "paused by ann: lunch, p goes on · trial 8 of 12 · attempt 1 of 3"))
+                    await until(pilot, shows(pilot, "paused by ann: lunch, p continues · trial 8 of 12 · attempt 1"))
                 case "gone":
                     engine.die()
                     await until(pilot, shows(pilot, "The engine is gone"))

@@ -16,11 +16,12 @@ from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, Recognised, TrialKind
 from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
-from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.progress import Progress
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, MarkKind, TimelineMark, WakeProgress
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.written_sessions import progress_of
 
 BRAILLE = {chr(0x2800 + bits) for bits in range(1, 256)} | {" "}
 
@@ -98,13 +99,6 @@ def test_errors_of_clocks_and_reaches_in_words() -> None:
     assert [short_span(one) for one in (5, 300, 7200)] == ["5 s", "5 min", "2 h"]
 
 
-def progress_of(rows: Rows) -> Progress:
-    figures = SessionFigures()
-    for entry in rows.entries:
-        figures.add(entry)
-    return figures.snapshot()
-
-
 def painted(progress: Progress, wake: WakeProgress) -> list[str]:
     panel = TotalsPanel()
     panel.show(progress, wake)
@@ -112,8 +106,7 @@ def painted(progress: Progress, wake: WakeProgress) -> list[str]:
 
 
 def test_queries() -> None:
-    rows = Rows()
-    rows.start(planned(1), planned(2))
+    rows = Rows.of(planned(1), planned(2))
     assert not [line for line in painted(progress_of(rows), WakeProgress()) if line.startswith("WER")]
     for number, heard in ((1, "what lime is it"), (2, None)):
         rows.add(TrialStarted(f"time-{number}", 1))
@@ -153,8 +146,9 @@ def test_the_unit_of_the_interval_gives_way_before_a_figure_does() -> None:
 
 
 def test_the_normalisation_stands_in_the_title_harmless() -> None:
-    rows = Rows()
-    rows.start(replace(planned(1), recognised=Recognised(rewriting=Rewriting("[red]a\x1bb", Normalisation.PLAIN, ()))))
+    rows = Rows.of(
+        replace(planned(1), recognised=Recognised(rewriting=Rewriting("[red]a\x1bb", Normalisation.PLAIN, ())))
+    )
     panel = TotalsPanel()
     panel.show(progress_of(rows), WakeProgress())
     assert panel.border_title == "So far (95 % intervals)"

@@ -43,6 +43,8 @@ from harness.wake.wake import WakeFigures
 from tests.conformance.engine_runs import Runs, rows, runs, wait_for
 from tests.dashboard.bench import LARGE, SMALL, shows, until
 from tests.dashboard.seats import press
+from tests.known import known
+from tests.written_sessions import records, wake_of
 
 __all__ = ["runs"]
 
@@ -59,7 +61,7 @@ def dashboard(place: EnginePlace) -> Dashboard:
 
 
 def found(folder: Path, kind: type[R]) -> list[R]:
-    return [entry.record for entry in rows(folder) if isinstance(entry.record, kind)]
+    return records(folder, kind)
 
 
 class Attached:
@@ -69,7 +71,7 @@ class Attached:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self._said = bytearray()
-        environment = {**os.environ, "TERM": "xterm-256color"}
+        environment = {**os.environ, "TERM": "xterm-256color", "LOGNAME": "ann"}
         self._process = subprocess.Popen(
             [sys.executable, "-c", "from harness.cli import main; main()", *arguments],
             stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
@@ -184,22 +186,20 @@ async def test_pause_detach_come_back_and_abort(runs: Runs) -> None:
     async with first.run_test(size=SMALL) as pilot:
         await until(pilot, lambda: found(folder, TrialFinished))
         await pilot.press("p")
-        await until(pilot, shows(pilot, "paused by ann, p goes on"))
-        await pilot.press("ctrl+q")
-        await until(pilot, lambda: first.return_value is not None)
+        await until(pilot, shows(pilot, "paused by ann, p continues"))
+        await leave(pilot, first)
     assert first.return_value == 0
     assert place.alive
     again = dashboard(place)
     async with again.run_test(size=LARGE) as pilot:
-        await until(pilot, shows(pilot, "paused by ann, p goes on"))
+        await until(pilot, shows(pilot, "paused by ann, p continues"))
         await pilot.press("p")
-        await until(pilot, shows(pilot, "go on: done"))
+        await until(pilot, shows(pilot, "continue: done"))
         await pilot.press("a")
         await until(pilot, shows(pilot, "Abort this session?"))
         await pilot.press("y")
         await until(pilot, shows(pilot, "The engine has ended: aborted (exit status 3)"))
-        await pilot.press("ctrl+q")
-        await until(pilot, lambda: again.return_value is not None)
+        await leave(pilot, again)
     assert again.return_value == 3
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.ABORTED)]
     wait_for(lambda: not place.alive)
@@ -208,9 +208,9 @@ async def test_pause_detach_come_back_and_abort(runs: Runs) -> None:
 async def test_a_dashboard_killed_right_after_a_key_loses_nothing(runs: Runs) -> None:
     folder, place = begin(runs, "sixty.yaml")
     with closing(Attached("attach", str(folder))) as killed:
-        wait_for(lambda: "responded" in killed.screen(), 30, "a finished trial on the screen")
+        wait_for(lambda: "responded" in killed.screen(), 90, "a finished trial on the screen")
         killed.type("j")
-        wait_for(lambda: "asked  “what" in killed.screen(), 20, "a response to judge")
+        wait_for(lambda: "asked  “what" in killed.screen(), 60, "a response to judge")
         killed.type("1")
         killed.kill()
     again = dashboard(place)
@@ -221,8 +221,7 @@ async def test_a_dashboard_killed_right_after_a_key_loses_nothing(runs: Runs) ->
         judged = [row.judgment for row in found(folder, JudgmentGiven)]
         assert [one.category for one in judged] in ([], [Category.CORRECT])
         await until(pilot, shows(pilot, f"Judging {len(judged)} of"))
-        await pilot.press("ctrl+q")
-        await until(pilot, lambda: again.return_value is not None)
+        await leave(pilot, again)
 
 
 async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:
@@ -249,10 +248,7 @@ async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:
 
 
 def figures(folder: Path) -> WakeFigures:
-    made = WakeFigures()
-    for entry in rows(folder):
-        made.add(entry)
-    return made
+    return wake_of(rows(folder))
 
 
 async def test_events_are_reviewed_while_the_run_goes_on_and_the_figures_follow(runs: Runs) -> None:
@@ -264,8 +260,7 @@ async def test_events_are_reviewed_while_the_run_goes_on_and_the_figures_follow(
         )
         events = app.screen.query_one(UnmatchedList)
         await until(pilot, lambda: events.selected is not None, within_s=60)
-        first = events.selected
-        assert first is not None
+        first = known(events.selected)
         await pilot.press("h")
         await until(pilot, lambda: found(folder, EventReviewed))
         assert found(folder, EventReviewed) == [EventReviewed(first.seq, ReviewWord.REAL_PERSON, "ann")]
@@ -289,10 +284,9 @@ async def test_who_comes_back_sees_the_same_figures(runs: Runs) -> None:
     folder, place = begin(runs, "wake.yaml", "wake_bench.yaml")
     first = dashboard(place)
     async with first.run_test(size=LARGE) as pilot:
-        await until(pilot, lambda: isinstance(first.screen, WakeScreen), within_s=40)
-        await until(pilot, lambda: first.watch_.view().wake.counted >= 3, within_s=40)
-        await pilot.press("ctrl+q")
-        await until(pilot, lambda: first.return_value is not None)
+        await until(pilot, lambda: isinstance(first.screen, WakeScreen), within_s=120)
+        await until(pilot, lambda: first.watch_.view().wake.counted >= 3, within_s=120)
+        await leave(pilot, first)
     again = dashboard(place)
     async with again.run_test(size=LARGE) as pilot:
         await until(pilot, shows(pilot, "all played"), within_s=60)

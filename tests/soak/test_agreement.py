@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from harness.statistics.agreement import agreement
-from tests.unit.statistics.raters import CATEGORIES, confusion_matrix, prevalences, said, true_raw_and_alpha, truths
+from tests.unit.statistics.simulations import (
+    CATEGORIES,
+    confusion_matrix,
+    prevalences,
+    said,
+    true_raw_and_alpha,
+    truths,
+)
 
 RUNS = 1000
 

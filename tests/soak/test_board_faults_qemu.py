@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.boards import qemu_board, qemu_installed
+from tests.conformance.conftest import short
 from tests.conformance.engine_runs import rows, wait_for
 from tests.conformance.faulted_runs import Session, assert_whole, bench, causes, strike
 from tests.conformance.mqtt_bench import Broker
 
+__all__ = ["short"]
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.timeout(1200),
     pytest.mark.skipif(not qemu_installed(), reason="needs qemu-system-arm and gcc-arm-none-eabi"),
 ]
-RULES = ("allow_anonymous true", "set_tcp_nodelay true")
 LONG_S = 300.0
-
-
-@pytest.fixture
-def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
-        monkeypatch.setenv("HARNESS_RUNTIME", runtime)
-        yield tmp_path
 
 
 def test_a_cortex_m4_on_a_port_and_one_on_a_broker(short: Path) -> None:
     for name in ("wired", "radio"):
         (short / name).mkdir()
-    broker = Broker("mosquitto", short)
-    broker.start(*RULES)
-    with ExitStack() as stack:
-        stack.callback(lambda: broker.kill() if broker.process is not None else None)
-        wired = stack.enter_context(qemu_board(short / "wired"))
-        radio = stack.enter_context(qemu_board(short / "radio", device="radio", broker=broker.port))
+    with (
+        Broker(short) as broker,
+        qemu_board(short / "wired") as wired,
+        qemu_board(short / "radio", device="radio", broker=broker.port) as radio,
+    ):
         connections = bench(
             wired=f"{{driver: serial, port: {wired.port}, encoding: pcm16}}",
             radio=f'{{driver: mqtt, address: "127.0.0.1:{broker.port}"}}',
@@ -56,15 +46,15 @@ def test_a_cortex_m4_on_a_port_and_one_on_a_broker(short: Path) -> None:
             session.back("wired", mended_s)
             session.playing("soak.r1.s0001", "radio", within_s=LONG_S)
             session.interrupted(strike(radio.reset))
-            at_s = session.told[-1][0]
+            at_s = session.watcher.told[-1][0]
             session.playing("soak.r1.s0001", "radio", at_s, LONG_S)
             session.interrupted(strike(radio.freeze), 30)
             mended_s = strike(radio.thaw)
             session.back("radio", mended_s, 60)
             session.playing("soak.r1.s0002", "radio", mended_s, LONG_S)
             session.interrupted(strike(broker.kill))
-            wait_for(lambda: "waits for radio" in session.screen(), 20, "a word about the broker")
-            mended_s = strike(lambda: broker.start(*RULES))
+            wait_for(lambda: "waiting for radio" in session.screen(), 20, "a word about the broker")
+            mended_s = strike(broker.start)
             session.back("radio", mended_s, 60)
             assert session.finish(LONG_S * 2) == 0
         found = [cause.partition(":")[0] for cause in causes(rows(session.folder))]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.lab.lab import Lab
 from harness.model.record import EndReason, SessionFinished, TrialFinished
 from harness.session.engine.launch import EnginePlace, start_engine
-from harness.session.engine.prepare import prepare
 from harness.session.log.reader import check
-from tests.conformance.engine_runs import kill, rows
+from tests.conformance.engine_runs import rows
+from tests.conformance.lab_runs import LabRuns, lab_of_its_own
+from tests.written_sessions import records
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 MINUTES = float(os.environ.get("HARNESS_SOAK_MINUTES", "30"))
@@ -35,9 +35,7 @@ def _memory_kb(place: EnginePlace) -> int | None:
 @pytest.mark.sound
 @pytest.mark.speech
 @pytest.mark.timeout(int(MINUTES * 60 * 3))
-def test_a_long_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_RUNTIME", str(tmp_path / "r"))
-    monkeypatch.setenv("HARNESS_LAB", str(tmp_path / "lab"))
+def test_a_long_run(tmp_path: Path) -> None:
     trials = max(3, round(MINUTES * TRIALS_A_MINUTE))
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(
@@ -48,28 +46,25 @@ def test_a_long_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         f"trials:\n  - {{id: product, query: product, repeat: {trials}}}\n",
         encoding="utf-8",
     )
-    lab = Lab()
-    lab.up()
-    place: EnginePlace | None = None
-    try:
-        folder = prepare(scenario, SCENARIOS / "benches" / "virtual_lab.yaml", tmp_path / "sessions")
-        place = start_engine(folder)
-        begun_s, warm_kb, last_kb = time.monotonic(), 0, 0
-        while place.alive:
-            now_kb = _memory_kb(place)
-            if now_kb is not None:
-                last_kb = now_kb
-                if time.monotonic() - begun_s < WARM_UP_S:
-                    warm_kb = now_kb
-            time.sleep(1.0)  # samples of its memory; what is waited for is the engine's end
-    finally:
-        if place is not None and place.alive:
-            kill(place)
-        lab.down()
+    with lab_of_its_own() as lab:
+        runs = LabRuns(tmp_path, lab)
+        try:
+            folder = runs.prepare(scenario, SCENARIOS / "benches" / "virtual_lab.yaml")
+            place = start_engine(folder)
+            begun_s, warm_kb, last_kb = time.monotonic(), 0, 0
+            while place.alive:
+                now_kb = _memory_kb(place)
+                if now_kb is not None:
+                    last_kb = now_kb
+                    if time.monotonic() - begun_s < WARM_UP_S:
+                        warm_kb = now_kb
+                time.sleep(1.0)  # samples of its memory; what is waited for is the engine's end
+        finally:
+            runs.close()
     entries = rows(folder)
     last = entries[-1].record
     assert isinstance(last, SessionFinished)
     assert last.reason is EndReason.COMPLETED
-    assert sum(isinstance(entry.record, TrialFinished) for entry in entries) == trials
+    assert len(records(entries, TrialFinished)) == trials
     assert check(folder).damage == ()
     assert last_kb <= GROWTH_LIMIT * warm_kb, f"the engine grew from {warm_kb} kB to {last_kb} kB"

@@ -7,8 +7,6 @@ HARNESS_AIR_RESULT names a file for the comparison, HARNESS_AIR_SESSION a sessio
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,17 +17,15 @@ import soxr
 
 from harness.base.places import SessionFolder
 from harness.engines.microwakeword import MicroWakeWord
-from harness.lab.lab import Lab
 from harness.model.observation import Overrun
 from harness.model.record import Entry, Observed, StimulusStored
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
-from harness.session.engine.launch import start_engine
-from harness.session.engine.prepare import prepare
-from harness.session.log.clips import read_clip
-from harness.session.log.reader import check
-from harness.wake.wake import WakeFigures
-from tests.conformance.engine_runs import kill, rows, wait_for
+from harness.session.log.reader import check, read_clip
+from tests.conformance.engine_runs import rows, wait_for
+from tests.conformance.lab_runs import LabRuns, lab_of_its_own
+from tests.known import known
+from tests.written_sessions import wake_of
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DEVICE = "assistant"
@@ -64,9 +60,7 @@ def offline(sound: Waveform, first_s: float, last_s: float) -> Offline:
 
 def compared(folder: Path, entries: list[Entry]) -> tuple[list[str], int, int]:
     """Lines on every trial that came out otherwise than offline; how many those are, and of how many."""
-    figures = WakeFigures()
-    for one in entries:
-        figures.add(one)
+    figures = wake_of(entries)
     clips = {one.record.sha256: one.record.clip for one in entries if isinstance(one.record, StimulusStored)}
     overruns = Counter(
         row.trial_id
@@ -97,8 +91,7 @@ def compared(folder: Path, entries: list[Entry]) -> tuple[list[str], int, int]:
                 f"{'' if sure else ' (it depends on the frames)'}{'; unmatched ' + ', '.join(after) if after else ''}"
                 f"; sound lost {overruns[play.trial.id]} times"
             )
-    found = figures.snapshot().device(DEVICE)
-    assert found is not None
+    found = known(figures.snapshot().device(DEVICE))
     share = found.false_rejects.share
     outcomes = Counter(play.kind.value for play in figures.plays(DEVICE))
     head = [
@@ -115,20 +108,17 @@ def compared(folder: Path, entries: list[Entry]) -> tuple[list[str], int, int]:
 @pytest.mark.sound
 @pytest.mark.speech
 @pytest.mark.timeout(3 * 3600)
-def test_the_boards_scenario_through_the_air(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_boards_scenario_through_the_air(tmp_path: Path) -> None:
     ran = os.environ.get("HARNESS_AIR_SESSION")
-    folder = Path(ran) if ran else _run(tmp_path, monkeypatch)
+    folder = Path(ran) if ran else _run(tmp_path)
     entries = rows(folder)
     assert check(folder).damage == ()
     lines, differs, certain = compared(folder, entries)
     if told := os.environ.get("HARNESS_AIR_RESULT"):
         Path(told).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    figures = WakeFigures()
-    for one in entries:
-        figures.add(one)
+    figures = wake_of(entries)
     progress = figures.snapshot()
-    found = progress.device(DEVICE)
-    assert found is not None
+    found = known(progress.device(DEVICE))
     assert progress.counted == progress.planned == 246
     assert found.false_rejects.share.total == 216
     assert found.exposure_s + found.unproven_s == pytest.approx(1800.0, abs=30.0)
@@ -137,22 +127,13 @@ def test_the_boards_scenario_through_the_air(tmp_path: Path, monkeypatch: pytest
     assert differs <= DIFFERS_AT_MOST * certain, "\n".join(lines)
 
 
-def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    short = Path(tempfile.mkdtemp(prefix="vh-", dir="/tmp"))  # a socket's path has 107 bytes at most
-    monkeypatch.setenv("HARNESS_RUNTIME", str(short / "run"))
-    monkeypatch.setenv("HARNESS_LAB", str(short / "lab"))
-    lab, place = Lab(), None
-    lab.up()
-    try:
-        folder = prepare(
-            SCENARIOS / "wake_boards.yaml", SCENARIOS / "benches" / "virtual_lab.yaml", tmp_path / "sessions"
-        )
-        place = start_engine(folder)
-        started = place
-        wait_for(lambda: not started.alive, 2.5 * 3600, "the end of the run")
-    finally:
-        if place is not None and place.alive:
-            kill(place)
-        lab.down()
-        shutil.rmtree(short, ignore_errors=True)
+def _run(tmp_path: Path) -> Path:
+    with lab_of_its_own() as lab:
+        runs = LabRuns(tmp_path, lab)
+        try:
+            folder = runs.prepare(SCENARIOS / "wake_boards.yaml", SCENARIOS / "benches" / "virtual_lab.yaml")
+            watcher = runs.start(folder)
+            wait_for(lambda: not watcher.place.alive, 2.5 * 3600, "the end of the run")
+        finally:
+            runs.close()
     return folder

@@ -14,6 +14,7 @@ import click
 
 from harness.cli import group
 from harness.cli.json_schema import json_schema
+from harness.cli.options import Option
 from harness.model.choices import FileKind
 from tests.unit.cli.walking import commands
 
@@ -35,9 +36,13 @@ def test_files_have_the_keys_they_had() -> None:
 
 
 def described() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each command, its parameters by their names on the command line, and what they take."""
+    """Each command, its parameters by their names (also former names), and what they take."""
     for name, command in commands(group):
-        yield name, {" ".join([*one.opts, *one.secondary_opts]): facts_of(one) for one in command.params}
+        facts = {" ".join([*one.opts, *one.secondary_opts]): facts_of(one) for one in command.params}
+        yield (
+            name,
+            facts | {old: facts_of(one) for one in command.params if isinstance(one, Option) for old in one.former},
+        )
 
 
 def facts_of(parameter: click.Parameter) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-/* The board's messages over MQTT: topics and JSON of docs/framing.md, section MQTT.
+/* The board's messages over MQTT: topics and JSON of docs/reference/framing.md, section MQTT.
  *
  * It speaks frames to the board and MQTT to the broker, so that a board has one set of messages for both of its links:
  * what it would frame (type, seq, payload) it hands to vh_mqtt_board_send, and what comes from the broker arrives as

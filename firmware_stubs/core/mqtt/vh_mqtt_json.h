@@ -1,4 +1,4 @@
-/* The board's frames as the JSON of docs/framing.md, section MQTT. */
+/* The board's frames as the JSON of docs/reference/framing.md, section MQTT. */
 #ifndef VH_MQTT_JSON_H
 #define VH_MQTT_JSON_H
 

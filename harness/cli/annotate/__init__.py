@@ -1,32 +1,32 @@
-"""`harness annotate`: give utterances their intents with less work."""
+"""`harness annotate`: label utterances with intents."""
 
 from __future__ import annotations
 
 import click
 
-from harness.cli.verbs import Verbs
+from harness.cli import Verbs
 
 VERBS = {
-    "new": ("harness.cli.annotate.projects:new", "Make a project of utterances and a set of labels."),
+    "new": ("harness.cli.annotate.projects:new", "Make a project from utterances and a label set."),
     "propose": (
         "harness.cli.annotate.propose",
-        "Train three classifiers on what is labelled; propose labels for the rest.",
+        "Train three classifiers on the labelled utterances; propose labels for the rest.",
     ),
     "review": (
         "harness.cli.annotate.review",
-        "Accept or strike proposals by groups, and label the rest; also in a browser.",
+        "Review proposals in groups and label the rest, in a terminal or browser.",
     ),
-    "status": ("harness.cli.annotate.figures:status", "Say how far a project is."),
+    "status": ("harness.cli.annotate.figures:status", "Show the progress of a project."),
     "report": (
         "harness.cli.annotate.figures:report",
-        "Say what was labelled how: consensus, without, struck; the distribution.",
+        "Show how utterances were labelled, and the distribution of labels.",
     ),
-    "agreement": ("harness.cli.annotate.figures:agreement", "Say how far two annotators agree."),
-    "import": ("harness.cli.annotate.projects:import_intents", "Take labels from a file of intents, by id."),
-    "export": ("harness.cli.annotate.projects:export", "Write the final labels as a corpus or as a file of intents."),
+    "agreement": ("harness.cli.annotate.figures:agreement", "Measure how well annotators agree."),
+    "import": ("harness.cli.annotate.projects:import_intents", "Import labels from a file of intents, by id."),
+    "export": ("harness.cli.annotate.projects:export", "Write the final labels as a corpus or a file of intents."),
 }
 
 
 @click.command("annotate", cls=Verbs, verbs=VERBS)
 def command() -> None:
-    """Give utterances their intents: proposals by tri-training, review by groups, agreement. docs/annotation.md"""
+    """Label utterances with intents: proposals by tri-training, review in groups, agreement."""

@@ -1,4 +1,4 @@
-"""`harness annotate status`, `report` and `agreement`: how far a project is, what it took, how far people agree."""
+"""`harness annotate status`, `report` and `agreement`: progress of a project, effort, and agreement."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.safe_csv import safe_csv
 from harness.cli.annotate.projects import open_project, project_argument
-from harness.cli.options import Command, Printed, choose_one, json_option, printed_options
-from harness.cli.streams import standard_output
+from harness.cli.options import Command, Option, Printed, choose_one, json_option, printed_options
+from harness.cli.streams import print_lines, standard_output
 from harness.model.errors import InputError
 from harness.statistics import text
 
@@ -27,10 +27,10 @@ TOO_LOW = 1
 
 @click.command("status", cls=Command)
 @project_argument
-@json_option("as_json", "As one JSON object.")
+@json_option("as_json", "Print one JSON object.")
 @click.option("--check", "checking", is_flag=True, help="Check rows and files for damage and changes instead.")
 def status(project: Path, as_json: bool, checking: bool) -> None:
-    """Say how far a project is: utterances by state, and what each annotator did. Works while they are at it.
+    """Show the progress of a project: utterances by state, and work by annotator. Works during annotation.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read, or --check found damage.
     """
@@ -49,11 +49,11 @@ def status(project: Path, as_json: bool, checking: bool) -> None:
 
 @click.command("report", cls=Command)
 @project_argument
-@printed_options("As one JSON object.", "As rows of section, split, what, count.")
+@printed_options("Print one JSON object.", "Print rows of section, split, what, count.")
 def report(project: Path, printed: Printed) -> None:
-    """Say what was labelled how: by consensus, without, struck, by hand; the final labels by split; the time it took.
+    """Show how utterances were labelled, the final labels by split, and the time it took.
 
-    Works while annotators are at it. docs/tri-training.md has how to read it.
+    Works during annotation. How to read it: docs/explanation/tri-training.md
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
     """
@@ -73,23 +73,32 @@ def report(project: Path, printed: Printed) -> None:
 
 @click.command("agreement", cls=Command)
 @project_argument
-@click.option("--annotator", "only", multiple=True, help="Only these annotators; may be repeated.")
-@click.option("--differing", is_flag=True, help="Only the utterances that were given different labels, with both.")
-@json_option("as_json", "All figures as one JSON object.")
+@click.option(
+    "--annotator", "only", multiple=True, help="Compare only this annotator with the others named; repeatable."
+)
+@click.option(
+    "--disagreements",
+    "differing",
+    cls=Option,
+    former=("--differing",),
+    is_flag=True,
+    help="List the utterances with different labels instead.",
+)
+@json_option("as_json", "Print all results as one JSON object.")
 @click.option(
     "--min-alpha",
     type=click.FloatRange(-1, 1),
     metavar="X",
-    help="Status 1 when Krippendorff's alpha (MASI) of two annotators is below X, or nobody shares an utterance.",
+    help="Exit with status 1 when Krippendorff's alpha (MASI) of a pair is below X or undefined.",
 )
 def agreement(project: Path, only: tuple[str, ...], differing: bool, as_json: bool, min_alpha: float | None) -> None:
-    """Say how far every two annotators agree on the utterances that both labelled.
+    """Measure how well each pair of annotators agrees on the utterances that both labelled.
 
-    Labels from files are those of the annotator `imported`. Of who labelled by hand, the labels count that they gave
-    before what is proposed was shown. Works while annotators are at it. docs/annotation.md
+    Labels from files belong to the annotator `imported`. For work by hand, the labels given before the proposal was
+    shown count. Works during annotation. How-to: docs/how-to/annotate-utterances.md
 
-    Exit status: 0 done · 1 agreement is below --min-alpha, or there is none · 2 wrong usage or input · 3 the project
-    cannot be read.
+    Exit status: 0 done · 1 agreement is below --min-alpha or n/a · 2 wrong usage or input · 3 the project cannot be
+    read.
     """
     from harness.annotation import agreement as of_annotators
 
@@ -129,6 +138,5 @@ def _enough(pairs: Sequence[PairOfAnnotators], least: float) -> bool:
 
 
 def _print(lines: Iterable[str]) -> None:
-    from harness.cli.streams import print_lines
 
     print_lines(lines)

@@ -1,4 +1,4 @@
-"""Annotating in lines: a page or an utterance as labelled lines, a command a line, and what was saved."""
+"""Annotating in lines: prints a page or an utterance, reads a command per line, and reports what was saved."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TextIO
+from typing import Self, TextIO
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.base.foreign import counted, plain_text
-from harness.cli.typed_lines import TypedLines
+from harness.cli.typed_lines import NOT_SAVED, TypedLines
 from harness.model.annotation import Example, Intents, Label, LabelSet
 from harness.model.errors import LogError
 from harness.model.understanding import JOINT, joined
@@ -22,45 +22,34 @@ LONGEST_TOLD = 60
 
 
 class PlainWord(StrEnum):
-    """The commands of plain annotation."""
+    """The commands of plain annotation. help: what it does."""
 
-    ACCEPT = "accept"
-    STRIKE = "strike"
-    NONE = "none"
-    KEEP = "keep"
-    SKIP = "skip"
-    UNDO = "undo"
-    COMMENT = "comment"
-    REVIEW = "review"
-    LABEL = "label"
-    GUIDE = "guide"
-    STATUS = "status"
-    AGAIN = "again"
-    HELP = "help"
-    QUIT = "quit"
+    ACCEPT = "accept", "accept every line of the page that is not struck; short: a"
+    STRIKE = "strike", "strike wrong lines by number, or unstrike them: strike 2 5; short: 2 5"
+    NONE = "none", "save the utterance without a label (if the label set allows it)"
+    KEEP = "keep", "keep the saved labels after seeing the proposal"
+    SKIP = "skip", "postpone the utterance, or the group of proposals"
+    UNDO = "undo", "undo the last page or utterance; repeatable"
+    COMMENT = "comment", "comment TEXT: saved with the next labels"
+    REVIEW = "review", "go to the proposals"
+    LABEL = "label", "go to labelling by hand"
+    GUIDE = "guide", "print the guide to all labels; guide LABEL: to one"
+    STATUS = "status", "print your progress"
+    AGAIN = "again", "print the page or the utterance again"
+    HELP = "help", "print this"
+    QUIT = "quit", "leave; everything is saved"
 
+    help: str
 
-HELP: dict[PlainWord, str] = {
-    PlainWord.ACCEPT: "accept all of the page that is not struck, and go on; `a` for short",
-    PlainWord.STRIKE: "strike what is wrong on the page, by number, again takes it back: strike 2 5; 2 5 for short",
-    PlainWord.NONE: "label the utterance: it has no label (where the label set allows that)",
-    PlainWord.KEEP: "keep the labels that were saved, after what is proposed was shown",
-    PlainWord.SKIP: "leave the utterance for the end; of proposals, the group for later",
-    PlainWord.UNDO: "take back the last page or utterance, again and again",
-    PlainWord.COMMENT: "comment TEXT; it is kept with the labels that follow",
-    PlainWord.REVIEW: "go to the proposals",
-    PlainWord.LABEL: "go to what is to be labelled by hand",
-    PlainWord.GUIDE: "the labels with their guide; guide LABEL: one of them",
-    PlainWord.STATUS: "how far you are",
-    PlainWord.AGAIN: "print the page or the utterance again",
-    PlainWord.HELP: "print this",
-    PlainWord.QUIT: "leave; everything is saved",
-}
+    def __new__(cls, word: str, help_: str = "") -> Self:
+        made = str.__new__(cls, word)
+        made._value_, made.help = word, help_
+        return made
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A command, and what stands behind it."""
+    """A command and its argument."""
 
     word: PlainWord
     rest: str = ""
@@ -68,20 +57,20 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """All labels of the utterance in sight."""
+    """All labels for the current utterance."""
 
     intents: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What is wrong with a line, and the nearest right one."""
+    """An error in a line, with the nearest command or label."""
 
     what: str
 
 
 def parse(line: str, labels: LabelSet, *, reviewing: bool) -> Instruction | Labels | Unknown:
-    """What a line means. Commands are whole words; labels are ids, keys or titles, with blanks or # between them."""
+    """Parses a line. Commands are whole words; labels are ids, keys or titles, separated by blanks or #."""
     line = line.strip()
     first, _, rest = line.partition(" ")
     if reviewing:
@@ -98,8 +87,8 @@ def parse(line: str, labels: LabelSet, *, reviewing: bool) -> Instruction | Labe
     if first.lower() in list(PlainWord):
         return Instruction(PlainWord(first.lower()), rest.strip())
     near = difflib.get_close_matches(first.lower()[:LONGEST_TOLD], list(PlainWord), n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else "help lists the commands"
-    return Unknown(f"'{plain_text(line, LONGEST_TOLD)}' is no command. {hint}")
+    hint = f"Did you mean {near[0]!r}?" if near else "`help` lists the commands"
+    return Unknown(f"'{plain_text(line, LONGEST_TOLD)}' is not a command. {hint}")
 
 
 def labels_of(line: str, labels: LabelSet) -> Labels | Unknown:
@@ -113,14 +102,14 @@ def labels_of(line: str, labels: LabelSet) -> Labels | Unknown:
         if one is None:
             known = [*labels.ids, *PlainWord]
             near = difflib.get_close_matches(part[:LONGEST_TOLD], known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "guide lists the labels, help the commands"
-            return Unknown(f"'{plain_text(part, LONGEST_TOLD)}' is no label. {hint}")
+            hint = f"Did you mean {near[0]!r}?" if near else "`guide` lists the labels, `help` the commands"
+            return Unknown(f"'{plain_text(part, LONGEST_TOLD)}' is not a label. {hint}")
         found.append(one)
     return Labels(tuple(dict.fromkeys(found)))
 
 
 def _meant(written: str, labels: LabelSet) -> str | None:
-    """The label that is meant; what is written exactly so goes before what differs in case."""
+    """The label that a word names; an exact match goes before one that differs in case."""
     written = written.strip()
     for one in labels.labels:
         if written in (one.id, one.key) and written:
@@ -135,7 +124,7 @@ LONGEST = 2000
 
 
 def sight_lines(view: AnnotationView, labels: LabelSet) -> Iterator[str]:
-    """The page or the utterance in sight."""
+    """Lines of the current page or utterance."""
     match view.phase:
         case AnnotationPhase.REVIEWING:
             yield from _lines_of_page(view)
@@ -146,18 +135,18 @@ def sight_lines(view: AnnotationView, labels: LabelSet) -> Iterator[str]:
 
 
 def status_lines(view: AnnotationView) -> Iterator[str]:
-    """How far the annotator is."""
+    """Lines on the annotator's progress."""
     count = view.count
     yield f"{plain_text(view.annotator)}: {count.done} of {count.total} done, {count.left} left"
     if not view.adjudicating:
         yield f"of those left: {count.to_review} to review, {count.to_label} to label; struck so far: {count.struck}"
-    yield f"left for the end: {count.skipped}"
+    yield f"postponed: {count.skipped}"
     if view.pace_s is not None and view.left_s is not None:
-        yield f"pace: {view.pace_s:.1f} s an utterance, about {max(1, round(view.left_s / 60))} min left"
+        yield f"pace: {view.pace_s:.1f} s per utterance, about {max(1, round(view.left_s / 60))} min left"
 
 
 def guide_lines(labels: LabelSet) -> Iterator[str]:
-    """The label set in short."""
+    """The label set in brief."""
     yield shown(labels.title)
     if labels.intro:
         yield shown(labels.intro)
@@ -185,7 +174,7 @@ def shown(text: str) -> str:
 
 
 def labelled(intents: Intents) -> str:
-    """Labels of an utterance as they stand in files, or that there are none."""
+    """Labels of an utterance as written in files, or "no label"."""
     return plain_text(joined(intents) or "no label", LONGEST)
 
 
@@ -196,7 +185,7 @@ def _lines_of_page(view: AnnotationView) -> Iterator[str]:
         yield f"group {group.number} of {group.groups}, proposed: {labelled(group.intents)} ({left})"
     for line in view.page:
         yield f"{line.number}{' struck' if line.struck else ''}: {shown(line.text)}"
-    yield "accept, or numbers of what is wrong"
+    yield "`accept`, or the numbers of wrong lines"
 
 
 def _lines_of_item(view: AnnotationView, labels: LabelSet) -> Iterator[str]:
@@ -212,7 +201,7 @@ def _lines_of_item(view: AnnotationView, labels: LabelSet) -> Iterator[str]:
     elif item.proposal is not None:
         yield f"proposed: {labelled(item.proposal)}"
     if item.saved:
-        yield f"yours: {labelled(item.chosen)}; `keep`, or labels again"
+        yield f"yours: {labelled(item.chosen)}; `keep`, or other labels"
     else:
         yield f"labels? ({counted(len(labels.labels), 'label')}, `guide` lists them)"
 
@@ -222,15 +211,14 @@ def _example(one: Example, own: Intents) -> str:
     return f"{one.text}{labels}{f' ({one.why})' if one.why else ''}"
 
 
-DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
 READ_AGAIN_S = 10.0
 
 
 def annotate_plainly(room: AnnotationRoom, desk: AnnotationDesk, *, source: TextIO | None = None) -> int:
-    """A sitting over standard input and output, until `quit` or the end of the input; the exit status.
+    """A sitting over standard input and output, until `quit` or the end of the input. Returns the exit status.
 
-    A script, which is any input that is no terminal, ends at the first line that cannot be done (status 2), or that
-    cannot be saved (3): all lines after it would be about something else.
+    Input other than a terminal is a script. It ends at the first line that is wrong (status 2) or cannot be saved
+    (status 3). Later lines would apply to another utterance.
     """
     return _Sitting(room, desk, TypedLines(source)).run()
 
@@ -239,12 +227,11 @@ class _Sitting:
     def __init__(self, room: AnnotationRoom, desk: AnnotationDesk, lines: TypedLines) -> None:
         self._room, self._desk, self._lines = room, desk, lines
         self._labels = room.label_set
-        self._status = DONE
         self._read_at_s = time.monotonic()
 
     def run(self) -> int:
         self._lines.hold(self._begin, self._take, self._end)
-        return self._status
+        return self._lines.status
 
     def _begin(self) -> None:
         self._lines.say([f"project {shown(self._room.project.id)}; `help` lists the commands"])
@@ -255,37 +242,32 @@ class _Sitting:
 
     def _end(self) -> None:
         view = self._desk.view
-        kept = "what was given last is not saved, all else is" if self._status == NOT_SAVED else "everything is saved"
+        kept = "everything is saved except the last entry" if self._lines.status == NOT_SAVED else "everything is saved"
         struck = sum(line.struck for line in view.page)
-        if struck and self._status != NOT_SAVED:
-            kept += f", but the page in sight, of which {struck} {'is' if struck == 1 else 'are'} struck"
+        if struck and self._lines.status != NOT_SAVED:
+            kept += f" except the current page, with {struck} struck"
         self._lines.say([f"ended: {view.count.done} of {view.count.total} done, {view.count.left} left; {kept}"])
 
     # Commands
 
     def _take(self, line: str) -> bool:
-        """Does what a line says; False when the sitting is to end."""
+        """Carries out a line; False ends the sitting."""
         self._desk.present()
         meant = parse(line, self._labels, reviewing=self._desk.view.phase is AnnotationPhase.REVIEWING)
         if isinstance(meant, Instruction) and meant.word is PlainWord.QUIT:
             return False
-        try:
-            wrong = self._label(meant.intents) if isinstance(meant, Labels) else self._do(meant)
-        except LogError as error:
-            self._lines.complain(f"not saved: {error}")
-            self._status = NOT_SAVED
-            return self._lines.person
-        if wrong:
-            self._lines.say([shown(wrong)])
-            self._status = DONE if self._lines.person else WRONG_LINE
-            return self._lines.person
-        self._catch_up()
-        return True
+        return self._lines.carry_out(lambda: self._carried_out(meant))
+
+    def _carried_out(self, meant: Instruction | Labels | Unknown) -> str:
+        wrong = self._label(meant.intents) if isinstance(meant, Labels) else self._do(meant)
+        if not wrong:
+            self._catch_up()
+        return shown(wrong)
 
     def _does(self, call: Callable[[], bool]) -> str:
-        """Does it and shows what comes next; what is wrong, "" when nothing is."""
+        """Does it and shows what comes next; returns the error, or ""."""
         if not call():
-            return self._desk.view.said or "that cannot be done here"
+            return self._desk.view.said or "this is not possible here"
         said = self._desk.view.said
         if said:
             self._lines.say([shown(said)])
@@ -293,10 +275,10 @@ class _Sitting:
         return ""
 
     def _label(self, intents: tuple[str, ...]) -> str:
-        """Makes these the labels of the utterance in sight, and saves them."""
+        """Saves these labels for the current utterance."""
         desk, item = self._desk, self._desk.view.item
         if item is None:
-            return "no utterance to label is in sight"
+            return "there is no utterance to label here"
         before = item.chosen
         for label in set(before) ^ set(intents):
             desk.toggle(label)
@@ -330,7 +312,7 @@ class _Sitting:
             case PlainWord.COMMENT:
                 if not desk.comment(said.rest):
                     return desk.view.said
-                self._lines.say(["comment kept for this utterance" if said.rest else "comment taken away"])
+                self._lines.say(["comment set for this utterance" if said.rest else "comment removed"])
             case PlainWord.GUIDE:
                 return self._guide(said.rest)
             case PlainWord.STATUS:
@@ -339,15 +321,15 @@ class _Sitting:
             case PlainWord.AGAIN:
                 self._show()
             case _:
-                self._lines.say(f"{word.value}: {text}" for word, text in HELP.items())
-                self._lines.say(["labels: their ids, keys or titles, with blanks between; they are saved at once"])
+                self._lines.say(f"{word}: {word.help}" for word in PlainWord)
+                self._lines.say(["labels: ids, keys or titles, separated by blanks; saved at once"])
         return ""
 
     def _strike(self, rest: str) -> str:
         numbers = rest.replace(",", " ").split()
         page = self._desk.view.page
         if not page:
-            return "no page of proposals is in sight"
+            return "there is no page of proposals here"
         wrong = next((one for one in numbers if not one.isdecimal() or not 1 <= int(one) <= len(page)), None)
         if wrong is not None or not numbers:
             return f"write numbers from 1 to {len(page)}: strike 2 5"
@@ -359,7 +341,7 @@ class _Sitting:
 
     def _keep(self, view: AnnotationView) -> str:
         if view.item is None or not view.item.saved:
-            return "nothing waits to be kept"
+            return "there are no saved labels to keep"
         return self._does(self._desk.save)
 
     def _guide(self, rest: str) -> str:
@@ -377,7 +359,7 @@ class _Sitting:
     # Around it
 
     def _catch_up(self) -> None:
-        """Now and then, and whenever nothing is left, looks for rows that were given elsewhere."""
+        """Reads rows from other sittings: every `READ_AGAIN_S`, and when nothing is left."""
         finished = self._desk.view.phase is AnnotationPhase.FINISHED
         if finished or time.monotonic() - self._read_at_s > READ_AGAIN_S:
             self._read_again()
@@ -388,11 +370,11 @@ class _Sitting:
         try:
             rows = self._room.refresh()
         except LogError as error:
-            self._lines.complain(f"the project cannot be read again, saving may fail: {error}")
+            self._lines.complain(f"the project cannot be read, and saving may fail: {error}")
             return
         self._desk.refresh(rows)
         if _in_sight(self._desk.view) != before:
-            self._lines.say(["others have gone on meanwhile; this is in sight now"])
+            self._lines.say(["other annotators have made progress; this is next now"])
             self._show()
 
 

@@ -1,4 +1,4 @@
-"""`harness annotate new`, `import` and `export`: a project made, given labels of a file, and its labels written."""
+"""`harness annotate new`, `import` and `export`: make a project, import labels, export the final labels."""
 
 from __future__ import annotations
 
@@ -24,31 +24,29 @@ LONGEST_NAME = 64
 LISTED = 3
 PATH = click.Path(path_type=Path)
 project_argument = click.argument("project", type=click.Path(path_type=Path, file_okay=False), metavar="PROJECT")
-map_option = click.option(
-    "--map", "mapping", metavar="FILE|media", help="Names of labels there → names here: CSV `from,to`."
-)
+map_option = click.option("--map", "mapping", metavar="FILE|media", help="Rename labels of the file: CSV `from,to`.")
 
 
 def annotator_name(written: str) -> str:
-    """A name that may stand in rows; InputError."""
+    """A valid name of an annotator; InputError for other texts."""
     name = written.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise InputError(
-            f"{written!r} is no name of an annotator", remedy=f"Write 1 to {LONGEST_NAME} printable characters"
+            f"{written!r} is not a valid annotator name", remedy=f"Write 1 to {LONGEST_NAME} printable characters"
         )
     return name
 
 
 def open_project(folder: Path) -> AnnotationRoom:
-    """The room of a project; InputError when the folder is none."""
+    """The room of a project; InputError when the folder is not a project."""
     from harness.annotation.project import AnnotationRoom
 
     if not (folder / "project.json").is_file():
-        raise InputError(f"{folder} is no annotation project", remedy="Make one with: harness annotate new")
+        raise InputError(f"{folder} is not an annotation project", remedy="Make one with: harness annotate new")
     return AnnotationRoom(folder)
 
 
-@click.command("new")
+@click.command("new", cls=Command)
 @click.argument("project", type=PATH, metavar="PROJECT")
 @click.option(
     "--data",
@@ -56,45 +54,52 @@ def open_project(folder: Path) -> AnnotationRoom:
     required=True,
     type=PATH,
     metavar="FOLDER|FILE",
-    help="Utterances: a folder of seq.in, a .jsonl, .csv, .trn or .txt file; may be repeated.",
+    help="Utterances: a folder with seq.in, or a .jsonl, .csv, .trn or .txt file; repeatable.",
 )
-@click.option("--labels", required=True, type=PATH, metavar="LABELS.yaml", help="The label set.")
-@click.option("--split", "splits", multiple=True, help="Only this split of the data; may be repeated.")
-@click.option("--take-labels", is_flag=True, help="Take the labels in the data as given, by the annotator `imported`.")
-@click.option("--intents", type=PATH, metavar="FILE.csv", help="Take labels from this file by id.")
+@click.option("--labels", required=True, type=PATH, metavar="LABELS.yaml", help="Label set.")
+@click.option("--split", "splits", multiple=True, help="Only this split of the data; repeatable.")
+@click.option(
+    "--import-labels",
+    "take_labels",
+    cls=Option,
+    former=("--take-labels",),
+    is_flag=True,
+    help="Import the labels of the data.",
+)
+@click.option("--intents", type=PATH, metavar="FILE.csv", help="Import labels from this file, by id.")
 @map_option
-@click.option("--annotator", "annotators", multiple=True, help="Who takes part; may be repeated. Default: who comes.")
+@click.option("--annotator", "annotators", multiple=True, help="Annotator; repeatable (default: anyone).")
 @click.option(
     "--double",
     "double_share",
     type=click.FloatRange(0, 1),
     default=0.0,
     metavar="SHARE",
-    help="This share of the utterances goes to two annotators; 1 is all. Default 0.",
+    help="Share of the utterances that two annotators label; 1 is all (default: 0).",
 )
 @click.option(
     "--second",
     type=WordOf(SecondWork),
     default=SecondWork.HAND.value,
-    help="The second of two labels by hand, or reviews by groups too. Default hand.",
+    help="Second annotator: labels by hand, or reviews proposals too (default: hand).",
 )
 @click.option(
     "--proposal",
     type=WordOf(LabelProposalShown),
     default=LabelProposalShown.AFTER.value,
-    help="Who labels by hand sees what is proposed after their choice is saved, or before. Default after.",
+    help="In work by hand, show the proposal after the choice is saved, or before (default: after).",
 )
 @click.option(
     "--page-size",
     type=click.IntRange(1, MOST_ON_A_PAGE),
     default=10,
-    help="Utterances on a page of a group. Default 10.",
+    help="Utterances per page of a group (default: 10).",
 )
-@click.option("--seed", type=click.IntRange(0, 2**31), default=0, help="Of orders and shares. Default 0.")
+@click.option("--seed", type=click.IntRange(0, 2**31), default=0, help="Seed of orders and shares (default: 0).")
 def new(project: Path, annotators: tuple[str, ...], mapping: str | None, **wanted: Any) -> None:
-    """Make a project: a folder with copies of the utterances and of the label set, and a file of all that is given.
+    """Make a project: a folder with copies of the utterances and the label set, and a file for the labels given.
 
-    The copies are frozen: change the data, and make a new project. docs/annotation.md, docs/format-labels.md
+    The copies never change. To change the data, make a new project. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 made · 2 wrong usage or input, nothing is made · 3 it cannot be written.
     """  # fmt: skip
@@ -105,9 +110,9 @@ def new(project: Path, annotators: tuple[str, ...], mapping: str | None, **wante
     if len(set(names)) < len(names):
         raise InputError("an annotator is named twice", remedy="Name each once")
     if wanted["double_share"] and len(names) == 1:
-        raise InputError("--double wants two annotators", remedy="Name another one with --annotator, or name none")
+        raise InputError("--double needs two annotators", remedy="Name another one with --annotator, or name none")
     if mapping is not None and not (wanted["take_labels"] or wanted["intents"]):
-        raise InputError("--map is of labels that are taken", remedy="Add --take-labels or --intents FILE.csv")
+        raise InputError("--map has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     names_here = None if mapping is None else load_label_map(mapping)
     made = make_project(project, NewProject(annotators=names, mapping=names_here, **wanted))
     shown = plain_text(str(project), 300)
@@ -123,13 +128,14 @@ def new(project: Path, annotators: tuple[str, ...], mapping: str | None, **wante
 @click.argument("file", type=PATH, metavar="FILE")
 @map_option
 def import_intents(project: Path, file: Path, mapping: str | None) -> None:
-    """Take labels from a file, by the ids of the utterances; they count as those of the annotator `imported`.
+    """Import labels from a file, by the ids of the utterances, as labels of the annotator `imported`.
 
-    FILE: a CSV file `id,intent` with labels joined by #, as the public intent files of MEDIA are (--map media makes
-    their French labels those of the seed's English tables), or annotated utterances as JSONL or BIO. All of it is
-    taken or, when a label is unknown or against the rules, nothing. docs/annotation.md
+    FILE is a CSV file `id,intent` with labels joined by #, or annotated utterances as JSONL or BIO. For the public
+    intent files of MEDIA, --map media replaces the French labels by English ones.
 
-    Exit status: 0 done · 2 wrong usage or input, nothing is taken · 3 the project cannot be read or written.
+    If any label is unknown or breaks a rule, nothing is imported. How-to: docs/how-to/annotate-utterances.md
+
+    Exit status: 0 done · 2 wrong usage or input, nothing is imported · 3 the project cannot be read or written.
     """
     from harness.annotation.making import import_file
     from harness.understanding.files.label_set_file import load_label_map
@@ -140,11 +146,11 @@ def import_intents(project: Path, file: Path, mapping: str | None) -> None:
 
 
 def _say_imported(found: Import) -> None:
-    """What was taken, and what did not match."""
-    same = f", {found.same} had the same labels before" if found.same else ""
+    """Prints what was imported, and what did not match."""
+    same = f", {found.same} already had the same labels" if found.same else ""
     click.echo(f"labelled {counted(len(found.rows), 'utterance')}{same}")
     for ids, one, how in (
-        (found.without_text, "id", "of the file with no utterance here"),
+        (found.without_text, "id", "in the file without an utterance here"),
         (found.without_labels, "utterance", "without labels in the file"),
     ):
         if ids:
@@ -162,17 +168,19 @@ def _say_imported(found: Import) -> None:
     required=True,
     type=PATH,
     metavar="FILE",
-    help="A file; a new folder for bio.",
+    help="File to write, or a new folder for bio.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the suffix of FILE, else jsonl.")
-@click.option("--split", "splits", multiple=True, help="Only this split of the data; may be repeated.")
-@click.option("--final-only", is_flag=True, help="Leave out what is not final, and say how many those are.")
-@click.option("--mark", is_flag=True, help="Write all; jsonl only: each utterance with its state in a group `state`.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="Format (default: by the suffix of FILE, else jsonl)."
+)
+@click.option("--split", "splits", multiple=True, help="Only this split of the data; repeatable.")
+@click.option("--final-only", is_flag=True, help="Leave out utterances without final labels, and report their number.")
+@click.option("--mark", is_flag=True, help="Write all utterances, with a group `state` each (jsonl only).")
 def export(project: Path, out: Path, form: str | None, splits: tuple[str, ...], final_only: bool, mark: bool) -> None:
-    """Write the utterances with their final labels; slots and groups of the data stay.
+    """Write the utterances with their final labels, and with the slots and groups of the data.
 
-    Refused while an utterance has no final labels, unless --final-only leaves those out or --mark writes their state
-    beside them. docs/annotation.md
+    If any utterance has no final labels, nothing is written, unless --final-only leaves such utterances out or --mark
+    adds the state of each. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 written · 2 wrong usage or input, nothing is written · 3 it cannot be written.
     """
@@ -182,30 +190,30 @@ def export(project: Path, out: Path, form: str | None, splits: tuple[str, ...], 
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
     choose_one(final_only=final_only, mark=mark)
     if mark and form != "jsonl":
-        raise InputError(f"{form} cannot say what is not final", remedy="Write --format jsonl, or --final-only")
+        raise InputError(f"--mark does not work with {form}", remedy="Use --format jsonl, or --final-only")
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
             raise InputError(
-                "this is in the project's folder",
+                "this file lies in the project's folder",
                 place=Place(str(out)),
-                remedy="Its files are frozen: name another place",
+                remedy="Name a file outside of the project",
             )
         found = outcome(room.utterances, room.shares, room.ledger)
         wanted = [one for one in room.utterances if not splits or dict(one.groups).get(SPLIT) in splits]
         if not wanted:
             known = sorted({split for one in room.utterances if (split := dict(one.groups).get(SPLIT))})
-            listed = f"Splits: {', '.join(known)}" if known else "The data has no splits: leave --split out"
-            raise InputError("no utterance is of that split", remedy=listed)
+            listed = f"Splits: {', '.join(known)}" if known else "The data has no splits: omit --split"
+            raise InputError("no utterance belongs to that split", remedy=listed)
         left = [one for one in wanted if not found.standing[one.id].state.is_final]
         if left and not (final_only or mark):
             first = plain_text(left[0].id, 60)
             raise InputError(
-                f"{counted(len(left), 'utterance')} of {len(wanted)} without final labels, such as {first}",
-                remedy="Go on with: harness annotate review; or add --final-only, or --mark",
+                f"{len(left)} of {counted(len(wanted), 'utterance')} have no final labels, such as {first}",
+                remedy="Continue with harness annotate review, or add --final-only or --mark",
             )
         corpus = Corpus(str(project), with_labels(wanted, found, marked=mark))
         if not corpus.utterances:
-            raise InputError("no utterance has final labels", remedy="Go on with: harness annotate review")
+            raise InputError("no utterance has final labels", remedy="Continue with: harness annotate review")
         match form:
             case "jsonl":
                 write_jsonl(corpus, out)

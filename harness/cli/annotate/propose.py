@@ -1,4 +1,4 @@
-"""`harness annotate propose`: proposals by tri-training for what nobody has labelled."""
+"""`harness annotate propose`: proposals by tri-training for unlabelled utterances."""
 
 from __future__ import annotations
 
@@ -19,32 +19,34 @@ from harness.model.errors import InputError
 
 @click.command("propose")
 @project_argument
-@click.option("--classifier", default=DEFAULT, show_default=True, help="A plug-in: tfidf, transformer, …")
-@setting_option("given", "Of the classifier; repeatable.")
-@seed_option("Of all that is drawn.", 0, most=2**31)
+@click.option("--classifier", default=DEFAULT, show_default=True, help="Plug-in: tfidf, transformer, …")
+@setting_option("given", "Setting of the classifier; repeatable.")
+@seed_option("Seed of all random draws.", 0, most=2**31)
 @click.option(
     "--triads",
     type=click.IntRange(1, 20),
     default=1,
     show_default=True,
-    help="Try so many, and keep the one that is best on the held-out utterances.",
+    help="Triads to train; the best on the held-out utterances is kept.",
 )
 @click.option(
     "--sample",
     type=click.FloatRange(0.05, 1),
     default=SEED_SHARE,
     show_default="1000/1240",
-    help="Share of the training utterances that each classifier is shown.",
+    help="Share of the training utterances that each classifier sees.",
 )
-@click.option("--episodes", type=click.IntRange(0, 100), default=MOST_EPISODES, show_default=True, help="At most.")
+@click.option(
+    "--episodes", type=click.IntRange(0, 100), default=MOST_EPISODES, show_default=True, help="Most episodes."
+)
 @click.option(
     "--held-out",
     type=click.FloatRange(0.01, 0.5),
     default=0.2,
     show_default=True,
-    help="Share of the labelled utterances that are kept from training.",
+    help="Share of the labelled utterances that is kept out of training.",
 )
-@click.option("--held-out-split", metavar="SPLIT", help="Keep the labelled utterances of this split from training.")
+@click.option("--held-out-split", metavar="SPLIT", help="Keep this split out of training instead.")
 def command(
     project: Path,
     classifier: str,
@@ -56,12 +58,12 @@ def command(
     held_out: float,
     held_out_split: str | None,
 ) -> None:
-    """Train three classifiers on what is labelled, and propose labels for the rest where two of them agree.
+    """Train three classifiers on the labelled utterances, and propose labels for the rest where two of them agree.
 
-    Proposals are kept as one batch when all is done; interrupted before, nothing is kept. Review them with `harness
-    annotate review`. docs/tri-training.md
+    The proposals are saved as one batch at the end. An interrupted run saves nothing. Review them with `harness
+    annotate review`. Background: docs/explanation/tri-training.md
 
-    Exit status: 0 proposed · 2 wrong usage or input, too little is labelled · 3 the project cannot be read or written.
+    Exit status: 0 proposed · 2 wrong usage or input, or too few labels · 3 the project cannot be read or written.
     """  # fmt: skip
     from harness.annotation.ledger import State, outcome
     from harness.annotation.proposing import batch, episode_line, material, material_lines, training_lines
@@ -101,5 +103,5 @@ def command(
 def _setting(written: str) -> tuple[str, str]:
     name, equals, value = written.partition("=")
     if not equals or not name.strip():
-        raise InputError(f"-s {written!r} sets nothing", remedy="Write -s name=value")
+        raise InputError(f"-s {written}: there is no value", remedy="Write -s name=value")
     return name.strip(), value.strip()

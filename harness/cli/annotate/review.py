@@ -1,4 +1,4 @@
-"""`harness annotate review`: proposals by groups, and the rest by hand; in the terminal, in lines, or in a browser."""
+"""`harness annotate review`: review proposals, label the rest; in a terminal, as lines, or in a browser."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def _brought_back(
     room: AnnotationRoom, annotator: str, ids: tuple[str, ...], words: str | None, *, adjudicating: bool
 ) -> tuple[str, ...]:
-    """Ids in the order of the data; says how many of them the annotator may not change. InputError when none is left.
+    """Ids in the order of the data. Reports how many the annotator may not change; InputError when none is left.
 
-    ids: of utterances; words: a piece of their text, in any case.
+    ids: ids of utterances. words: a part of their text, in any case.
     """
     from harness.annotation.worklist import has_words, may_label_again
     from harness.base.findings import nearest
@@ -38,32 +38,32 @@ def _brought_back(
         shown = plain_text(unknown, 80)
         raise InputError(f"no utterance has the id {shown!r}", remedy=nearest(unknown, tuple(texts), listed="Ids"))
     if words is not None and not words.strip():
-        raise InputError("--find wants a text", remedy="Write a piece of an utterance: --find 'well well'")
+        raise InputError("--find is empty", remedy="Write a part of an utterance: --find 'well well'")
     wanted = [one for one, text in texts.items() if one in ids or (words and has_words(text, words))]
     if not wanted:
-        raise InputError(f"no utterance has {plain_text(words or '', 80)!r}", remedy="Write a piece of their text")
+        raise InputError(f"no utterance contains {plain_text(words or '', 80)!r}", remedy="Write a part of its text")
     room.refresh()
     ledger = room.ledger
     found = tuple(
         one for one in wanted if may_label_again(ledger, room.shares, annotator, one, adjudicating=adjudicating)
     )
-    why = "not labelled yet" if adjudicating else "of others"
+    why = "not labelled yet" if adjudicating else "labelled by others"
     if not found:
-        remedy = "Leave --adjudicate out" if adjudicating else "Settle them: add --adjudicate"
-        raise InputError(f"all that is found is {why}: {counted(len(wanted), 'utterance')}", remedy=remedy)
+        remedy = "Omit --adjudicate" if adjudicating else "Add --adjudicate to settle them"
+        raise InputError(f"all utterances found ({len(wanted)}) are {why}", remedy=remedy)
     if len(found) < len(wanted):
         left = counted(len(wanted) - len(found), "utterance")
-        click.echo(f"harness: {left} {why}, left out", err=True)
+        click.echo(f"harness: left out {left} {why}", err=True)
     return found
 
 
 @click.command("review")
 @project_argument
-@click.option("--annotator", help="Your pseudonym, which stands in every row. Default: your user name.")
-@click.option("--adjudicate", is_flag=True, help="Settle what annotators disagree on, with their labels in view.")
-@click.option("--utterance", "ids", multiple=True, metavar="ID", help="Bring this one back; may be repeated.")
-@click.option("--find", "words", metavar="TEXT", help="Bring back utterances whose text has this, in any case.")
-@click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself without a terminal.")
+@click.option("--annotator", help="Your pseudonym, kept in every row (default: your user name).")
+@click.option("--adjudicate", is_flag=True, help="Settle disagreements; shows the labels of the annotators.")
+@click.option("--utterance", "ids", multiple=True, metavar="ID", help="Bring this utterance back; repeatable.")
+@click.option("--find", "words", metavar="TEXT", help="Bring back utterances that contain this text, in any case.")
+@click.option("--plain", is_flag=True, help="Use lines instead of a screen (default without a terminal).")
 @site_options("annotators")
 def command(
     project: Path,
@@ -74,25 +74,25 @@ def command(
     plain: bool,
     site: Site,
 ) -> None:
-    """Accept or strike what is proposed, a page of a group at a time; label by hand what is struck or not proposed.
+    """Accept or strike proposals, a page of a group at a time, and label the rest by hand.
 
-    Every page and every utterance is on the disk before the next one shows. The annotators of a project do not see
-    each other's labels; who settles their differences sees labels, and no names.
+    Each page and each utterance is saved before the next one is shown. Annotators do not see each other's labels.
+    Adjudicators see labels without names.
 
-    --utterance and --find bring utterances of yours back with the labels that they have, to keep or to change; with
-    --adjudicate any that is labelled, and what is chosen is final. docs/annotation.md
+    --utterance and --find bring back utterances that you labelled, to keep or change their labels. With --adjudicate
+    they bring back any labelled utterance, and your choice is final. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 done · 2 wrong usage or input · 3 something cannot be saved.
     """
     site.demand_web("annotators'")
     if site.web and (plain or adjudicate or annotator is not None or ids or words is not None):
         raise InputError(
-            "--web goes with none of --annotator, --adjudicate, --utterance, --find and --plain",
-            remedy="Annotators say in the browser who they are; invite adjudicators with: harness invite --adjudicator",
+            "--web excludes --annotator, --adjudicate, --utterance, --find and --plain",
+            remedy="Annotators sign in with their browser; invite adjudicators with: harness invite --adjudicator",
         )
     name = annotator_name(annotator if annotator is not None else user_name())
     if name == IMPORTED:
-        raise InputError(f"{IMPORTED!r} stands for labels from files", remedy="Take another name")
+        raise InputError(f"{IMPORTED!r} is reserved for labels from files", remedy="Choose another name")
     with closing(open_project(project)) as room:
         if site.web:
             from harness.web.server import WebOptions, serve_annotation
@@ -105,7 +105,7 @@ def command(
 
 def _sit(room: AnnotationRoom, desk: AnnotationDesk, *, plain: bool) -> int:
     if sys.stdin is None:
-        raise InputError("standard input is closed", remedy="Leave it open: what you say comes from there")
+        raise InputError("standard input is closed", remedy="Keep it open: commands are read from it")
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if plain or not terminal:
         from harness.cli.annotate.plain import annotate_plainly

@@ -39,11 +39,7 @@ _LONGEST = 1000
     help="Find a voice that wakes this device of the bench; nothing else is checked.",
 )
 @click.option(
-    "--voices",
-    type=click.IntRange(1, 500),
-    default=24,
-    show_default=True,
-    help="With --find-voice: how many at most.",
+    "--voices", type=click.IntRange(1, 500), default=24, show_default=True, help="With --find-voice: how many at most."
 )
 @click.option(
     "--minutes",
@@ -92,7 +88,7 @@ def _checks(bench: Bench | None, folder: Path) -> Iterator[Check]:
     from harness.cli.doctor import checks
     from harness.devices.declared import host_checks
 
-    reached = [one.connection for one in bench.devices if one.connection is not None] if bench is not None else []
+    reached = [one for device in bench.devices for one, _ in device.equipment] if bench is not None else []
     parts: tuple[Callable[[], Iterator[Check]], ...] = (
         lambda: host_checks([(one.id, one.driver, one.options) for one in reached]),
         lambda: checks.sound(bench),
@@ -100,6 +96,7 @@ def _checks(bench: Bench | None, folder: Path) -> Iterator[Check]:
         checks.clock,
         checks.processor,
         checks.plug_ins,
+        checks.libraries,
         checks.extras,
         checks.voices,
     )

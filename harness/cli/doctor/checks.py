@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 from harness.base import plugins
@@ -17,6 +18,7 @@ from harness.base.host_check import Check, Level
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import HarnessError, PluginError
 from harness.sound.sound_devices import sound_devices
+from harness.statistics.text import percent
 
 
 def sound(bench: Bench | None) -> Iterator[Check]:
@@ -130,9 +132,9 @@ def clock() -> Iterator[Check]:
     says = f"a sleep of 1 ms is late by {p99_s * 1e3:.2f} ms at p99 (longest {late[-1] * 1e3:.2f} ms)"
     yield Check("wake-ups", level, says, "The host is busy or a guest: end other programs, or pin fewer processors")
     if moved_s > 0.001:
-        says = f"the wall clock was moved by {moved_s * 1e3:.1f} ms while we looked"
+        says = f"the wall clock jumped by {moved_s * 1e3:.1f} ms during the check"
         yield Check(
-            "wall clock", Level.WARN, says, "Figures use the monotonic clock; only dates in the log are affected"
+            "wall clock", Level.WARN, says, "Results use the monotonic clock; only dates in the log are affected"
         )
     synchronised, error_s = _kernel_clock()
     if synchronised is None:
@@ -177,18 +179,16 @@ def _kernel_clock() -> tuple[bool | None, float]:
 
 
 def processor() -> Iterator[Check]:
-    """Load, and whether real-time priority may be had."""
+    """Load, and whether real-time priority is allowed."""
     count = os.cpu_count() or 1
     load = os.getloadavg()[0] / count
     level = Level.OK if load <= LOAD_WARN else Level.WARN
     yield Check(
-        "processor", level, f"{load:.0%} loaded ({count} processors)", "End other programs: sound may come late"
+        "processor", level, f"{percent(load, 0)} loaded ({count} processors)", "End other programs: sound may come late"
     )
     allowed = max(resource.getrlimit(resource.RLIMIT_RTPRIO))
     may = allowed > 0 or os.geteuid() == 0 or allowed == resource.RLIM_INFINITY
-    says = (
-        "may be had" if may else "may not be had; needed only when sound comes late (group audio, limits.conf: rtprio)"
-    )
+    says = "allowed" if may else "not allowed; needed only when sound comes late (group audio, limits.conf: rtprio)"
     yield Check("real time", Level.OK, says)
 
 
@@ -203,7 +203,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 
 
 def plug_ins() -> Iterator[Check]:
-    """Every driver must load; what needs an extra that is not there is told by `extras`."""
+    """Every driver must load; `extras` reports missing extras."""
     broken: list[str] = []
     names = plugins.names(plugins.Group.DRIVERS)
     for name in names:
@@ -215,6 +215,16 @@ def plug_ins() -> Iterator[Check]:
         yield Check("drivers", Level.FAIL, "; ".join(broken), "Install voice-harness again")
     else:
         yield Check("drivers", Level.OK, ", ".join(names))
+
+
+_LIBRARIES = ("paho", "serial", "aioesphomeapi", "websockets", "cv2", "dpkt", "zeroconf")
+
+
+def libraries() -> Iterator[Check]:
+    """Versions of the packages through which drivers reach devices."""
+    packages = metadata.packages_distributions()
+    found = {name: metadata.version(name) for module in _LIBRARIES for name in sorted({*packages.get(module, ())})}
+    yield Check("libraries", Level.OK, ", ".join(f"{name} {version}" for name, version in found.items()))
 
 
 def extras() -> Iterator[Check]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.plain_json import picked
 from harness.model.stimulus import VoiceSpec
 from harness.session.engine.voice_finding import TIMES, VoiceTried, find_voice, listener
 
@@ -53,14 +54,7 @@ def _line(one: VoiceTried) -> str:
 
 
 def _row(one: VoiceTried) -> dict[str, object]:
-    return {
-        "engine": one.voice.engine,
-        "name": one.voice.name,
-        "heard": one.heard,
-        "said": one.said,
-        "delay_s": one.delay_s,
-        "trouble": one.trouble,
-    }
+    return picked(one.voice, "engine", "name") | picked(one, "heard", "said", "delay_s", "trouble")
 
 
 def _probe(voice: VoiceSpec) -> str:

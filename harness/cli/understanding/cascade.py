@@ -1,4 +1,4 @@
-"""`harness understanding cascade`: what recognition cost of understanding."""
+"""`harness understanding cascade`: how much recognition errors lower understanding."""
 
 from __future__ import annotations
 
@@ -13,15 +13,8 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.cli.options import Command, WordOf, options_as, share
-from harness.cli.streams import readable
-from harness.cli.understanding.options import (
-    NOT_HELD,
-    FramesAsked,
-    Targets,
-    frames_options,
-    refuse_stdin_twice,
-    target_options,
-)
+from harness.cli.streams import readable, refuse_stdin_twice, width
+from harness.cli.understanding.options import NOT_HELD, FramesAsked, Targets, frames_options, target_options
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import Grouping, Marks, Which
 from harness.model.errors import InputError, Place
@@ -39,7 +32,7 @@ COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
 
 
 class Reads(StrEnum):
-    """What a model is given of transcripts. AS_GOLD: without capitals, or marks at words, where gold has none."""
+    """How transcripts are written for a model. AS_GOLD: without capitals, or punctuation, where gold has none."""
 
     AS_GOLD = "as-gold"
     HEARD = "heard"
@@ -47,7 +40,7 @@ class Reads(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the command line names. InputError for what does not go together."""
+    """What the command line names. InputError for options that exclude each other, or that are missing."""
 
     sessions: tuple[str, ...]
     gold: str | None
@@ -62,15 +55,22 @@ class Sources:
 
     def __post_init__(self) -> None:
         if bool(self.sessions) == bool(self.heard):
-            what = "transcripts come from a session or from --heard" + (", not both" if self.heard else "")
-            raise InputError(what, remedy="Name a session, or give --heard FILE")
+            what = (
+                "transcripts come either from a session or from --heard" if self.heard else "there are no transcripts"
+            )
+            raise InputError(
+                what,
+                remedy="Name a session, or give --heard FILE, not both"
+                if self.heard
+                else "Name a session, or give --heard FILE",
+            )
         if self.heard and not self.gold:
             raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
         if self.model is None and not (self.pred_reference and self.pred_heard):
             remedy = "Give --model FOLDER, or --pred-reference and --pred-heard"
-            raise InputError("there is nothing that understands", remedy=remedy)
+            raise InputError("there is neither a model nor predictions", remedy=remedy)
         if self.model is not None and (self.pred_reference or self.pred_heard):
-            raise InputError("a model makes its own predictions", remedy="Give --model, or predictions, not both")
+            raise InputError("--model excludes --pred-reference and --pred-heard", remedy="Give a model or predictions")
 
     @property
     def files(self) -> list[str]:
@@ -82,32 +82,44 @@ class Sources:
     "sources",
     Sources,
     click.argument("sessions", nargs=-1, metavar="[SESSION…]"),
-    click.option("--gold", metavar="FILE|FOLDER", help="What was said, annotated. Without it a session's own."),
-    click.option("--split", metavar="NAME", help="The split of a folder of gold: train, dev, test."),
-    click.option("--heard", metavar="FILE", help="What was heard, by id: JSONL, trn or CSV. Or name a session."),
-    click.option("--model", type=click.Path(path_type=Path), metavar="FOLDER", help="What `understanding train` made."),
+    click.option("--gold", metavar="FILE|FOLDER", help="Annotated reference texts (default: the session's)."),
+    click.option("--split", metavar="NAME", help="Split of a gold folder: train, dev, test."),
+    click.option("--heard", metavar="FILE", help="Transcripts by id: JSONL, trn or CSV, instead of a session."),
+    click.option("--model", type=click.Path(path_type=Path), metavar="FOLDER", help="Folder of a trained model."),
     click.option(
-        "--pred-reference", metavar="FILE|FOLDER", help="In place of a model: what one found in the reference,"
+        "--pred-reference", metavar="FILE|FOLDER", help="Predictions on the reference texts, instead of --model."
     ),
-    click.option("--pred-heard", metavar="FILE|FOLDER", help="and what it found in the transcripts."),
+    click.option("--pred-heard", metavar="FILE|FOLDER", help="Predictions on the transcripts."),
     click.option(
         "--attempt", type=WordOf(Which), default=Which.FIRST.value, show_default=True,
-        help="Whose transcript, of a session's trials.",
+        help="Attempt of a session's trials that gives the transcript.",
     ),
     click.option(
         "--reads", type=WordOf(Reads), default=Reads.AS_GOLD.value, show_default=True,
-        help="What the model is given: transcripts as heard, or without capitals and marks where gold has none.",
+        help="Transcripts for the model: unchanged, or without capitals and punctuation where gold has none.",
     ),
-    click.option("--missing-is-silence", is_flag=True, help="Without a transcript nothing was heard; else left out."),
+    click.option(
+        "--missing-is-silence", is_flag=True,
+        help="Count a missing transcript as empty (default: leave the utterance out).",
+    ),
 )  # fmt: skip
 @click.option(
     "--normalise", type=WordOf(Normalisation), default=Normalisation.PLAIN.value, show_default=True,
-    help="What makes words comparable for the WER.",
+    help="Normalisation of words for the WER.",
 )  # fmt: skip
 @frames_options(ValueRule.PLAIN, of_files=False)
-@click.option("--list", "listed", type=click.IntRange(min=0), default=LISTED, show_default=True, help="0 for all.")
+@click.option(
+    "--list",
+    "listed",
+    type=click.IntRange(min=0),
+    default=LISTED,
+    show_default=True,
+    help="Changed utterances to list; 0 for all.",
+)
 @target_options("Write a page with every utterance that changed.")
-@click.option("--max-sfa-loss", callback=share, metavar="X", help="Status 1 when SFA falls by more (0.05 or 5%).")
+@click.option(
+    "--max-sfa-loss", callback=share, metavar="X", help="Exit with status 1 when SFA falls by more than X (0.05 or 5%)."
+)
 def command(
     sources: Sources,
     normalise: Normalisation,
@@ -116,14 +128,18 @@ def command(
     targets: Targets,
     max_sfa_loss: float | None,
 ) -> None:
-    """Say what recognition cost: intents and slots found in the reference, beside those found in what was heard.
+    """Measure how much recognition errors lower understanding.
 
-    One model reads both. Figures are over utterances that have a transcript; the others are stated. Transcripts have
-    other words than the reference, so slots are compared as lists of concepts there, and slot F1 is of the reference.
+    One model predicts intents and slots from the reference text and from the transcript. Both predictions are scored
+    against gold. Only utterances with a transcript count; the others are listed.
+
+    The words of transcript and reference differ. On transcripts, slots are therefore compared as lists of concepts,
+    and slot F1 is given for the reference only.
+
+    How-to: docs/how-to/score-understanding.md
 
     Exit status: 0 scored · 1 --max-sfa-loss does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.cli.streams import width
     from harness.transcripts.words import Wording
     from harness.understanding.cascade import cascade
     from harness.understanding.comparison import Metric
@@ -157,13 +173,13 @@ def command(
     loss = scored.total.differences[Metric.SFA].difference
     if loss is None or -loss > max_sfa_loss + 1e-9:
         above = None if loss is None else f"{percent(-loss, 2)}, above {percent(max_sfa_loss, 2)}"
-        click.echo(f"harness: what recognition cost of SFA is {above or 'n/a, which no limit allows'}", err=True)
+        click.echo(f"harness: the SFA loss by recognition is {above or 'n/a, so the limit does not hold'}", err=True)
         raise SystemExit(NOT_HELD)
 
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """All that is scored. placed: words of gold and of predictions on it are the same. notes: lines for people."""
+    """Everything that is scored. placed: gold and the predictions on it have the same words. notes: printed lines."""
 
     pairs: HeardCorpus
     on_reference: Corpus
@@ -174,7 +190,7 @@ class _Inputs:
 
 
 def _inputs(sources: Sources, stack: ExitStack) -> _Inputs:
-    """Everything read, and a model's predictions made; InputError for files that do not go together."""
+    """Reads everything and runs the model; InputError for files that do not belong together."""
     from harness.understanding.cascade import Understand, joined, understood
 
     gold = _gold(sources, stack) if sources.gold else None
@@ -208,8 +224,8 @@ def _gold(sources: Sources, stack: ExitStack) -> Corpus:
 
     gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)
     if not any(one.words for one in gold.utterances):
-        remedy = "Name a BIO folder or JSONL; a CSV of intents has no text"
-        raise InputError("gold has no text, so nothing can be found in it", place=Place(gold.path), remedy=remedy)
+        remedy = "Name a BIO folder or a JSONL file; a CSV file of intents has no text"
+        raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
     return gold
 
 
@@ -221,12 +237,12 @@ def _read(named: str, stack: ExitStack) -> Corpus:
 
 
 def _known(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
-    """Predictions for what is compared; InputError where there is none of it."""
+    """The predictions for the compared utterances; InputError when there are none."""
     ids = {one.id for one in pairs.gold.utterances}
     kept = tuple(one for one in predicted.utterances if one.id in ids)
     if not kept:
-        what = "no id of these predictions is one of gold that has a transcript"
-        raise InputError(what, place=Place(predicted.path), remedy="Write ids as gold does")
+        what = "no prediction has the id of a gold utterance with a transcript"
+        raise InputError(what, place=Place(predicted.path), remedy="Use the ids of gold")
     return Corpus(predicted.path, kept)
 
 
@@ -235,22 +251,22 @@ def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
         return
     first = heard.utterances[0].id if heard.utterances else ""
     like = gold.utterances[0].id if gold.utterances else ""
-    what = f"no transcript is of an annotated utterance: the first is {plain_text(first, 60)!r}"
-    remedy = f"Write ids as {plain_text(gold.path, 200)} does, such as {plain_text(like, 60)!r}"
+    what = f"no transcript has the id of a gold utterance: the first id is {plain_text(first, 60)!r}"
+    remedy = f"Use the ids of {plain_text(gold.path, 200)}, such as {plain_text(like, 60)!r}"
     raise InputError(what, place=Place(heard.path), remedy=remedy)
 
 
 def _given(pairs: HeardCorpus, reads: Reads) -> tuple[Corpus, str]:
-    """The transcripts as a model is given them, and how that is, in words."""
+    """The transcripts as the model reads them, and a phrase for it."""
     if reads is Reads.HEARD:
         return pairs.heard, "transcripts as heard"
     words = [word for one in pairs.gold.utterances for word in one.words]
     lower = not any(word != word.lower() for word in words)
     bare = not any(word.strip(MARKS) != word for word in words)
     if not (lower or bare):
-        return pairs.heard, "transcripts as heard: gold has capitals and marks as well"
+        return pairs.heard, "transcripts as heard: gold has capitals and punctuation too"
     said = tuple(replace(one, words=_written(one.words, lower=lower, bare=bare)) for one in pairs.heard.utterances)
-    how = " and ".join(["without capitals"] * lower + ["without marks at words"] * bare)
+    how = " and ".join(["without capitals"] * lower + ["without punctuation"] * bare)
     return Corpus(pairs.heard.path, said), f"transcripts {how}, as gold is written"
 
 
@@ -260,9 +276,9 @@ def _written(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...
 
 
 def _session_texts(named: Sequence[str], attempt: Which, gold: Corpus | None) -> tuple[Corpus, Corpus, list[str]]:
-    """Of each trial its transcript, and gold by the id of its query, or what the trial itself expects to be understood.
+    """Each trial's transcript, with gold by the id of its query, or else what the trial itself expects.
 
-    Gold has an utterance for each trial, with groups; then lines for people. InputError where no trial has gold.
+    Gold has an utterance with groups for each trial; then come lines to print. InputError when no trial has gold.
     """
     from harness.cli.sessions import figures_of, session_folder  # here, since they take long to import
     from harness.session.figures.trials import group_of, heard_in
@@ -287,16 +303,16 @@ def _session_texts(named: Sequence[str], attempt: Which, gold: Corpus | None) ->
                 heard.append(Utterance(id_, words))
     names = " ".join(map(str, folders))
     if not of:
-        remedy = "Name annotated utterances whose ids are those of the scenario's queries: --gold FILE"
+        remedy = "Give --gold FILE with annotated utterances that have the ids of the scenario's queries"
         raise InputError(f"no trial of {names} has gold", remedy=remedy)
     notes = [f"attempt       {attempt} of each trial"]
     if foreign:
-        notes.append(f"no gold       {foreign:,} trials, which count nowhere")
+        notes.append(f"no gold       {foreign:,} trials, which are not counted")
     return Corpus(gold.path if gold else names, tuple(of)), Corpus(names, tuple(heard)), notes
 
 
 def _expected(one: HeardTrial) -> Utterance | None:
-    """What a trial expects to be understood, where it is one of understanding."""
+    """The intents and slots that an understanding trial expects; None for other trials."""
     expected = one.trial.expects
     if expected is None:
         return None
@@ -304,7 +320,7 @@ def _expected(one: HeardTrial) -> Utterance | None:
 
 
 def without_wake_phrase(words: tuple[str, ...], phrases: Sequence[str]) -> tuple[str, ...]:
-    """What was heard, without a wake phrase at its front, which is no part of the query."""
+    """A transcript without a leading wake phrase, which is not part of the query."""
     from harness.transcripts.words import normalise
 
     plain = [normalise(word, Normalisation.PLAIN) for word in words]

@@ -1,32 +1,24 @@
-"""`harness understanding distribution` and `generate`: what labels a corpus has, and a corpus out of grammars."""
+"""`harness understanding distribution` and `generate`: count the labels of a corpus; generate one from grammars."""
 
 from __future__ import annotations
 
 import json
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.base.foreign import shown
-from harness.cli.options import Command, WordOf, output_option, seed_option, target_option
-from harness.cli.streams import STDIN, named, readable, refuse_overwriting
-from harness.cli.understanding.options import (
-    NOT_HELD,
-    chunking_option,
-    declared_labels,
-    put_text,
-    refuse_stdin_twice,
-    separator_option,
-)
-from harness.model.annotation import LabelSet
+from harness.cli.options import Command, Option, WordOf, output_option, seed_option, target_option
+from harness.cli.streams import STDIN, print_lines, put, readable, refuse_overwriting, refuse_stdin_twice, width
+from harness.cli.understanding.options import NOT_HELD, chunking_option, declared_labels, separator_option
 from harness.model.choices import CorpusFormat
-from harness.model.errors import HarnessError, InputError, Place
+from harness.model.errors import InputError, Place
 from harness.model.understanding import Chunking, Corpus, joined
 
 if TYPE_CHECKING:
+    from harness.model.annotation import LabelSet
     from harness.understanding.reports.distribution import LabelCounts
 
 MOST_ROWS = 20
@@ -40,16 +32,23 @@ JSONL, BIO = "jsonl", "bio"
 @click.argument("files", nargs=-1, required=True, metavar="[SPLIT=]FILE|FOLDER…")
 @click.option(
     "--format", "form", type=WordOf(CorpusFormat),
-    help="Where the suffix, or what lies in the folder, does not say it.",
+    help="Format of the files (default: by suffix, or by the files in a folder).",
 )  # fmt: skip
-@click.option("--by", default=SPLIT, show_default=True, metavar="COLUMN", help="The group that parts a single file.")
-@click.option("--labels", metavar="LABELS.yaml|A,B,…", help="Declared intents: each has a row, and others are told.")
+@click.option("--by", default=SPLIT, show_default=True, metavar="COLUMN", help="Column that splits a single file.")
+@click.option("--labels", metavar="LABELS.yaml|A,B,…", help="Declared intents. Each gets a row; others are reported.")
 @chunking_option()
 @separator_option()
 @click.option(
-    "--most", type=click.IntRange(min=0), default=MOST_ROWS, show_default=True, help="Rows of a table; 0 for all."
+    "--max-rows",
+    "most",
+    cls=Option,
+    former=("--most",),
+    type=click.IntRange(min=0),
+    default=MOST_ROWS,
+    show_default=True,
+    help="Rows per table; 0 for all.",
 )
-@click.option("--shares", is_flag=True, help="Shares of each split's utterances in place of counts.")
+@click.option("--shares", is_flag=True, help="Print shares of each split's utterances instead of counts.")
 @target_option("--json", "json_target", "Print JSON and no text.")
 @target_option("--csv", "csv_target", "Print a CSV table and no text.")
 def distribution(
@@ -64,15 +63,13 @@ def distribution(
     json_target: str | None,
     csv_target: str | None,
 ) -> None:
-    """Count intents, combinations of intents and concepts by split, with sums.
+    """Count intents, combinations of intents, and concepts by split, with totals.
 
-    Files of intents (CSV: id,intent), BIO folders and JSONL. A folder has its own splits; a file is one, called by
-    its name or by what stands before it: train=a.csv dev=b.csv.
+    Reads files of intents (CSV: id,intent), BIO folders and JSONL. A folder contains its splits. A file is one split,
+    named after the file or by a prefix: train=a.csv dev=b.csv.
 
-    Exit status: 0 counted · 1 a label is not declared in --labels · 2 wrong usage or input · 3 a report cannot be
-    written.
+    Exit status: 0 counted · 1 a label is not declared in --labels · 2 wrong usage or input · 3 writing failed.
     """
-    from harness.cli.streams import print_lines, width
     from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
 
     declared = declared_labels(labels) if labels else None
@@ -89,7 +86,7 @@ def distribution(
         for name, corpus in _read(split, path, form, by).items():
             if name in splits:
                 what = f"two splits are called {name!r}"
-                raise InputError(what, place=Place(path), remedy="Call one otherwise: other=FILE")
+                raise InputError(what, place=Place(path), remedy="Rename one: other=FILE")
             splits[name] = count_labels(corpus.utterances, chunking), corpus.path
             notes += _twice(name, corpus, first_in)
     found = Distribution(
@@ -99,9 +96,9 @@ def distribution(
     )
     if json_target is not None:
         text = json.dumps(as_json(found, [file for _, file in splits.values()]), indent=1) + "\n"
-        put_text(json_target, text)
+        put(json_target, [text])
     if csv_target is not None:
-        put_text(csv_target, as_csv(found))
+        put(csv_target, [as_csv(found)])
     if STDIN not in (json_target, csv_target):
         print_lines([*lines(found, width(), most, shares=shares), *notes])
     if declared is not None:
@@ -109,7 +106,7 @@ def distribution(
 
 
 def _named_file(written: str) -> tuple[str, str]:
-    """A split's name and its file; the name is "" where none is given. A file that has = in its name is one."""
+    """A split's name and file. The name is "" when none is given. An existing file may have = in its name."""
     name, sign, path = written.partition("=")
     if not sign or not name or not path or Path(written).exists():
         return "", written
@@ -119,14 +116,10 @@ def _named_file(written: str) -> tuple[str, str]:
 def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str, Corpus]:
     from harness.understanding.files.corpus_file import read_corpus, read_splits
 
-    with ExitStack() as stack:
-        file = stack.enter_context(readable(path))
-        try:
-            if split:
-                return {split: read_corpus(file.path, form, name=file.name)}
-            found = read_splits(file.path, form, name=file.name)
-        except InputError as error:
-            raise named(error, file) from error
+    with readable(path) as file:
+        if split:
+            return {split: read_corpus(file.path, form, name=file.name)}
+        found = read_splits(file.path, form, name=file.name)
     if list(found) != [""]:
         return found
     corpus = found[""]
@@ -142,17 +135,16 @@ def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str
 
 
 def _twice(name: str, corpus: Corpus, first_in: dict[str, str]) -> list[str]:
-    """A note when ids of another split are in this one: what is learned from one would be tested with itself."""
+    """A note when ids occur in two splits: a model would be tested on its own training data."""
     shared = [one.id for one in corpus.utterances if first_in.setdefault(one.id, name) != name]
     if not shared or all(one.isdigit() for one in shared):  # BIO folders have no ids but lines
         return []
-    return [
-        f"{len(shared):,} ids of {shown(name, 40)} are in {shown(first_in[shared[0]], 40)} too: {shown(shared[0], 40)}"
-    ]
+    other, such = shown(first_in[shared[0]], 40), shown(shared[0], 40)
+    return [f"{len(shared):,} ids of {shown(name, 40)} are also in {other}, such as {such}"]
 
 
 def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
-    """Ends with status 1, after saying why and how often, when something is labelled otherwise than declared."""
+    """Ends with status 1 when labels are not as declared, after printing why and how often."""
     found = [
         f"{utterances:,} × {shown(joined(together) or '(none)', 80)}: {shown(why, 80)}"
         for together, utterances in sorted(counts.sets.items(), key=lambda one: (-one[1], one[0]))
@@ -168,75 +160,60 @@ def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
 
 @click.command("generate", cls=Command)
 @click.argument("grammars", nargs=-1, required=True, metavar="GRAMMAR.yaml…", type=click.Path(path_type=Path))
-@seed_option("The same, the same files.", 1, most=2**63 - 1)
+@seed_option("Seed; the same seed gives the same files.", 1, most=2**63 - 1)
 @click.option(
-    "--train", type=click.IntRange(0, MOST_UTTERANCES), default=4000, show_default=True, help="Utterances to train on."
+    "--train", type=click.IntRange(0, MOST_UTTERANCES), default=4000, show_default=True, help="Utterances for training."
 )
 @click.option(
     "--dev", type=click.IntRange(0, MOST_UTTERANCES), default=500, show_default=True, help="Held-out utterances."
 )
 @click.option(
-    "--test", type=click.IntRange(0, MOST_UTTERANCES), default=1000, show_default=True, help="Utterances to score on."
+    "--test", type=click.IntRange(0, MOST_UTTERANCES), default=1000, show_default=True, help="Utterances for scoring."
 )
 @output_option("A new folder.", metavar="FOLDER", folder=True, required=True)
 @click.option(
     "--format", "form", type=click.Choice([BIO, JSONL]), default=BIO, show_default=True,
-    help="bio: seq.in, seq.out and label in a folder for each split. jsonl: a file for each, with values, too.",
+    help="bio: seq.in, seq.out and label in a folder per split. jsonl: a file per split, with slot values too.",
 )  # fmt: skip
 def generate(grammars: tuple[Path, ...], seed: int, train: int, dev: int, test: int, out: Path, form: str) -> None:
-    """Make an annotated corpus from grammar files and a seed: the same on every machine, no sentence twice.
+    """Generate an annotated corpus from grammar files and a seed.
 
-    A folder stands for the .yaml files in it. Format: docs/understanders.md
+    The corpus is the same on every machine, and no sentence occurs twice. A folder stands for the .yaml files in it.
+    Format of a grammar: docs/how-to/train-understanders.md
 
-    Exit status: 0 made · 2 wrong usage or input · 3 the folder cannot be written.
+    Exit status: 0 generated · 2 wrong usage or input · 3 the folder cannot be written.
     """
+    from harness.understanding.files.corpus_writing import write_bio, write_jsonl_folder
     from harness.understanding.files.grammar_file import load_grammars
     from harness.understanding.grammar import fingerprint
     from harness.understanding.grammar import generate as generated
 
     sizes = {"train": train, "dev": dev, "test": test}
     if not any(sizes.values()):
-        raise InputError("no utterance is wanted", remedy="Give a number for --train, --dev or --test")
+        raise InputError("all splits are empty", remedy="Give --train, --dev or --test a number above 0")
     _demand_new(out)
     corpus = generated(load_grammars(_files(grammars)), seed, sizes)
-    _write(corpus, out, form)
+    (write_bio if form == BIO else write_jsonl_folder)(corpus, out)
     made = ", ".join(f"{size:,} {split}" for split, size in sizes.items() if size)
-    click.echo(f"{out}: {made}; seed {seed}; sha256 {fingerprint(corpus)}", err=True)
+    click.echo(f"{out}: {made} (seed {seed}, sha256 {fingerprint(corpus)})", err=True)
 
 
 def _files(named: tuple[Path, ...]) -> list[Path]:
-    """The files that are meant; those of a folder in the order of their names."""
+    """The named files; those of a folder in the order of their names."""
     found: list[Path] = []
     for path in named:
         inside = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not inside:
-            raise InputError("there is no .yaml file in this folder", place=Place(str(path)), remedy="Name another one")
+            raise InputError(
+                "there is no .yaml file in this folder", place=Place(str(path)), remedy="Name another folder"
+            )
         found += inside
     return found
 
 
 def _demand_new(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise InputError("there is something already", place=Place(str(folder)), remedy="Name a new folder")
+        raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new or an empty folder")
     if not folder.absolute().parent.is_dir():
-        what = "the folder that it should lie in does not exist"
+        what = "the parent folder does not exist"
         raise InputError(what, place=Place(str(folder)), remedy="Make it, or name another")
-
-
-def _write(corpus: Corpus, folder: Path, form: str) -> None:
-    """Writes the folder whole or not at all."""
-    from harness.base.whole_file import whole_folder
-    from harness.understanding.files.corpus_writing import write_bio, write_jsonl
-
-    if form == BIO:
-        write_bio(corpus, folder)
-        return
-    try:
-        with whole_folder(folder.absolute()) as made:
-            splits = dict.fromkeys(dict(one.groups)["split"] for one in corpus.utterances)
-            for split in splits:
-                of_split = tuple(one for one in corpus.utterances if dict(one.groups)["split"] == split)
-                write_jsonl(Corpus(corpus.path, of_split), made / f"{split}.jsonl")
-    except OSError as error:
-        what = f"it cannot be written: {error.strerror or error}"
-        raise HarnessError(what, place=Place(str(folder)), remedy="Make room, or name another folder") from error

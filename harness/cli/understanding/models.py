@@ -1,4 +1,4 @@
-"""`harness understanding train`, `predict` and `bench`: models of intents and slots made, used and compared."""
+"""`harness understanding train`, `predict` and `bench`: train, use and compare models of intents and slots."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.plain_json import picked
 from harness.base.ports import Understander
 from harness.base.text_table import Column, text_table
 from harness.base.whole_file import WholeFile
 from harness.cli.options import Command, Option, WordOf, output_option, seed_option, setting_option, target_option
-from harness.cli.streams import STDIN, named, readable, refuse_overwriting
-from harness.cli.understanding.options import put_text
+from harness.cli.streams import STDIN, put, readable, refuse_overwriting, width
 from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.understanding import Corpus, Utterance
@@ -31,7 +31,7 @@ Scores = Sequence[tuple[str, float]]
 DEFAULT = "crf"
 BENCHED = "crf,transformer"
 LEAST_WIDTH = 140
-"""Columns of the table of a bench, so that no name is cut."""
+"""Least width of the bench table, so that no name is cut."""
 MOST_SEED = 2**31 - 1
 AT_ONCE = 256
 JSONL, BIO = "jsonl", "bio"
@@ -40,22 +40,25 @@ FOLDER = click.Path(path_type=Path)
 
 
 @click.command("train", cls=Command)
-@click.option("--data", required=True, metavar="FOLDER", type=FOLDER, help="With train, and dev.")
-@output_option("Folder of the model.", metavar="MODEL", folder=True, required=True)
-@click.option("--understander", default=DEFAULT, show_default=True, metavar="NAME", help="A plug-in: crf, transformer.")
-@setting_option("settings", "A setting of it; more than once for several.")
-@seed_option("The same, the same model.", 1, most=MOST_SEED)
+@click.option(
+    "--data", required=True, metavar="FOLDER", type=FOLDER, help="Folder with the splits train and, optionally, dev."
+)
+@output_option("Folder for the model.", metavar="MODEL", folder=True, required=True)
+@click.option("--understander", default=DEFAULT, show_default=True, metavar="NAME", help="Plug-in: crf, transformer.")
+@setting_option("settings", "Setting of the understander; repeatable.")
+@seed_option("Seed; the same seed gives the same model.", 1, most=MOST_SEED)
 @click.option(
     "--format", "form", type=click.Choice([CorpusFormat.BIO, CorpusFormat.JSONL]),
-    help="Where what lies in the folder does not say it.",
+    help="Format of the data (default: by the files in the folder).",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace a model that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing model.")
 def train(
     data: Path, out: Path, understander: str, settings: tuple[str, ...], seed: int, form: str | None, force: bool
 ) -> None:
-    """Train an understander on the split train of a folder; the split dev, if there is one, decides when to end.
+    """Train an understander on the split train of a folder.
 
-    The model's folder is there whole or not at all. docs/understanders.md
+    If there is a split dev, it decides when training ends. The model's folder is written completely or not at all.
+    How-to: docs/how-to/train-understanders.md
 
     Exit status: 0 trained · 2 wrong usage or input · 3 the model cannot be written.
     """
@@ -65,7 +68,7 @@ def train(
 
     demand_place(out, force=force)
     given = _settings_of(settings)
-    make_understander(understander, given, seed)  # what is wrong is said before anything is read
+    make_understander(understander, given, seed)  # refuse wrong settings before reading any data
     splits = _splits_of(data, form)
     trained = train_one(understander, given, seed, splits.train, splits.held_out, _tell)
     save_model(understander, trained.understander, out, trained.facts, force=force)
@@ -83,24 +86,29 @@ def train(
 @click.option("--model", required=True, metavar="MODEL", type=FOLDER, help="Folder of a model.")
 @click.option(
     "--format", "form", type=WordOf(CorpusFormat),
-    help="Where the suffix does not say it; standard input is txt, one text a line.",
+    help="Format of the texts (default: by suffix; txt, one text per line, for standard input).",
 )  # fmt: skip
-@click.option("--split", metavar="NAME", help="Only this split of a folder.")
+@click.option("--split", metavar="NAME", help="Predict only this split of a folder.")
 @click.option(
     "--output", "out", cls=Option, former=("--out",), default=STDIN, show_default=True, metavar="FILE",
-    help="Where to; - is standard output.",
+    help="File for the result; - is standard output.",
 )  # fmt: skip
 @click.option(
-    "--as", "written", type=click.Choice([JSONL, BIO]), default=JSONL, show_default=True, help="bio is a new folder."
+    "--as",
+    "written",
+    type=click.Choice([JSONL, BIO]),
+    default=JSONL,
+    show_default=True,
+    help="Format of the result; bio makes a new folder.",
 )
-@click.option("--scores", is_flag=True, help="With the probability of every intent; JSONL only.")
+@click.option("--scores", is_flag=True, help="Add the probability of every intent; JSONL only.")
 def predict(
     file: str, model: Path, form: CorpusFormat | None, split: str | None, out: str, written: str, scores: bool
 ) -> None:
-    """Turn texts into intents and slots with a model of `harness understanding train`.
+    """Predict intents and slots of texts with a trained model.
 
-    Texts: one a line (txt), or JSONL, a BIO folder, trn or CSV, whose annotations are not looked at. A line on standard
-    input is answered before the next is waited for when --out is standard output.
+    Texts come one per line (txt), or as JSONL, a BIO folder, trn or CSV; their annotations are ignored. From standard
+    input to standard output, each line is answered before the next is read.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written.
     """
@@ -108,7 +116,7 @@ def predict(
     from harness.understanding.models.model_folder import load_model
 
     if written == BIO and (scores or out == STDIN):
-        raise InputError("--as bio makes a folder, without scores", remedy="Give --out FOLDER, and leave --scores out")
+        raise InputError("--as bio writes a folder without scores", remedy="Give --output FOLDER, and omit --scores")
     refuse_overwriting(out, [file])
     form = form or (CorpusFormat.TXT if file == STDIN else None)
     loaded = load_model(model).understander
@@ -116,10 +124,7 @@ def predict(
         _answer_lines(loaded, scores)
         return
     with readable(file) as source:
-        try:
-            corpus = read_corpus(source.path, form, split, name=source.name)
-        except InputError as error:
-            raise named(error, source) from error
+        corpus = read_corpus(source.path, form, split, name=source.name)
     if written == BIO:
         from harness.understanding.files.corpus_writing import write_bio
 
@@ -139,16 +144,14 @@ def predict(
 @click.command("bench", cls=Command)
 @click.option(
     "--data", multiple=True, required=True, metavar="FOLDER", type=FOLDER,
-    help="With splits train, dev (or valid) and test; more than once for several.",
+    help="Folder with the splits train, dev (or valid) and test; repeatable.",
 )  # fmt: skip
+@click.option("--understander", metavar="NAME,…", help=f"Plug-ins.  [default: {BENCHED}, those that are installed]")
+@setting_option("settings", "Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE")
+@seed_option("Seed of the training.", 1, most=MOST_SEED)
 @click.option(
-    "--understander", metavar="NAME,…", help=f"Plug-ins.  [default: {BENCHED}, as far as what they need is installed]"
-)
-@setting_option("settings", "A setting of one: crf:l1=0.1.", "NAME:SETTING=VALUE")
-@seed_option("Of the training.", 1, most=MOST_SEED)
-@click.option(
-    "--yardstick", type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
-    help="Rows of that corpus beside ours; without it where a folder's name has atis or snips in it.",
+    "--published", "yardstick", cls=Option, former=("--yardstick",), type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
+    help="Add published results on this corpus (default: by atis or snips in the folder's name).",
 )  # fmt: skip
 @target_option("--json", "json_target", "Print JSON and no table.")
 def bench(
@@ -159,9 +162,10 @@ def bench(
     yardstick: str | None,
     json_target: str | None,
 ) -> None:
-    """Train and score understanders on a corpus: a row of figures each, with 95 % intervals and processor seconds.
+    """Train and score several understanders on a corpus.
 
-    Slots: conlleval chunks of full concepts. What other models reach on ATIS and SNIPS stands below, marked *.
+    Prints a row per understander: metrics with 95 % intervals, and processor seconds. Slots are conlleval chunks of
+    full concepts. Published results on ATIS and SNIPS follow, marked *.
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
@@ -171,7 +175,9 @@ def bench(
     corpora = [(folder, _splits_of(folder)) for folder in data]
     for folder, splits in corpora:
         if splits.test is None:
-            raise InputError("there is no split test", place=Place(str(folder)), remedy="Call the one to score on test")
+            raise InputError(
+                "there is no split test", place=Place(str(folder)), remedy="Name the split to score `test`"
+            )
     told = []
     for folder, splits in corpora:
         assert splits.test is not None
@@ -185,12 +191,12 @@ def bench(
             click.echo(plain_text(f"{folder}: {len(splits.test.utterances):,} test utterances, seed {seed}"))
             click.echo("\n".join(_table(rows)))
     if json_target is not None:
-        put_text(json_target, json.dumps(told, indent=1) + "\n")
+        put(json_target, [json.dumps(told, indent=1) + "\n"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Splits:
-    """Of a folder of data. held_out, test: None where the folder has none."""
+    """The splits of a data folder. held_out, test: None when the folder has none."""
 
     train: Corpus
     held_out: Corpus | None
@@ -198,31 +204,31 @@ class _Splits:
 
 
 def _tell(line: str) -> None:
-    """A line on how far it is."""
+    """Prints a line of progress."""
     click.echo(plain_text(line), err=True)
 
 
 def _settings_of(written: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of `name=value`; InputError for something else."""
+    """The settings written as `name=value`; InputError for other texts."""
     found = []
     for one in written:
         name, sign, value = one.partition("=")
         if not sign or not name.strip():
-            raise InputError(f"{one!r} is no setting", remedy="Write -s name=value")
+            raise InputError(f"-s {one}: there is no value", remedy="Write -s name=value")
         found.append((name.strip(), value.strip()))
     return found
 
 
 def _splits_of(folder: Path, form: str | None = None) -> _Splits:
-    """The splits of a folder, with tags made of slots that have places; InputError without a split `train`."""
+    """The splits of a folder. Slots with places become tags. InputError without a split `train`."""
     from harness.model.choices import CorpusFormat
     from harness.understanding.files.corpus_file import read_splits
 
     found = read_splits(folder, CorpusFormat(form) if form else None)
     train = found.get("train", found.get(""))
     if train is None:
-        what = f"there is no split train; splits: {', '.join(found)}"
-        raise InputError(what, place=Place(str(folder)), remedy="Call the folder or file to train on train")
+        what = f"there is no split train (splits: {', '.join(found)})"
+        raise InputError(what, place=Place(str(folder)), remedy="Name the split for training `train`")
     held_out = next((found[name] for name in HELD_OUT if name in found), None)
     return _Splits(_tagged(train), held_out and _tagged(held_out), found.get("test"))
 
@@ -234,7 +240,7 @@ def _tagged(corpus: Corpus) -> Corpus:
 
 
 def _answer_lines(model: Understander, scores: bool) -> None:
-    """A line of standard input is a text, whose number is its id."""
+    """Answers each line of standard input; the line number is the id."""
     from harness.understanding.files.corpus_formats import split_words
 
     if sys.stdin is None:
@@ -244,14 +250,14 @@ def _answer_lines(model: Understander, scores: bool) -> None:
             text = line.decode("utf-8-sig" if at == 1 else "utf-8")
         except UnicodeDecodeError as error:
             place = Place("<stdin>", at)
-            raise InputError("the line is not UTF-8", place=place, remedy="Send UTF-8") from error
+            raise InputError("the line is not UTF-8", place=place, remedy="Convert it to UTF-8") from error
         asked = Utterance(str(at), tuple(split_words(text.rstrip("\r\n"))))
         for one, pairs in _understood(model, (asked,)):
             click.echo(_line(one, pairs if scores else None))
 
 
 def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterator[tuple[Utterance, Scores]]:
-    """Utterances with what the model makes of them, in their order, some hundred at a time."""
+    """The utterances with the model's predictions, in their order; the model gets `AT_ONCE` at a time."""
     left = iter(utterances)
     while part := list(islice(left, AT_ONCE)):
         for one, said in zip(part, model.predict([one.words for one in part]), strict=True):
@@ -268,25 +274,26 @@ def _line(one: Utterance, scores: Scores | None) -> str:
 
 
 def _contenders(names: str, settings: Sequence[str]) -> list[Contender]:
-    """Understanders with their settings; InputError for a setting of none of them."""
+    """Understanders with their settings; InputError for a setting of another one."""
     from harness.understanding.models.training import Contender
 
     wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if not wanted:
-        raise InputError("--understander names none", remedy="Write crf, or crf,transformer")
+        raise InputError("--understander is empty", remedy="Write crf, or crf,transformer")
     given: dict[str, list[tuple[str, str]]] = {name: [] for name in wanted}
     for name, value in _settings_of(settings):
         of, sign, setting = name.partition(":")
         if not sign or of not in given:
-            remedy = f"Write -s {wanted[0]}:name=value; understanders here: {', '.join(wanted)}"
-            raise InputError(f"{name!r} is no setting of an understander here", remedy=remedy)
+            remedy = f"Write -s {wanted[0]}:name=value (understanders of this run: {', '.join(wanted)})"
+            raise InputError(f"-s {name}: this does not name an understander of this run", remedy=remedy)
         given[of].append((setting, value))
     return [Contender(name, tuple(pairs)) for name, pairs in given.items()]
 
 
 def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> list[Contender]:
-    """Those that can run, so that what is wrong is said before anything is trained. all_wanted: PluginError for one
-    that cannot; else it is told, and PluginError is for none.
+    """The understanders that can run, checked before anything is trained.
+
+    all_wanted: raise PluginError for one that cannot. Otherwise report it, and raise PluginError when none can.
     """
 
     from harness.understanding.models.training import make_understander
@@ -298,7 +305,7 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
         except PluginError as error:
             if all_wanted or (one is contenders[-1] and not found):
                 raise
-            _tell(f"{one.name} is left out: {error.what}. {error.remedy}")
+            _tell(f"{one.name} is skipped: {error.what}. {error.remedy}")
         else:
             found.append(one)
     return found
@@ -313,8 +320,7 @@ def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
 
 
 def _table(rows: Sequence[BenchRow]) -> Iterator[str]:
-    """Each figure, and below it how far it may be off."""
-    from harness.cli.streams import width
+    """Lines of the table: each metric, with its interval below it."""
     from harness.understanding.models.training import FIGURES
 
     cells: list[tuple[str, ...]] = []
@@ -328,7 +334,7 @@ def _table(rows: Sequence[BenchRow]) -> Iterator[str]:
     heads = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", "SFA", "CPU s", "CPU s / 1,000")
     yield from text_table(list(map(Column, heads)), cells, max(width(), LEAST_WIDTH))
     if any(row.from_elsewhere for row in rows):
-        yield "* reached elsewhere on the corpus's own splits; not measured in this run"
+        yield "* published result on the corpus's own splits, not measured in this run"
 
 
 def _as_json(row: BenchRow) -> dict[str, object]:
@@ -337,6 +343,6 @@ def _as_json(row: BenchRow) -> dict[str, object]:
         for figure, value, interval in row.figures
     }
     return {
-        "understander": row.name, "from_elsewhere": row.from_elsewhere, "utterances": row.utterances,
+        "understander": row.name, **picked(row, "from_elsewhere", "utterances"),
         "figures": figures, "train_cpu_s": row.train_cpu_s, "predict_cpu_s_per_1000": row.predict_cpu_s,
     }  # fmt: skip

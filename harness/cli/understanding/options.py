@@ -1,4 +1,4 @@
-"""What several verbs of `harness understanding` ask: how frames are read and counted, limits, and where reports go."""
+"""Options that verbs of `harness understanding` share: how frames are counted, limits, and targets of reports."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text, shown
-from harness.cli.options import WordOf, options_as, share, target_option
-from harness.cli.streams import STDIN, refuse_overwriting
-from harness.model.annotation import Label, LabelSet
+from harness.cli.options import Option, WordOf, options_as, share, target_option
+from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Detail
 from harness.statistics.text import percent
 from harness.understanding.counts import Rule, ValueRule
-from harness.understanding.figures import PRESETS, ZeroDivision
+from harness.understanding.scoring import PRESETS, ZeroDivision
 
 if TYPE_CHECKING:
     from harness.cli.options import Declared
+    from harness.model.annotation import LabelSet
     from harness.understanding.reports.score_text import FigureRow, Reported
 
 NOT_HELD = 1
@@ -34,25 +34,25 @@ def chunking_option() -> Declared:
     """`--chunking`."""
     return click.option(
         "--chunking", type=WordOf(Chunking), default=Chunking.CONLLEVAL.value, show_default=True,
-        help="How BIO tags are read as slots: conlleval lets an I- begin one, iob2 does not.",
+        help="Reading of BIO tags: with conlleval an I- may begin a slot, with iob2 it may not.",
     )  # fmt: skip
 
 
 def separator_option() -> Declared:
-    """`--separator`; an empty one would be before anything."""
+    """`--separator`; an empty one is refused."""
 
     def checked(ctx: click.Context, param: click.Parameter, value: str) -> str:
         if not value:
-            raise InputError("--separator is empty", remedy="Leave it out, or write the sign before specifiers")
+            raise InputError("--separator is empty", remedy="Omit it, or write the character before specifiers")
         return value
 
-    help = "Before the specifier of a concept."
+    help = "Character before the specifier of a concept."
     return click.option("--separator", default="-", show_default=True, callback=checked, help=help)
 
 
 @dataclass(frozen=True, slots=True)
 class FramesAsked:
-    """How frames are read and counted. detail: of `Detail`, or BOTH. labels: as written. by: () is every group."""
+    """How frames are read and counted. detail: a `Detail`, or BOTH. labels: as written. by: () is every group."""
 
     chunking: Chunking
     detail: str
@@ -66,7 +66,7 @@ class FramesAsked:
     without_places: bool = False
 
     def rule(self, *, ordered: bool, places: bool) -> Rule:
-        """Under the first of the details."""
+        """The rule under the first detail."""
         return Rule(self.chunking, self.details[0], self.separator, self.attributes, self.values,
                     spoken=self.spoken, ordered=ordered, places=places)  # fmt: skip
 
@@ -76,29 +76,30 @@ class FramesAsked:
 
     @property
     def declared(self) -> tuple[str, ...] | None:
-        """All declared labels; InputError for a list of none."""
+        """All declared labels; InputError for an empty list."""
         return declared_labels(self.labels).ids if self.labels else None
 
     def demand_groups(self, gold: Corpus) -> None:
-        """InputError for a column that gold does not have."""
+        """Raises InputError for a column that gold does not have."""
         columns = {name for one in gold.utterances for name, _ in one.groups}
         for column in self.by:
             if column not in columns:
                 from harness.base.findings import nearest  # here, since it takes long to import
 
-                remedy = nearest(column, sorted(columns), listed="Groups") if columns else "Leave --by out"
+                remedy = nearest(column, sorted(columns), listed="Groups") if columns else "Omit --by"
                 raise InputError(f"--by: gold has no group {plain_text(column, 60)!r}", remedy=plain_text(remedy, 300))
 
 
 def frames_options(values: ValueRule, *, of_files: bool) -> Declared:
-    """As `FramesAsked`. values: the default. of_files: several details, and files that say how their slots are."""
+    """Options that become `FramesAsked`. values: the default of --values. of_files: with the options for files."""
     details = [*(one.value for one in Detail), *([BOTH] if of_files else [])]
     more = (
         click.option(
-            "--spoken", is_flag=True, help="The words of a slot are its value, where tags say which they are."
+            "--spoken", is_flag=True, help="Take the words of a tagged slot as its value."
         ),
         click.option(
-            "--without-places", is_flag=True, help="The words are not the same on both sides, as in transcripts."
+            "--ignore-spans", "without_places", cls=Option, former=("--without-places",), is_flag=True,
+            help="Compare slots without their word positions, as for transcripts with other words.",
         ),
     )  # fmt: skip
     return options_as(
@@ -107,66 +108,61 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Declared:
         chunking_option(),
         click.option(
             "--detail", type=click.Choice(details), default=Detail.FULL.value, show_default=True,
-            help=f"Concepts as they stand, or without their specifiers{', or both' if of_files else ''}.",
+            help=f"Compare full concepts, or concepts without specifiers{', or both' if of_files else ''}.",
         ),
         separator_option(),
         click.option(
-            "--attributes", metavar="A,B,…", help="Concepts without specifiers that have the separator themselves.",
+            "--attributes", metavar="A,B,…", help="Concepts whose name contains the separator and has no specifier.",
             callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
         ),
         click.option(
             "--values", type=WordOf(ValueRule), default=values.value, show_default=True,
-            help="How values of slots are compared, beside the figures without them, where both sides give them.",
+            help="Comparison of slot values, for the metrics with values.",
         ),
         *(more if of_files else ()),
         click.option(
-            "--zero", type=click.Choice(list(_ZEROS)), default="0", show_default=True,
-            callback=lambda ctx, param, value: PRESETS[_ZEROS[value]], help="What 0/0 is; seed: 1 for precision.",
+            "--zero-division", "zero", cls=Option, former=("--zero",), type=click.Choice(list(_ZEROS)), default="0",
+            show_default=True, callback=lambda ctx, param, value: PRESETS[_ZEROS[value]],
+            help="Value of 0/0; seed: 1 for precision, else 0.",
         ),
-        click.option("--labels", metavar="LABELS.yaml|A,B,…", help="All declared intents, which macro is then over."),
+        click.option("--labels", metavar="LABELS.yaml|A,B,…", help="All declared intents, for macro averages."),
         click.option(
-            "--by", multiple=True, metavar="COLUMN", help="Figures by a group; without it by every one of gold."
+            "--by", multiple=True, metavar="COLUMN", help="Group results by this column (default: all columns of gold)."
         ),
     )  # fmt: skip
 
 
 def declared_labels(written: str) -> LabelSet:
-    """Of `a,b,c`, or of a .yaml file with a label set; InputError for neither."""
+    """The label set written as `a,b,c` or named as a .yaml file; InputError for neither."""
+    from harness.model.annotation import Label, LabelSet
+
     if written.lower().endswith((".yaml", ".yml")):
         from harness.understanding.files.label_set_file import load_label_set
 
         return load_label_set(Path(written))
     ids = dict.fromkeys(part.strip() for part in written.split(",") if part.strip())
     if not ids:
-        raise InputError("--labels names no label", remedy="Write a,b,c, or name a .yaml file of a label set")
+        raise InputError("--labels is empty", remedy="Write a,b,c, or name the .yaml file of a label set")
     return LabelSet("", "", tuple(map(Label, ids)), may_be_empty=True)
-
-
-def refuse_stdin_twice(files: Sequence[str]) -> None:
-    """InputError, since it can be read only once."""
-    if files.count(STDIN) > 1:
-        raise InputError("only one file can come from standard input", remedy="Name the others")
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Where reports go; None: there is none of that form."""
+    """Where reports are written; None: no such report."""
 
     json_target: str | None
     html_target: str | None
 
     def refuse(self, files: Sequence[str]) -> None:
-        """InputError for a report that would be written over one of the files, or standard input named twice."""
+        """Raises InputError for a report that would overwrite an input, or for standard input named twice."""
         for target in filter(None, (self.json_target, self.html_target)):
             refuse_overwriting(target, files)
         refuse_stdin_twice(files)
 
     def put(self, as_json: str | None, page: bytes | None, lines: Iterable[str]) -> None:
-        """JSON and page, where they are wanted; then the lines, unless JSON is on standard output."""
-        from harness.cli.streams import print_lines
-
+        """Writes JSON and page if requested, then the lines, unless JSON goes to standard output."""
         if as_json is not None:
-            put_text(self.json_target or STDIN, as_json)
+            put(self.json_target or STDIN, [as_json])
         if page is not None and self.html_target is not None:
             from harness.base.whole_file import write_whole
 
@@ -185,23 +181,9 @@ def target_options(html: str) -> Declared:
     )
 
 
-def put_text(target: str, text: str) -> None:
-    """Into a file, whole or not at all, or to standard output."""
-    if target == STDIN:
-        from harness.cli.streams import print_pieces
-
-        print_pieces([text])
-        return
-    from harness.base.whole_file import WholeFile
-
-    with WholeFile(target) as file:
-        file.write(text.encode("utf-8"))
-        file.keep()
-
-
 @dataclass(frozen=True, slots=True)
 class FrameLimits:
-    """The least, or the most, that figures may be. limits_on: the figure, or the worse end of its interval."""
+    """Limits on results. limits_on: compare the estimate, or the worse end of its interval."""
 
     min_emr: float | None
     min_sfa: float | None
@@ -210,7 +192,7 @@ class FrameLimits:
     limits_on: LimitsOn
 
     def demand(self, systems: Sequence[Reported]) -> None:
-        """Ends with status 1, after saying why, when a limit does not hold; a figure over nothing holds none."""
+        """Ends with status 1 when a limit does not hold, after printing why. A result of n/a holds no limit."""
         found = [text for one in systems for text in self.failures(one)]
         for text in found:
             click.echo(f"harness: {text}", err=True)
@@ -218,7 +200,7 @@ class FrameLimits:
             sys.exit(NOT_HELD)
 
     def failures(self, system: Reported) -> Iterator[str]:
-        """A sentence for each limit that does not hold, of every detail."""
+        """A sentence for each limit that does not hold, for every detail."""
         name = shown(system.counts.predicted, 100)
         wanted = {"emr": self.min_emr, "sfa": self.min_sfa, "slot_f1": self.min_slot_f1, "cer": self.max_cer}
         for key, limit in wanted.items():
@@ -229,15 +211,15 @@ class FrameLimits:
                 if why := self._why_not(row, limit):
                     yield f"{row.name}{f' ({row.detail})' if row.detail else ''} of {name} {why}"
             if not rows:
-                yield f"{key} of {name} is n/a, which no limit allows"
+                yield f"{key} of {name} is n/a, so the limit does not hold"
 
     def _why_not(self, row: FigureRow, limit: float) -> str:
         if row.value is None:
-            return f"is n/a, which no limit allows: {row.counts}"
+            return f"is n/a, so the limit does not hold: {row.counts}"
         judged, end = row.value, ""
         if self.limits_on is not LimitsOn.ESTIMATE:
             if row.interval is None:
-                return "has no interval, which no limit allows (--limits-on estimate judges the figure)"
+                return "has no interval, so the limit does not hold (use --limits-on estimate)"
             judged = row.interval[0 if row.high else 1]
             which = "lower" if row.high else "upper"
             end = f", and the {which} end of its 95 % interval, {percent(judged, 2)}, is"
@@ -248,16 +230,16 @@ class FrameLimits:
 
 
 def limit_options() -> Declared:
-    """As `FrameLimits`."""
+    """Options that become `FrameLimits`."""
     return options_as(
         "limits",
         FrameLimits,
-        click.option("--min-emr", callback=share, metavar="X", help="Status 1 with a lower EMR (0.9 or 90%)."),
-        click.option("--min-sfa", callback=share, metavar="X", help="Status 1 with a lower SFA."),
-        click.option("--min-slot-f1", callback=share, metavar="X", help="Status 1 with a lower slot F1."),
-        click.option("--max-cer", callback=share, metavar="X", help="Status 1 with a higher concept error rate."),
+        click.option("--min-emr", callback=share, metavar="X", help="Exit with status 1 when EMR is below X (or X%)."),
+        click.option("--min-sfa", callback=share, metavar="X", help="Exit with status 1 when SFA is below X."),
+        click.option("--min-slot-f1", callback=share, metavar="X", help="Exit with status 1 when slot F1 is below X."),
+        click.option("--max-cer", callback=share, metavar="X", help="Exit with status 1 when CER is above X."),
         click.option(
             "--limits-on", type=WordOf(LimitsOn), default=LimitsOn.ESTIMATE.value, show_default=True,
-            help="What limits are on: the figure, or the worse end of its 95 % interval.",
+            help="Compare limits with the estimate, or with the worse end of its 95 % interval.",
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`harness understanding score` and `merge`: predicted intents and slots, or what devices understood, against gold."""
+"""`harness understanding score` and `merge`: score predictions, or what devices understood, against gold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 
 from harness.base.foreign import plain_text, shown, width_of
 from harness.cli.options import Command, WordOf, options_as
-from harness.cli.streams import Readable, named, readable
+from harness.cli.streams import Readable, in_colour, readable, width
 from harness.cli.understanding.options import (
     FrameLimits,
     FramesAsked,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScoreSources:
-    """What is scored: files, or sessions. attempt: of sessions. InputError for what does not go together."""
+    """The files or sessions to score. attempt: for sessions. InputError for options that exclude each other."""
 
     sessions: tuple[str, ...]
     gold: str | None
@@ -50,7 +50,7 @@ class ScoreSources:
 
     def __post_init__(self) -> None:
         if self.sessions and (self.gold or self.predicted):
-            raise InputError("sessions have their own gold", remedy="Name sessions, or give --gold and --pred")
+            raise InputError("sessions exclude --gold and --pred", remedy="Name sessions, or give --gold and --pred")
         if not self.sessions and not (self.gold and self.predicted):
             remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
             raise InputError("there is nothing to score", remedy=remedy)
@@ -60,7 +60,7 @@ class ScoreSources:
         return [*filter(None, [self.gold, self.groups]), *self.predicted]
 
 
-_FORM = "Where the suffix, or what lies in the folder, does not say it."
+_FORM = "Format (default: by suffix, or by the files in a folder)."
 
 
 @click.command("score", cls=Command)
@@ -68,31 +68,33 @@ _FORM = "Where the suffix, or what lies in the folder, does not say it."
     "wanted",
     ScoreSources,
     click.argument("sessions", nargs=-1, metavar="[SESSION…]"),
-    click.option("--gold", metavar="FILE|FOLDER", help="What is meant; - is standard input."),
+    click.option("--gold", metavar="FILE|FOLDER", help="Correct annotations; - is standard input."),
     click.option(
         "--pred", "predicted", multiple=True, metavar="FILE|FOLDER",
-        help="What was predicted; - is standard input. Give several to compare systems.",
+        help="Predictions; - is standard input. Repeat to compare systems.",
     ),
     click.option("--gold-format", type=WordOf(CorpusFormat), help=_FORM),
     click.option("--pred-format", type=WordOf(CorpusFormat), help=_FORM),
-    click.option("--split", metavar="NAME", help="The split of folders that is scored: train, dev, test."),
+    click.option("--split", metavar="NAME", help="Split of the folders to score: train, dev, test."),
     click.option(
-        "--groups", metavar="FILE.csv", help="A list with a header, id,voice,level_dbfs and so on: more groups."
+        "--groups", metavar="FILE.csv", help="More groups: a CSV file with a header, such as id,voice,level_dbfs."
     ),
     click.option(
         "--attempt", type=WordOf(Which), default=Which.DECIDING.value, show_default=True,
-        help="Of a session's trials: the first attempt, or the one that decided.",
+        help="Attempt of a session's trials: the first, or the one that decided.",
     ),
 )  # fmt: skip
 @frames_options(ValueRule.VERBATIM, of_files=True)
-@click.option("--confusions", type=click.IntRange(min=0), default=20, show_default=True, help="How many; 0 for all.")
-@target_options("Write a page with the utterances.")
+@click.option(
+    "--confusions", type=click.IntRange(min=0), default=20, show_default=True, help="Confusions to list; 0 for all."
+)
+@target_options("Write an HTML page with the utterances.")
 @limit_options()
 def score(wanted: ScoreSources, asked: FramesAsked, confusions: int, targets: Targets, limits: FrameLimits) -> None:
-    """Score predicted intents and slots against gold ones, or what the devices of a session understood.
+    """Score predicted intents and slots, or those that the devices of a session understood, against gold.
 
-    Files: BIO folders, JSONL, and CSV files of intents (docs/understanding.md). A missing prediction counts as
-    nothing predicted; a prediction without gold counts nowhere; both are stated.
+    Reads BIO folders, JSONL, and CSV files of intents. A missing prediction counts as an empty one. A prediction
+    without gold is not counted. Both are reported. How-to: docs/how-to/score-understanding.md
 
     Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
@@ -124,13 +126,13 @@ def score(wanted: ScoreSources, asked: FramesAsked, confusions: int, targets: Ta
 
 @click.command("merge", cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="A.json B.json…")
-@target_options("Write a page; it has no utterances, which JSON lacks.")
+@target_options("Write an HTML page (without utterances, which the JSON files lack).")
 @limit_options()
 def merge(files: tuple[str, ...], targets: Targets, limits: FrameLimits) -> None:
-    """Add what `harness understanding score --json` wrote of parts of a corpus.
+    """Merge the results that `harness understanding score --json` wrote for shards of a corpus.
 
-    The figures and intervals are those of all utterances together, to the last digit. Parts must have been scored
-    alike: the same rule, labels and 0/0, and as many systems in the same order.
+    Results and intervals equal those of scoring all utterances at once. All shards must have been scored with the
+    same rule, labels and value of 0/0, and with the same systems in the same order.
 
     Exit status: 0 added · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
@@ -139,13 +141,9 @@ def merge(files: tuple[str, ...], targets: Targets, limits: FrameLimits) -> None
 
     targets.refuse(files)
     parts = []
-    with ExitStack() as stack:
-        for one in files:
-            file = stack.enter_context(readable(one))
-            try:
-                parts.append(read_score_json(file.path, file.name))
-            except InputError as error:
-                raise named(error, file) from error
+    for one in files:
+        with readable(one) as file:
+            parts.append(read_score_json(file.path, file.name))
     systems = [Reported(one, parts[0].zero, parts[0].labels) for one in _merged(parts)]
     _write(targets, systems)
     limits.demand(systems)
@@ -157,15 +155,15 @@ def _merged(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
     first = parts[0]
 
     def refuse(one: ScoreFile, what: str) -> InputError:
-        return InputError(what, place=Place(one.name), remedy="Score all parts alike")
+        return InputError(what, place=Place(one.name), remedy="Score all shards with the same options")
 
     for one in parts[1:]:
         if len(one.systems) != len(first.systems):
-            raise refuse(one, f"{len(one.systems)} systems were scored, and {len(first.systems)} in {first.name}")
+            raise refuse(one, f"there are {len(one.systems)} systems here, but {len(first.systems)} in {first.name}")
         if one.zero != first.zero:
-            raise refuse(one, f"0/0 was {one.zero.name}, and {first.zero.name} in {first.name}")
+            raise refuse(one, f"0/0 is {one.zero.name} here, but {first.zero.name} in {first.name}")
         if one.labels != first.labels:
-            raise refuse(one, f"other labels were declared than in {first.name}")
+            raise refuse(one, f"the declared labels differ from those in {first.name}")
     for at in range(len(first.systems)):
         for one in parts[1:]:
             try:
@@ -183,8 +181,7 @@ def _write(
     confusions: int = MOST_CONFUSIONS,
     notes: Sequence[str] = (),
 ) -> None:
-    """scorings: of each system, under the first rule, where their utterances are there. notes: lines at the end."""
-    from harness.cli.streams import in_colour, width
+    """scorings: one per system, under the first rule, if its utterances are known. notes: lines at the end."""
     from harness.understanding.reports.score_text import comparison_json, comparison_lines, system_lines
 
     as_json = page = None
@@ -213,23 +210,20 @@ def _write(
 
 
 def _corpora(wanted: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
-    """Gold with each prediction, and what is to be told of them."""
+    """Gold paired with each prediction, and lines to print."""
     listed = stack.enter_context(readable(wanted.groups)) if wanted.groups else None
     if wanted.sessions:
         of, said, notes = _session_pair(wanted.sessions, wanted.attempt)
         return [(_grouped(of, listed), said)], notes
     gold_file = stack.enter_context(readable(wanted.gold or ""))
     files = [stack.enter_context(readable(one)) for one in wanted.predicted]
-    try:
-        gold, split = read_gold(gold_file, wanted.gold_format, wanted.split)
-        gold = _grouped(gold, listed)
-        return [(gold, _read_predicted(one, wanted.pred_format, split, gold)) for one in files], []
-    except InputError as error:
-        raise named(error, gold_file, *files) from error
+    gold, split = read_gold(gold_file, wanted.gold_format, wanted.split)
+    gold = _grouped(gold, listed)
+    return [(gold, _read_predicted(one, wanted.pred_format, split, gold)) for one in files], []
 
 
 def _session_pair(sessions: Sequence[str], attempt: Which) -> tuple[Corpus, Corpus, list[str]]:
-    """Gold, predicted, and lines on what is not scored; InputError where no trial expects an intent."""
+    """Gold, predictions, and lines on what is not scored; InputError when no trial expects an intent."""
     from harness.cli.sessions import progress_of, session_folder
     from harness.session.figures.frames_of_session import session_corpora
     from harness.understanding.reports.score_text import listed
@@ -237,31 +231,31 @@ def _session_pair(sessions: Sequence[str], attempt: Which) -> tuple[Corpus, Corp
     folders = [session_folder(one) for one in sessions]
     found = session_corpora([progress_of(one) for one in folders], attempt)
     if not found.gold.utterances:
-        why = f": of {listed(found.unknown)} nothing says what was understood" if found.unknown else ""
-        remedy = "Name a session with trials of kind understand (docs/trials.md)"
-        raise InputError(f"no trial of this has an intent to score{why}", remedy=remedy)
+        why = f": no report says what was understood in {listed(found.unknown)}" if found.unknown else ""
+        remedy = "Name a session with trials of kind understand (docs/explanation/trials.md)"
+        raise InputError(f"no trial has an intent to score{why}", remedy=remedy)
     names = " ".join(map(str, folders))
     notes = [f"attempt       {attempt} of each trial"]
     if found.unknown:
-        notes.append(f"unknown       {listed(found.unknown)}: nothing says what was understood; counted nowhere")
+        notes.append(f"unknown       {listed(found.unknown)}: no report of what was understood; not counted")
     return Corpus(names, found.gold.utterances), Corpus(f"devices in {names}", found.predicted.utterances), notes
 
 
 def read_gold(file: Readable, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
-    """Gold, and the name of the split that it is of, as its ids have it."""
+    """Gold, and the name of its split as written in its ids."""
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.files.corpus_formats import SPLIT
 
     gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
     if not any(one.intents is not None or one.tags is not None or one.slots is not None for one in gold.utterances):
-        raise InputError("nothing of it is annotated", place=Place(file.name), remedy="Name annotated utterances")
+        raise InputError("nothing in this is annotated", place=Place(file.name), remedy="Name annotated utterances")
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
 
 def _read_predicted(file: Readable, form: CorpusFormat | None, split: str | None, gold: Corpus) -> Corpus:
-    """Predictions for gold; InputError where not one id is there in both.
+    """Predictions for gold; InputError when they have no id in common.
 
-    split: of gold. A BIO folder without splits is then of that split.
+    split: the split of gold. A BIO folder without splits is taken as that split.
     """
     from harness.understanding.files.corpus_file import corpus_format_of, read_corpus
     from harness.understanding.files.corpus_formats import SEQ_IN
@@ -281,27 +275,24 @@ def _read_predicted(file: Readable, form: CorpusFormat | None, split: str | None
 def _demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:
     known = {one.id for one in gold.utterances}
     if ids and known.isdisjoint(ids):
-        what = f"no id of {of} is one of gold: the first is {plain_text(ids[0], 60)!r}"
+        what = f"no id of {of} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
         like = plain_text(gold.utterances[0].id, 60)
-        remedy = f"Write ids as {plain_text(gold.path)} does, such as {like!r}"
+        remedy = f"Use the ids of {plain_text(gold.path)}, such as {like!r}"
         raise InputError(what, place=Place(name), remedy=remedy)
 
 
 def _grouped(gold: Corpus, file: Readable | None) -> Corpus:
-    """Gold with more groups, by a list; InputError for a list of other utterances."""
+    """Gold with the groups of a list added; InputError for a list of other utterances."""
     if file is None:
         return gold
     from harness.transcripts.files.lists import read_groups
 
-    try:
-        listed = read_groups(Path(file.path), case_counts=True)
-    except InputError as error:
-        raise named(error, file) from error
+    listed = read_groups(Path(file.path), case_counts=True)
     _demand_an_id(listed.ids, gold, "this list", file.name)
     rows = {id_: at for at, id_ in enumerate(listed.ids)}
     taken = {column for one in gold.utterances for column, _ in one.groups}
     if twice := next((one.name for one in listed.groupings if one.name in taken), None):
-        what = f"gold has a group {plain_text(twice, 60)!r} already"
+        what = f"gold already has a group {plain_text(twice, 60)!r}"
         raise InputError(what, place=Place(file.name), remedy="Rename the column")
     found = []
     for one in gold.utterances:

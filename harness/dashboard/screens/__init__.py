@@ -1,1 +1,1 @@
-"""The screens, and the questions that open over them."""
+"""The screens and their panels."""

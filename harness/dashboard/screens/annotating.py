@@ -1,8 +1,9 @@
-"""Proposals by groups, and labels by hand: a key does it, and it is on the disk before the next page shows."""
+"""Annotation: proposals in groups, and labels by hand. A label is on the disk before the next page shows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -54,7 +55,7 @@ LONGEST_GUIDE = 2000
 def guide_text(labels: LabelSet, wanted: str = "") -> Text:
     """The rules, and each label with key, description, examples and counterexamples.
 
-    wanted: only labels in which all of its words stand somewhere, in whatever case.
+    wanted: only labels that contain all of these words, in any case.
     """
     text, keys = Text(), label_keys(labels)
     words = wanted.casefold().split()
@@ -76,7 +77,7 @@ def guide_text(labels: LabelSet, wanted: str = "") -> Text:
         for one in label.counterexamples:
             _example(text, "not", one, (), palette.RED)
     if not found:
-        text.append("\nno label of the guide has these words\n", style=palette.YELLOW)
+        text.append("\nno label in the guide has these words\n", style=palette.YELLOW)
     return text
 
 
@@ -190,7 +191,7 @@ def _labelling(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str],
 
     saved = view.item is not None and view.item.saved
     keys = [one for one in label_keys(labels).values() if one]
-    found = [("enter", "go on" if saved else "save"), (_range(tuple(keys)), "labels"), ("space", "label ›")]
+    found = [("enter", "next" if saved else "save"), (_range(tuple(keys)), "labels"), ("space", "label ›")]
     found += [("↑ ↓", "move"), (key(AnnotationAction.SKIP), "skip"), (key(AnnotationAction.COMMENT), "comment")]
     found += [(key(AnnotationAction.WHOLE), "whole")]
     found += [(key(AnnotationAction.UNDO), "undo")] * view.can_undo
@@ -199,7 +200,7 @@ def _labelling(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str],
 
 
 def _range(keys: tuple[str, ...]) -> str:
-    """Keys in short: those that follow each other in the order of lines are named by their ends."""
+    """The keys of lines, shortened to ranges."""
     if len(keys) < 4:
         return " ".join(keys)
     if keys == LINE_KEYS[: len(keys)]:
@@ -214,26 +215,13 @@ WRITING = (
     AnnotationAction.MARK,
     AnnotationAction.COMMENT,
 )
-"""What is only meant for what the annotator had in sight; so are the keys of labels and lines."""
+"""Actions for the item that the annotator saw. The keys of labels and lines belong here too."""
 
 
 class AnnotatingScreen(SittingScreen):
-    """Proposals by groups, and labels by hand."""
-
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-tiny"), (12, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
-    GONE = "that utterance is no longer in sight; nothing was done"
-    DEFAULT_CSS = """
-    AnnotatingScreen #review, AnnotatingScreen #label, AnnotatingScreen AnnotationEnd { display: none; }
-    AnnotatingScreen.-reviewing #review, AnnotatingScreen.-labelling #label { display: block; }
-    AnnotatingScreen.-finished AnnotationEnd { display: block; }
-    AnnotatingScreen #review, AnnotatingScreen #label { height: 1fr; }
-    AnnotatingScreen.-tiny AnnotationProgress, AnnotatingScreen.-flat AnnotationProgress { display: none; }
-    AnnotatingScreen.-tiny GroupHead, AnnotatingScreen.-tiny OfferedKeys { max-height: 1; }
-    AnnotatingScreen.-flat GroupHead, AnnotatingScreen.-flat OfferedKeys { max-height: 2; }
-    AnnotatingScreen.-tiny UtteranceText { max-height: 2; }
-    AnnotatingScreen.-tall GroupHead, AnnotatingScreen.-tall UtteranceText { margin: 1 0; }
-    AnnotatingScreen.-tall ChoiceLines { margin-top: 1; }
-    """
+    GONE = "that utterance is no longer on screen; nothing was done"
+    CSS_PATH = Path(__file__).with_name("annotating.tcss")
 
     def __init__(self, room: AnnotationRoom, desk: AnnotationDesk) -> None:
         super().__init__(room)
@@ -309,7 +297,7 @@ class AnnotatingScreen(SittingScreen):
         if (action is None or action in WRITING) and not app.counts(event, self.on_key, self._tell):
             pass
         elif action in (None, AnnotationAction.MARK) and app.guard.is_repeat(event):
-            pass  # A label or a strike that is held down would come and go.
+            pass  # A held key would set and clear the label again and again.
         elif action is not None:
             self._act(action, view)
         elif line is not None:
@@ -337,7 +325,7 @@ class AnnotatingScreen(SittingScreen):
         does.get(action, self.app.bell)()
 
     def _accept(self, view: AnnotationView) -> None:
-        """Only what has been in sight is accepted: what is below comes into sight first."""
+        """Accepts only lines that were on screen; otherwise it scrolls to the others first."""
         if view.phase is not AnnotationPhase.REVIEWING:
             return
         lines = self.query_one(PageLines)
@@ -345,7 +333,7 @@ class AnnotatingScreen(SittingScreen):
             self._desk.move(unseen - view.cursor)
             lines.turn_to(unseen)
             guarded(self).cover()
-            self._tell(f"{len(view.page) - unseen} lines of this page were not in sight yet: here they are")
+            self._tell(f"{len(view.page) - unseen} lines of this page were not on screen yet: here they are")
             return
         self._write(self._desk.accept_page)
 
@@ -353,7 +341,7 @@ class AnnotatingScreen(SittingScreen):
         lines = self.query_one(PageLines)
         if line not in lines.in_sight:
             self.app.bell()
-            self._tell("that line is not in sight")
+            self._tell("that line is not on screen")
         else:
             self._desk.strike_number(line + 1)
 
@@ -377,7 +365,7 @@ class AnnotatingScreen(SittingScreen):
             self._ask(prompt, self._desk.comment)
 
     def _whole(self, view: AnnotationView) -> None:
-        """The utterance under the cursor, or the one to be labelled, with its id."""
+        """The utterance under the cursor, or the one to label, with its id."""
         if view.item is not None:
             id_, text = view.item.utterance, view.item.text
         elif view.page:
@@ -389,7 +377,7 @@ class AnnotatingScreen(SittingScreen):
 
 
 def _in_sight(view: AnnotationView) -> object:
-    """What a key that writes would be about."""
+    """The item that a saving key applies to."""
     if view.item is not None:
         return view.item.utterance, view.item.proposal
     return tuple(line.utterance for line in view.page)

@@ -20,45 +20,21 @@ from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import key_words
 from harness.dashboard.widgets.response import transcription
-from harness.dashboard.wording import query_text
+from harness.dashboard.wording import query_text, told_in
 from harness.model.effect import EffectWord
 from harness.model.feed import Answered, AnswerEffect, AnswerOperator
 from harness.model.record import Question
 from harness.model.trial import Trial
 
-HELP = """\
-Did the device understand what was asked?
-
-Only you can tell: this device gives no evidence of its own. Judge what it understood, not how well it answered.
-
-y       yes, it understood the query
-n       no; then write what it seems to have understood (may stay empty), and press enter
-u       you cannot tell: the trial becomes inconclusive, which is an honest result
-escape  look at the screen behind; o brings the question back while it is open
-
-What is written under "our transcription" comes from our own recogniser: a help to your memory, not evidence.
-"""
-EFFECT_HELP = """\
-Did it do what was asked?
-
-Look at the device, not at what it said: odd words and the right thing done are right, fine words and nothing done are
-wrong. Raters see your answer beside the response, and wait for it.
-
-r       right, it did what was wanted
-p       partly; then write what it did (may stay empty), and press enter
-w       wrong, or nothing at all; then what it did, and enter
-c       you cannot tell: the response is judged without it
-escape  look at the screen behind; o brings the question back while it is open
-
-A question that nobody answers in time stays open: harness effects asks it again.
-"""
+HELP = told_in("asking.txt")
+EFFECT_HELP = told_in("asking_effect.txt")
 Asked = tuple[str, int, Question]
-"""Trial, attempt, and what about."""
+"""Trial, attempt, and subject."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wording:
-    """answers: key → what it says, its word, and whether what the operator saw is asked for."""
+    """answers: key → text, word for the engine, and whether the operator describes what they saw."""
 
     title: str
     answers: dict[str, tuple[str, str, bool]]
@@ -92,9 +68,9 @@ QUESTIONS = {
 
 
 class AskingPanel(Panel):
-    """A key answers, some after what was seen is written. Closes when the engine has the answer, or stops waiting."""
+    """A key answers; some open an input first. Closes when the engine has the answer, or stops waiting."""
 
-    AUTO_FOCUS = ""  # A hidden input would take the keys.
+    AUTO_FOCUS = ""  # A hidden input would receive the keys.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Look behind"),
         Binding("question_mark,f1", "app.help", "Help"),
@@ -149,7 +125,7 @@ class AskingPanel(Panel):
         about.append(f"{plain_text(trial.device, 30)}, attempt {attempt}\n", style=palette.TEXT)
 
     def on_key(self, event: events.Key) -> None:
-        """A key that was meant for what lay here before is no answer."""
+        """Ignores a key that was meant for the previous screen."""
         answer = self._wording.answers.get(event.key)
         if answer is None and event.key != "escape":
             return

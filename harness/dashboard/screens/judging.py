@@ -1,8 +1,9 @@
-"""One first response after another: a key labels it, and it is on the disk before the next one shows."""
+"""Rating: one first response after another. A judgment is on the disk before the next one shows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -40,11 +41,11 @@ from harness.rating.rating_room import RatingRoom
 from harness.rating.standing import Given
 
 LOW = 20
-"""Lines of a screen below which what was answered is left out."""
+"""Screens with fewer lines leave out the answers given so far."""
 
 
 class AidPanel(Panel):
-    """Answers with the state at its end when enter saves it, or None after escape."""
+    """Returns the final state when enter saves it, or None after escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
@@ -87,7 +88,7 @@ class AidPanel(Panel):
 
     def _write(self) -> None:
         text = Text(f"“{plain_text(self._query, 60)}”", style=palette.QUIET)
-        # On a low screen the answers to the question itself need the room.
+        # A low screen has room for the current answers only.
         steps = self._state.steps if self.app.size.height >= LOW else ()
         for step in steps:
             text.append("\n")
@@ -127,7 +128,7 @@ class AidPanel(Panel):
         elif ending.flag is not None:
             text.append(f"put aside: {FLAG_TEXTS[ending.flag]}", style=f"bold {palette.ORANGE}")
         else:
-            text.append("held until it is known what the device did", style=f"bold {palette.VIOLET}")
+            text.append("held until the effect is known", style=f"bold {palette.VIOLET}")
         return text
 
 
@@ -142,37 +143,18 @@ def _answered(step: AidStep) -> Text:
 CURSOR_S = 1 / 15
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
 MOST_FOUND = 9
-"""So many earlier responses are offered at once: they are chosen by a digit."""
+"""Earlier responses offered at once: a digit chooses one."""
 ANYWHERE = {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD, *NEWER}
 ON_AN_ITEM = frozenset(RaterAction) - ANYWHERE
 HEARING = {RaterAction.PLAY, RaterAction.PLAY_SLOWER, RaterAction.PLAY_QUERY, RaterAction.STOP}
 WRITING = ON_AN_ITEM - HEARING | {RaterAction.UNDO}
-"""What is only meant for what the rater had in sight."""
+"""Actions for the response that the rater saw."""
 
 
 class JudgingScreen(SittingScreen):
-    """First responses, judged by keys."""
-
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = HEIGHTS
-    GONE = "that response is no longer in sight; nothing was done"
-    DEFAULT_CSS = """
-    JudgingScreen #work { layout: vertical; height: 1fr; }
-    JudgingScreen #item { height: 1fr; }
-    JudgingScreen #beside { height: auto; }
-    JudgingScreen.-troubled MovingWave, JudgingScreen.-troubled DraftLine { display: none; }
-    JudgingScreen.-tiny DraftLine, JudgingScreen.-flat DraftLine { display: none; }
-    JudgingScreen.-tiny SittingProgress, JudgingScreen.-flat SittingProgress { display: none; }
-    JudgingScreen DraftLine, JudgingScreen.-tiny #item { height: 1; }
-    JudgingScreen.-tiny #beside, JudgingScreen.-tiny GuideKeys, JudgingScreen.-tiny Explanation { height: 1fr; }
-    JudgingScreen.-explaining GuideKeys, JudgingScreen.-finished #work { display: none; }
-    JudgingScreen.-finished SittingEnd { display: block; }
-    JudgingScreen.-tall MovingWave { height: 3; margin-top: 1; }
-    JudgingScreen.-high MovingWave { height: 5; margin-top: 1; } JudgingScreen.-high JudgedItem { padding: 1 1 0 1; }
-    JudgingScreen.-wide JudgedItem { max-height: 14; }
-    JudgingScreen.-wide #work { layout: horizontal; }
-    JudgingScreen.-wide #beside { width: 50%; min-width: 54; height: 1fr; border-left: solid $panel-lighten-3; }
-    JudgingScreen.-wide GuideKeys, JudgingScreen.-wide Explanation { height: 1fr; }
-    """
+    GONE = "that response is no longer on screen; nothing was done"
+    CSS_PATH = Path(__file__).with_name("judging.tcss")
 
     def __init__(
         self,
@@ -226,7 +208,7 @@ class JudgingScreen(SittingScreen):
     # What is shown
 
     def show(self) -> None:
-        """Draws what the desk says now; an item that is new in sight is read, and played when that is wanted."""
+        """Draws the desk's view. A new item's sound is read, and played with autoplay."""
         view = self._desk.view
         new = (view.item and view.item.id) != (self._item and self._item.id)
         self._item = view.item
@@ -319,7 +301,7 @@ class JudgingScreen(SittingScreen):
         does[action]()
 
     def _write(self, give: Callable[[], bool]) -> None:
-        """Ends the play first, so that the row says how much was heard."""
+        """Stops the sound first, so that the row records how much was heard."""
         self._hush()
         super()._write(give)
 
@@ -336,7 +318,7 @@ class JudgingScreen(SittingScreen):
         flags, chosen = tuple(SubFlag), self._desk.view.draft.sub_flags
         words = tuple(f"{'✓' if one in chosen else ' '} {SUB_FLAG_TEXTS[one]}" for one in flags)
         self._ask(
-            ChoicePanel("What goes with the category? Again takes it back.", words),
+            ChoicePanel("Which note do you want to add? Choose it again to remove it.", words),
             lambda i: self._desk.toggle(flags[i]),
         )
 
@@ -349,7 +331,7 @@ class JudgingScreen(SittingScreen):
             self._ask(AidPanel(begun, self._item.query), self._conclude)
 
     def _find(self) -> None:
-        """Asks for words, and then which of the responses with them is to be opened again."""
+        """Asks for words, then which of the responses with them to open again."""
 
         def worded(words: str | None) -> None:
             found = self._desk.given(words or "")
@@ -362,7 +344,7 @@ class JudgingScreen(SittingScreen):
             offered = found[:MOST_FOUND]
             more = f" ({len(found) - len(offered)} more: give more words)" if len(found) > len(offered) else ""
             lines = tuple(found_words(one) for one in offered)
-            self.app.push_screen(ChoicePanel(f"Which one is to be opened again?{more}", lines), chosen(offered))
+            self.app.push_screen(ChoicePanel(f"Which one do you want to open again?{more}", lines), chosen(offered))
 
         def chosen(offered: Sequence[Given]) -> Callable[[int | None], None]:
             def take(index: int | None) -> None:
@@ -379,7 +361,7 @@ class JudgingScreen(SittingScreen):
         self._write(lambda: self._desk.conclude(state))
 
     def _transcript(self) -> None:
-        """Once more: everything about the item in full."""
+        """Everything about the item in full."""
         view = self._desk.view
         if not view.draft.transcript_shown:
             self._desk.show_transcript()
@@ -398,7 +380,7 @@ class JudgingScreen(SittingScreen):
         if self._item is None:
             return
         if not self._listening.has_player:
-            self._tell("there is no sound here; judge what is written, or sit where there is a loudspeaker")
+            self._tell("there is no sound here; judge the text, or use a computer with a loudspeaker")
             return
         self._listening.play(self._item, sound)
         self._cursor.resume()
@@ -444,7 +426,7 @@ class JudgingScreen(SittingScreen):
             said = f"{message.what}. {message.remedy}".rstrip(". ")
             wave = self.query_one(MovingWave)
             if not wave.drawn:
-                wave.clear("no sound to be drawn")
+                wave.clear("no sound to draw")
             self._tell(f"no sound: {said}")
             self._redraw()
 

@@ -1,4 +1,4 @@
-"""The device monitor: what a device says on the left, what its profile makes of it on the right."""
+"""The device monitor: a device's lines on the left, the profile's events on the right."""
 
 from __future__ import annotations
 
@@ -17,30 +17,21 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.widgets.bars import RowList, move_keys
+from harness.dashboard.wording import told_in
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
-from harness.devices.device_sources import DeviceSource, heard_from
+from harness.devices.device_sources import DeviceSource, Picture, ShowsPicture, heard_from
 
 KEPT = 5000
 REDRAW_S = 0.1
 BYTES_A_REDRAW = 64 * 1024
 CLOCK = 13
+PICTURE_COLUMNS, PICTURE_ROWS = 36, 10
 
-HELP = """\
-Left: what the device says. Right: what the mappings of its profile make of it.
-The profile is read again whenever it is saved, and what was heard lately is mapped anew; what is wrong with
-the file is shown above the keys.
-
-space  pauses the list and goes on; what comes meanwhile is kept
-u      only lines that no mapping took, for the next rule to write
-up, down, page up, page down   choose a line (and pause)
-end    follows the newest line
-c      adds the chosen line to a file as a sample, with what it gives, and copies it
-q      leaves
-"""
+HELP = told_in("monitor.txt")
 
 
 class MonitorRows(RowList):
-    """The last rows in two columns; follows the newest, until somebody chooses a line."""
+    """The last rows in two columns. Follows the newest until you choose a line."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys("Line before", "Next line", "First line", ("follow", "Newest"))
 
@@ -68,7 +59,7 @@ class MonitorRows(RowList):
         return len(self._waiting)
 
     def extend(self, rows: list[MonitorRow]) -> None:
-        """Adds rows in one go; while paused they wait."""
+        """Adds rows; while paused they wait."""
         if not rows:
             return
         if not self.following:
@@ -78,7 +69,7 @@ class MonitorRows(RowList):
         self._filter()
 
     def replace(self, rows: list[MonitorRow]) -> None:
-        """Shows these rows and no others; a line that was chosen stays where it was."""
+        """Shows these rows only. A chosen line stays in place."""
         self._all.clear()
         self._waiting.clear()
         self._all.extend(rows)
@@ -126,7 +117,7 @@ class MonitorRows(RowList):
         style = f"on {palette.SELECTED}" if not self.following and index == self._chosen else ""
         text = Text(f"{clock} ", style=style)
         text.stylize(palette.QUIET)
-        # A text of others is cut to its column here: it may hold wide characters.
+        # Foreign text may hold wide characters: cut it to its column here.
         text.append(_cut(row.said, left), palette.TEXT)
         if row.mapped:
             text.append(" > ", palette.RULE)
@@ -142,12 +133,13 @@ class MonitorRows(RowList):
 
 
 class MonitorApp(App[None]):
-    """Takes what the source has brought ten times a second, at most so many bytes, so that keys work in a flood."""
+    """Reads a bounded number of bytes ten times a second, so that keys still work in a flood."""
 
     CSS = f"""
     Screen {{ background: {palette.BACKGROUND}; }}
     #head {{ height: 1; background: {palette.PANEL}; padding: 0 1; }}
     #rows {{ height: 1fr; padding: 0 1; }}
+    #picture {{ height: auto; padding: 0 1; display: none; }}
     #problem {{ height: auto; max-height: 6; color: {palette.RED}; padding: 0 1; display: none; }}
     #told {{ height: 1; color: {palette.CYAN}; padding: 0 1; }}
     """
@@ -171,6 +163,7 @@ class MonitorApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(id="head", markup=False)
+        yield Static(id="picture", markup=False)
         yield self._rows
         yield Static(id="problem", markup=False)
         yield Static(id="told", markup=False)
@@ -196,7 +189,7 @@ class MonitorApp(App[None]):
 
     def _show(self) -> None:
         monitor, source = self._monitor, self._source
-        # What matters first: the end is cut off on a narrow screen.
+        # The most important comes first: a narrow screen cuts the end.
         parts = [f"lines {monitor.lines}, not mapped {monitor.unmapped}"]
         if not self._rows.following:
             parts.append(f"PAUSED, {self._rows.waiting} wait")
@@ -207,6 +200,10 @@ class MonitorApp(App[None]):
         if source.ended:
             parts.append("ended")
         parts.append(f"{monitor.profile.id} · {source.name}")
+        if isinstance(source, ShowsPicture):
+            shown = self.query_one("#picture", Static)
+            shown.update(picture_text(source.picture(PICTURE_COLUMNS, 2 * PICTURE_ROWS), monitor.latest))
+            shown.display = True
         head, problem, told = (self.query_one(f"#{name}", Static) for name in ("head", "problem", "told"))
         head.update(Text(plain_text("  ".join(parts)), style=palette.TEXT))
         wrong = "\n".join(text for text in (monitor.problem, monitor.noise, plain_text(source.trouble)) if text)
@@ -249,7 +246,20 @@ def run_monitor(monitor: DeviceMonitor, source: DeviceSource, snippets: Path, *,
     MonitorApp(monitor, source, snippets, unmapped=unmapped).run()
 
 
+def picture_text(picture: Picture, latest: str) -> Text:
+    """A camera's picture beside its rectangle, two pixels per character, and the current numbers below."""
+    text = Text()
+    for row in range(0, len(picture[0]), 2):
+        for one in picture:
+            for upper, lower in zip(one[row], one[row + 1], strict=True):
+                colours = (f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in (upper, lower))
+                text.append("▀", " on ".join(colours))
+            text.append("  ")
+        text.append("\n")
+    return text.append(latest, palette.CYAN)
+
+
 def _cut(text: str, width: int) -> str:
-    """At most so many cells, filled with spaces."""
+    """Cut or filled with spaces to this many cells."""
     cut = set_cell_size(text, width)
     return cut if cut.rstrip() == text.rstrip() else set_cell_size(text, max(0, width - 1)) + "…"

@@ -1,4 +1,4 @@
-"""What all our screens have in common."""
+"""What all screens have in common."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.model.record import Clip
 
 
 class Sheet(Screen[None]):
-    """A full screen that is shown a new view five times a second."""
+    """A full screen, drawn anew five times a second."""
 
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-slim"), (70, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
@@ -41,7 +41,7 @@ class Sheet(Screen[None]):
             self.post_message(CommandWanted(Replay(new_id(), by, clip.name), "replay", then))
 
     def show_lines(self, view: View) -> None:
-        """What every such screen has: lines about the session, and what became of the last command."""
+        """Draws the lines about the session, and the answer to the last command."""
         for one in self.query(Painted):
             if isinstance(one, ViewWidget):
                 one.show_view(view)
@@ -49,7 +49,7 @@ class Sheet(Screen[None]):
 
 
 class Panel(ModalScreen[Any]):
-    """A question over a screen."""
+    """A panel over a screen."""
 
     DEFAULT_CSS = """
     Panel { align: center middle; background: $background 60%; }
@@ -101,7 +101,7 @@ class ReadingPanel(Panel):
 
 
 class HelpPanel(Panel):
-    """Text of the screen that was left; any of escape, q, ? and F1 goes back."""
+    """The help of a screen. Escape, q, ? or F1 goes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "leave", "Back")]
     DEFAULT_CSS = """
@@ -122,11 +122,13 @@ class HelpPanel(Panel):
 
 
 class LinePrompt(Panel):
-    """Asks for a line; answers with it, or None after escape. needed: not an empty one; line: to begin with."""
+    """Asks for a line. Returns it, or None after escape.
+
+    needed: refuse an empty line. line: the initial text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]
     DEFAULT_CSS = "LinePrompt Input { margin-top: 1; }"
-    help_text = "Type a line. enter sends it, escape leaves without doing anything."
+    help_text = "Type a line. enter sends it, escape cancels."
 
     def __init__(self, question: str, *, needed: bool = True, line: str = "") -> None:
         super().__init__()
@@ -150,13 +152,10 @@ class LinePrompt(Panel):
 
 
 class Confirm(Panel):
-    """Asks before something that cannot be taken back; only y says yes."""
+    """Asks before an action that cannot be undone; only y confirms."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "yes", "Yes"),
-        Binding("n,escape,enter", "no", "No"),
-    ]
-    help_text = "y does it. n, enter and escape leave everything as it is."
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "yes", "Yes"), Binding("n,escape,enter", "no", "No")]
+    help_text = "y confirms. n, enter and escape cancel."
 
     def __init__(self, question: str, consequence: str) -> None:
         super().__init__()
@@ -176,10 +175,10 @@ class Confirm(Panel):
 
 
 class ChoicePanel(Panel):
-    """Asks for one of up to nine things by its number; answers with its index, or None."""
+    """Asks for one of up to nine choices by its number. Returns its index, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]
-    help_text = "Press a number, or escape to leave without doing anything."
+    help_text = "Press a number, or escape to cancel."
 
     def __init__(self, question: str, choices: tuple[str, ...]) -> None:
         super().__init__()
@@ -202,9 +201,9 @@ class ChoicePanel(Panel):
 
 
 def pause_or_go_on(view: View | None, by: str) -> CommandWanted:
-    """What the key p asks for: the opposite of what is."""
+    """The command of the key p: pause, or continue."""
     state = view.state if view else None
     paused = view is not None and view.progress.paused is not None
     if paused or (state is not None and state.word is StateWord.PAUSED):
-        return CommandWanted(Resume(new_id(), by), "go on")
+        return CommandWanted(Resume(new_id(), by), "continue")
     return CommandWanted(Pause(new_id(), by), "pause")

@@ -35,7 +35,7 @@ def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
 
 
 def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
-    """Responses without a judgment of this rater, in the order of playing; those left for later last."""
+    """Responses that this rater has not judged, in the order of playing; skipped ones last."""
     fresh: list[FirstResponse] = []
     later: list[FirstResponse] = []
     for trial in progress.trials:
@@ -76,7 +76,7 @@ class CategoryKeys(Painted):
 
 
 class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
-    """What is judged, of how many responses, and the comment: four lines, cut, since the sound is what counts."""
+    """The query, the count and the comment in four lines, cut. The sound is what counts."""
 
     DEFAULT_CSS = "ItemText { height: 4; padding: 0 1; }"
 
@@ -84,9 +84,9 @@ class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
         item, responses, comment = self.shown or (None, 0, "")
         if item is None:
             said = (
-                "Every response is judged. New ones appear here by themselves."
+                "Every response is judged. New ones appear here automatically."
                 if responses
-                else ("No response to judge yet. They appear here by themselves.")
+                else ("No response to judge yet. They appear here automatically.")
             )
             return Text(said, style=palette.GREEN if responses else palette.QUIET)
         text = Text("asked  ", style=palette.QUIET)
@@ -100,7 +100,7 @@ class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
             style=palette.QUIET,
         )
         if item.truncated:
-            text.append(" · cut at its longest", style=palette.ORANGE)
+            text.append(" · cut at the limit", style=palette.ORANGE)
         if item.trial.core_capability:
             text.append(" · a core capability", style=palette.YELLOW)
         text.append("\nnote   " if comment else "\n", style=palette.QUIET)
@@ -125,8 +125,8 @@ HELP = "\n".join(
     [
         "Judging first responses",
         "",
-        "A category key saves the judgment and goes on to the next response. Nothing is ever overwritten:",
-        "u takes your last judgment back by a new row, and the response comes again.",
+        "A category key saves the judgment. Nothing is ever overwritten.",
+        "u withdraws your last judgment, and the response comes again.",
         "x leaves a response for the end, f puts it aside with a reason, c adds a comment to the next key.",
         "",
         *(f"{key}  {LABELS[category]}: {GUIDE[category].test}" for key, category in KEYS),
@@ -137,7 +137,7 @@ HELP = "\n".join(
 
 
 class RatingScreen(Sheet):
-    """One response at a time; a judgment is in the log before the next one shows."""
+    """One response at a time. A judgment is in the log before the next one shows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "replay", "Replay"),
@@ -207,7 +207,7 @@ class RatingScreen(Sheet):
         self.query_one("#rated", TextLine).write(text)
 
     def _give(self, said: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
-        """Saves a row; none when there is nothing to judge, or the last key is not saved yet."""
+        """Saves a row, unless there is nothing to judge or the last key is not saved yet."""
         if self._item is None or self._saving is not None:
             return
         own = own_judgment(self._item, self._rater)
@@ -225,7 +225,7 @@ class RatingScreen(Sheet):
         self._save(row, said)
 
     def on_key(self, event: events.Key) -> None:
-        """Keys that label, here and not as bindings: an action runs later, when another response may be in sight."""
+        """Handles the labelling keys. A binding would act later, when another response may be on screen."""
         key = key_name(event)
         category = dict(KEYS).get(key)
         if category is None and key not in ("u", "x", "f", "c"):
@@ -250,7 +250,7 @@ class RatingScreen(Sheet):
 
     def _judge(self, category: Category) -> None:
         if self._saving is not None:
-            # The response in sight is not yet the next one: a key given now would be meant for neither.
+            # The next response is not on screen yet, so keys are ignored.
             self.app.bell()
         self._give(f"saved as “{LABELS[category]}”", JudgmentStatus.SUBMITTED, category)
 
@@ -266,7 +266,7 @@ class RatingScreen(Sheet):
             if _key(self._item) == asked:
                 self._give("put aside", JudgmentStatus.FLAGGED, flags=(FLAGS[index][0].value,))
             else:
-                self._tell("that response is no longer in sight; nothing was done")
+                self._tell("that response is no longer on screen; nothing was done")
 
         if asked is not None:
             self.app.push_screen(ChoicePanel("Put this response aside. Why?", tuple(text for _, text in FLAGS)), chosen)
@@ -281,7 +281,7 @@ class RatingScreen(Sheet):
                     self.show(self._view)
 
         if asked is not None:
-            self.app.push_screen(LinePrompt("Comment, kept with the judgment that follows", needed=False), written)
+            self.app.push_screen(LinePrompt("Comment, saved with the next judgment", needed=False), written)
 
     def action_undo(self) -> None:
         if self._saving is not None:
@@ -289,7 +289,7 @@ class RatingScreen(Sheet):
             return
         if not self._given:
             self.app.bell()
-            self.post_message(NoticeWanted("nothing of this sitting is left to undo"))
+            self.post_message(NoticeWanted("there is nothing to undo in this sitting"))
             return
         self._save(withdrawal(self._given[-1]), "undone")
 

@@ -1,4 +1,4 @@
-"""The run as it goes: state, progress, trials, levels, last response, events, figures."""
+"""The running session: state, progress, trials, levels, last response, events and results."""
 
 from __future__ import annotations
 
@@ -26,31 +26,10 @@ from harness.dashboard.widgets.bars import (
 )
 from harness.dashboard.widgets.response import LastResponse
 from harness.dashboard.widgets.run import EventLog, FramePanel, LevelMeters, TotalsPanel, TrialList
+from harness.dashboard.wording import told_in
 from harness.model.feed import Abort, Rerun, SetMark, Skip, WriteNote
 
-HELP = """\
-The run
-
-The large word is what goes on now. PAUSED and INTERRUPTED are the two that want a person.
-Trials are listed in the order of playing: number, name, outcome, attempts (×2), latency.
-A figure in brackets is its 95 % interval; n/a means that nothing was counted yet, ? that it takes more trials to say.
-WER 1st: word errors at first attempts (transcripts/attempts); its interval is by query from six different ones on.
-Last frame: = is right, ≠ has another value, − is missing, + is too many, · was not looked at; × are the tries before.
-"our transcription" is what our own recogniser makes of the response. It is never evidence of what the device heard.
-
-p       pause after the attempt that is running; p again goes on
-s       skip the trial that is running; asks for the reason
-r       run the selected trial once more, at the end of the plan
-n       write a note into the log
-m       mark this moment
-o       bring back the operator's question, when there is one
-j       judge the first responses
-w       figures of wake, command and ambient trials, and their events
-a       abort the session; asks first
-up/down select a trial; end follows the run again; tab moves to the events
-ctrl+p  command palette
-ctrl+q  detach: the session goes on without you
-"""
+HELP = told_in("run.txt")
 
 KEYS = (
     ("p", "pause"),
@@ -74,14 +53,14 @@ WAKE_KEYS = (
     ("?", "help"),
     ("^q", "detach"),
 )
-"""Where there are wake trials; a mark can be set all the same."""
+"""Where there are wake trials. A mark is possible either way."""
 
 
 class RunScreen(Sheet):
-    """Every key sends a command, and shows `…` until the engine has answered it."""
+    """Every key sends a command, and shows `…` until the engine answers."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p", "pause", "Pause or go on"),
+        Binding("p", "pause", "Pause or continue"),
         Binding("s", "skip", "Skip the running trial"),
         Binding("r", "rerun", "Run the selected trial again"),
         Binding("n", "note", "Write a note"),
@@ -167,7 +146,7 @@ class RunScreen(Sheet):
 
         question = Confirm(
             "Abort this session?",
-            "The running attempt is thrown away, and the trials that are left are not run. What is logged stays.",
+            "The running attempt is discarded, and the remaining trials are not run. The log keeps everything else.",
         )
         self.app.push_screen(question, decided)
 

@@ -1,4 +1,4 @@
-"""What judging and annotating at a desk have in common: messages, writing, questions, news from elsewhere."""
+"""What the screens of raters and annotators share: messages, saving, panels, and updates from elsewhere."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from harness.model.errors import HarnessError
 
 
 class SittingScreen(Screen[None]):
-    """Shows the desk's view after every key. What is given is written by the desk; nothing is kept here."""
+    """Shows the desk's view after every key. The desk saves; nothing is kept here."""
 
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
     AUTO_FOCUS: ClassVar[str | None] = ""
     GONE: ClassVar[str]
-    """What was asked about is no longer in sight."""
+    """The refusal when the item of a question is no longer on screen."""
 
     def __init__(self, room: Rereadable) -> None:
         super().__init__()
         self._sitting_room = room
         self._said, self._colour = "", palette.GREEN
 
-    def on_mount(self) -> None:  # Textual calls those of subclasses first, and this one without being asked
+    def on_mount(self) -> None:  # Textual calls the handlers of subclasses first, then this one
         self._refreshing = Refreshing(self._sitting_room, self.post_message)
         self.show()
 
     def close(self) -> None:
-        """Before the app leaves: threads tell nothing any more."""
+        """Before the app ends: threads post nothing more."""
         self._refreshing.close()
 
     def show(self) -> None:
-        """Draws what the desk says now."""
+        """Draws the desk's view."""
         raise NotImplementedError
 
     def asked_about(self) -> object:
-        """The item that a question would be about now; None without one."""
+        """The item that a question would concern now, or None."""
         raise NotImplementedError
 
     def take_in(self) -> None:
-        """The room has read what came from elsewhere; what is in sight stays while it is still to be done."""
+        """The room has read its files again. The item on screen stays while it is still open."""
         raise NotImplementedError
 
     def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
         self._said, self._colour = said, colour
 
     def _show_message(self, said: str, *, break_due: bool = False) -> None:
-        """What a key was told, else what the desk says."""
+        """The answer to the last key, else the desk's message."""
         said, colour = (self._said, self._colour) if self._said else (said, palette.GREEN)
         self.query_one(MessageLine).show(said, colour, break_due=break_due)
 
     def _write(self, give: Callable[[], bool]) -> None:
-        """What fails is shown, and the item stays with its draft."""
+        """Shows a failure; the item stays with its draft."""
         try:
             done = give()
         except HarnessError as error:
@@ -71,7 +71,7 @@ class SittingScreen(Screen[None]):
             self.app.bell()
 
     def _ask(self, panel: Panel, take: Callable[[Any], object]) -> None:
-        """What a panel answers is for the item that it was opened on, and for no other."""
+        """Applies a panel's answer only to the item that it was opened on."""
         asked = self.asked_about()
 
         def answered(answer: object) -> None:
@@ -88,7 +88,7 @@ class SittingScreen(Screen[None]):
     def on_room_read(self, message: RoomRead) -> None:
         message.stop()
         if message.fault:
-            self._tell(f"what has come since cannot be read: {message.fault}")
+            self._tell(f"updates cannot be read: {message.fault}")
         else:
             self.take_in()
         if self.app.screen is self:

@@ -1,4 +1,4 @@
-"""Wake words as they are counted: devices, figures that narrow, and the events that wait for a review."""
+"""Wake words: devices, rates with their intervals, and events that need a review."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ from harness.dashboard.widgets.bars import (
     move_keys,
 )
 from harness.dashboard.widgets.wake import DeviceBlocks
+from harness.dashboard.wording import told_in
 from harness.model.feed import Answered, Review
+from harness.model.observation import weakness
 from harness.model.record import ReviewWord
 from harness.session.wording import cut
 from harness.wake.reports.figures_text import REVIEW_WORDS
@@ -55,14 +57,14 @@ def word_of(event: UnmatchedWake) -> tuple[str, str]:
 
 
 class UnmatchedList(RowList):
-    """The selection stays with its event while others come in above it: a key is never meant for a newcomer."""
+    """The selection stays with its event while others come in above it."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys(
         "Event before", "Next event", "Latest event", ("move(1000000)", "Oldest event")
     )
 
     def __init__(self, selected: Callable[[int | None], object], *, id: str | None = None) -> None:
-        """selected: takes the number of the selected event, whenever it is shown."""
+        """selected: called with the number of the selected event whenever it is shown."""
         super().__init__(id=id)
         self._tell_selected = selected
         self.border_title = "Unmatched wake events"
@@ -78,7 +80,7 @@ class UnmatchedList(RowList):
         return next((one for one in self._events if one.seq == self._seq), None)
 
     def show(self, wake: WakeProgress, caught_up: bool = True) -> None:
-        """caught_up: what comes now is new; before that the selection stays with the latest."""
+        """caught_up: whether further events are new. Before that the selection follows the latest."""
         if wake.unmatched is self._events:
             return
         grown = len(wake.unmatched) != len(self._events)
@@ -108,7 +110,7 @@ class UnmatchedList(RowList):
         self._keep_in_sight()
 
     def select_next(self, after: int) -> None:
-        """The next older event that nobody has reviewed, else the latest such one, else none other."""
+        """The next older event without a review, else the latest one without, else this one."""
         at = next((n for n, one in enumerate(self._events) if one.seq == after), 0)
         waiting = [one for one in (*self._events[at + 1 :], *self._events[:at]) if one.word is None]
         if waiting:
@@ -148,6 +150,7 @@ class UnmatchedList(RowList):
         word, colour = word_of(event)
         text.append(word, style=colour)
         for shown, what in (
+            (bool(event.inferred), weakness(plain_text(event.inferred, 40))),
             (not event.exposed, "not exposed"),
             (event.in_vocabulary, "in a wake trial"),
             (wide and event.clip is None, "no sound yet"),
@@ -179,42 +182,17 @@ KEYS = (
 )
 
 LEAST_EVENTS = 5
-"""Lines of the list of events that no number of devices may take."""
+"""Least lines of the list of events, however many devices there are."""
 
-HELP = """\
-Wake words
-
-FR        false reject ratio: wake trials without a wake event in their window, of those counted
-FA/h      wake events that belong to no stimulus, per hour of ambient sound heard; events that a
-          review or a rule has explained (a person, the device's own voice, a fault) are left out
-any time  the interval that may be looked at at any time: over the whole run it misses the truth in
-          at most 5 % of runs, however often somebody looks. It is wider than the exact one
-exact     Clopper–Pearson and Garwood, 95 %: right for one look, at the end
-n/a       nothing was heard yet: a rate over nothing is no number, and not 0
-the band  the any-time interval as it was, from the first trial to now; the free line is the figure;
-          what was above the scale is cut off
-≤5 %      a limit of the scenario; "upper" is one on the upper end of the exact interval; "test" is
-          the sequential test, which may end the run early; open: more sound may bring it about
-heard     sound counts only while the device is proved to listen (it acknowledged audio, answered a
-          ping, said so, or woke to a probe); unproven sound is shown, and counts nowhere
-clock     bound of the error of a time that the device told
-between   ✓ hit  ✗ false reject  ! event without a stimulus  ░ ambient sound  ~ interrupted, counts nowhere
-
-enter     play the sound around the selected event on the bench's monitor
-f         it was a false accept           h   a human being said the phrase
-d         the device woke itself, or another device did
-x         the stimulus was at fault       u   take back the selected review, or your last one
-up/down   select an event; home is the latest. tab goes to the devices and back
-p         pause or go on                  w   to the run: trials, events, skip, note, abort
-"""
+HELP = told_in("wake.txt")
 
 
 class WakeScreen(Sheet):
-    """A review is acknowledged when the engine has committed it, and only then the next event is selected."""
+    """Selects the next event only when the engine has committed a review."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,space", "replay", "Play the sound around it"),
-        Binding("p", "pause", "Pause or go on"),
+        Binding("p", "pause", "Pause or continue"),
         Binding("o", "app.question", "The operator's question"),
         Binding("question_mark,f1", "app.help", "Help"),
         Binding("escape,w", "app.close_screen", "The run"),
@@ -252,7 +230,7 @@ class WakeScreen(Sheet):
         self._seen_seq = view.progress.seq
 
     def _room(self) -> int:
-        """Lines for the devices: what is left of the screen beside the list's least."""
+        """Lines for the devices: the screen less the least lines of the list."""
         others = (one for one in self.children if not isinstance(one, DeviceBlocks | UnmatchedList) and one.display)
         return max(4, self.size.height - sum(one.outer_size.height for one in others) - 2 - LEAST_EVENTS)
 
@@ -260,7 +238,7 @@ class WakeScreen(Sheet):
         guarded(self).in_sight(self, (WakeScreen, seq))
 
     def on_key(self, event: events.Key) -> None:
-        """Keys that label, here and not as bindings: an action runs later, when another event may be selected."""
+        """Handles the labelling keys. A binding would act later, when another event may be selected."""
         word = dict(REVIEW_KEYS).get(key := key_name(event))
         if word is None and key != "u":
             return
@@ -293,7 +271,7 @@ class WakeScreen(Sheet):
             self._save(self._given[-1], None, "taken back")
         else:
             self.app.bell()
-            self.post_message(NoticeWanted("this event has no review to take back"))
+            self.post_message(NoticeWanted("this event has no review to withdraw"))
 
     def _event(self) -> UnmatchedWake | None:
         event = self.query_one(UnmatchedList).selected
@@ -303,7 +281,7 @@ class WakeScreen(Sheet):
 
     def _save(self, seq: int, word: ReviewWord | None, label: str) -> None:
         if self._saving:
-            # The event in sight is not yet the next one: a key given now would be meant for neither.
+            # The next event is not on screen yet, so keys are ignored.
             self.app.bell()
             return
 

@@ -1,1 +1,1 @@
-"""What the screens are made of. Each draws from a `View`; none asks the engine for anything."""
+"""The widgets of the screens. They draw from a `View` and send the engine nothing."""

@@ -1,4 +1,4 @@
-"""The labels with their keys and whether they are given; with as much of the guide beside them as there is room."""
+"""The labels, their keys and marks, and as much of the guide as fits beside them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingIt
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing, TextLine, highlighted, progress_bar
-from harness.dashboard.wording import time_left
 from harness.model.annotation import LINE_KEYS, Label, LabelSet, label_keys
+from harness.statistics.text import time_left
 
 LONGEST_NAME = 40
 _GAP = 2
 NARROWEST = 16
-"""Cells of a column; what does not fit then is scrolled to."""
+"""Cells of a column; longer lists scroll."""
 
 
 def label_name(label: Label) -> str:
-    """As it is called on screen: its title with the id of the files behind it, harmless."""
+    """The label's title, then its id, escaped."""
     id_ = plain_text(label.id, LONGEST_NAME)
     same = label.title.casefold().replace(" ", "_") in ("", label.id.casefold())
     return id_ if same else f"{plain_text(label.title, LONGEST_NAME)} ({id_})"
 
 
 class LabelGrid(Painted):
-    """One column with descriptions where all fit below each other, else as many columns as are needed."""
+    """One column with descriptions if that fits, else as many columns as needed."""
 
     DEFAULT_CSS = "LabelGrid { height: 1fr; padding: 0 1; }"
 
@@ -42,7 +42,7 @@ class LabelGrid(Painted):
 
     @property
     def rows(self) -> int:
-        """Lines that the labels take as they were drawn last."""
+        """Lines of the labels as last drawn."""
         return -(-len(self._labels.labels) // self._columns)
 
     def show(self, given: tuple[str, ...], cursor: int) -> None:
@@ -56,7 +56,7 @@ class LabelGrid(Painted):
             self._columns = 1
             folded = self._folded(names, width)
             if sum(map(len, folded)) > height:
-                # The id is what files have; without the title there is more room for the description.
+                # Files hold the id. Without the title there is more room for the description.
                 folded = self._folded([plain_text(label.id, LONGEST_NAME) for label in labels], width)
             if sum(map(len, folded)) > height:
                 folded = [self._cut(parts[0], len(parts) > 1, width) for parts in folded]
@@ -118,14 +118,14 @@ class LabelGrid(Painted):
 
 LONGEST_LINE = 2000
 MOST_OF_A_LINE = 5
-"""Of an utterance; the rest is read on the key that shows it whole."""
+"""Lines of an utterance; a key shows the rest."""
 _INDENT = 5
 
 
 class PageLines(Painted):
-    """Keeps the line under the cursor in sight, and knows which lines have been in sight since the page came.
+    """Keeps the cursor's line on screen, and records which lines of the page were on screen.
 
-    What is out of sight is counted above and below.
+    Lines above and below the screen are counted.
     """
 
     DEFAULT_CSS = "PageLines { height: 1fr; padding: 0 1; }"
@@ -140,7 +140,7 @@ class PageLines(Painted):
         self._drawn = range(0)
 
     def show(self, lines: tuple[PageLine, ...], cursor: int) -> None:
-        """Other utterances than before begin at their top, unseen."""
+        """New utterances begin at the top, unseen."""
         page = tuple(line.utterance for line in lines)
         if page != self._page:
             self._page, self._top, self._seen = page, 0, set()
@@ -172,7 +172,7 @@ class PageLines(Painted):
         return Text("\n").join(rows[:height])
 
     def _window(self, heights: list[int], room: int) -> tuple[int, int]:
-        """(first, behind the last) of the lines that are drawn; the top moves no further than the cursor wants."""
+        """(first, last + 1) of the drawn lines. The top moves only as far as the cursor needs."""
         first = min(self._top, self._cursor, max(0, len(heights) - 1))
         while True:
             after, used = first, int(first > 0)
@@ -206,7 +206,7 @@ class PageLines(Painted):
 
 LONGEST = 4000
 MOST_LINES = 8
-"""Of an utterance that is to be labelled."""
+"""Of an utterance to label."""
 
 
 def labels_words(intents: Iterable[str]) -> str:
@@ -214,7 +214,7 @@ def labels_words(intents: Iterable[str]) -> str:
 
 
 class AnnotationTitle(TextLine):
-    """What is done here, of which project, and by whom."""
+    """Mode, project and annotator."""
 
     DEFAULT_CSS = "AnnotationTitle { background: $panel; }"
 
@@ -263,7 +263,7 @@ class AnnotationProgress(Showing[AnnotationView]):
 
 
 class GroupHead(Showing[AnnotationView]):
-    """The proposal of a group, with what the guide says of each of its labels."""
+    """The proposal of a group, and the guide's description of each label."""
 
     DEFAULT_CSS = "GroupHead { height: auto; max-height: 9; padding: 0 1; border-left: thick $primary; }"
 
@@ -287,9 +287,7 @@ class GroupHead(Showing[AnnotationView]):
         for id_ in group.intents:
             label = self._labels.label(id_)
             known = label is not None and bool(label.description)
-            words = (
-                plain_text(label.description, 600) if label is not None and known else "the guide says nothing of it"
-            )
+            words = plain_text(label.description, 600) if label is not None and known else "not in the guide"
             whole = Text.assemble((f"{plain_text(id_, 60)}: ", palette.TEXT), (words, palette.QUIET))
             folded = list(whole.wrap(self.app.console, width))
             if len(folded) > most:
@@ -301,7 +299,7 @@ class GroupHead(Showing[AnnotationView]):
 
 
 class UtteranceText(Showing[LabellingItem]):
-    """What is to be labelled, folded."""
+    """The text to label, folded."""
 
     DEFAULT_CSS = f"UtteranceText {{ height: auto; max-height: {MOST_LINES + 1}; padding: 0 1; }}"
 
@@ -319,7 +317,7 @@ class UtteranceText(Showing[LabellingItem]):
 
 
 class ChoiceLines(Showing[LabellingItem]):
-    """What is chosen, whether it can be saved, what was proposed, and the comment."""
+    """The choice, whether it can be saved, the proposal, and the comment."""
 
     DEFAULT_CSS = "ChoiceLines { height: auto; padding: 0 1; }"
 
@@ -331,7 +329,7 @@ class ChoiceLines(Showing[LabellingItem]):
         text.append("  saved" * item.saved, style=palette.GREEN)
         lines = [text]
         if item.refusal and item.chosen:
-            lines.append(Text(f"not like this: {plain_text(item.refusal, 200)}", style=f"bold {palette.ORANGE}"))
+            lines.append(Text(f"not allowed: {plain_text(item.refusal, 200)}", style=f"bold {palette.ORANGE}"))
         if item.proposal is not None:
             differs = tuple(sorted(item.proposal)) != tuple(sorted(item.chosen))
             line = Text("proposed  ", style=palette.QUIET)
@@ -349,7 +347,7 @@ class ChoiceLines(Showing[LabellingItem]):
 
 
 class InputColumns(Showing[LabellingItem]):
-    """What each annotator gave, side by side and without names; a label that not all gave is marked."""
+    """The annotators' labels side by side, without names. A label that not all gave is marked."""
 
     DEFAULT_CSS = "InputColumns { height: auto; padding: 0 1; border-left: thick $warning; }"
 
@@ -388,7 +386,7 @@ class InputColumns(Showing[LabellingItem]):
 
 
 class AnnotationEnd(Showing[AnnotationView]):
-    """What was done, and what to do next."""
+    """Counts, and what to do next."""
 
     DEFAULT_CSS = "AnnotationEnd { height: 1fr; padding: 1 2; }"
 
@@ -398,14 +396,14 @@ class AnnotationEnd(Showing[AnnotationView]):
 
     def draw(self, view: AnnotationView, width: int, height: int) -> Text:
         count = view.count
-        head = "All is done. Thank you." if count.total else "There is nothing to annotate here for you yet."
+        head = "All is done. Thank you." if count.total else "You have nothing to annotate here yet."
         text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
         pace = "n/a" if view.pace_s is None else f"{view.pace_s:.1f} s each"
         rows = [("done", f"{count.done} of {count.total}"), ("struck", str(count.struck)), ("pace", pace)]
         for label, words in rows:
             text.append(f"{label:<9}", style=palette.QUIET)
             text.append(f"{words}\n", style=palette.TEXT)
-        text.append("\nHow it was labelled:  ", style=palette.QUIET)
+        text.append("\nTo see the results:  ", style=palette.QUIET)
         text.append(f"harness annotate report {self._folder}\n", style=palette.TEXT)
-        text.append("What comes from elsewhere shows here by itself.", style=palette.QUIET)
+        text.append("New utterances appear here automatically.", style=palette.QUIET)
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])

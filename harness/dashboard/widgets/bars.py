@@ -16,13 +16,14 @@ from textual.widget import Widget
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Notice, View
-from harness.dashboard.wording import query_text, time_left
+from harness.dashboard.wording import query_text, told_in
 from harness.model.feed import StateChanged, StateWord
 from harness.model.scenario import TrialKind
+from harness.statistics.text import time_left
 
 
 class Painted(Widget):
-    """Subclasses set what they show, and call `refresh`; `paint` gives the text for the present width."""
+    """Subclasses set their value and call `refresh`. `paint` returns the text for the current width."""
 
     DEFAULT_CSS = "Painted { text-wrap: nowrap; text-overflow: ellipsis; }"
 
@@ -37,9 +38,9 @@ T = TypeVar("T")
 
 
 class Showing(Painted, Generic[T]):
-    """Shows one value, painted anew when it is another one; nothing before the first.
+    """Shows one value, painted again when it changes; empty before the first.
 
-    folds: whether its height follows from its text.
+    folds: whether its height depends on its text.
     """
 
     folds: ClassVar[bool] = False
@@ -61,7 +62,7 @@ class Showing(Painted, Generic[T]):
 
 
 def progress_bar(share: float, width: int) -> Text:
-    """A line of so many cells, filled up to the share, 0–1."""
+    """A bar of `width` cells, filled up to the share, 0–1."""
     filled = round(share * width)
     return Text.assemble(("━" * filled, palette.GREEN), ("─" * (width - filled), palette.RULE))
 
@@ -76,14 +77,14 @@ def key_words(keys: Sequence[tuple[str, str]], gap: str = "  ") -> Text:
 
 
 def highlighted(text: Text, width: int) -> Text:
-    """A line that is selected, on its ground to the edge."""
+    """A selected line, coloured to the edge."""
     text.pad_right(max(0, width - text.cell_len))
     text.stylize(Style(bgcolor=palette.SELECTED))
     return text
 
 
 def move_keys(before: str, after: str, first: str, end: tuple[str, str]) -> list[BindingType]:
-    """Keys that move the selection of a list; end: action and meaning of the key of that name."""
+    """Keys that move the selection of a list. end: action and meaning of the end key."""
     moves = (("up", -1, before), ("down", 1, after), ("pageup", -10, "Ten back"), ("pagedown", 10, "Ten on"),
              ("home", -1000000, first))  # fmt: skip
     found = [Binding(key, f"move({by})", what, show=False) for key, by, what in moves]
@@ -91,7 +92,7 @@ def move_keys(before: str, after: str, first: str, end: tuple[str, str]) -> list
 
 
 class RowList(ScrollView, can_focus=True):
-    """Subclasses give `count` and `line`; ten thousand rows cost as much as a screenful."""
+    """Subclasses give `count` and `line`. Only the visible rows are drawn."""
 
     DEFAULT_CSS = """
     RowList {
@@ -112,7 +113,7 @@ class RowList(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def fit(self) -> None:
-        """To be called when the number of rows has changed."""
+        """Call it when the number of rows has changed."""
         self.virtual_size = Size(self.scrollable_content_region.width, self.count)
         self.refresh()
 
@@ -130,46 +131,9 @@ class RowList(ScrollView, can_focus=True):
 
 HEIGHT = 5
 
-_GLYPHS: dict[str, tuple[str, ...]] = {
-    "A": (".##.", "#..#", "####", "#..#", "#..#"),
-    "B": ("###.", "#..#", "###.", "#..#", "###."),
-    "C": (".###", "#...", "#...", "#...", ".###"),
-    "D": ("###.", "#..#", "#..#", "#..#", "###."),
-    "E": ("####", "#...", "###.", "#...", "####"),
-    "F": ("####", "#...", "###.", "#...", "#..."),
-    "G": (".###", "#...", "#.##", "#..#", ".###"),
-    "H": ("#..#", "#..#", "####", "#..#", "#..#"),
-    "I": ("#", "#", "#", "#", "#"),
-    "J": ("..##", "...#", "...#", "#..#", ".##."),
-    "K": ("#..#", "#.#.", "##..", "#.#.", "#..#"),
-    "L": ("#...", "#...", "#...", "#...", "####"),
-    "M": ("#...#", "##.##", "#.#.#", "#...#", "#...#"),
-    "N": ("#..#", "##.#", "#.##", "#..#", "#..#"),
-    "O": (".##.", "#..#", "#..#", "#..#", ".##."),
-    "P": ("###.", "#..#", "###.", "#...", "#..."),
-    "Q": (".##.", "#..#", "#..#", "#.#.", ".#.#"),
-    "R": ("###.", "#..#", "###.", "#.#.", "#..#"),
-    "S": (".###", "#...", ".##.", "...#", "###."),
-    "T": ("#####", "..#..", "..#..", "..#..", "..#.."),
-    "U": ("#..#", "#..#", "#..#", "#..#", ".##."),
-    "V": ("#...#", "#...#", ".#.#.", ".#.#.", "..#.."),
-    "W": ("#...#", "#...#", "#.#.#", "##.##", "#...#"),
-    "X": ("#...#", ".#.#.", "..#..", ".#.#.", "#...#"),
-    "Y": ("#...#", ".#.#.", "..#..", "..#..", "..#.."),
-    "Z": ("####", "...#", ".##.", "#...", "####"),
-    "0": (".##.", "#..#", "#..#", "#..#", ".##."),
-    "1": (".#", "##", ".#", ".#", ".#"),
-    "2": ("###.", "...#", ".##.", "#...", "####"),
-    "3": ("###.", "...#", ".##.", "...#", "###."),
-    "4": ("#..#", "#..#", "####", "...#", "...#"),
-    "5": ("####", "#...", "###.", "...#", "###."),
-    "6": (".##.", "#...", "###.", "#..#", ".##."),
-    "7": ("####", "...#", "..#.", ".#..", ".#.."),
-    "8": (".##.", "#..#", ".##.", "#..#", ".##."),
-    "9": (".##.", "#..#", ".###", "...#", ".##."),
-    "s": ("....", ".###", "##..", "..##", "###."),
-    " ": ("..", "..", "..", "..", ".."),
-}
+_BLOCKS = [block.splitlines() for block in told_in("letters.txt").split("\n\n")]
+_GLYPHS = {" " if name == "space" else name: rows for name, *rows in _BLOCKS}
+"""Character → its rows of dots."""
 
 
 def _dots(text: str) -> list[str]:
@@ -178,7 +142,7 @@ def _dots(text: str) -> list[str]:
 
 
 def small(text: str) -> list[str]:
-    """Three lines, two dots above each other in a cell."""
+    """Three lines of text; each cell shows two dots, one above the other."""
     rows = [*_dots(text), ""]
     rows[-1] = "." * len(rows[0])
     shapes = {("#", "#"): "█", ("#", "."): "▀", (".", "#"): "▄", (".", "."): " "}
@@ -190,11 +154,11 @@ def large(text: str) -> list[str]:
 
 
 COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
-"""States whose end a person waits for; others end by themselves long before their time is up."""
+"""States whose remaining time is shown; the others end long before their timeout."""
 
 
 def state_words(view: View) -> tuple[str, str]:
-    """The word as it stands in large letters, and its colour."""
+    """The word in large letters, and its colour."""
     if view.gone is not None:
         return "ENGINE GONE", palette.RED
     if view.state is None:
@@ -207,12 +171,12 @@ def state_words(view: View) -> tuple[str, str]:
 
 
 def state_line(view: View) -> str:
-    """Trial, attempt, query and reason, harmless."""
+    """Trial, attempt, query and reason, escaped."""
     state = view.state
     if view.gone is not None:
         return view.gone
     if state is None:
-        return "waiting for the engine to say hello"
+        return "waiting for the engine"
     parts = list(_calls(view, state))
     waits = state.word is StateWord.INTERRUPTED
     if waits and state.reason:
@@ -235,18 +199,18 @@ def state_line(view: View) -> str:
 
 
 def _calls(view: View, state: StateChanged) -> Iterator[str]:
-    """What wants a person; it goes first, for it must not be cut off."""
+    """What needs the operator comes first, so that it is never cut off."""
     if state.word is StateWord.ASKING:
         yield "o shows the question"
     elif state.word is StateWord.PAUSED:
         why = plain_text(state.reason, 60)
-        yield f"{'paused ' if why.startswith('by ') else ''}{why}, p goes on"
+        yield f"{'paused ' if why.startswith('by ') else ''}{why}, p continues"
     elif view.progress.paused is not None:
         yield "pauses after this attempt"
 
 
 class StateWordBanner(Showing[tuple[str, str]]):
-    """Three lines of letters where there is little room, five where there is more."""
+    """Letters of five lines, or of three where there is little room."""
 
     DEFAULT_CSS = "StateWordBanner { height: 3; padding: 0 1; }"
 
@@ -321,7 +285,7 @@ class ProgressLine(Showing[tuple[int, int, str]]):
 
 
 class NoticeLine(TextLine):
-    """What became of the last command."""
+    """The answer to the last command."""
 
     def show(self, notice: Notice | None) -> None:
         if notice is None:
@@ -332,7 +296,7 @@ class NoticeLine(TextLine):
 
 
 class KeyBar(TextLine):
-    """The keys that work here; always in sight."""
+    """The keys that work here, always on screen."""
 
     DEFAULT_CSS = "KeyBar { background: $panel; }"
 
@@ -347,7 +311,7 @@ class KeyBar(TextLine):
 
 
 class StateStrip(TextLine):
-    """The state in one line, for screens that hide the large word."""
+    """The state in one line, for screens without the large word."""
 
     def show_view(self, view: View) -> None:
         word, colour = state_words(view)
@@ -357,7 +321,7 @@ class StateStrip(TextLine):
 
 
 class GoneBanner(Showing[tuple[str, str, str]]):
-    """What to do when the engine is not there any more; not shown while it is."""
+    """What to do when the engine is gone; hidden while it runs."""
 
     DEFAULT_CSS = """
     GoneBanner { height: 3; padding: 0 1; background: $panel; border-left: thick $error; display: none; }
@@ -370,14 +334,14 @@ class GoneBanner(Showing[tuple[str, str, str]]):
         if view.gone is not None:
             lines = (
                 f"The engine is gone: {view.gone}",
-                "Nothing that was logged is lost. Go on where it stopped:",
+                "Nothing that was logged is lost. Continue where it stopped:",
                 f"harness resume {folder}",
             )
         elif view.goodbye is not None:
             why = plain_text(view.goodbye.reason, 120) or "the session is over"
             lines = (
                 f"The engine has ended: {why} (exit status {view.goodbye.exit_code})",
-                "Leave with ctrl+q. The figures again at any time:",
+                "Leave with ctrl+q. Show the results at any time with:",
                 f"harness show {folder}",
             )
         self.set_class(lines is not None, "-shown")

@@ -1,4 +1,4 @@
-"""What is to be judged: the query, the response in writing, how it came about, and what it brought about."""
+"""The item to judge: the query, the response as text, its attempts, and its effect."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = tuple[str, Text]
 
 
 class JudgedItem(Showing[SittingView]):
-    """Rows with labels, folded where there is room; what does not fit ends in an ellipsis (`whole` has it all)."""
+    """Labelled rows, folded where there is room, else cut with an ellipsis (`whole` has all of it)."""
 
     DEFAULT_CSS = "JudgedItem { height: 1fr; padding: 0 1; }"
 
@@ -67,18 +67,16 @@ class JudgedItem(Showing[SittingView]):
         if not shown:
             return [("said", Text(f"not shown; {self._key} shows it in writing", style=palette.QUIET))]
         if item.transcript is None:
-            return [("said", Text("nobody has written it down", style=palette.QUIET))]
+            return [("said", Text("there is no text", style=palette.QUIET))]
         return [("said", Text(f"“{plain_text(item.transcript, LONGEST)}”", style=palette.TEXT))]
 
     def _inputs(self, item: Item) -> list[Row]:
-        """What raters gave, to whoever settles it; who they are only when that is asked for."""
+        """The raters' judgments for an adjudicator; their names only if wanted."""
         rows = []
         for number, row in enumerate(item.inputs, start=1):
             name = plain_text(row.rater, 30) if self._names else f"rater {number}"
             text = Text(f"{name}: " if self._names else "", style=palette.QUIET)
-            rows.append(
-                ("given" if self._names else name, text.append(given_words(row), style=palette.ORANGE)),
-            )
+            rows.append(("given" if self._names else name, text.append(given_words(row), style=palette.ORANGE)))
         return rows
 
 
@@ -110,7 +108,7 @@ def _facts(item: Item) -> Text:
 
 
 def folded(rows: list[Row], console: Console, width: int, height: int) -> Text:
-    """Rows on at most `height` lines: the longest lose lines first, and then the last rows are left out."""
+    """Rows on at most `height` lines: the longest lose lines first, then the last rows go."""
     room = max(1, width - _LABEL_WIDTH)
     kept = [(label, text.wrap(console, room)) for label, text in rows[:height]]
     lines = [list(wrapped) for _, wrapped in kept]
@@ -132,11 +130,11 @@ def folded(rows: list[Row], console: Console, width: int, height: int) -> Text:
 
 
 LONG_FROM = 40
-"""Columns from which the tests of the guide can be read."""
+"""Columns from which the guide's tests are shown."""
 
 
 class GuideKeys(Painted):
-    """A line for each category; with room for it, the guide's test below each, and then the general rules."""
+    """A line for each category. If there is room: the guide's test below each, and the general rules."""
 
     DEFAULT_CSS = f"GuideKeys {{ height: {len(Category)}; padding: 0 1; }}"
 
@@ -147,19 +145,19 @@ class GuideKeys(Painted):
     def paint(self, width: int, height: int) -> Text:
         lines = self._lines(width, height)[:height]
         if height < len(Category):
-            # A key that is out of sight is named, lest it be forgotten.
+            # Names a key that is off screen.
             keys = " ".join(self._keys.categories[one] for one in list(Category)[height - 1 :])
             lines[height - 1 :] = [self._cut(Text(f"{keys} … 24 lines show all keys", palette.YELLOW), width)]
         return Text("\n").join(lines)
 
     def _lines(self, width: int, height: int) -> list[Text]:
-        """The richest of: the tests below the names, the short texts below the names, the short texts beside them."""
+        """The fullest that fits: tests below the names, short texts below them, or short texts beside them."""
         heads, short = self._heads(), [GUIDE[one].short for one in Category]
         lines = [
             self._cut(Text.assemble(head, "  ", (text, palette.QUIET)), width)
             for head, text in zip(heads, short, strict=True)
         ]
-        # On a narrow screen a short text has its place beside the name.
+        # On a narrow screen the short text stands beside the name.
         if (
             width < LONG_FROM
             or max(head.cell_len + 2 + len(text) for head, text in zip(heads, short, strict=True)) <= width
@@ -198,7 +196,7 @@ _WAVE_LABEL = 22
 
 
 class MovingWave(Painted):
-    """On the left what plays and the time, on the right the shape; loudest moment at full height."""
+    """What plays and the time on the left, the shape on the right; the loudest moment has full height."""
 
     DEFAULT_CSS = "MovingWave { height: 1; padding: 0 1; }"
 
@@ -224,7 +222,7 @@ class MovingWave(Painted):
         self.refresh()
 
     def move(self, what: str, at_s: float | None) -> None:
-        """what: plays, "" when nothing does. at_s: how far into the response; None: it is no part of it."""
+        """what: the sound that plays, or "". at_s: position in the response; None for other sounds."""
         if (what, at_s) != (self._what, self._at_s):
             self._what, self._at_s = what, at_s
             self.refresh()
@@ -269,7 +267,7 @@ class MovingWave(Painted):
 
 
 class Explanation(Showing[Explained]):
-    """Whether an exercise was answered rightly, and why."""
+    """Whether the answer to an exercise is right, and why."""
 
     DEFAULT_CSS = "Explanation { height: 11; padding: 1 2; border-left: thick $primary; display: none; }"
 
@@ -289,11 +287,11 @@ class Explanation(Showing[Explained]):
         text.append(f"\n\n{plain_text(one.exercise.why, 600)}\n\n", style=palette.TEXT)
         text.append(f"{wanted}: {GUIDE[one.exercise.category].test}\n", style=palette.QUIET)
         lines = list(text.wrap(self.app.console, width))[: max(1, height - 1)]
-        return Text("\n").join([*lines, Text("any key goes on", style=f"bold {palette.BLUE}")])
+        return Text("\n").join([*lines, Text("any key continues", style=f"bold {palette.BLUE}")])
 
 
 class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
-    """The counts, what held items wait for in words, the pace, and what to do next."""
+    """The counts, what held items wait for, the pace, and what to do next."""
 
     DEFAULT_CSS = "SittingEnd { height: 1fr; padding: 1 2; display: none; }"
 
@@ -306,10 +304,10 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
         view, waiting = value
         count = view.count
         pace = NOTHING if view.pace_s is None else f"{view.pace_s:.1f} s each"
-        none = "There is nothing to judge here for you yet." if not count.total else ""
+        none = "You have nothing to judge here yet." if not count.total else ""
         if view.stopped:
             none = "You get no more responses in this round: too many of your answers differ from known ones."
-        head = none or ("All is judged. Thank you." if not count.held else "All that can be judged now is judged.")
+        head = none or ("All is judged. Thank you." if not count.held else "All that is open now is judged.")
         text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
         rows = [("done", f"{count.done} of {count.total}"), ("put aside", str(count.flagged)), ("pace", pace)]
         for label, words in rows:
@@ -317,16 +315,16 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
             text.append(f"{words}\n", style=palette.TEXT)
         if count.held:
             text.append(f"{'held':<11}", style=palette.QUIET)
-            text.append(f"{count.held}, until somebody says what the device did:\n", style=palette.YELLOW)
+            text.append(f"{count.held}, until someone reports what the device did:\n", style=palette.YELLOW)
             for words in waiting[:5]:
                 text.append(f"{'':<11}· {plain_text(words, 100)}\n", style=palette.TEXT)
             if len(waiting) > 5:
                 text.append(f"{'':<11}and {len(waiting) - 5} more\n", style=palette.QUIET)
-            text.append(f"{'':<11}say it with  harness effects {self._sessions}\n", style=palette.TEXT)
-            text.append(f"{'':<11}{self._release_key} judges them all the same\n", style=palette.TEXT)
+            text.append(f"{'':<11}answer with  harness effects {self._sessions}\n", style=palette.TEXT)
+            text.append(f"{'':<11}{self._release_key} judges them anyway\n", style=palette.TEXT)
         text.append("\nHow far raters agree:  ", style=palette.QUIET)
         text.append(f"harness agreement {self._sessions}\n", style=palette.TEXT)
-        text.append("New responses and answers show here by themselves.", style=palette.QUIET)
+        text.append("New responses and answers appear here automatically.", style=palette.QUIET)
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
 
 

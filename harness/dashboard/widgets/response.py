@@ -1,4 +1,4 @@
-"""The shape of a clip: loudest sample of each of so many slices."""
+"""The shape of a clip: the loudest sample of each slice."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from harness.dashboard.widgets.bars import Painted, Showing
 from harness.model.record import Clip
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
+from harness.session.log.reader import removals
 from harness.statistics.text import measured, seconds
 
 SLICES = 600
-"""Fine enough for any width; drawn by taking the maximum of neighbours."""
+"""Fine enough for any width. Drawing takes the maximum of neighbours."""
 
 
 def peaks(path: Path) -> npt.NDArray[np.float32] | None:
-    """Peaks of a sound file, shape (≤ SLICES,), 0–1; None when the file cannot be read (it is elsewhere, or broken)."""
+    """Peaks of a sound file, shape (≤ SLICES,), 0–1; None when the file is missing or damaged."""
     try:
         samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
     except (OSError, soundfile.LibsndfileError):
@@ -49,7 +50,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def bars(values: npt.NDArray[np.float32], width: int, height: int) -> list[str]:
-    """A shape that is not empty as lines of characters, the highest first; its loudest moment at full height."""
+    """A non-empty shape as lines of characters, top line first. The loudest moment has full height."""
     shape = slices(values, width)
     places = np.linspace(0, len(shape) - 1, width)
     heights = np.interp(places, np.arange(len(shape)), shape) / max(float(shape.max()), 1e-9)
@@ -58,7 +59,7 @@ def bars(values: npt.NDArray[np.float32], width: int, height: int) -> list[str]:
 
 
 class ClipShape(Painted):
-    """Reads the clip in a thread of its own, once; loudest moment at full height."""
+    """Reads the clip once, in a thread. The loudest moment has full height."""
 
     DEFAULT_CSS = "ClipShape { height: 3; }"
 
@@ -67,6 +68,7 @@ class ClipShape(Painted):
         self._clip: Clip | None = None
         self._peaks: npt.NDArray[np.float32] | None = None
         self._read = False
+        self._gone = ""
 
     @property
     def drawn(self) -> bool:
@@ -76,27 +78,30 @@ class ClipShape(Painted):
         """Draws a clip of the session in `folder`."""
         if clip == self._clip:
             return
-        self._clip, self._peaks, self._read = clip, None, False
+        self._clip, self._peaks, self._read, self._gone = clip, None, False, ""
         self.refresh()
-        # A name with a folder in it would lead out of clips/.
+        # A name with a folder could lead out of clips/.
         if clip is not None and Path(clip.name).name == clip.name:
-            self._read_clip(clip, folder / "clips" / clip.name)
+            self._read_clip(clip, folder)
 
     @work(thread=True, exclusive=True, group="clip")
-    def _read_clip(self, clip: Clip, path: Path) -> None:
-        found = peaks(path)
+    def _read_clip(self, clip: Clip, folder: Path) -> None:
+        found = peaks(folder / "clips" / clip.name)
+        gone = removals(folder).get(clip.name, "") if found is None else ""
         if not get_current_worker().is_cancelled:
-            self.post_message(ClipRead(clip, found))
+            self.post_message(ClipRead(clip, found, gone))
 
     def on_clip_read(self, message: ClipRead) -> None:
         message.stop()
         if message.clip == self._clip:
-            self._peaks, self._read = message.peaks, True
+            self._peaks, self._read, self._gone = message.peaks, True, message.gone
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
         if self._clip is None:
             return Text("no response yet", style=palette.QUIET)
+        if self._peaks is None and self._gone:
+            return Text(f"the sound {self._gone}", style=palette.QUIET)
         if self._peaks is None:
             return Text("the clip cannot be read here" if self._read else "reading the clip …", style=palette.QUIET)
         if not len(self._peaks):
@@ -113,7 +118,7 @@ def transcription(response: FirstResponse | None, limit: int = 300) -> str:
 
 
 class ResponseTimes(Showing[FirstResponse]):
-    """The times, and what was said."""
+    """Times and text of the response."""
 
     DEFAULT_CSS = "ResponseTimes { height: 1fr; text-wrap: wrap; }"
 
@@ -153,5 +158,5 @@ class LastResponse(Vertical):
 
 
 def _title(response: FirstResponse | None) -> str:
-    """A narrow title loses its end, so the attempt stands first."""
+    """A narrow title loses its end, so the attempt comes first."""
     return TITLE if response is None else f"Last response, ×{response.attempt}: {plain_text(response.trial.id, 80)}"

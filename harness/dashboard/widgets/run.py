@@ -39,7 +39,7 @@ _COLOURS = {
 
 
 class EventLog(RowList):
-    """Keeps the last `KEPT` lines, and stays at the end unless somebody has scrolled up."""
+    """Keeps the last `KEPT` lines, and stays at the end unless you scroll up."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -71,7 +71,7 @@ class EventLog(RowList):
 
     def _stay_at_end(self) -> None:
         if self._at_end:
-            # The new lines are not laid out yet. Forced: without its scroll bar a list would refuse.
+            # Forced: the new lines have no layout yet, and a list without a scroll bar refuses to scroll.
             self.call_after_refresh(self.scroll_end, animate=False, force=True)
 
     def line(self, index: int, width: int) -> Text:
@@ -92,7 +92,7 @@ _STYLES: dict[PartMark, Style] = {
 
 
 class FramePanel(Painted):
-    """A line for each part with its sign: what is wrong can be read without a colour."""
+    """A line for each intent and slot; its sign shows an error without colour."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -101,7 +101,7 @@ class FramePanel(Painted):
         self._attempts: tuple[AttemptProgress, ...] = ()
 
     def show(self, progress: Progress) -> None:
-        """The last attempt that a frame is known of, or known to be unknown; those of its take before it."""
+        """The last attempt whose frame is decided, known or unknown, and earlier attempts of its take."""
         if progress.last_frame is None:
             return
         trial_id, take_number, number = progress.last_frame
@@ -153,7 +153,7 @@ def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
         head.append(", by the operator", style=palette.QUIET)
     found = parts_of(trial, row)
     if not found and told.intents is not None:
-        head.append(": nothing, as it should" if told.right else ": nothing", style=palette.QUIET)
+        head.append(": nothing, as expected" if told.right else ": nothing", style=palette.QUIET)
     return [head, *(_part(one) for one in found)]
 
 
@@ -170,7 +170,7 @@ def _part(part: FramePart) -> Text:
 
 
 def _frame_before(trial: Trial, attempt: AttemptProgress) -> Text:
-    """An attempt before the last on one line: what of it was not right."""
+    """The errors of an earlier attempt, on one line."""
     told, row = _told_frame(attempt), attempt.verdict
     wrong = [] if row is None else [one for one in parts_of(trial, row) if one.mark is not PartMark.RIGHT]
     what = compared(wrong) or ("" if told is None else verdict_in_words(told))
@@ -183,7 +183,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def cells(value_dbfs: float, width: int) -> float:
-    """Where a level lies on a scale of `width` cells."""
+    """The position of a level on a scale of `width` cells."""
     return max(0.0, min(1.0, 1 - value_dbfs / LOWEST_DBFS)) * width
 
 
@@ -228,7 +228,7 @@ NAMES = 11  # columns
 
 
 class TotalsPanel(Painted):
-    """Rates with their 95 % intervals; n/a where nothing was counted."""
+    """Rates with 95 % intervals; n/a where nothing was counted."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -279,7 +279,7 @@ class TotalsPanel(Painted):
 
 
 def _until_understood(progress: Progress) -> bool:
-    """Whether no trial is asked until its words are recognised, but some until they are understood."""
+    """Whether some trials repeat until they are understood, and none until its words are recognised."""
     asked = [one.trial for one in progress.trials if one.trial.listening is None]
     return bool(asked) and all(trial.until_understood for trial in asked)
 
@@ -302,7 +302,7 @@ def _recognised(progress: Progress) -> Iterator[tuple[str, str]]:
 
 
 def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
-    """Two lines a device, with the intervals that may be looked at at any time; the wake screen has the rest."""
+    """Two lines for each device, with time-uniform intervals. The wake screen has the rest."""
     for device in wake.devices:
         ratio, rate = device.false_rejects, device.after_review
         name = plain_text(device.device, 10)
@@ -314,7 +314,7 @@ LONGEST_NAME = 24
 
 
 class TrialList(RowList):
-    """Follows the trial that is going on, until somebody moves the selection; `end` follows again."""
+    """Follows the running trial until you move the selection; `end` follows again."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys(
         "Trial before", "Next trial", "First trial", ("follow", "Follow the run")
@@ -369,18 +369,18 @@ class TrialList(RowList):
     def _select(self, index: int) -> None:
         self._selected = max(0, min(index, self.count - 1))
         chosen = None if self._following else self.selected
-        # Set as content, since a text would be read as markup.
+        # Set as content: plain text would be read as markup.
         self.border_title = Content(f"Trials: {plain_text(chosen.trial.id, 80)}" if chosen else "Trials")
         if not self.in_sight:
-            # The list may not be laid out yet, and then cannot be scrolled.
+            # A list without a layout cannot scroll.
             self.call_after_refresh(self._bring_into_sight)
         self.refresh()
 
     def _bring_into_sight(self) -> None:
-        """By what is selected and how high the list is by then; without a height, a resize is to come."""
+        """Scrolls to the selection at the list's current height. Without a height, a resize follows."""
         height = self.scrollable_content_region.height
         if height and not self.in_sight:
-            # Forced: a list whose scroll bar is not drawn yet would refuse, and stay where it is.
+            # Forced: a list whose scroll bar is not drawn yet would not scroll.
             self.scroll_to(y=self._selected - height // 2, animate=False, force=True)
 
     def on_resize(self) -> None:
@@ -397,7 +397,7 @@ class TrialList(RowList):
         mark = "▶" if one.state is TrialState.RUNNING else "›" if chosen else " "
         digits = max(2, len(str(self.count)))
         text = Text(f"{mark}{one.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
-        # mark and number, outcome 13, attempts 3, latency 7; what is left goes to the name
+        # mark and number, outcome 13, attempts 3, latency 7; the name gets the rest
         names = self._names_within(max(8, min(LONGEST_NAME, width - digits - 26)))
         name_width = max(map(len, names))
         text.append(f"{set_cell_size(names[index], name_width)} ", style=palette.TEXT)

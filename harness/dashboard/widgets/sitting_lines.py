@@ -1,4 +1,4 @@
-"""Lines about a rater's sitting: where they are, how far, what they have said so far, and the keys that work."""
+"""Lines about a rater's sitting: item, progress, draft, and the keys that work."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Showing, TextLine, key_words, progress_bar
-from harness.dashboard.wording import time_left
 from harness.rating.desk import SURE, SittingPhase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS
+from harness.statistics.text import time_left
 
 
 class SittingTitle(TextLine):
@@ -53,7 +53,7 @@ class SittingProgress(Showing[SittingView]):
 
 
 class DraftLine(TextLine):
-    """What goes with the key that labels."""
+    """Draft values that the labelling key saves."""
 
     def show(self, view: SittingView) -> None:
         draft, text = view.draft, Text()
@@ -70,18 +70,18 @@ class DraftLine(TextLine):
 
 
 class MessageLine(TextLine):
-    """What the last key did; and a break, when one is due."""
+    """The answer to the last key, and a break when it is due."""
 
     def show(self, said: str, colour: str, *, break_due: bool) -> None:
         text = Text(plain_text(said, 300), style=colour)
         if break_due:
             text.append("  " if said else "", style=palette.QUIET)
-            text.append("You have judged for long: a short break would help.", style=palette.VIOLET)
+            text.append("You have judged for a long time: take a short break.", style=palette.VIOLET)
         self.write(text)
 
 
 class Trouble(Showing[tuple[str, str]]):
-    """Why nothing could be saved; not shown while all is well."""
+    """Why saving failed; hidden while it works."""
 
     DEFAULT_CSS = """
     Trouble { height: 3; padding: 0 1; background: $panel; border-left: thick $error; display: none; }
@@ -93,19 +93,19 @@ class Trouble(Showing[tuple[str, str]]):
         self._stays = stays
 
     def show(self, value: tuple[str, str] | None) -> None:
-        """What is wrong, and what to do about it."""
+        """The fault, and the remedy."""
         self.set_class(value is not None, "-shown")
         super().show(value)
 
     def draw(self, value: tuple[str, str], width: int, height: int) -> Text:
         what, remedy = (plain_text(one, 300) if one else "" for one in value)
-        text = Text.assemble((f"NOT SAVED, so {self._stays} stays in sight\n", f"bold {palette.RED}"))
+        text = Text.assemble((f"NOT SAVED, so {self._stays} stays on screen\n", f"bold {palette.RED}"))
         text.append(f"{what}\n", style=palette.TEXT)
-        return text.append(remedy or "Press the key again when that is mended.", style=palette.YELLOW)
+        return text.append(remedy or "Press the key again when this is fixed.", style=palette.YELLOW)
 
 
 class OfferedKeys(Showing[tuple[tuple[str, str], ...]]):
-    """The keys that matter at the moment, folded."""
+    """The keys that work now, folded."""
 
     DEFAULT_CSS = "OfferedKeys { height: auto; min-height: 1; max-height: 3; padding: 0 1; background: $panel; }"
 

@@ -1,4 +1,4 @@
-"""What a scenario wants of a device's wake figures, and how that stands; each in a few words."""
+"""A device's limits and tests on wake rates, and their state, each in a few words."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from harness.dashboard.widgets.bars import RowList
 from harness.model.scenario import SequentialTest, WakeSettings
 from harness.session.figures.progress import Totals, check_limits
 from harness.statistics.text import NOTHING, hours, number, number_interval, percent, percent_interval
+from harness.wake.reports.figures_text import disagreements
 from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, TimelineMark, WakeProgress
 
 
 class LimitStanding(StrEnum):
-    """In the order of urgency. OPEN: more sound may still bring it about."""
+    """In the order of urgency. OPEN: more sound may still decide it."""
 
     FAILED = "FAILED"
     OPEN = "open"
@@ -37,7 +38,7 @@ COLOURS = {LimitStanding.HOLDS: palette.GREEN, LimitStanding.OPEN: palette.YELLO
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`≤5 %`, and how it stands."""
+    """`≤5 %`, and its state."""
 
     text: str
     standing: LimitStanding
@@ -54,7 +55,7 @@ def of_false_rejects(device: DeviceWake, declared: Declared) -> list[Wanted]:
 
 
 def of_false_accepts(device: DeviceWake, declared: Declared) -> list[Wanted]:
-    """Limits and test of the false accepts per hour, and of the exposure that they need."""
+    """Limits and test on false accepts per hour, and on the exposure."""
     limits = declared.limits
     upper = limits.max_false_accepts_upper_per_hour or 0
     return [
@@ -66,11 +67,11 @@ def of_false_accepts(device: DeviceWake, declared: Declared) -> list[Wanted]:
 
 
 _GROWS_INTO = frozenset({"max_false_reject_upper", "max_false_accepts_upper_per_hour", "min_exposure_hours"})
-"""Limits that fail for want of sound at first."""
+"""Limits that fail at first because too little sound was heard."""
 
 
 def _limit(name: str, text: str, device: DeviceWake, declared: Declared) -> list[Wanted]:
-    """How a limit stands by the rule that sets the exit status; nothing where it is not declared."""
+    """The state of a limit, by the rule that sets the exit status; empty if it is not declared."""
     verdicts = check_limits(declared.limits, Totals(), WakeProgress(devices=(device,)))
     verdict = next((one for one in verdicts if one.name.partition("[")[0] == name), None)
     if verdict is None:
@@ -93,14 +94,14 @@ def _test(figure: str, test: SequentialTest | None, device: DeviceWake) -> list[
 
 _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 LEAST_BAND = 3
-"""Dots that a band has at least, where a line is left free in it."""
+"""Least dots of a band with a free line."""
 
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A figure when so much had been heard: `after` in trials or hours, low ≤ value ≤ high."""
+    """A rate after this many trials or hours, low ≤ value ≤ high."""
 
     after: float
     low: float
@@ -109,7 +110,7 @@ class Point:
 
 
 def nice_top(value: float) -> float:
-    """The least round number that is not below a value > 0."""
+    """The least round number that is at least the value, which is > 0."""
     if value <= 0 or not math.isfinite(value):
         return 1.0
     scale = 10.0 ** math.floor(math.log10(value))
@@ -117,14 +118,14 @@ def nice_top(value: float) -> float:
 
 
 def top_of(points: Sequence[Point], limit: float | None, highest: float = math.inf) -> float:
-    """Where the scale ends: the present band and the limit fit well into it, and what was wider is cut off."""
+    """The end of the scale: it fits the present band and the limit. Earlier, wider bands are cut."""
     last = points[-1] if points else None
     wanted = 1.6 * max(0.0 if last is None else last.high, 0.0 if limit is None else limit)
     return min(highest, nice_top(wanted))
 
 
 def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list[Text]:
-    """`height` lines of `width` characters, from 0 up to `top`: the band, with the figure as a free line."""
+    """The band as `height` lines of `width` characters, from 0 to `top`; the rate is the free line."""
     if not points:
         return [Text("·" * width if row == height - 1 else " " * width, style=palette.RULE) for row in range(height)]
     dots_high, dots_wide = height * 4, width * 2
@@ -134,7 +135,7 @@ def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list
         low, value, high = (
             min(dots_high - 1, int(max(0.0, at) / top * dots_high)) for at in (point.low, point.value, point.high)
         )
-        # A figure beyond the scale has no line: it would be taken for one at the edge.
+        # A rate beyond the scale has no line: it would seem to be at the edge.
         line = value if point.value <= top and height > 1 and high - low >= LEAST_BAND else None
         for y in range(low, high + 1):
             row, within = divmod(dots_high - 1 - y, 4)
@@ -152,7 +153,7 @@ def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list
 
 
 def _columns(points: Sequence[Point], count: int) -> list[Point]:
-    """The point that stood at each of `count` equal steps from nothing to the last."""
+    """The latest point at each of `count` equal steps from zero to the last."""
     found: list[Point] = []
     index = 0
     whole = points[-1].after
@@ -183,7 +184,7 @@ LEGEND = (
 SPANS_S = (5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0, 21600.0, 86400.0)
 LABEL = 9
 
-# What is seen where several things fall into one character; a later one hides an earlier one.
+# Priority within one character: a later mark hides an earlier one.
 _RANK = (
     MarkKind.AMBIENT,
     MarkKind.PROBE,
@@ -205,7 +206,7 @@ def legend() -> Text:
 
 
 def span_s(marks: Sequence[TimelineMark], columns: int) -> float:
-    """The time that the strip covers: enough for all marks, or for a third as many as there are columns."""
+    """The time that the strip covers: all marks, or a third as many as there are columns."""
     if not marks:
         return SPANS_S[0]
     last = max(mark.end_s for mark in marks)
@@ -215,8 +216,9 @@ def span_s(marks: Sequence[TimelineMark], columns: int) -> float:
 
 
 def timeline(marks: Sequence[TimelineMark], width: int, now_s: float | None = None) -> Text:
-    """One line: how far back it reaches, and the marks up to the last one; now_s: sound that is still to come is not
-    drawn yet, on the clock of the marks.
+    """One line: how far back it reaches, and the marks up to the last one.
+
+    now_s: on the clock of the marks; sound after it is not drawn.
     """
     columns = max(1, width - LABEL)
     if now_s is not None:
@@ -251,16 +253,16 @@ FIGURES = 30
 SCALE = 6
 LONGEST_NAME = 20
 COMPACT, FULL, TALL = 1, 2, 4
-"""Lines that each figure gets."""
+"""Lines for each rate."""
 
 
 def lines_of(figure_lines: int) -> int:
-    """Lines of a block whose figures get so many lines each."""
+    """Lines of a block with this many lines for each rate."""
     return 2 * figure_lines + (2 if figure_lines == COMPACT else 3)
 
 
 class DeviceBlocks(RowList):
-    """As much of each device as fits, all devices alike; scrolls where not even the least fits."""
+    """As much of each device as fits, the same for all. Scrolls when even the least does not fit."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll_up", "Up", show=False),
@@ -280,12 +282,12 @@ class DeviceBlocks(RowList):
         return len(self._rows)
 
     def show(self, view: View, room: int) -> None:
-        """room: lines that the screen can give to all blocks together."""
+        """room: lines of the screen for all blocks together."""
         width = max(20, self.scrollable_content_region.width)
         shown = (id(view.wake), view.declared, int(view.session_s), view.over, width, room)
         if shown == self._shown:
             return
-        # The view is kept, so that no other figures can come to have its place in memory.
+        # Keeps the view, so that no other object reuses its identity.
         self._shown, self._view = shown, view
         count = len(self._rows)
         self._rows = block_rows(view, width, room)
@@ -388,14 +390,14 @@ def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
 
 
 def _proof(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
-    """Whether it is known to listen, and since when."""
+    """Whether listening is proved, and since when."""
     last = device.listening_proved_s
     if last is None:
         return Text("listening unproven", style=palette.YELLOW)
     ago = max(0.0, view.session_s - last)
     since = hours(ago) if ago >= 60 else f"{ago:.0f} s"
     if view.over or view.progress.running is None:
-        # Nothing is played that a proof would be needed for.
+        # Nothing plays that needs a proof.
         return Text("listening proved" if view.over else f"listening last proved {since} ago", style=palette.QUIET)
     if ago > settings.proof_within_s:
         return Text(f"listening unproven for {since}", style=palette.YELLOW)
@@ -435,7 +437,7 @@ def _figure(
     width: int,
     lines: int,
 ) -> list[Text]:
-    """The figure in words, how it narrowed, the scale of that, and what is wanted of it."""
+    """The rate in words, its band, the scale, and its limits."""
     left = width - FIGURES - SCALE
     plot_width = max(8, left * (3 if lines == COMPACT else 4) // 10 if left < 60 else left // 2)
     plot = funnel(points, plot_width, lines, top)
@@ -448,7 +450,7 @@ def _figure(
         text.append_text(plot[index])
         mark = scale if index == 0 else "0" if index == lines - 1 else ""
         text.append(set_cell_size(f" {mark}", SCALE + 1), style=palette.QUIET)
-        # Most urgent first, for what does not fit is cut off.
+        # Most urgent first: the end may be cut off.
         ordered = sorted(wanted, key=lambda one: list(LimitStanding).index(one.standing))
         for place, one in enumerate(ordered[index::lines]):
             text.append("  " if place else "", style=palette.QUIET)
@@ -459,7 +461,7 @@ def _figure(
 
 
 def _exposure(device: DeviceWake) -> Text:
-    """What was heard with and without proof, and what else is known; what matters least stands last."""
+    """Sound heard with and without proof, and other counts, the least important last."""
     text = Text(" heard ", style=palette.QUIET)
     text.append(f"{hours(device.exposure_s)} proved", style=palette.TEXT)
     text.append(
@@ -476,6 +478,8 @@ def _exposure(device: DeviceWake) -> Text:
         parts.append(f"{device.uncounted_events} in trials that do not count")
     if device.in_vocabulary_events:
         parts.append(f"{device.in_vocabulary_events} in wake trials")
+    if device.disagreements:
+        parts.append(f"sources disagree: {disagreements(device)}")
     if device.suppressed:
         parts.append(f"{device.suppressed} within refractory")
     text.append("".join(f" · {part}" for part in parts), style=palette.QUIET)

@@ -1,7 +1,7 @@
-"""One board that speaks docs/framing.md: its boots, clock, events, commands and sound, over any wire.
+"""One board that speaks docs/reference/framing.md: its boots, clock, events, commands and sound, over any wire.
 
-No I/O, no threads and no clock of its own: a driver gives it messages with their arrival, asks it what to send, and
-holds a lock meanwhile. Serial frames and MQTT messages only encode and decode.
+No I/O, threads or clock. A driver passes in messages with their arrival times, and asks what to send, under a lock.
+Serial frames and MQTT messages only encode and decode.
 """
 
 from __future__ import annotations
@@ -26,22 +26,6 @@ from harness.devices.wire import messages
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
 from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, AudioAnswer, AudioLink
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule, Sync
-from harness.devices.wire.messages import (
-    Audio,
-    AudioAck,
-    BoardHello,
-    CommandAck,
-    Event,
-    EventAck,
-    HelloRequest,
-    Log,
-    Ping,
-    Pong,
-    Reset,
-    Set,
-    StatusEvent,
-    TextCommand,
-)
 from harness.model.observation import (
     ClockFitted,
     DeviceDescribed,
@@ -62,7 +46,7 @@ PROOF_EVERY_S = 5.0
 NO_PROGRESS_S = 10.0
 SETTLED_PINGS = 30
 USED_QUIET_S = 5.0
-"""For so long nobody else may have given the board anything before it is used again."""
+"""Quiet time after another program has used the board, before the harness uses it again."""
 _CLOCK_EVERY_S = 30.0
 _LEFT_OVER_S = 1.0
 _MOST_PINGS = 64
@@ -70,7 +54,7 @@ _MOST_ACKS = 256
 _PUT_AWAY = 64
 _TICK_S = 0.2
 _OVERSLEPT_S = 1.0
-"""Far more than there is between two ticks of a thread that gets its time."""
+"""Far longer than the time between two ticks of a thread that is not starved."""
 _NEVER = float("-inf")
 
 
@@ -81,7 +65,7 @@ def _silent(silent_s: float) -> str:
 class BoardSession:
     """A board over all its boots and all the times that its wire was there.
 
-    last_command: see `BoardCommands`. silent: words for a silence of so many seconds.
+    last_command: see `BoardCommands`. silent: describes a silence of the given seconds.
     """
 
     def __init__(
@@ -102,10 +86,10 @@ class BoardSession:
         self.boots = Boots(alone=wire.loses)
         self.events: EventNumbers = ResentEvents() if wire.loses else DeliveredEvents()
         self.link = AudioLink(realtime=realtime, soonest_s=SOONEST_S if wire.loses else RESEND_S)
-        self.hello: BoardHello | None = None
+        self.hello: messages.BoardHello | None = None
         self.playing: Playing | None = None
-        self.known = False  # its hello of this link has come
-        self.stale = self.strange = self.repeated = self.missing = self.completed = 0
+        self.known = False  # its hello on this link has arrived
+        self.repeated = self.missing = self.completed = 0
         self._source, self._outlet, self._wire = source, outlet, wire
         self._encoding, self._injects = encoding, injects
         self._answer_limit_s, self._silent = answer_limit_s, silent
@@ -121,16 +105,16 @@ class BoardSession:
         self._described = "", ""
         self._start_told = ""
         self._is_gone = False
-        self._last_ack: AudioAck | None = None
+        self._last_ack: messages.AudioAck | None = None
         self._asked_hello_s = self._pinged_s = self._heard_s = _NEVER
         self._proved_s = self._clock_told_s = self._progress_s = self._used_s = _NEVER
         self._opened_s = self._ticked_s = float("inf")
 
-    # What a driver asks
+    # Queries of a driver
 
     @property
     def ready(self) -> bool:
-        """Everything is known that a stimulus needs."""
+        """Whether everything that a stimulus needs is known."""
         if not self.known or self._pongs < self._wire.first_pings:
             return False
         events = self.events
@@ -138,7 +122,7 @@ class BoardSession:
 
     @property
     def rate_hz(self) -> int | None:
-        """At which it takes sound; None: it takes none, or it is not known yet."""
+        """Sample rate of the sound that it accepts; None: it accepts none, or the rate is not known yet."""
         return self.hello.rate_hz if self._injects and self.hello is not None and self._takes_sound else None
 
     @property
@@ -146,7 +130,7 @@ class BoardSession:
         return self.hello is not None and self.hello.window > 0
 
     def linked(self, now_s: float) -> None:
-        """The wire is there (again)."""
+        """The wire is connected (again)."""
         self._linked, self._heard_s = True, now_s
         self._opened_s = min(self._opened_s, now_s)
         self._asks_hello, self._asked_hello_s = True, _NEVER
@@ -156,7 +140,7 @@ class BoardSession:
         self.lost(now_s)
 
     def lost(self, now_s: float) -> None:
-        """It cannot be spoken to: what plays is cut off, and it must say hello before anything else."""
+        """The wire is gone: the current sound is cut off, and the board must send hello first."""
         self.known, self._asks_hello = False, True
         self._pongs, self._last_ack = 0, None
         self._pings.clear()
@@ -166,13 +150,13 @@ class BoardSession:
         self.link.lose()
 
     def used_by_another(self, what: str, now_s: float) -> None:
-        """Somebody else gives it something: nothing counts until they have been quiet for a while."""
+        """Another program uses the board: nothing counts until that program has been quiet for a while."""
         self._used_s = now_s
-        self._outlet.lose(USED, what, named=True)  # first the reason, then what it cut off
+        self._outlet.lose(USED, what, named=True)  # report the reason before the sound that it cut off
         self.lost(now_s)
 
     def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
-        """Rate, samples, and the sound as it goes out; None when the board takes none. Slow: without the lock."""
+        """Rate, samples and encoded sound; None when the board accepts none. Slow: call it without the lock."""
         hello, rate_hz = self.hello, self.rate_hz
         if hello is None or rate_hz is None:
             return None
@@ -183,7 +167,7 @@ class BoardSession:
         return rate_hz, samples, EncodedSound(samples, encoding)
 
     def play(self, play_id: str, sound: tuple[int, Pcm, EncodedSound], now_s: float) -> None:
-        """Ends what plays; a board that is not ready is given nothing, and the sound ends incomplete."""
+        """Stops the current sound; it ends incomplete. A board that is not ready receives nothing."""
         self.stop(now_s)
         rate_hz, samples, encoded = sound
         if not self.ready or rate_hz != self.rate_hz:
@@ -200,7 +184,7 @@ class BoardSession:
     def level_dbfs(self) -> float | None:
         return self.playing.level_dbfs(self.link.sent) if self.playing is not None else None
 
-    def command(self, message: TextCommand | Set) -> BoardCommand:
+    def command(self, message: messages.TextCommand | messages.Set) -> BoardCommand:
         return self._commands.add(message)
 
     def drop(self, command: BoardCommand) -> None:
@@ -210,43 +194,43 @@ class BoardSession:
         self._asks_reset = True
 
     def tick(self, now_s: float) -> str:
-        """Time has passed; why the board is to be taken for lost, or ""."""
+        """Takes note of the time. Returns why the board counts as lost, or ""."""
         self._tell_due(now_s)
         self._settle(now_s)
         if self.playing is not None and now_s - self._progress_s > NO_PROGRESS_S:
-            text = f"it answers, but has taken no sound for {NO_PROGRESS_S:g} s"
+            text = f"the board answers, but has accepted no sound for {NO_PROGRESS_S:g} s"
             self._outlet.remark(text)
             self._end(now_s, complete=False, why=text)
         if now_s - self._used_s >= USED_QUIET_S:
             self._outlet.back(USED)
         if now_s - self._ticked_s > _OVERSLEPT_S:
-            # A silence that we slept through on a busy host, with the answer still unread, is not the board's.
+            # On a busy host this thread may have slept, with the answer still unread. Do not blame the board.
             self._heard_s += now_s - self._ticked_s
         self._ticked_s = now_s
         silent_s = now_s - self._heard_s
-        # A board that stands still takes no bytes of a line any more, so no ping either.
+        # A frozen board accepts no more bytes on a line, so a ping cannot be sent either.
         asked = self._wire.loses or self._pinged_s > self._heard_s
         return self._silent(silent_s) if self.known and asked and silent_s > self._answer_limit_s else ""
 
     def due(self, now_s: float) -> list[Outgoing]:
-        """What to send now."""
+        """The messages to send now."""
         if not self._linked:
             return []
         if self._asks_reset:
             self._asks_reset = False
             if self._wire.loses:
-                # An event of its next boot that comes before that boot's hello may look like one that was told already.
+                # An event of the next boot that arrives before its hello may look like one already reported.
                 self.known, self._asked_hello_s = False, now_s
-            return [(Reset(), 0)]
+            return [(messages.Reset(), 0)]
         if (self._asks_hello or not self.known) and now_s - self._asked_hello_s >= self._wire.hello_again_s:
             self._asked_hello_s = now_s
             if not self._wire.loses:
                 self._asks_hello = False
-            return [(HelloRequest(), 0)]
+            return [(messages.HelloRequest(), 0)]
         if not self.known:
             return []
         if self._schedule.wait_s(now_s) <= 0:
-            return [(self._ping(now_s), 0)]  # by itself, so that its time is that of its leaving
+            return [(self._ping(now_s), 0)]  # sent alone, so that its timestamp is that of its departure
         out = [*self._acks, *self._commands.due(now_s)]
         self._acks.clear()
         self._give(now_s)
@@ -254,14 +238,14 @@ class BoardSession:
             chunk = self.link.due(now_s)
             if chunk is None:
                 break
-            out.append((Audio(chunk.encoding, chunk.first, chunk.data), 0))
+            out.append((messages.Audio(chunk.encoding, chunk.first, chunk.data), 0))
             playing = self.playing
             if playing is not None and playing.waiting is None and self.link.sent > playing.start:
                 self._begin(playing, now_s)
         return out
 
     def wait_s(self, now_s: float) -> float:
-        """Until `due` or `tick` may have something."""
+        """Time until `due` or `tick` may have something, s."""
         if not self._linked:
             return _TICK_S
         if not self.known:
@@ -271,11 +255,11 @@ class BoardSession:
             waits.append(_LEFT_OVER_S / 10)
         return 0.0 if self._acks else min(one for one in waits if one is not None)
 
-    # What the board says
+    # Messages of the board
 
     def take(self, received: Received, at: Stamp) -> None:
         now_s, message, boot = at.at_s, received.message, received.boot
-        if isinstance(message, BoardHello):
+        if isinstance(message, messages.BoardHello):
             self._heard_s = now_s
             self._greeted(message, at)
         elif boot and (boot != self.boots.current or self.boots.rivals):
@@ -283,12 +267,12 @@ class BoardSession:
         else:
             self._heard_s = now_s
             match message:
-                case Pong():
+                case messages.Pong():
                     self.boots.answered(boot, now_s)
                     self._answered(message, at)
-                case AudioAck():
+                case messages.AudioAck():
                     self._acknowledged(message, now_s)
-                case CommandAck(number):
+                case messages.CommandAck(number):
                     self._commands.acknowledge(number)
                 case _:
                     self._take_event(received, at)
@@ -297,15 +281,15 @@ class BoardSession:
     def _take_event(self, received: Received, at: Stamp) -> None:
         event, seq = received.message, received.seq
         if self._wire.loses and not (self.known and self.clock.fitted):
-            return  # an event before we know the board's boot comes again
+            return  # the board resends an event that arrives before its boot is known
         if seq is None:
-            if isinstance(event, Event | Log):
+            if isinstance(event, messages.Event | messages.Log):
                 self._hear(event, at)
             return
-        match self.events.offer(seq, event if isinstance(event, Event | Log) else None, at):
+        match self.events.offer(seq, event if isinstance(event, messages.Event | messages.Log) else None, at):
             case Offered.TAKEN:
                 if self._wire.loses:
-                    self._acks.append((EventAck(seq), 0))
+                    self._acks.append((messages.EventAck(seq), 0))
                 self._tell_due(at.at_s)
             case Offered.STRANGE:
                 self._wonder()
@@ -313,20 +297,20 @@ class BoardSession:
                 pass
 
     def _take_of_another(self, received: Received, at: Stamp) -> None:
-        """Of a boot that is not the board: without a hello of it nothing changes."""
+        """A message of a boot that is not current: without its hello nothing changes."""
         message, boot = received.message, received.boot
-        if isinstance(message, Pong):
+        if isinstance(message, messages.Pong):
             if boot != self.boots.current and message.token in self._pings:
                 if self.boots.answered(boot, at.at_s):
                     self._contest(at.at_s)
                 self._asks_hello = True
-        elif isinstance(message, Event | Log):
+        elif isinstance(message, messages.Event | messages.Log):
             if self.boots.known(boot):
-                self._outlet.tell(LogLine(self._source, at, f"of another start of it: {boot}: {message}"))
+                self._outlet.tell(LogLine(self._source, at, f"from another boot, {boot}: {message}"))
                 return
             self._put_away.append((received, at))
             if self.boots.current:
-                text = f"of a boot that no hello has confirmed: {boot}: {message}"
+                text = f"from boot {boot}, which no hello has confirmed: {message}"
                 self._outlet.tell(LogLine(self._source, at, text))
             self._asks_hello = True
 
@@ -336,7 +320,7 @@ class BoardSession:
         self._outlet.lose(BOARD, what, named=True)
         self.lost(now_s)
 
-    def _greeted(self, hello: BoardHello, at: Stamp) -> None:
+    def _greeted(self, hello: messages.BoardHello, at: Stamp) -> None:
         now_s, was_contested = at.at_s, bool(self.boots.rivals)
         met = self.boots.hello(hello.boot, now_s)
         if met is Met.RIVALS:
@@ -346,7 +330,9 @@ class BoardSession:
         if met is not Met.SAME:
             self._changed_boot(hello.boot, at, restarted=met is Met.RESTARTED)
         if hello.protocol != messages.PROTOCOL and (self.hello is None or self.hello.protocol != hello.protocol):
-            self._outlet.remark(f"it speaks version {hello.protocol} of the framing, and we {messages.PROTOCOL}")
+            self._outlet.remark(
+                f"the board speaks version {hello.protocol} of the framing, the harness version {messages.PROTOCOL}"
+            )
         if (hello.firmware or hello.serial) and self._described != (hello.firmware, hello.serial):
             self._described = hello.firmware, hello.serial
             self._outlet.tell(DeviceDescribed(self._source, at, hello.firmware, hello.serial))
@@ -357,7 +343,7 @@ class BoardSession:
             self._put_away.remove(one)
             self._take_event(*one)
 
-    def _meet(self, hello: BoardHello, now_s: float) -> None:
+    def _meet(self, hello: messages.BoardHello, now_s: float) -> None:
         self._end(now_s, complete=False)
         self.known, self._asks_sync = True, False
         self.clock.start(hello.boot)
@@ -370,24 +356,24 @@ class BoardSession:
         elif isinstance(self.events, ResentEvents) and not self.events.begun:
             self.events.begin(0)
         if self._is_gone:
-            # It never restarted: nothing else would take back that it was gone.
+            # It has not restarted, so nothing else would revoke that it was gone.
             self._is_gone = False
-            self._outlet.tell(Status(self._source, Stamp(now_s), DeviceState.IDLE, "it says hello again"))
+            self._outlet.tell(Status(self._source, Stamp(now_s), DeviceState.IDLE, "the board sends hello again"))
         self._outlet.back(BOARD)
 
     def _changed_boot(self, boot: str, at: Stamp, *, restarted: bool) -> None:
-        """Another boot is the board now."""
+        """Another boot is now current."""
         if restarted:
-            # First the restart, then what it cut off: the session is to hear the reason.
+            # Report the restart before the sound that it cut off, so that the session knows the reason.
             words = f"boot {boot}" if self._wire.loses else "its boot id changed"
             starts = [
                 told.message.detail
                 for told, _ in self._put_away
                 if told.boot == boot
-                if isinstance(told.message, StatusEvent) and told.message.state is DeviceState.STARTED
+                if isinstance(told.message, messages.StatusEvent) and told.message.state is DeviceState.STARTED
             ]
             self._tell_started(boot, at, next(iter(starts), words))
-        self._start_told = boot  # the boot that we meet first, or again, is not a restart
+        self._start_told = boot  # the first boot, and a boot that returns, is not a restart
         self.repeated, self.missing = self.counted_repeats, self.lost_events
         if not self._wire.loses:
             self.events = DeliveredEvents(from_one=restarted)
@@ -400,23 +386,23 @@ class BoardSession:
 
     @property
     def lost_events(self) -> int:
-        """Over all boots."""
+        """Events lost, over all boots."""
         return self.missing + self.events.missing
 
     @property
     def counted_repeats(self) -> int:
-        """Events that came twice, over all boots."""
+        """Events that arrived twice, over all boots."""
         return self.repeated + self.events.repeated
 
     def _tell_started(self, boot: str, at: Stamp, detail: str) -> bool:
-        """Once for each start; False when it was told."""
+        """Reports a start once per boot; returns False when it was already reported."""
         if self._start_told == boot:
             return False
         self._start_told = boot
         self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
         return True
 
-    def _answered(self, pong: Pong, at: Stamp) -> None:
+    def _answered(self, pong: messages.Pong, at: Stamp) -> None:
         now_s = at.at_s
         sent_s = self._pings.pop(pong.token, None)
         if sent_s is None or not self.known:
@@ -441,25 +427,24 @@ class BoardSession:
         if pong.listening:
             self._prove(Proof.HEARTBEAT, now_s)
 
-    def _acknowledged(self, ack: AudioAck, now_s: float) -> None:
-        """The board acknowledges samples, and names its last event."""
+    def _acknowledged(self, ack: messages.AudioAck, now_s: float) -> None:
+        """The board acknowledges samples, and gives the number of its last event."""
         if not self.known:
             return
         match self.link.acknowledge(ack.next, now_s):
             case AudioAnswer.FOUND:
                 if isinstance(self.events, ResentEvents) and not self.events.begun:
-                    self.stale = ack.events
                     self.events.begin(ack.events)
                 elif missing := self.events.resume(ack.events):
-                    self._outlet.remark(f"{missing} of its events are missing: it kept no more")
+                    self._outlet.remark(f"events missing: {missing} (the board no longer had them)")
             case AudioAnswer.FOREIGN if self._wire.loses:
                 self._wonder()
                 return
             case AudioAnswer.FOREIGN:
                 if self._last_ack is not None and ack.next >= self._last_ack.next:
-                    what = f"it expects sample {ack.next}, which we never gave: it is used by two"
+                    what = f"the board expects sample {ack.next}, which the harness never sent: two programs use it"
                     self.used_by_another(what, now_s)
-                return  # otherwise it was overtaken by a later one
+                return  # otherwise a later one has overtaken it
             case AudioAnswer.ADVANCED:
                 self._progress_s = now_s
             case AudioAnswer.REPEATED:
@@ -476,39 +461,38 @@ class BoardSession:
             self._prove(Proof.ACKNOWLEDGED, now_s)
 
     def _wonder(self) -> None:
-        """Something that this boot cannot have said: it may have restarted."""
-        self.strange += 1
+        """Something that this boot cannot have sent: the board may have restarted."""
         self._asks_hello = self._asks_sync = True
 
     def _tell_due(self, now_s: float) -> None:
-        if gone := self.events.skip(now_s):
-            self._outlet.remark(f"{gone} of its events are missing before the next one")
+        if gone := self.events.skip(min(now_s, self._heard_s + _TICK_S)):
+            self._outlet.remark(f"events missing before the next one: {gone}")
+            if self._wire.loses:  # a broker's gap may still be filled
+                self._end(now_s, complete=False, why=f"{gone} of its events are missing")
         for event, at in self.events.due():
             if event is not None:
                 self._hear(event, at)
             if self.playing is not None:
-                self.playing.due_s = now_s + self._wire.events_s  # there may be more behind it
+                self.playing.due_s = now_s + self._wire.events_s  # more may follow it
 
-    def _hear(self, event: Event | Log, at: Stamp) -> None:
-        if isinstance(event, StatusEvent) and event.state is DeviceState.STARTED:
-            # Over a line, its hello has said so already.
+    def _hear(self, event: messages.Event | messages.Log, at: Stamp) -> None:
+        if isinstance(event, messages.StatusEvent) and event.state is DeviceState.STARTED:
+            # On a serial line, its hello has already reported this.
             if not self._wire.loses and not self._tell_started(self.boots.current, at, event.detail):
                 self._outlet.remark(f"status: started {event.detail}".rstrip())
             return
-        if isinstance(event, StatusEvent) and event.state is DeviceState.GONE:
-            detail = event.detail or "the broker tells its last will"
+        if isinstance(event, messages.StatusEvent) and event.state is DeviceState.GONE:
+            detail = event.detail or "the broker reports its last will"
             self._outlet.tell(Status(self._source, at, DeviceState.GONE, detail))
             self._is_gone = True
             if self.known:
-                self._outlet.lose(BOARD, "the board has gone from the broker (its last will)")
+                self._outlet.lose(BOARD, "the board has left the broker (its last will)")
                 self.lost(at.at_s)
             return
         if event.time_us is not None and self.clock.fitted:
             at = self.clock.host_time(event.time_us)
         seen = observation(event, self._source, at, self.link)
-        if at.at_s + at.error_s < self._opened_s:
-            self.stale += 1
-        else:
+        if at.at_s + at.error_s >= self._opened_s:
             self._outlet.tell(seen)
 
     def _prove(self, proof: Proof, now_s: float, *, always: bool = False) -> None:
@@ -517,22 +501,22 @@ class BoardSession:
             audio_s = self.link.line_s(self.link.heard) if self._injects else None
             self._outlet.tell(ListeningProved(self._source, Stamp(now_s), proof, audio_s))
 
-    # What it is given
+    # Sound
 
-    def _ping(self, now_s: float) -> Ping:
+    def _ping(self, now_s: float) -> messages.Ping:
         self._token = (self._token + 1) & 0xFFFFFFFF
         while len(self._pings) >= _MOST_PINGS:
             del self._pings[next(iter(self._pings))]
         self._pings[self._token] = self._pinged_s = now_s
         self._schedule.sent(now_s)
-        return Ping(self._token)
+        return messages.Ping(self._token)
 
     def _give(self, now_s: float) -> None:
-        """Its place on the line, as soon as what a stop left on its way was heard, and its events have come."""
+        """Places the sound on the line, once everything before it was heard and the events of that have arrived."""
         playing = self.playing
         if playing is None or playing.waiting is None:
             return
-        if not self._wire.loses:  # over a line events come in their order, and name their samples
+        if not self._wire.loses:  # on a line events arrive in order, and name their samples
             if self.link.heard < self.link.end:
                 return
             if self._last_ack is not None and not self.events.up_to(self._last_ack.events):
@@ -546,7 +530,7 @@ class BoardSession:
             self._end(now_s, complete=True)
 
     def _settle(self, now_s: float) -> None:
-        """Ends what plays when the last sample and every event up to there have come."""
+        """Ends the sound when the last sample is acknowledged and all its events have arrived."""
         playing = self.playing
         if playing is None or playing.needed is None:
             return
@@ -555,10 +539,10 @@ class BoardSession:
             self.completed += 1
             self._end(now_s, complete=True)
             if self._wire.loses:
-                self._schedule.burst()  # the line is free now: its round trips are short
+                self._schedule.burst()  # the line is free now, so its round trips are short
         elif now_s >= playing.due_s:
             why = f"events up to number {playing.needed} are missing"
-            self._outlet.remark(f"{why}: {playing.play_id} does not count")
+            self._outlet.remark(f"{why}, so {playing.play_id} does not count")
             self.events.settle(playing.needed)
             self._end(now_s, complete=False, why=why)
 

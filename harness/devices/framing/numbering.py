@@ -1,33 +1,34 @@
-"""The numbers of boots, events and commands (docs/framing.md): what is new, came twice, or is missing. No I/O."""
+"""Numbers of boots, events and commands (docs/reference/framing.md): which are new, repeated or missing. No I/O."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Protocol
 
 from harness.devices.wire.messages import Event, Log, Set, TextCommand
 from harness.model.time import Stamp
 
 KEPT_BY_BOARD = 32
 GAP_LIMIT_S = 2.0
+_STEP_S = 0.25
+"""The most that one look counts towards the limit. A host that stood still has not read what the board resent."""
 QUIET_S = 2.5
-"""Each board is asked for its hello every second while two answer; one that says nothing for so long is gone."""
+"""While two boards answer, the harness requests a hello each second. A board silent for this time is gone."""
 _AHEAD = 8 * KEPT_BY_BOARD
-"""How far ahead an event may be: one that is lost again and again stays on the board while others get through."""
+"""How far ahead an event may be: the board keeps an event that is lost repeatedly, while others get through."""
 _REMEMBERED = 1024
 _MOST_NUMBER = 0xFFFFFFFF
 
 Arrived = tuple[Event | Log | None, Stamp]
-"""An event (None: its payload says nothing) and its arrival."""
+"""An event (None: its payload is invalid) and its arrival."""
 
 
 class Met(Enum):
     """What a hello means.
 
-    FIRST: no boot was known. SAME: the known one. RESTARTED: a boot that was never seen takes the known one's place.
-    RETURNED: an earlier boot is the board again; it has not restarted. RIVALS: two boards answer under one name.
+    FIRST: no boot was known. SAME: the known one. RESTARTED: a new boot replaces the known one.
+    RETURNED: an earlier boot is current again, without a restart. RIVALS: two boards answer under one name.
     """
 
     FIRST = auto()
@@ -38,10 +39,10 @@ class Met(Enum):
 
 
 class Boots:
-    """Which boot of a board is the board: only a hello says so.
+    """Tracks which boot of a board is current; only a hello decides this.
 
-    alone: a line reaches one board only. Else a boot that speaks after another has taken its place is a second board
-    under the same name, since boot ids are random.
+    alone: the wire reaches one board only. Otherwise a boot that speaks after its replacement is a second board under
+    the same name, since boot ids are random.
     """
 
     def __init__(self, *, alone: bool = False) -> None:
@@ -51,10 +52,10 @@ class Boots:
         self._alone = alone
         self._contested_s = float("-inf")
         self._alive_s: dict[str, float] = {}
-        """Of every boot that has said hello: when it last proved that it lives."""
+        """When each boot that has sent a hello last showed that it runs."""
 
     def known(self, boot: str) -> bool:
-        """Whether a hello of it has come."""
+        """Whether its hello has arrived."""
         return boot in self._alive_s
 
     def hello(self, boot: str, now_s: float) -> Met:
@@ -76,7 +77,7 @@ class Boots:
         return Met.RESTARTED if before else Met.FIRST
 
     def answered(self, boot: str, now_s: float) -> bool:
-        """It has answered a question asked since the current boot was met; whether that first shows a second board."""
+        """A boot has answered a recent question. Returns True if this first reveals a second board."""
         if not self.known(boot):
             return False
         self._alive_s[boot] = now_s
@@ -90,53 +91,27 @@ class Boots:
 
 
 class Offered(Enum):
-    """What to do with an event: acknowledge it; leave it, for it will come again; ask who is speaking."""
+    """What to do with an event.
+
+    TAKEN: acknowledge it. LEFT: ignore it, since it will be resent. STRANGE: ask which board is speaking."""
 
     TAKEN = auto()
     LEFT = auto()
     STRANGE = auto()
 
 
-class EventNumbers(Protocol):
-    """The events of one boot, each told once."""
-
-    repeated: int
-    missing: int
-
-    def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
-        """Takes an event; `due` then gives those that can be told."""
-        ...
-
-    def due(self) -> list[Arrived]: ...
-
-    def skip(self, now_s: float) -> int:
-        """How many events before the next one are given up now."""
-        ...
-
-    def resume(self, last: int) -> int:
-        """The board's last event is known again; how many of those up to there will never come."""
-        ...
-
-    def settle(self, last: int) -> None:
-        """Nobody waits any more for events up to this one."""
-        ...
-
-    def up_to(self, number: int) -> bool:
-        """Whether all events up to that one were told, or are not waited for."""
-        ...
-
-
 class ResentEvents:
-    """Of a line on which frames are lost: a board sends each event until it is acknowledged, so they have an order.
+    """Events on a line that may lose frames: the board resends each until it is acknowledged, so they have an order.
 
-    Nothing is taken before it is known which events are of an earlier session.
+    Nothing is accepted until it is known which events belong to an earlier session.
     """
 
     def __init__(self) -> None:
         self.repeated = self.missing = 0
         self._expected: int | None = None
         self._waiting: dict[int, Arrived] = {}
-        self._waiting_since_s: float | None = None
+        self._waited_s = 0.0
+        self._looked_s = float("inf")
         self._told: dict[int, Event | Log | None] = {}
 
     @property
@@ -144,13 +119,14 @@ class ResentEvents:
         return self._expected is not None
 
     def begin(self, last: int) -> None:
-        """Events up to `last` are of before: they are acknowledged, and not told."""
+        """Events up to `last` belong to an earlier session: they are acknowledged, but not reported."""
         self._expected = last + 1
         self._waiting.clear()
         self._told.clear()
-        self._waiting_since_s = None
+        self._waited_s = 0.0
 
     def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
+        """Accepts an event; `due` then returns those ready to be reported."""
         if self._expected is None:
             return Offered.LEFT
         if seq < self._expected:
@@ -162,8 +138,6 @@ class ResentEvents:
             return Offered.STRANGE
         self.repeated += seq in self._waiting
         self._waiting[seq] = event, at
-        if self._waiting_since_s is None:
-            self._waiting_since_s = at.at_s
         return Offered.TAKEN
 
     def due(self) -> list[Arrived]:
@@ -174,24 +148,35 @@ class ResentEvents:
             self._expected += 1
         while len(self._told) > _AHEAD:
             del self._told[next(iter(self._told))]
-        if not self._waiting:
-            self._waiting_since_s = None
+        if ready:
+            self._waited_s = 0.0
         return ready
 
-    def skip(self, now_s: float) -> int:
-        """Gives up what has not come for 2 s (the board keeps 32 events only)."""
-        if self._expected is None or self._waiting_since_s is None or now_s - self._waiting_since_s < GAP_LIMIT_S:
+    def skip(self, heard_s: float) -> int:
+        """Gives up missing events after 2 s, since the board keeps only 32; returns their number.
+
+        heard_s: until when the board was heard. It is called often, so stalls of the board or the host hardly count.
+        """
+        step_s, self._looked_s = heard_s - self._looked_s, heard_s
+        if self._expected is None or not self._waiting:
+            self._waited_s = 0.0
             return 0
-        self._waiting_since_s = now_s
+        self._waited_s += min(max(0.0, step_s), _STEP_S)
+        if self._waited_s < GAP_LIMIT_S:
+            return 0
+        self._waited_s = 0.0
         return self._give_up(min(self._waiting))
 
     def resume(self, last: int) -> int:
+        """The board's last event is known again; returns how many events up to it will never arrive."""
         return self._give_up(last - KEPT_BY_BOARD + 1)
 
     def settle(self, last: int) -> None:
+        """Stops waiting for events up to this one."""
         self._give_up(last + 1)
 
     def up_to(self, number: int) -> bool:
+        """Whether all events up to that one were reported or given up."""
         return self._expected is not None and self._expected > number
 
     def _give_up(self, first: int) -> int:
@@ -204,9 +189,9 @@ class ResentEvents:
 
 
 class DeliveredEvents:
-    """Of a broker, which delivers each event, perhaps twice: told as they arrive. Counts, over all topics of one boot.
+    """Events from a broker, which delivers each at least once. Reported as they arrive, counted over all topics.
 
-    from_one: every number since the boot's start is expected, else since the first one that comes.
+    from_one: numbers are expected from 1, otherwise from the first that arrives.
     """
 
     def __init__(self, *, from_one: bool = False) -> None:
@@ -218,7 +203,7 @@ class DeliveredEvents:
         self._gap = 0
 
     def count(self, seq: int) -> tuple[bool, int]:
-        """Whether that number has come before, and how many before it are missing."""
+        """Whether that number is a repetition, and how many numbers before it are missing."""
         if self._highest < 0:
             self._highest = self._settled = max(seq - 1, self._settled)
         if seq in self._seen or seq <= self._highest - _REMEMBERED:
@@ -234,7 +219,7 @@ class DeliveredEvents:
         return False, gap
 
     def is_next(self, seq: int) -> bool:
-        """Whether it is beyond every number so far."""
+        """Whether it exceeds every number so far."""
         return seq > self._highest >= 0
 
     def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
@@ -248,7 +233,7 @@ class DeliveredEvents:
         ready, self._due = self._due, []
         return ready
 
-    def skip(self, now_s: float) -> int:
+    def skip(self, heard_s: float) -> int:
         gap, self._gap = self._gap, 0
         return gap
 
@@ -265,9 +250,13 @@ class DeliveredEvents:
         return self._settled >= number
 
 
+EventNumbers = ResentEvents | DeliveredEvents
+"""The events of one boot, each reported once."""
+
+
 @dataclass(slots=True, eq=False)
 class BoardCommand:
-    """`done` is set in the end; `acknowledged` says how it ended."""
+    """done: set at the end. acknowledged: whether the board has carried the command out."""
 
     message: TextCommand | Set
     number: int = 0
@@ -277,10 +266,10 @@ class BoardCommand:
 
 
 class BoardCommands:
-    """Of one boot, one at a time, sent again until acknowledged. Not thread-safe, but for `BoardCommand.done`.
+    """The commands of one boot, one at a time, resent until acknowledged. Only `BoardCommand.done` is thread-safe.
 
-    last: number before the first one. The board carries out each number once within its boot, which may last over many
-    sessions: so they must not begin at 1 in each. None: they follow the last one that the board says it carried out.
+    last: number before the first one; None: the last one that the board reports as carried out. The board carries out
+    each number once per boot, which may last for many sessions, so numbers must not start at 1 in each.
     """
 
     def __init__(self, again_s: float, last: int | None) -> None:
@@ -294,25 +283,25 @@ class BoardCommands:
         return command
 
     def drop(self, command: BoardCommand) -> None:
-        """Nobody waits for it any more."""
+        """The caller has stopped waiting for it."""
         if command in self._waiting:
             self._waiting.remove(command)
 
     def fail(self) -> None:
-        """The board has restarted or is lost: nobody knows which of them it carried out."""
+        """The board has restarted or is lost: it is unknown which commands it carried out."""
         for command in self._waiting:
             command.done.set()
         self._waiting.clear()
 
     def acknowledge(self, number: int) -> None:
-        """The board has carried out that one."""
+        """The board has carried out that command."""
         if self._waiting and 0 < self._waiting[0].number == number:
             command = self._waiting.pop(0)
             command.acknowledged = True
             command.done.set()
 
     def carried_out(self, last: int) -> None:
-        """The board says which one it has carried out last."""
+        """The board reports which command it carried out last."""
         self._last = max(self._last or 0, last)
         while self._waiting and 0 < self._waiting[0].number <= last:
             self.acknowledge(self._waiting[0].number)

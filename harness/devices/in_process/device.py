@@ -1,4 +1,4 @@
-"""The simple device of the in-process sound path: what it hears, what it does, and its voice."""
+"""The simulated device of the in-process sound path: its hearing, its behaviour, and its voice."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from harness.model.time import Stamp
 from harness.model.understanding import Expected, joined
 
 RATE_HZ = 48000
-"""Of all sound in the air."""
+"""Sample rate of all sound in the air."""
 WAKES_AFTER_S = 0.15
-"""From the end of the phrase to the event."""
+"""Time from the end of the phrase to the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedPhrase:
-    """A wake phrase in a sound, and the command after it ("" when there is none); seconds from the first sample."""
+    """A wake phrase in a sound, and the command after it ("" if none); seconds from the first sample."""
 
     text: str
     ends_s: float
@@ -33,7 +33,7 @@ class ScriptedPhrase:
 
 
 class WakeAt(NamedTuple):
-    """An event, so many seconds into the sound."""
+    """A wake event, at_s seconds into the sound."""
 
     at_s: float
     score: float
@@ -43,9 +43,9 @@ class WakeAt(NamedTuple):
 def wakes_in(
     duration_s: float, phrase: ScriptedPhrase | None, *, miss_share: float, false_per_hour: float, seed: str
 ) -> tuple[WakeAt, ...]:
-    """The events in a sound, in their order; the same seed gives the same ones.
+    """The wake events in a sound, in order; the same seed gives the same events.
 
-    False ones come as a Poisson process over the whole sound, also where a phrase is.
+    False accepts are a Poisson process over the whole sound, including its phrases.
     """
     chance = random.Random(seed)
     found: list[WakeAt] = []
@@ -63,14 +63,14 @@ def wakes_in(
 
 FRAME_S = 0.01
 JOIN_S = 0.12
-"""Pauses up to this long lie within a phrase."""
+"""Pauses up to this length belong to a phrase."""
 PHRASES = ("All right.", "Here is what I found.", "It is done.", "That is what I know about it.")
 REMEMBERS = "I still know that."
 FORGOT = "I have forgotten that."
 
 
 def waveform_sha256(waveform: Waveform) -> str:
-    """Hash of a waveform's samples, by which a script knows it again."""
+    """Hash of a waveform's samples, by which a script recognises it."""
     return hashlib.sha256(np.ascontiguousarray(waveform.samples).tobytes()).hexdigest()
 
 
@@ -82,7 +82,7 @@ class HeardPhrases(NamedTuple):
 
 
 def hear(samples: Samples) -> HeardPhrases | None:
-    """Where the phrases of a sound at RATE_HZ end, by energy alone; None when there is nothing but noise."""
+    """Finds where the phrases of a sound at RATE_HZ end, by energy alone; None when there is only noise."""
     size = round(FRAME_S * RATE_HZ)
     count = len(samples) // size
     if count == 0:
@@ -101,14 +101,23 @@ def hear(samples: Samples) -> HeardPhrases | None:
 
 @dataclass(frozen=True, slots=True)
 class InProcessOptions:
-    """Equipment with the same `air` hear each other. The device behaves as the options of its own connection say.
+    """The device follows the options of its own connection. The shares (0–1) are of the queries that it hears.
 
-    speed: how much faster than real time the session's clock runs. Shares are 0–1, of the queries that it hears.
-    reports: the device tells what its profile says that it tells. false_accepts_per_hour: how often it wakes to any
-    sound. memory_s: half of the time it remembers for longer; how long is drawn each time, memory_spread being the
-    standard deviation of its logarithm. 0: it says nothing of memory. misunderstand_share: of the queries that it hears
-    right, how many it understands otherwise. injection: the connection brings sound to its device past the air.
-    injection_speed: so many times as fast as the session's clock runs.
+    air: Name of the air. Equipment in the same air hears each other.
+    speed: Speed of the session's clock, as a multiple of real time.
+    wake_miss_share: Share of queries to which it does not wake (0–1).
+    mishear_share: Share of queries that it hears wrongly (0–1).
+    silent_share: Share of queries that it does not answer (0–1).
+    late_share: Share of queries that it answers after `late_s` (0–1).
+    latency_s: Time from the end of a query to its answer, s, within 20 %.
+    late_s: Time from the end of a query to a late answer, s.
+    reports: Whether the device reports what its profile lists under `reports`.
+    false_accepts_per_hour: Rate of wake events without a wake phrase.
+    memory_s: Median of a log-normal distribution of the time for which it remembers (0: answers ignore memory).
+    memory_spread: Standard deviation of the logarithm of that time.
+    misunderstand_share: Share of the correctly heard queries that it understands wrongly.
+    injection: The connection sends sound to its device directly, past the air.
+    injection_speed: Speed of the injection, as a multiple of the session's clock.
     """
 
     air: str = "air"
@@ -130,20 +139,22 @@ class InProcessOptions:
     def __post_init__(self) -> None:
         shares = (self.wake_miss_share, self.mishear_share, self.silent_share, self.late_share)
         if any(not 0 <= share <= 1 for share in shares) or sum(shares) > 1:
-            raise ValueError("the four shares are 0–1 each, and at most 1 together")
+            raise ValueError("each of the four shares must be 0–1, and their sum at most 1")
         if not 0 <= self.misunderstand_share <= 1:
-            raise ValueError("misunderstand_share is 0–1")
+            raise ValueError("misunderstand_share must be 0–1")
         if self.speed <= 0 or self.injection_speed <= 0:
-            raise ValueError("speed and injection_speed are positive")
+            raise ValueError("speed and injection_speed must be positive")
         others = (self.latency_s, self.late_s, self.false_accepts_per_hour, self.memory_s, self.memory_spread)
         if min(others) < 0:
-            raise ValueError("latency_s, late_s, false_accepts_per_hour and those of memory are not negative")
+            raise ValueError(
+                "latency_s, late_s, false_accepts_per_hour, memory_s and memory_spread must not be negative"
+            )
 
 
 class Doing(NamedTuple):
-    """What the device does with one query; transcript None: it did not wake. answers_after_s None: it is silent.
+    """What the device does with one query. transcript None: it did not wake. answers_after_s None: no answer.
 
-    frame: what it understands; None where it was never told what the words mean.
+    frame: what it understands; None if the script gives no meaning.
     """
 
     transcript: str | None
@@ -153,7 +164,7 @@ class Doing(NamedTuple):
 
 
 class SimpleDevice:
-    """Hears sounds and decides, by a seed, how it takes them. What the words were it is told by `script` alone."""
+    """Hears sounds and decides by a seed how it reacts. It learns the words only from `script`."""
 
     def __init__(self, behaviour: InProcessOptions, seed: int) -> None:
         self._behaviour = behaviour
@@ -165,28 +176,28 @@ class SimpleDevice:
         self._times: dict[str, int] = {}
 
     def remembers(self, called_s: float) -> bool:
-        """Whether it still knows what it said last when it is called at that time."""
+        """Whether it still remembers its last answer at that time."""
         lasts_s = self._behaviour.memory_s * math.exp(self._behaviour.memory_spread * self._calls.gauss(0.0, 1.0))
         return self._spoke_s is not None and called_s <= self._spoke_s + lasts_s
 
     def spoke(self, until_s: float) -> None:
-        """It has answered, up to that time."""
+        """Notes the end of its answer."""
         self._spoke_s = until_s
 
     def answer(self, doing: Doing, remembers: bool) -> str:
-        """The words of what it says; a device with a memory says whether it had one to go by."""
+        """The text of its answer; a device with a memory says whether it remembered."""
         if not self._behaviour.memory_s:
             return PHRASES[doing.phrase]
         return REMEMBERS if remembers else FORGOT
 
     def script(self, waveform_sha: str, text: str, frame: Expected | None = None) -> None:
-        """The words in a waveform, and what they mean. The one shortcut of this path: it has ears for energy alone."""
+        """Sets the words of a waveform and their meaning: a shortcut, since it detects only energy."""
         self._texts[waveform_sha] = text
         if frame is not None:
             self._frames[waveform_sha] = frame
 
     def take(self, waveform_sha: str) -> Doing | None:
-        """What it does with a sound; None when that is nothing that it was called by."""
+        """Its reaction to a sound; None if the sound does not address it."""
         text = self._texts.get(waveform_sha)
         if text is None:
             return None
@@ -206,7 +217,7 @@ class SimpleDevice:
         return self._with_frame(Doing(text, latency_s, phrase), waveform_sha, times)
 
     def _with_frame(self, doing: Doing, waveform_sha: str, times: int) -> Doing:
-        """With what it understands: nothing by wrong words, and now and then something else by right ones."""
+        """Adds what it understands: nothing from wrong words, and sometimes something else from right ones."""
         frame = self._frames.get(waveform_sha)
         if frame is None or doing.transcript is None:
             return doing
@@ -219,7 +230,7 @@ class SimpleDevice:
 
 
 def told(source: str, at: Stamp, frame: Expected) -> Intent:
-    """What it tells of a frame; a slot that any value suits is given one."""
+    """The intent that it reports for a frame; a slot that accepts any value gets one."""
     slots = tuple((slot.concept, slot.value or "something") for slot in frame.slots or ())
     return Intent(source, at, joined(frame.intents), slots)
 

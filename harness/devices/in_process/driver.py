@@ -1,4 +1,4 @@
-"""The in-process sound path: an air in which things happen at their time, and the driver of what stands in it."""
+"""The in-process sound path: an air with timed events, and the driver of the equipment in it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FLOOR_DBFS = -72.0
 
 @dataclass(slots=True)
 class AirSound:
-    """Samples at RATE_HZ, the first at starts_s; `tag` says who made it."""
+    """Samples at RATE_HZ, the first at starts_s. tag: the source."""
 
     tag: str
     starts_s: float
@@ -71,7 +71,7 @@ class AirSound:
 
 
 class Air:
-    """Sounds and due events. Callbacks run in the air's thread, one at a time, never before their time."""
+    """Sounds and timed events. Callbacks run in the air's thread, one at a time, never early."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -91,19 +91,19 @@ class Air:
             self._thread.join(1.0)
 
     def at(self, due_s: float, tag: str, happen: Callable[[], None]) -> None:
-        """Something happens at that time, unless its tag is cancelled before."""
+        """Schedules a call, unless its tag is cancelled first."""
         with self._changed:
             heapq.heappush(self._due, (due_s, next(self._order), tag, happen))
             self._changed.notify_all()
 
     def cancel(self, tag: str) -> None:
-        """What is due under that tag does not happen."""
+        """Cancels the calls scheduled under that tag."""
         with self._changed:
             self._due = [each for each in self._due if each[2] != tag]
             heapq.heapify(self._due)
 
     def sound(self, tag: str, starts_s: float, waveform: Waveform) -> AirSound:
-        """A sound spreads; returns it at the air's rate."""
+        """Adds a sound; returns it at the air's rate."""
         samples = waveform.samples
         if waveform.rate_hz != RATE_HZ:
             samples = np.asarray(soxr.resample(samples, waveform.rate_hz, RATE_HZ), dtype=np.float32)
@@ -115,21 +115,22 @@ class Air:
         return made
 
     def hush(self, tag: str, at_s: float) -> None:
-        """The sounds of that tag end at that time, if they were still going on."""
+        """Ends the sounds of that tag at that time, if they were still playing."""
         with self._changed:
             for sound in self._sounds:
                 if sound.tag == tag and sound.ends_s > at_s:
                     sound.samples = sound.samples[: max(0, round((at_s - sound.starts_s) * RATE_HZ))]
 
     def cut(self, start_s: float, end_s: float, tags: Callable[[str], bool] = lambda _: True) -> Waveform:
-        """What is heard in [start_s, end_s): the sounds, and the air's own noise, the same for the same span.
+        """What is heard in [start_s, end_s): the sounds and the air's own noise, reproducible for a span.
 
-        Waits until end_s is past, at most one real second; DeviceError when it is further off or long gone.
+        Waits until end_s has passed, at most one real second; DeviceError when it is later or too long ago.
         """
         wait_s = self._clock.real_s(end_s - self._clock.now_s())
         if wait_s > 1.0 or start_s < self._clock.now_s() - KEPT_S or not start_s < end_s:
             raise DeviceError(
-                f"no sound is kept of {start_s:.2f} … {end_s:.2f} s", remedy="Cut within the last minutes"
+                f"the sound of {start_s:.2f} … {end_s:.2f} s is not available",
+                remedy="Cut a span within the last minutes",
             )
         if wait_s > 0:
             with self._changed:
@@ -146,7 +147,7 @@ class Air:
         return Waveform(np.clip(mixed, -1, 1), RATE_HZ)
 
     def level_dbfs(self, tags: Callable[[str], bool] = lambda _: True) -> float | None:
-        """RMS of the last 100 ms; None when the clock is younger than that."""
+        """RMS of the last 100 ms; None before the clock has reached 100 ms."""
         now_s = self._clock.now_s()
         with contextlib.suppress(DeviceError):
             samples = self.cut(now_s - 0.1, now_s, tags).samples
@@ -168,14 +169,14 @@ class Air:
 LEAD_S = 0.02
 """From `play` to the first sample."""
 NOTICED_S = 0.05
-"""How long after a sound's edge the microphone tells of it."""
+"""Delay from the edge of a sound to the microphone's report."""
 PROOF_EVERY_S = 5.0
-"""How often it shows that it listens, in seconds of sound."""
+"""Interval of its proofs of listening, in seconds of sound."""
 REPORTS_AFTER_S = 0.25
 
 
 class _Room:
-    """An air with the equipment that is open in it, and its one device."""
+    """An air with its open equipment and its one device."""
 
     def __init__(self, clock: Clock) -> None:
         self.air = Air(clock)
@@ -184,12 +185,12 @@ class _Room:
 
     @property
     def connection(self) -> InProcess:
-        """Whose options the device has: what reaches it by its profile, else who came first."""
+        """The connection whose options the device uses: the one with a profile, else the first that opened."""
         return next((each for each in self.present if each.surroundings.profile is not None), self.present[0])
 
     @property
     def ear(self) -> InProcess:
-        """Who tells of speech: what is no connection of a device (a microphone opens after a loudspeaker)."""
+        """The equipment that reports speech: not a device's connection (a microphone opens after a loudspeaker)."""
         return next((each for each in reversed(self.present) if each.surroundings.profile is None), self.present[0])
 
 
@@ -198,10 +199,10 @@ _ROOMS_LOCK = threading.Lock()
 
 
 class InProcess:
-    """Loudspeaker, microphone and connection to the device of one in-process air: whichever it is used as.
+    """Serves as loudspeaker, microphone or device connection of one in-process air.
 
-    Marked in the log by the session's sound path. It carries samples, not sound: figures made on it say something about
-    the harness, nothing about a device. StimulusHeard comes with correlation 1, and times are exact.
+    The session's sound path marks it in the log. It carries samples, not sound: its results describe the harness, not
+    a device. StimulusHeard has correlation 1, and times are exact.
     """
 
     simulated: ClassVar[bool] = True
@@ -260,14 +261,14 @@ class InProcess:
     # A loudspeaker
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Returns at once; DeviceError while something is being played."""
+        """Returns at once; DeviceError while a sound is playing."""
         room = self._here()
         if self.options.injection and self.surroundings.profile is not None:
             self._inject(room, play_id, waveform)
             return
         with self._lock:
             if self._playing is not None:
-                raise DeviceError(f"{self.id} is playing {self._playing[0]} already", remedy="Stop it first")
+                raise DeviceError(f"{self.id} is already playing {self._playing[0]}", remedy="Stop it first")
             starts_s = self._clock.now_s() + LEAD_S
             sound = room.air.sound(self.id, starts_s, waveform)
             self._playing = (play_id, starts_s, sound.ends_s)
@@ -309,13 +310,13 @@ class InProcess:
             self._tell(ListeningProved(self.id, Stamp(at_s), Proof.ACKNOWLEDGED, line_s))
         self._tell(StimulusEnded(self.id, Stamp(at_s), play_id, complete, line_s))
 
-    # A connection that brings sound to its device
+    # A connection that injects sound
 
     def _inject(self, room: _Room, play_id: str, waveform: Waveform) -> None:
         speed, duration_s = self.options.injection_speed, waveform.duration_s
         with self._lock:
             if self._playing is not None:
-                raise DeviceError(f"{self.id} is playing {self._playing[0]} already", remedy="Stop it first")
+                raise DeviceError(f"{self.id} is already playing {self._playing[0]}", remedy="Stop it first")
             starts_s = self._clock.now_s()
             ends_s = starts_s + duration_s / speed
             self._playing = (play_id, starts_s, ends_s)
@@ -338,7 +339,7 @@ class InProcess:
         *,
         line: bool,
     ) -> None:
-        """Wake events of this connection's device in a sound, and proofs of its listening every 5 s of it."""
+        """Schedules the wake events of this connection's device in a sound, and proofs of listening every 5 s."""
         phrase = next((one._phrases[waveform_sha] for one in room.present if waveform_sha in one._phrases), None)
         options = self.options
         if phrase is None and not options.false_accepts_per_hour and not line:
@@ -382,7 +383,7 @@ class InProcess:
     # A microphone
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
-        """Nothing to do: this air knows whose sound is whose."""
+        """Nothing to do: the air knows the source of each sound."""
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         return self._here().air.cut(start_s, end_s), start_s
@@ -397,18 +398,18 @@ class InProcess:
     # The device
 
     def script(self, waveform_sha: str, text: str, frame: Expected | None = None) -> None:
-        """Tells the device the words of a waveform (`waveform_sha256`), and what they mean: this path's one shortcut.
+        """Gives the device the words of a waveform (`waveform_sha256`) and their meaning, as a shortcut.
 
-        A sound without a script wakes nothing. At any time, on any equipment of the air.
+        A sound without a script wakes nothing. Call it at any time, on any equipment of the air.
         """
         self._texts[waveform_sha] = text, frame
 
     def expect(self, waveform_sha: str, phrase: ScriptedPhrase) -> None:
-        """Tells where the wake phrase of a waveform is: the other shortcut of this path."""
+        """Gives the place of the wake phrase in a waveform, the second shortcut."""
         self._phrases[waveform_sha] = phrase
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
-        """`script` or `expect`, as a trial has it."""
+        """Calls `script` or `expect`, depending on the trial."""
         sha = waveform_sha256(stimulus.waveform)
         if trial.listening is None:
             self.script(sha, trial.reference, trial.expects)
@@ -475,20 +476,20 @@ class InProcess:
         if self.options.reports and kind in kinds and not self._lost:
             self._tell(observation)
 
-    # Faults, for those who want to see what the session does about them
+    # Faults, to test how a session handles them
 
     def lose_link(self, what: str) -> None:
-        """As if the far end were gone: what is playing ends, LinkLost follows, and `play` and `cut` refuse."""
+        """Simulates a lost device: the sound ends, LinkLost follows, and `play` and `cut` refuse."""
         self.stop()
         self._lost = True
         self._tell(LinkLost(self.id, Stamp(self._clock.now_s()), what))
 
     def mend_link(self) -> None:
-        """… and back."""
+        """Ends `lose_link`."""
         self._lost = False
         self._tell(LinkBack(self.id, Stamp(self._clock.now_s())))
 
     def restart(self) -> None:
-        """As if the device had been reset: what it was given is cut off, and it says that it has started."""
+        """Simulates a reset: the sound is cut off, and the device reports that it has started."""
         self.stop()
         self._tell(Status(self.id, Stamp(self._clock.now_s()), DeviceState.STARTED))

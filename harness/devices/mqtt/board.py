@@ -1,7 +1,8 @@
-"""A board with our own framing at a broker: topics to messages and back, who else gives it something, a thread."""
+"""A board with the harness's framing at a broker: topics to messages and back, other users, and a thread."""
 
 from __future__ import annotations
 
+import json
 import secrets
 import struct
 import threading
@@ -10,37 +11,181 @@ from collections.abc import Callable
 
 from harness.base.ports import Clock
 from harness.devices.framing.board_session import BOARD, BoardSession
-from harness.devices.framing.board_words import BROKER
-from harness.devices.mqtt.board_messages import published, read
+from harness.devices.framing.board_words import BROKER, Received
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
+from harness.devices.wire import messages
 from harness.devices.wire.adpcm import InjectionPace
 from harness.devices.wire.audio_link import PROBE_SAMPLE
 from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import parse, shown
-from harness.devices.wire.messages import BoardHello, Set, TextCommand
+from harness.model.bench import PlainValue
 from harness.model.errors import DeviceError
-from harness.model.observation import LogLine
+from harness.model.observation import DeviceState, LogLine
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
+
+_U64 = 1 << 64
+_LEVELS = {1: "error", 2: "warning", 3: "info", 4: "debug"}
+
+
+def published(message: messages.ToBoard, number: int, owner: str) -> tuple[str, bytes, int]:
+    """Topic below the board's own, payload and QoS. owner: marks the harness's commands when the broker echoes them."""
+    match message:
+        case messages.Ping(token):
+            return "in/ping", str(token).encode(), 0
+        case messages.HelloRequest():
+            return "in/hello", b"", 0
+        case messages.Reset():
+            return "in/reset", b"", 1
+        case messages.Audio():
+            return "in/audio", messages.encode(message)[1], 0
+        case messages.TextCommand(text):
+            return "in/text", json.dumps({"number": number, "by": owner, "text": text}).encode(), 1
+        case messages.Set(key, value):
+            return "in/set", json.dumps({"number": number, "by": owner, "key": int(key), "value": value}).encode(), 1
+    raise ValueError(f"{message} does not go to a board over MQTT")
+
+
+def read(topic: str, payload: bytes) -> Received:
+    """The message on `vh/<device>/<topic>`; Unmapped, with the reason, for anything else."""
+    document = parse(payload)
+    if not isinstance(document, dict):
+        raise Unmapped("not a JSON object")
+    fields = _Fields(document)
+    boot, number, text = fields.boot(), fields.number, fields.optional_text
+    match topic:
+        case "hello":
+            rate_hz, window = number("rate_hz", 1, 384_000), number("window", 1, 1 << 32)
+            phrases = fields.texts("wake_phrases")
+            head = number("protocol"), boot, number("time_us"), rate_hz, window
+            return Received(messages.BoardHello(*head, text("firmware"), phrases, text("serial")))
+        case "ack":
+            return Received(messages.AudioAck(number("next"), number("events"), number("command")), boot)
+        case "pong":
+            pong = messages.Pong(number("token"), number("received_us"), number("sent_us"), fields.flag("listening"))
+            return Received(pong, boot)
+    seq, time_us, sample = (fields.optional_number(name) for name in ("seq", "time_us", "sample"))
+    event: messages.Event | messages.Log
+    match topic:
+        case "wake":
+            event = messages.WakeMessage(time_us, sample, fields.score(), text("phrase"))
+        case "transcript":
+            event = messages.TranscriptEvent(time_us, sample, fields.flag("final", default=True), fields.text("text"))
+        case "intent":
+            event = messages.IntentEvent(time_us, sample, fields.score(), fields.text("name"), fields.pairs("slots"))
+        case "response":
+            event = messages.ResponseEvent(time_us, fields.text("text"))
+        case "status":
+            event = messages.StatusEvent(time_us, fields.state(), text("detail"))
+        case "error":
+            event = messages.ErrorEvent(time_us, number("code"), text("text"))
+        case "log":
+            level = number("level")
+            event = messages.Log(time_us, level, f"{_LEVELS.get(level, level)}: {fields.text('text')}")
+        case _:
+            raise Unmapped("the topic is not in docs/reference/framing.md")
+    return Received(event, boot, seq)
+
+
+class _Fields:
+    """The fields of a JSON object, each checked when it is read."""
+
+    def __init__(self, document: dict[str, PlainValue]) -> None:
+        self._document = document
+
+    def boot(self) -> str:
+        found = self._document.get("boot")
+        if isinstance(found, str) and 0 < len(found) <= 32:
+            return found
+        if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < _U64:
+            return f"{found:08x}"
+        raise Unmapped("no boot id")
+
+    def number(self, name: str, low: int = 0, high: int = _U64) -> int:
+        found = self._document.get(name)
+        if not isinstance(found, int) or isinstance(found, bool) or not low <= found < high:
+            raise Unmapped(f"`{name}` is not a whole number in its range")
+        return found
+
+    def optional_number(self, name: str) -> int | None:
+        return self.number(name) if self._document.get(name) is not None else None
+
+    def text(self, name: str) -> str:
+        found = self._document.get(name)
+        if not isinstance(found, str):
+            raise Unmapped(f"`{name}` is not text")
+        return found
+
+    def optional_text(self, name: str) -> str:
+        return self.text(name) if self._document.get(name) is not None else ""
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        found = self._document.get(name, [])
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise Unmapped(f"`{name}` is not a list of texts")
+        return tuple(one for one in found if isinstance(one, str))
+
+    def flag(self, name: str, *, default: bool | None = None) -> bool:
+        found = self._document.get(name, default)
+        if isinstance(found, bool):
+            return found
+        if isinstance(found, int) and found in (0, 1):
+            return bool(found)
+        raise Unmapped(f"`{name}` is not true or false")
+
+    def score(self) -> float | None:
+        found = self._document.get("score")
+        if found is None:
+            return None
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
+            raise Unmapped("`score` is not a number from 0 to 1")
+        return float(found)
+
+    def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
+        """An object of texts, or a list of objects with name and value."""
+        found = self._document.get(name)
+        match found:
+            case None:
+                items: list[tuple[PlainValue, PlainValue]] = []
+            case dict():
+                items = list(found.items())
+            case list():
+                items = [(slot.get("name"), slot.get("value")) for slot in found if isinstance(slot, dict)]
+            case _:
+                raise Unmapped(f"`{name}` must be names with values")
+        pairs = tuple((key, value) for key, value in items if isinstance(key, str) and isinstance(value, str))
+        if len(pairs) != len(items) or (isinstance(found, list) and len(found) != len(items)):
+            raise Unmapped(f"`{name}` must be names with values")
+        return pairs
+
+    def state(self) -> DeviceState:
+        word = self.text("state")
+        try:
+            return DeviceState(word)
+        except ValueError as error:
+            raise Unmapped(f"the state {word[:40]!r} does not exist") from error
+
 
 _REMEMBERED = 4096
 _FIRST_SAMPLE = struct.Struct("<xxQ")
 GIVEN = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/reset": "a reset"}
-"""The topics that change something, and what they carry."""
+"""The topics that change the board, and what they carry."""
 
 
 class Feeding:
-    """owner: how our commands are marked (`by`); sound is known by its bytes, each as often as it was given."""
+    """Recognises what others send to the board. owner: marks the harness's commands (`by`).
+
+    Sound is recognised by its bytes, each as often as the harness sent it."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self._given: dict[int, int] = {}
         self.echoed = False
-        """Whether we see what reaches the board: our own sound has come back."""
+        """Whether the broker echoes what reaches the board: the harness's own sound has come back."""
 
     def gives(self, topic: str, payload: bytes) -> None:
-        """We publish this; to be called before it is published."""
+        """Notes a message of the harness; call it before publishing."""
         if topic in ("in/audio", "in/reset"):
             mark = _mark(topic, payload)
             self._given[mark] = self._given.pop(mark, 0) + 1
@@ -48,7 +193,7 @@ class Feeding:
                 del self._given[next(iter(self._given))]
 
     def stranger(self, topic: str, payload: bytes) -> str:
-        """What somebody else has given it; "" for our own, and for questions, which change nothing."""
+        """What another program sent; "" for the harness's own messages, and for queries, which change nothing."""
         what = GIVEN.get(topic, "")
         if not what:
             return ""
@@ -56,7 +201,7 @@ class Feeding:
             try:
                 document = parse(payload)
             except Unmapped:
-                return ""  # the board does not take it either
+                return ""  # the board does not accept it either
             ours = isinstance(document, dict) and document.get("by") == self._owner
             return "" if ours else what
         if topic == "in/audio" and len(payload) >= _FIRST_SAMPLE.size:
@@ -79,15 +224,15 @@ def _mark(topic: str, payload: bytes) -> int:
 
 _COMMAND_LIMIT_S = 5.0
 _BROKER_ANSWERS_S = 1.2
-"""It is asked each second."""
+"""The harness pings it each second."""
 Publish = Callable[[str, bytes, int], None]
 """Topic below the board's own, payload, QoS."""
 
 
 class BoardAtBroker:
-    """Everything under the outlet's lock; one thread of its own sends what is due.
+    """Works under the outlet's lock; its own thread sends what is due.
 
-    broker_owes: for how long the broker has owed us an answer, s.
+    broker_owes: for how long an answer of the broker has been due, s.
     """
 
     def __init__(
@@ -116,15 +261,11 @@ class BoardAtBroker:
         )
         self._thread = threading.Thread(target=self._work, name=f"{id}-board", daemon=True)
 
-    @property
-    def hello(self) -> BoardHello | None:
-        return self.session.hello
-
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        """What plays ends untold."""
+        """A sound that plays ends without an event."""
         with self._changed:
             self._ended = True
             self.session.playing = None
@@ -146,7 +287,7 @@ class BoardAtBroker:
             self.session.unlinked(self._now_s())
 
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
-        """A message on `vh/<device>/<topic>`, not a retained one."""
+        """Takes a message on `vh/<device>/<topic>` that is not retained."""
         try:
             received = read(topic, payload)
         except Unmapped as error:
@@ -157,31 +298,33 @@ class BoardAtBroker:
             self.session.take(received, at)
             if self.session.completed > completed and not self._feeding.echoed and not self._said_unseen:
                 self._said_unseen = True
-                self._outlet.remark("the broker does not show us in/audio: others who give it sound are not noticed")
+                self._outlet.remark(
+                    "the broker does not deliver in/audio to the harness, so sound from other programs goes unnoticed"
+                )
             self._changed.notify_all()
 
     def take_given(self, topic: str, payload: bytes) -> None:
-        """The echo of what was published on `vh/<device>/in/…`, by us or by somebody else."""
+        """Takes the echo of a message on `vh/<device>/in/…`, from the harness or another program."""
         with self._changed:
             if what := self._feeding.stranger(topic, payload):
-                text = f"somebody else gives this board {what} (vh/…/{topic}): it is used by two"
+                text = f"another program sends this board {what} (vh/…/{topic}): two programs use it"
                 self.session.used_by_another(text, self._now_s())
 
     def reset(self) -> None:
-        """Asks it to start anew."""
+        """Asks the board to restart."""
         with self._changed:
             self.session.reset()
             self._changed.notify_all()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """DeviceError when it is not there, or while something is being played."""
+        """DeviceError when the board is not connected, or while a sound is playing."""
         hello, sound = self.session.hello, self.session.prepared(waveform)
         with self._changed:
             playing = self.session.playing
             if playing is not None:
-                raise DeviceError(f"{self._id} is playing {playing.play_id} already", remedy="Stop it first")
+                raise DeviceError(f"{self._id} is already playing {playing.play_id}", remedy="Stop it first")
             if sound is None or self.session.hello is not hello or not self.session.ready:
-                raise DeviceError(f"{self._id}: the board is not there", remedy="Wait until its link is back")
+                raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until its link is back")
             self.session.play(play_id, sound, self._now_s())
             self._changed.notify_all()
 
@@ -194,11 +337,11 @@ class BoardAtBroker:
         with self._changed:
             return self.session.level_dbfs()
 
-    def command(self, message: TextCommand | Set) -> None:
-        """Returns when the board has acknowledged it, after those before; DeviceError when it does not within 5 s."""
+    def command(self, message: messages.TextCommand | messages.Set) -> None:
+        """Returns when the board has acknowledged it and all earlier ones; DeviceError if not within 5 s."""
         with self._changed:
             if not self.session.known:
-                raise DeviceError(f"{self._id}: the board is not there", remedy="Wait until its link is back")
+                raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until its link is back")
             command = self.session.command(message)
             self._changed.notify_all()
         command.done.wait(_COMMAND_LIMIT_S)
@@ -206,13 +349,14 @@ class BoardAtBroker:
             self.session.drop(command)
         if not command.acknowledged:
             raise DeviceError(
-                f"{self._id}: the board has not acknowledged {message}", remedy="See whether it restarted or was lost"
+                f"{self._id}: the board has not acknowledged {message}",
+                remedy="Check whether the board restarted or was lost",
             )
 
     def _silent(self, silent_s: float) -> str:
         if self._broker_owes() > _BROKER_ANSWERS_S:
-            return f"the broker answers nothing, and nothing has come from the board for {silent_s:.1f} s"
-        return f"the board has said nothing for {silent_s:.1f} s; the broker answers"
+            return f"the broker does not answer, and the board has been silent for {silent_s:.1f} s"
+        return f"the board has been silent for {silent_s:.1f} s; the broker answers"
 
     def _work(self) -> None:
         while True:
@@ -229,9 +373,9 @@ class BoardAtBroker:
                 self._publish(topic, payload, qos)
 
     def _due(self, now_s: float) -> tuple[list[tuple[str, bytes, int]], float]:
-        """What to publish now, and how long to wait when that is nothing."""
+        """What to publish now, and how long to wait if there is nothing."""
         if silent := self.session.tick(now_s):
-            # First the loss, then what it cut off: the session is to hear the reason.
+            # Report the loss before the sound that it cut off, so that the session knows the reason.
             self._outlet.lose(BOARD, silent)
             self.session.lost(now_s)
         out = [published(message, number, self._owner) for message, number in self.session.due(now_s)]

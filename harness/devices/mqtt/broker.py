@@ -1,7 +1,7 @@
-"""A broker of our own, amqtt on its own in a process, for benches and labs that have none. It keeps nothing on disk.
+"""The embedded broker: amqtt in its own process, for benches and labs without a broker. It stores nothing on disk.
 
-As a program: `python -m harness.devices.mqtt.broker [--outlive] PORT_FILE HOST:PORT [USER PASSWORD_ENV]`. It ends with
-SIGTERM, and unless it is to outlive who started it, when its standard input ends: with them, however they died.
+As a program: `python -m harness.devices.mqtt.broker [--outlive] PORT_FILE HOST:PORT [USER PASSWORD_ENV]`. It ends
+on SIGTERM. Without --outlive it also ends with its standard input, that is, with the process that started it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _END_LIMIT_S = 1.0
 
 
 class EmbeddedBroker:
-    """A broker process of this process, shared by all who lease it for the same `listen`; ends with the last of them.
+    """A broker process, shared by all connections with the same `listen`; it ends with the last of them.
 
-    One that dies is started again at the same port, by `revive`.
+    `revive` restarts a dead one at the same port.
     """
 
     _running: dict[str, EmbeddedBroker] = {}  # noqa: RUF012  the brokers of this process
@@ -48,20 +48,18 @@ class EmbeddedBroker:
 
     @classmethod
     def lease(cls, listen: str, folder: Path, login: tuple[str, ...] = ()) -> EmbeddedBroker:
-        """One that runs; DeviceError when it cannot. folder: for its address and its log, of the first who leases.
+        """A running broker; DeviceError when it cannot start. folder: for its address and log. The first lease decides.
 
-        login: a user and the environment variable that holds the password; () lets everybody in.
+        login: a user and the environment variable with the password; () admits everybody.
         """
         if importlib.util.find_spec("amqtt") is None:
-            raise DeviceError(
-                "the embedded broker is not installed", remedy="Install the extra: pip install 'voice-harness[broker]'"
-            )
+            raise DeviceError("the embedded broker is not installed", remedy=_REMEDY)
         with cls._lock:
             broker = cls._running.get(listen)
             if broker is not None and broker._login != login:
                 raise DeviceError(
-                    f"two connections share the embedded broker at {listen}, with different users",
-                    remedy="Give both the same `username` and `password_env`",
+                    f"two connections to the embedded broker at {listen} name different users",
+                    remedy="Write the same `username` and `password_env` for both",
                 )
             if broker is None:
                 broker = cls(listen, folder, login)
@@ -72,7 +70,7 @@ class EmbeddedBroker:
             return broker
 
     def give_back(self) -> None:
-        """Ends it when nobody else has it; within about 1 s."""
+        """Ends the broker within about 1 s, unless another connection uses it."""
         with self._lock:
             self._leases -= 1
             if self._leases > 0:
@@ -81,7 +79,7 @@ class EmbeddedBroker:
             self._end()
 
     def revive(self) -> None:
-        """Starts it again when it has died, without waiting for it."""
+        """Restarts it if it has died, without waiting."""
         with self._lock:
             if self._leases > 0 and (self._process is None or not self._process.alive):
                 self._end()
@@ -106,7 +104,7 @@ class EmbeddedBroker:
         self._process = ChildProcess(arguments, stdout=None, stderr=self._log_path)
 
     def _await(self) -> None:
-        """Until clients may come; its address is then in a file `broker.address` of the folder."""
+        """Waits until clients can connect; its address is then in the file `broker.address` of the folder."""
         assert self._process is not None
         if why := self._process.await_ready(self._port_file.exists, _START_LIMIT_S):
             self._end()
@@ -132,10 +130,10 @@ _LOGIN = "harness.devices.mqtt.broker_login.OneLogin"
 async def serve(
     port_file: Path, port: int = 0, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()
 ) -> None:
-    """Until SIGTERM; the port is written to the file when clients may come. port 0: a free one.
+    """Serves until SIGTERM; writes the port to the file when clients can connect. port 0: a free one.
 
-    while_input: until the end of standard input as well. login: a user and the environment variable that holds the
-    password; without them everybody may come. DeviceError when amqtt is not installed or the port is taken.
+    while_input: also ends with standard input. login: a user and the environment variable with the password; without
+    it everybody is admitted. DeviceError when amqtt is not installed or the port is taken.
     """
     try:
         from amqtt.broker import Broker
@@ -154,7 +152,7 @@ async def serve(
     try:
         await broker.start()
     except (BrokerError, OSError) as error:
-        raise DeviceError(f"no broker can listen at {host}:{port}: {error.__cause__ or error}") from error
+        raise DeviceError(f"the broker cannot listen at {host}:{port}: {error.__cause__ or error}") from error
     write_whole(port_file, str(port).encode())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -163,7 +161,7 @@ async def serve(
     if while_input:
         threading.Thread(target=_until_input_ends, args=(loop, stop), daemon=True).start()
     await stop.wait()
-    # A client that is being waited for must not keep us up.
+    # A slow client must not keep the broker from ending.
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(broker.shutdown(), _END_LIMIT_S)
 
@@ -171,7 +169,7 @@ async def serve(
 def _until_input_ends(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
-    with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+    with contextlib.suppress(RuntimeError):  # the loop has already ended
         loop.call_soon_threadsafe(stop.set)
 
 
@@ -182,7 +180,7 @@ def _free_port(host: str) -> int:
 
 
 def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()) -> int:
-    """The exit status; what went wrong is on standard error."""
+    """The exit status; errors go to standard error."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     try:
         asyncio.run(serve(port_file, port, host, while_input=while_input, login=login))
@@ -196,7 +194,7 @@ def main(arguments: list[str]) -> None:
     outlive = arguments[0] == "--outlive"
     path, address, *login = arguments[outlive:]
     host, port = host_and_port(address, free=True)
-    # Threads that wait for input would keep a normal exit waiting.
+    # Threads that wait for input would delay a normal exit.
     status = run(Path(path), port, host, while_input=not outlive, login=login)
     sys.stderr.flush()
     os._exit(status)

@@ -1,4 +1,4 @@
-"""The embedded broker's plug-in that lets in who knows the one user and password. Loaded by amqtt, by its name."""
+"""The embedded broker's login plug-in: one user and password. amqtt loads it by its name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""A device over MQTT: what its messages say, by mappings or in our own framing, and the sound it is given."""
+"""A device over MQTT: its messages, by mappings or in the harness's framing, and sound sent to it."""
 
 from __future__ import annotations
 
 import secrets
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from harness.base.clocks import HostClock
+from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
@@ -27,28 +29,21 @@ from harness.devices.mqtt.options import EMBEDDED, MessageFraming, MqttInjection
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire.console import ProofPace
 from harness.devices.wire.lines import Unmapped
-from harness.devices.wire.mappings import (
-    MAX_PAYLOAD_BYTES,
-    for_device,
-    observations,
-    parse,
-    shown,
-    topic_matches,
-)
+from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, for_device, observations, parse, shown, topic_matches
 from harness.devices.wire.messages import Set, SetKey, TextCommand
-from harness.model.bench import DeviceProfile, PlainValue
+from harness.model.bench import DeviceProfile, Heartbeat, PlainValue
 from harness.model.errors import DeviceError, HarnessError, InputError
-from harness.model.observation import DeviceState, LogLine, Observation, Status, Unread
+from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Status, Unread
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedMessage:
-    """What a message's numbers say: it came before; a new start of the device; so many before it are missing.
+    """What a message's numbers show: a repetition, a restart of the device, or a number of missing messages.
 
-    late: it is of a start before the present one. beside: the boot that was taken for the present one, when an earlier
-    one goes on speaking: two devices use one name.
+    late: it belongs to an earlier boot. beside: the boot taken for the current one, while an earlier boot continues:
+    two devices use one name.
     """
 
     duplicate: bool = False
@@ -59,8 +54,8 @@ class JudgedMessage:
 
 
 class MappedNumbering:
-    """Of a device whose messages a profile maps: it says no hello, so a new boot id is a restart until the old one
-    goes on counting. Messages without numbers are taken as they are.
+    """Judges messages of a device with mappings. It sends no hello, so a new boot id counts as a restart until the old
+    one continues. Messages without numbers are accepted as they are.
     """
 
     def __init__(self) -> None:
@@ -68,7 +63,7 @@ class MappedNumbering:
         self._boots: dict[str, DeliveredEvents] = {}
 
     def judge(self, document: PlainValue) -> JudgedMessage:
-        """Of the next message in the order of arrival."""
+        """Judges the next message in the order of arrival."""
         if not isinstance(document, dict):
             return JudgedMessage()
         boot, seq = document.get("boot"), document.get("seq")
@@ -81,11 +76,11 @@ class MappedNumbering:
         if boot != before:
             known = self._boots.get(boot)
             if known is not None and (seq is None or not known.is_next(seq)):
-                return JudgedMessage(late=True)  # mostly the last will of a start that is over
+                return JudgedMessage(late=True)  # usually the last will of an earlier boot
             if known is not None:
                 beside = before or ""
             else:
-                # Nothing is known of what it said before we listened, but after a restart it counts from 1.
+                # What it sent before this connection is unknown, but after a restart it counts from 1.
                 self._boots[boot] = DeliveredEvents(from_one=before is not None)
             self._boot = boot
         rebooted = before is not None and boot != before and not beside
@@ -96,13 +91,16 @@ class MappedNumbering:
 
 
 _TEXT_MAX_BYTES = 900
+_JOIN_S = 1.0
+_VERSION_WAIT_S = 0.5
+_HEARTBEAT = "heartbeat"
 
 
 class MqttDevice:
-    """Observes, and Stimulates where the device takes sound. Messages count from `open` on.
+    """Observes a device, and injects stimuli if it accepts sound. Messages count from `open` on.
 
-    What a broker kept from before (retained) is no event of now. With our own framing the link is the broker and the
-    board behind it: LinkLost when either is gone.
+    Retained messages are not current events. With the harness's framing the link comprises the broker and the board:
+    LinkLost when either is gone.
     """
 
     Options: ClassVar[type] = MqttOptions
@@ -128,57 +126,64 @@ class MqttDevice:
         self._hermes: HermesSound | None = None
         self._lease: Reservation | None = None
         self._gone_before = False
+        self._heartbeat = profile.heartbeat if profile is not None else None
+        self._beat_rule = for_device((self._heartbeat.rule,) if self._heartbeat is not None else (), self._device)
+        self._beat_s: float | None = None
+        self._closing = threading.Event()
+        self._beating: threading.Thread | None = None
 
     @property
     def acknowledged(self) -> int:
-        """How many pulses the broker has answered since `open`: a sign of life for those who watch."""
+        """How many pulses the broker has answered since `open`, a sign of life."""
         return self._link.acknowledged if self._link is not None else 0
 
     @staticmethod
     def abilities(options: MqttOptions, profile: DeviceProfile | None) -> Abilities:
-        """Boards with our framing can do everything; what plays through the device is a loudspeaker at its place."""
+        """Boards with the harness's framing have all abilities. A device that plays WAV files is a loudspeaker."""
         framed = options.framing_of(profile) is MessageFraming.VH
         return Abilities(options.injection_of(profile) in (MqttInjection.VH, MqttInjection.HERMES), framed, framed)
 
     @staticmethod
     def source(options: MqttOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> MqttSource:
-        """The messages on some topics; InputError when there are none."""
+        """The messages on the topics; InputError when there are no topics."""
         topics = topics or tuple(sorted({one.topic for one in for_device(profile.mappings, device)}))
         if not topics:
-            raise InputError(f"{profile.id} has no topics", remedy="Name what to subscribe to: --topic 'prefix/#'")
+            raise InputError(
+                f"the profile {profile.id} has no topics", remedy="Name topics to subscribe to: --topic 'prefix/#'"
+            )
         return MqttSource(options, topics)
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, MqttOptions]]) -> Iterator[Check]:
-        """Each broker, asked for a connection."""
+        """Checks a connection to each broker."""
         return (_broker_check(id, options) for id, options in named)
 
     @staticmethod
     def far_end(options: MqttOptions, id: str) -> str:
-        """The broker, and the name there."""
+        """The broker and the name there."""
         return f"{options.address}|{options.topic_device or id}"
 
     def about(self) -> About:
-        """As the board greeted us; nothing of a device that messages are mapped of."""
-        hello = self._board.hello if self._board is not None else None
+        """What the board's hello reports; empty for a device with mappings."""
+        hello = self._board.session.hello if self._board is not None else None
         if self._board is None or hello is None:
             return About()
         return About(hello.firmware, hello.wake_phrases, hello.rate_hz, self._board.session.lost_events)
 
     @staticmethod
     def demand_host(options: MqttOptions) -> None:
-        """InputError when the environment has no password."""
+        """InputError when the password's environment variable is not set."""
         password(options)
 
     def open(self, sink: Sink) -> None:
-        """Returns when every topic is subscribed to, and the board has said hello if it speaks our framing.
+        """Returns when every topic is subscribed to, and a board with the harness's framing has sent hello.
 
-        DeviceError when the broker does not answer or refuses, or the board does not come. A broker of our own starts
-        without its board: LinkLost says where it is to come to.
+        DeviceError when the broker does not answer or refuses, or no hello arrives. The embedded broker starts
+        without its board: LinkLost reports the address that the board must use.
         """
         self._outlet.open(sink)
         self._gone_before = False
-        topics = {mapping.topic for mapping in self._mappings}
+        topics = {mapping.topic for mapping in (*self._mappings, *self._beat_rule)}
         optional: list[str] = []
         lease_topic = f"vh/{self._device}/{lease.TOPIC}"
         if self._vh:
@@ -193,7 +198,10 @@ class MqttDevice:
             topics.update(self._hermes.topics)
         if self._injection is MqttInjection.HERMES:
             optional.append(lease_topic)
-        if self._injection not in (MqttInjection.NONE, MqttInjection.PLAY_BYTES):  # a loudspeaker feeds nobody
+        if self._injection not in (
+            MqttInjection.NONE,
+            MqttInjection.PLAY_BYTES,
+        ):  # a loudspeaker has no board to reserve
             self._lease = Reservation(
                 secrets.token_hex(6),
                 lease_topic,
@@ -219,14 +227,20 @@ class MqttDevice:
             self._meet(self._link)
             if self._hermes is not None:
                 self._hermes.open()
+            if self._heartbeat is not None:
+                self._beat_s = None
+                self._closing.clear()
+                watching = threading.Thread(target=self._watch_heartbeat, args=(self._heartbeat,), daemon=True)
+                self._beating = watching
+                watching.start()
         except BaseException:
             self.close()
             raise
 
     def _watched(self, board: BoardAtBroker) -> BrokerLink | None:
-        """A second connection, which sees what others give the board; None when the broker does not allow it.
+        """A second connection, which sees what others send to the board; None when the broker does not allow it.
 
-        On the first one the echo of our own messages would hold back the answers to them (Nagle: 44 ms).
+        On the first one, the echo of the harness's messages would delay the answers to them (Nagle: 44 ms).
         """
         prefix = f"vh/{self._device}/"
         options = self._options
@@ -234,7 +248,7 @@ class MqttDevice:
             options = replace(options, client_id=f"{options.client_id}-watch")
         events = LinkEvents(
             lambda: None,
-            lambda _: None,  # the link itself says so
+            lambda _: None,  # the link reports this itself
             lambda topic, payload, _, retained: None if retained else board.take_given(topic[len(prefix) :], payload),
             self._outlet.remark,
         )
@@ -244,7 +258,7 @@ class MqttDevice:
         try:
             watch.open()
         except DeviceError as error:
-            self._outlet.remark(f"what others give it is not seen: {error.what}")
+            self._outlet.remark(f"messages of other programs to the board are not seen: {error.what}")
             return None
         return watch
 
@@ -253,28 +267,34 @@ class MqttDevice:
             self._outlet.remark("the broker's certificate is not checked (tls_insecure)")
         where = "{}:{}".format(*link.address)
         if self._options.address == EMBEDDED:
-            self._outlet.remark(f"our own broker listens at {where}; point the device there")
+            self._outlet.remark(f"the embedded broker listens at {where}; set this address in the device")
         if self._lease is not None and not self._lease.wait():
-            self._outlet.remark(f"the broker does not show us vh/{self._device}/{lease.TOPIC}: it cannot be reserved")
+            self._outlet.remark(
+                f"the broker does not deliver vh/{self._device}/{lease.TOPIC}, so the board cannot be reserved"
+            )
         board = self._board
         if board is None:
             return
         board.start()
         if self._options.address == EMBEDDED:
             if not board.wait_until_met(0.0):
-                self._outlet.lose(BOARD, f"the board has not come to our broker at {where} yet")
+                self._outlet.lose(BOARD, f"the board has not connected to the embedded broker at {where} yet")
             return
         if not board.wait_until_met(self._options.hello_wait_s):
-            why = "its last will says that it is gone" if self._gone_before else "nobody answers"
+            why = "its last will reports that it is gone" if self._gone_before else "no answer"
             raise DeviceError(
-                f"{self.id}: no board says hello on vh/{self._device}/hello at {where}: {why}",
-                remedy="Switch it on, check the broker that it uses, its name (topic_device), and what the broker's "
-                "access list lets it and us read and write",
+                f"{self.id}: no hello on vh/{self._device}/hello at {where}: {why}",
+                remedy="Check that the board is on, uses this broker and has this name (topic_device). Check that the "
+                "broker's access list allows these topics for the board and the harness",
             )
 
     def close(self) -> None:
-        """Ends the connection, its threads and a broker of its own, in any state; nothing is told any more."""
+        """Ends the connection, its threads and an embedded broker, in any state; no observation follows."""
         self._outlet.close()
+        self._closing.set()
+        beating, self._beating = self._beating, None
+        if beating is not None:
+            beating.join(_JOIN_S)
         board, self._board = self._board, None
         hermes, self._hermes = self._hermes, None
         reservation, self._lease = self._lease, None
@@ -290,46 +310,48 @@ class MqttDevice:
             if one is not None:
                 one.close()
 
-    # Sound and words for the device
+    # Sound and text for the device
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Returns at once; any rate. DeviceError when it is not open, not there, takes no sound, or plays already."""
+        """Returns at once; accepts any rate.
+
+        DeviceError when it is not open, not connected, accepts no sound, or is already playing."""
         player = self._board if self._injection is MqttInjection.VH else self._hermes
         if self._injection is MqttInjection.NONE:
             raise DeviceError(
-                f"{self.id} takes no sound over MQTT",
-                remedy="Use a loudspeaker, or say how it does: `audio` of its profile, `injection` of its connection",
+                f"{self.id} does not accept sound over MQTT",
+                remedy="Use a loudspeaker, or set `audio` in its profile or `injection` in its connection",
             )
         if player is None or not self._outlet.linked:
-            raise DeviceError(f"{self.id} is not open, or has lost its link", remedy="Open it, or wait for its link")
+            raise DeviceError(f"{self.id} is not open or has lost its link", remedy="Open it, or wait for its link")
         player.play(play_id, waveform)
 
     def stop(self) -> None:
-        """Ends what is playing; StimulusEnded(complete=False) follows."""
+        """Ends the sound that is playing; StimulusEnded(complete=False) follows."""
         for player in (self._board, self._hermes):
             if player is not None:
                 player.stop()
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms that were given; None when nothing is."""
+        """RMS of the last 100 ms sent; None when no sound is being sent."""
         board, hermes = self._board, self._hermes
         if self._injection is MqttInjection.VH and board is not None:
             return board.level_dbfs()
         return hermes.level_dbfs() if hermes is not None else None
 
     def say(self, text: str) -> None:
-        """A query in words; returns when the board has acknowledged it. DeviceError when it does not within 5 s.
+        """Sends a query as text; returns when the board has acknowledged it. DeviceError if not within 5 s.
 
-        Not from within the sink, which the answer has to come through.
+        Do not call it from the sink, which the answer must pass.
         """
         if len(text.encode()) > _TEXT_MAX_BYTES:
-            raise DeviceError(f"{self.id}: a query in words has at most {_TEXT_MAX_BYTES} bytes", remedy="Shorten it")
+            raise DeviceError(f"{self.id}: a text query has at most {_TEXT_MAX_BYTES} bytes", remedy="Shorten it")
         self._command(TextCommand(text))
 
     def set_operating_point(self, point: int) -> None:
-        """Sensitivity of its wake word, 0–100; as `say`."""
+        """Sets the sensitivity of its wake word, 0–100; returns and raises like `say`."""
         if not 0 <= point <= 100:
-            raise DeviceError(f"an operating point is 0 to 100, not {point}")
+            raise DeviceError(f"an operating point must be 0 to 100, not {point}")
         self._command(Set(SetKey.OPERATING_POINT, point))
 
     def restart(self) -> None:
@@ -340,7 +362,7 @@ class MqttDevice:
     def _command(self, message: TextCommand | Set) -> None:
         board = self._board
         if board is None:
-            raise DeviceError(f"{self.id} takes no words over MQTT, or is not open", remedy="Write `framing: vh`")
+            raise DeviceError(f"{self.id} does not accept text over MQTT, or is not open", remedy="Write `framing: vh`")
         board.command(message)
 
     def _to_board(self, topic: str, payload: bytes, qos: int) -> None:
@@ -351,7 +373,20 @@ class MqttDevice:
         if link is not None:
             link.publish(topic, payload, qos=qos, retain=retain)
 
-    # What comes
+    # Messages from the device
+
+    def _watch_heartbeat(self, heartbeat: Heartbeat) -> None:
+        """A service that dies without a last will is noticed by its silence. One that has never reported is not."""
+        ask, payload = (text.replace("{device}", self._device) for text in (heartbeat.ask, heartbeat.payload))
+        while True:
+            if ask:
+                self._publish(ask, payload.encode(), 0)
+            if self._closing.wait(heartbeat.within_s / 3):
+                return
+            silent_s = self._surroundings.clock.now_s() - self._beat_s if self._beat_s is not None else 0.0
+            if silent_s > heartbeat.within_s:
+                self._pace.cut()
+                self._outlet.lose(_HEARTBEAT, f"the device gave no sign of life for {silent_s:.1f} s")
 
     def _up(self) -> None:
         self._outlet.back("broker")
@@ -365,7 +400,7 @@ class MqttDevice:
 
     def _down(self, what: str) -> None:
         if self._board is not None:
-            # First the loss, then what it cut off: the session is to hear the reason.
+            # Report the loss before the sound that it cut off, so that the session knows the reason.
             self._outlet.lose(BOARD, what)
             self._board.link_down()
         if self._hermes is not None:
@@ -373,6 +408,7 @@ class MqttDevice:
         if self._lease is not None:
             self._lease.link_down()
         self._pace.cut()
+        self._beat_s = None  # silence while the broker is gone means nothing
         self._outlet.lose("broker", what)
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
@@ -398,12 +434,17 @@ class MqttDevice:
             board.take(topic.removeprefix(prefix), payload, at)
             self.duplicates = board.session.counted_repeats
             return
+        if self._heartbeat is not None and topic_matches(self._beat_rule[0].topic, topic):
+            if any(isinstance(one, ListeningProved) for one in observations(self._beat_rule, topic, payload, at, "")):
+                self._beat_s = at.at_s
+                self._outlet.back(_HEARTBEAT)
+            return
         for observation in self._numbered(topic, payload, at):
             if self._pace.passes(observation):
                 self._outlet.tell(observation)
 
     def _numbered(self, topic: str, payload: bytes, at: Stamp) -> tuple[Observation, ...]:
-        """Without what came twice, and with what the numbers tell beside it."""
+        """Drops repetitions, and adds what the numbers show."""
         seen = observations(self._mappings, topic, payload, at, self.id)
         try:
             judged = self._numbering.judge(parse(payload))
@@ -413,22 +454,24 @@ class MqttDevice:
             self.duplicates += 1
             return ()
         if judged.late and any(isinstance(one, Status) and one.state is DeviceState.GONE for one in seen):
-            # The last will of a start that is over: the device is there again.
-            return (LogLine(self.id, at, f"of an earlier start of it: {shown(payload)}"),)
+            # The last will of an earlier boot: the device is already back.
+            return (LogLine(self.id, at, f"from an earlier boot: {shown(payload)}"),)
         told: list[Observation] = []
         says_so = any(isinstance(one, Status) and one.state in (DeviceState.STARTED, DeviceState.GONE) for one in seen)
         if judged.rebooted and not says_so:
             told.append(Status(self.id, at, DeviceState.STARTED, "its boot id changed"))
         if judged.beside:
-            text = f"two devices use one name: beside boot {judged.beside} an earlier one goes on; rename one of them"
+            text = (
+                f"two devices use one name: an earlier boot continues beside boot {judged.beside}. Rename one of them"
+            )
             told.append(LogLine(self.id, at, text))
         if judged.missing:
-            told.append(LogLine(self.id, at, f"{judged.missing} of its messages are missing before this one"))
+            told.append(LogLine(self.id, at, f"messages missing before this one: {judged.missing}"))
         return (*told, *seen)
 
 
 class MqttSource:
-    """Messages of a broker on some topics, for the monitor."""
+    """Messages of a broker on the given topics, for the monitor."""
 
     live = True
     ended = False
@@ -461,12 +504,16 @@ class MqttSource:
 
 def _broker_check(id: str, options: MqttOptions) -> Check:
     if options.address == EMBEDDED:
-        return Check("broker", Level.OK, f"{id}: one of our own, started with the session")
+        return Check("broker", Level.OK, f"{id}: embedded broker, started with the session")
     source = MqttSource(options, ("$SYS/broker/version",))
     try:
         source.open()
+        until_s = time.monotonic() + _VERSION_WAIT_S
+        while not (heard := source.queue.take(1)) and time.monotonic() < until_s:
+            time.sleep(0.02)
     except HarnessError as error:
         return Check("broker", Level.FAIL, f"{id}: {error.what}", error.remedy)
     finally:
         source.close()
-    return Check("broker", Level.OK, f"{id}: {options.address} answers")
+    version = ": " + plain_text(heard[0].data.decode("utf-8", "replace"), 100) if heard else ""
+    return Check("broker", Level.OK, f"{id}: {options.address} answers{version}")

@@ -24,16 +24,16 @@ from harness.model.time import Stamp
 PLAY_TOPIC = "hermes/audioServer/{device}/playBytes/{id}"
 FRAME_TOPIC = "hermes/audioServer/{device}/audioFrame"
 FRAME_S = 0.03
-"""Of a frame: what speech detectors of Hermes services take at a time."""
+"""Length of a frame: what the speech detectors of Hermes services process at a time."""
 OWN_S = 5.0
-"""So late a frame of ours may come back from the broker."""
+"""Latest return of the harness's own frame from the broker."""
 FOREIGN_S = 2.0
 LATEST_S = 1.0
 _FRAME_ERROR_S = 0.005
 _RATE_HZ = 16000
 _LATE_S = 5.0
 _BEGIN_ERROR_S = 0.25
-"""How long a device may take from the message to its first sample; what is later is told."""
+"""How long a device may take from the message to its first sample; a longer delay is reported."""
 
 
 Publish = Callable[[str, bytes, int], None]
@@ -41,7 +41,7 @@ Publish = Callable[[str, bytes, int], None]
 
 
 class HermesSound:
-    """A way of giving a Hermes device sound. topics: what it wants to hear of."""
+    """Sends sound to a Hermes device. topics: what it subscribes to."""
 
     topics: tuple[str, ...]
 
@@ -58,7 +58,7 @@ class HermesSound:
         self._playing: Playing | None = None
 
     def open(self) -> None:
-        """Starts what runs between two sounds."""
+        """Starts what it sends between two sounds."""
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         raise NotImplementedError
@@ -67,16 +67,16 @@ class HermesSound:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Hermes cannot break off a sound that a device plays itself: for us it is over."""
+        """Ends the sound. Hermes cannot stop what a device plays itself, so the device may continue."""
         with self._outlet.lock:
             self._end(self._now(), complete=False)
 
     def link_down(self) -> None:
         with self._outlet.lock:
-            self._end(self._now(), complete=False, why="the link to the broker is gone")
+            self._end(self._now(), complete=False, why="the link to the broker is lost")
 
     def close(self) -> None:
-        """What plays ends untold."""
+        """A sound that plays ends without an event."""
         with self._outlet.lock:
             self._playing = None
 
@@ -85,7 +85,7 @@ class HermesSound:
         return None if playing is None else playing.level_dbfs(self._position())
 
     def _position(self) -> int:
-        """The sample that it is at."""
+        """The current sample."""
         raise NotImplementedError
 
     def _now(self) -> Stamp:
@@ -98,10 +98,10 @@ class HermesSound:
 
 
 class HermesMicrophone(HermesSound):
-    """Stands in for the microphone of a site: frames of a WAV each, in real time, with silence between stimuli.
+    """Replaces the microphone of a site: publishes one WAV per frame, in real time, with silence between stimuli.
 
-    A frame is published when its last sample would have been recorded. The device names no positions, so there is no
-    audio line. Frames of another microphone on the same site would be mixed with ours: then nothing is played.
+    A frame is published when its last sample would have been recorded. The device reports no positions, so there is
+    no audio line. Nothing is played while another microphone feeds the site, since its frames would be mixed in.
     """
 
     def __init__(self, id: str, site: str, surroundings: Surroundings, outlet: DriverOutlet, publish: Publish) -> None:
@@ -122,17 +122,17 @@ class HermesMicrophone(HermesSound):
         self._thread.start()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """DeviceError while something is being given, or another microphone feeds the site."""
+        """DeviceError while a sound is being sent, or another microphone feeds the site."""
         samples = quantised(waveform, self._rate_hz)
         with self._outlet.lock:
             if self._playing is not None:
-                raise DeviceError(f"{self._id} is given {self._playing.play_id} already", remedy="Stop it first")
+                raise DeviceError(f"{self._id} is already receiving {self._playing.play_id}", remedy="Stop it first")
             if self._clock.now_s() - self._foreign_s < FOREIGN_S:
-                raise DeviceError(f"{self._id}: {self._foreign()}", remedy="Switch its own microphone off")
+                raise DeviceError(f"{self._id}: {self._foreign()}", remedy="Switch off the site's own microphone")
             self._playing, self._given = Playing(play_id, samples, self._rate_hz, 0, len(samples)), 0
 
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
-        """A frame came from the broker: our own come back, too."""
+        """Takes a frame from the broker, which also returns the harness's own."""
         if zlib.crc32(payload) in self._sent:
             return
         with self._outlet.lock:
@@ -159,16 +159,16 @@ class HermesMicrophone(HermesSound):
         due_s = self._clock.now_s() + FRAME_S
         while not self._closing.wait(self._clock.real_s(max(0.0, due_s - self._clock.now_s()))):
             late_s = max(0.0, self._clock.now_s() - due_s)
-            if late_s > LATEST_S:  # a host that stood still: what was not recorded is not there
+            if late_s > LATEST_S:  # the host stood still, so these samples were never sent
                 with self._outlet.lock:
-                    why = f"its frames came {late_s:.2f} s late"
+                    why = f"its frames were {late_s:.2f} s late"
                     self._end(self._now(), complete=False, why=why)
                 due_s = self._clock.now_s()
             self._give(due_s, late_s)
             due_s += FRAME_S
 
     def _give(self, due_s: float, late_s: float) -> None:
-        """Publishes the frame whose last sample belongs to due_s."""
+        """Publishes the frame whose last sample is due at due_s."""
         with self._outlet.lock:
             if not self._outlet.linked:
                 return
@@ -189,9 +189,9 @@ class HermesMicrophone(HermesSound):
 
 
 class HermesSpeaker(HermesSound):
-    """Plays through the device: one WAV after the other by `playBytes`, their ends by `playFinished`.
+    """Plays through the device: one WAV at a time by `playBytes`, its end by `playFinished`.
 
-    The device plays at its own pace and tells no positions: there is no audio line.
+    The device plays at its own pace and reports no positions, so there is no audio line.
     """
 
     def __init__(self, id: str, site: str, surroundings: Surroundings, outlet: DriverOutlet, publish: Publish) -> None:
@@ -202,13 +202,13 @@ class HermesSpeaker(HermesSound):
         self._timer: threading.Timer | None = None
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """DeviceError while something is being played."""
+        """DeviceError while a sound is playing."""
         samples = quantised(waveform, self._rate_hz)
         wav = io.BytesIO()
         soundfile.write(wav, samples, self._rate_hz, format="WAV", subtype="PCM_16")
         with self._outlet.lock:
             if self._playing is not None:
-                raise DeviceError(f"{self._id} is playing {self._playing.play_id} already", remedy="Stop it first")
+                raise DeviceError(f"{self._id} is already playing {self._playing.play_id}", remedy="Stop it first")
             self._playing = Playing(play_id, samples, self._rate_hz, 0, len(samples), started=True)
             self._began_s = self._clock.now_s()
             self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
@@ -218,7 +218,7 @@ class HermesSpeaker(HermesSound):
             self._outlet.tell(StimulusStarted(self._id, Stamp(self._began_s, _BEGIN_ERROR_S), play_id))
 
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
-        """A `playFinished` came; those of others are nothing to us."""
+        """Takes a `playFinished`; those of other sounds are ignored."""
         try:
             play_id = pointed(parse(payload), "/id")
         except Unmapped as error:
@@ -230,12 +230,12 @@ class HermesSpeaker(HermesSound):
                 return
             delay_s = at.at_s - self._began_s - len(playing.samples) / playing.rate_hz
             if delay_s < -_BEGIN_ERROR_S:
-                why = f"the device finished it {-delay_s:.2f} s too early"
+                why = f"the device finished {-delay_s:.2f} s too early"
                 self._outlet.remark(f"{play_id}: {why}")
                 self._end(at, complete=False, why=why)
                 return
             if delay_s > _BEGIN_ERROR_S:
-                self._outlet.remark(f"{play_id} was played up to {delay_s:.2f} s later than it was sent")
+                self._outlet.remark(f"{play_id} played up to {delay_s:.2f} s after it was sent")
             self._end(at, complete=True)
 
     def close(self) -> None:
@@ -248,7 +248,7 @@ class HermesSpeaker(HermesSound):
     def _overdue(self, play_id: str) -> None:
         with self._outlet.lock:
             if self._playing is not None and self._playing.play_id == play_id:
-                why = f"no {self.topics[0]} came: nobody says that it was played"
+                why = f"no {self.topics[0]} arrived, so it may not have been played"
                 self._outlet.remark(f"{play_id}: {why}")
                 self._end(self._now(), complete=False, why=why)
 

@@ -1,7 +1,7 @@
-"""A board is used by one harness at a time: a retained lease with an owner and an expiry, `vh/<device>/lease`.
+"""Reserves a board for one harness: a retained lease with owner and expiry on `vh/<device>/lease`.
 
-A claim replaces the retained lease of another; an owner that is there answers a claim at once with its own lease, and
-the claimant gives up. The broker brings all claims into one order, so of two at the same moment the first one wins.
+A claim replaces the retained lease of another harness. A running owner answers a claim with its own lease, and the
+claimant gives up. The broker orders all claims, so the first of two simultaneous claims wins.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ TOPIC = "lease"
 REFRESH_S = 3.0
 EXPIRES_S = 10.0
 DEFENCE_S = 2.0
-"""So long an owner has to answer a claim."""
+"""Time that an owner has to answer a claim."""
 ECHO_S = 1.5
-"""A claim that the broker has not sent back by then was refused by its access list."""
+"""If the broker has not returned a claim by then, its access list refused the claim."""
 
 
 class Holding(Enum):
-    """NONE: not claimed (no link). CLAIMED: our claim has left. DISPUTED: another's lease was there; its owner may
-    answer. HELD: ours. TAKEN: another's. UNSEEN: the broker does not show us the lease.
+    """NONE: not claimed (no link). CLAIMED: claim sent. DISPUTED: there was another's lease, and its owner may answer.
+    HELD: held by this harness. TAKEN: held by another. UNSEEN: the broker does not deliver the lease.
     """
 
     NONE = auto()
@@ -53,13 +53,15 @@ class _Seen:
 
 
 class Lease:
-    """Of one board, for one owner. Pure: given what comes on the topic, and asked what to publish. wall_s: Unix."""
+    """The lease of one board, for one owner. No I/O: takes messages of the topic, and returns what to publish.
+
+    wall_s: Unix time."""
 
     def __init__(self, owner: str, name: str) -> None:
         self.owner = owner
         self.state = Holding.NONE
         self.other = ""
-        """Who has it, or had it last."""
+        """The present or last owner."""
         self._name = name
         self._since_s = 0.0
         self._other_until_s: float | None = None
@@ -73,7 +75,7 @@ class Lease:
         self.state = Holding.NONE
 
     def take(self, payload: bytes, now_s: float, wall_s: float, *, retained: bool) -> None:
-        """What came on the topic; an empty payload is a lease that was given back."""
+        """Takes a message of the topic; an empty payload means that the lease was released."""
         if self.state is Holding.NONE:
             return
         seen = _read(payload)
@@ -82,7 +84,7 @@ class Lease:
                 self._other_until_s = None
                 self._enter(Holding.CLAIMED, now_s, due=True)
             elif not payload and self.state is Holding.HELD:
-                self._due = True  # somebody took a claim back that had replaced ours
+                self._due = True  # another harness withdrew the claim that had replaced this lease
             return
         if seen.owner == self.owner:
             if not retained:
@@ -93,12 +95,12 @@ class Lease:
             self._other_until_s = seen.until_s
             return
         if self.state is Holding.HELD and not (seen.held and seen.owner < self.owner):
-            self._due = True  # of two that both hold it, since one was away, the lower name keeps it
+            self._due = True  # if both hold it, since one was offline, the lower name keeps it
         else:
             self._enter(Holding.TAKEN, now_s)
 
     def due(self, now_s: float, wall_s: float) -> bytes | None:
-        """What to publish now (retained)."""
+        """The payload to publish now (retained)."""
         gone_s = now_s - self._since_s
         match self.state:
             case Holding.CLAIMED if not self._due and gone_s >= ECHO_S:
@@ -147,7 +149,7 @@ def _read(payload: bytes) -> _Seen | None:
 
 
 class Reservation:
-    """A lease that is kept by a thread. taken: called when another has it, with a text; free: when it is ours again."""
+    """A lease renewed by a thread. taken(text): another harness has it. free(): it is ours again."""
 
     def __init__(
         self,
@@ -184,7 +186,7 @@ class Reservation:
             self._changed.notify_all()
 
     def wait(self) -> bool:
-        """Until it is known whose it is; False when the broker does not show us. DeviceError when it is another's."""
+        """Waits until the owner is known. False if the broker does not deliver the lease. DeviceError if taken."""
         with self._changed:
             settled = (Holding.HELD, Holding.TAKEN, Holding.UNSEEN)
             self._changed.wait_for(lambda: self._lease.state in settled, ECHO_S + DEFENCE_S + 1.0)
@@ -193,12 +195,12 @@ class Reservation:
         if state is Holding.TAKEN:
             raise DeviceError(
                 f"{self._topic}: the board is reserved by {other}",
-                remedy="End that session first; after a crash the lease ends by itself within a few seconds",
+                remedy="End that session first; after a crash the lease expires within a few seconds",
             )
         return state is Holding.HELD
 
     def close(self) -> None:
-        """Gives it back."""
+        """Releases the lease."""
         with self._changed:
             self._ended = True
             held = self._lease.state in (Holding.HELD, Holding.DISPUTED, Holding.CLAIMED)
@@ -235,4 +237,4 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
-        return "somebody"  # a container's user without a name
+        return "unknown"  # the user has no name, as in a container

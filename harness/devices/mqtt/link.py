@@ -1,4 +1,4 @@
-"""The connection to a broker: encrypted or not, watched, made again when it is lost, with its subscriptions."""
+"""The connection to a broker, with or without TLS: monitors it, and reconnects and resubscribes after a loss."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EARLY_KEPT = 16
 
 
 class Pulse:
-    """Publishes an empty message each second (QoS 1, to a topic that nobody reads) and waits for the acknowledgement.
+    """Publishes an empty message each second (QoS 1, to an unused topic) and waits for the acknowledgement.
 
     A broker that may not take the topic still acknowledges it (MQTT 3.1.1). `frozen(silent_s)` is called, once for each
     connection, when no acknowledgement came for limit_s. now_s: the session's clock.
@@ -59,9 +59,9 @@ class Pulse:
 
     @property
     def error_s(self) -> float:
-        """An upper bound of how long before its arrival a message was sent: the longest recent round trip.
+        """Upper bound of a message's delay, s: the longest recent round trip.
 
-        More while the broker is slow to answer, and for what it kept for us while there was no connection.
+        It is larger while the broker is slow, and for messages queued while there was no connection.
         """
         now_s = self._now_s()
         with self._lock:
@@ -69,12 +69,12 @@ class Pulse:
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._sent.values(), default=now_s)
-            # Slower than ever: it may have stood still since the pulse before.
+            # Slower than ever: the broker may have stood still since the previous pulse.
             return usual_s if now_s - oldest_s <= usual_s else now_s - oldest_s + _PERIOD_S
 
     @property
     def owed_s(self) -> float:
-        """For how long the oldest pulse has waited for its answer; 0 when none does."""
+        """How long the oldest pulse has waited for its answer, s; 0 if none is waiting."""
         now_s = self._now_s()
         with self._lock:
             return now_s - min(self._sent.values(), default=now_s)
@@ -89,13 +89,13 @@ class Pulse:
             self._thread.join(0.5)
 
     def answered(self, number: int) -> None:
-        """The broker has acknowledged the message of that number."""
+        """The broker has acknowledged the message with that number."""
         now_s = self._now_s()
         self.count += 1
         with self._lock:
             sent_s = self._sent.pop(number, None)
             if sent_s is None:
-                # The acknowledgement overtook `publish`'s return, or it is of a message that is no pulse.
+                # The acknowledgement overtook `publish`'s return, or belongs to another message.
                 self._early[number] = now_s
                 while len(self._early) > _EARLY_KEPT:
                     del self._early[next(iter(self._early))]
@@ -103,7 +103,7 @@ class Pulse:
             self._took(sent_s, now_s - sent_s)
 
     def lose(self) -> None:
-        """The connection is gone: what was sent on it will not be answered."""
+        """The connection is gone: pulses sent on it will not be answered."""
         with self._lock:
             self._sent.clear()
             self._alive = False
@@ -111,12 +111,12 @@ class Pulse:
                 self._absent_since_s = self._alive_s
 
     def revive(self) -> None:
-        """There is a connection (again)."""
+        """The connection is up (again)."""
         with self._lock:
             self._sent.clear()
             self._early.clear()
             self._alive = True
-        # What the broker kept for us comes before the answer to this one.
+        # Queued messages arrive before the answer to this pulse.
         self._beat_now.set()
 
     def _took(self, sent_s: float, trip_s: float) -> None:
@@ -133,7 +133,7 @@ class Pulse:
             with self._lock:
                 alive, oldest_s = self._alive, min(self._sent.values(), default=None)
             now_s = self._now_s()
-            # After a sleep that was too long on a busy host, the answer may lie there unread.
+            # On a busy host this thread may have slept too long, with the answer still unread.
             overslept, looked_s = now_s - looked_s > 2 * _PERIOD_S, now_s
             if self._stop.is_set() or not alive or overslept:
                 continue
@@ -158,10 +158,10 @@ _BACK_OFF_S = (0.2, 3.0)
 
 @dataclass(frozen=True, slots=True)
 class LinkEvents:
-    """What a link calls, from its own threads.
+    """Callbacks of a link, called from its threads.
 
-    up: every topic is subscribed to (again). down: with the reason. message: topic, payload, time, and whether the
-    broker had kept it from before (retained). remark: for the log.
+    up: every topic is subscribed to (again). down: the reason. message: topic, payload, time, and whether it was
+    retained. remark: text for the log.
     """
 
     up: Callable[[], None]
@@ -171,7 +171,7 @@ class LinkEvents:
 
 
 class BrokerLink:
-    """One connection. Between the loss of the connection and its return the broker keeps what it can for us."""
+    """One connection. After a loss the broker queues messages for it until it returns."""
 
     def __init__(
         self,
@@ -209,18 +209,18 @@ class BrokerLink:
 
     @property
     def silent_s(self) -> float:
-        """For how long the broker has owed us an answer."""
+        """How long an answer of the broker has been due, s."""
         return self._pulse.owed_s if self._pulse is not None else 0.0
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port; LabError when the lab that it is in is not up."""
+        """Host and port; LabError when the virtual lab is not up."""
         if self._options.address == LAB:
             state = lab_state()
             return state.mqtt_host, state.mqtt_port
         if self._options.address == EMBEDDED:
             if self._embedded is None:
-                raise DeviceError(f"{self._id}: its broker is not open")
+                raise DeviceError(f"{self._id}: the embedded broker is not open")
             return self._embedded.host, self._embedded.port
         return self._options.broker
 
@@ -235,7 +235,7 @@ class BrokerLink:
         self._subscribed.clear()
         self._answered.clear()
         if self._options.address == EMBEDDED:
-            password(self._options)  # before the broker that asks for it
+            password(self._options)  # before the broker, which needs the password
             self._embedded = EmbeddedBroker.lease(self._options.listen, self._folder, self._options.login)
         try:
             self._connect()
@@ -247,7 +247,7 @@ class BrokerLink:
         host, port = self.address
         self._client_id = self._options.client_id or f"harness-{self._id}-{uuid.uuid4().hex[:8]}"
         client = self._client = self._fresh_client(clean=False)
-        client.reconnect_delay_set(*_BACK_OFF_S)  # type: ignore[arg-type]  # fractions of a second work as well
+        client.reconnect_delay_set(*_BACK_OFF_S)  # type: ignore[arg-type]  # fractions of a second also work
         client.on_connect = self._guarded(self._connected)
         client.on_disconnect = self._guarded(self._disconnected)
         client.on_connect_fail = self._guarded(lambda client, _: self._follow(client))
@@ -264,11 +264,11 @@ class BrokerLink:
         client.loop_start()
         self._answered.wait(_OPEN_LIMIT_S)
         if not self._subscribed.is_set():
-            raise self._unreachable(host, port, self._refusal or "it takes the connection, but does not answer")
+            raise self._unreachable(host, port, self._refusal or "it accepts the connection, but does not answer")
         self._pulse.start()
 
     def close(self) -> None:
-        """Ends the connection, its threads and a broker of its own, in any state, within 2 s."""
+        """Ends the connection, its threads and an embedded broker, in any state, within 2 s."""
         was_up = self.up
         self._closing = True
         pulse, self._pulse = self._pulse, None
@@ -285,13 +285,13 @@ class BrokerLink:
             embedded.give_back()
 
     def publish(self, topic: str, payload: bytes, *, qos: int = 0, retain: bool = False) -> None:
-        """Does not wait. Without a link, QoS 0 is dropped and QoS 1 is sent when it is back."""
+        """Returns at once. Without a link, QoS 0 is dropped and QoS 1 is sent when the link is back."""
         client = self._client
         if client is not None and (qos or self.up):
             client.publish(topic, payload, qos=qos, retain=retain)
 
     def _fresh_client(self, *, clean: bool) -> mqtt.Client:
-        # A session that the broker keeps: events that a board had acknowledged while we were away still come.
+        # With a persistent session, events acknowledged to the board during a loss still arrive.
         client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean)
         if self._options.username:
             client.username_pw_set(self._options.username, password(self._options))
@@ -303,7 +303,7 @@ class BrokerLink:
         return client
 
     def _shake_hands(self, host: str, port: int) -> None:
-        """Tries the encryption before paho does, which tells less of what is wrong and leaves its socket behind."""
+        """Tries TLS before paho does, since paho reports less about failures and leaks its socket."""
         context = encryption(self._options)
         if context is not None:
             with (
@@ -313,7 +313,7 @@ class BrokerLink:
                 pass
 
     def _forget(self) -> None:
-        """Ends the session that the broker keeps, so that it collects nothing for somebody who never comes."""
+        """Ends the persistent session, so that the broker stops queueing for it."""
         client = self._fresh_client(clean=True)
         client.connect_timeout = _END_LIMIT_S / 2
         client.on_connect = lambda client, *_: client.disconnect()
@@ -322,28 +322,28 @@ class BrokerLink:
             client.loop_forever()
 
     def _unreachable(self, host: str, port: int, why: str, error: Exception | None = None) -> DeviceError:
-        remedy = "Check `address`, user and password of the connection, and that the broker runs"
+        remedy = "Check that the broker runs, and `address`, user and password of the connection"
         if isinstance(error, ssl.SSLCertVerificationError):
-            why = f"its certificate does not hold: {error.verify_message}"
-            remedy = "Name the authority that signed it (ca_file), and the broker by the name in its certificate"
+            why = f"its certificate is not valid: {error.verify_message}"
+            remedy = "Set ca_file to the authority that signed it, and write the broker's name as in its certificate"
         elif isinstance(error, ssl.SSLError):
             why = f"no encrypted connection: {error.reason or error}"
-            remedy = "Check that this port of the broker is for TLS, and cert_file and key_file if it asks for them"
+            remedy = "Check that this port of the broker uses TLS, and cert_file and key_file if it requires them"
         elif isinstance(error, ConnectionError) and self._options.encrypted:
-            remedy = f"{remedy}; with TLS, its port is mostly 8883"
+            remedy = f"{remedy}; with TLS, its port is usually 8883"
         if self._options.address == LAB:
-            remedy = "See what is wrong with it: harness lab status; bring back what is missing: harness lab up"
+            remedy = "Check the lab: harness lab status. Restart what is missing: harness lab up"
         return DeviceError(f"{self._id}: the MQTT broker at {host}:{port} cannot be used: {why}", remedy=remedy)
 
     def _guarded(self, callback: Callable[..., T]) -> Callable[..., T | None]:
-        """The callback with a net under it: an exception would end paho's thread while it still looks connected."""
+        """Wraps a callback: an exception would end paho's thread while it still looks connected."""
 
         def guarded(*arguments: Any) -> T | None:
             try:
                 return callback(*arguments)
-            except Exception as error:  # noqa: BLE001 - told to the session; the thread must live
-                with contextlib.suppress(Exception):  # who is told may be who raised
-                    self._events.remark(f"a message could not be taken: {error!r}")
+            except Exception as error:  # noqa: BLE001 - reported to the session; the thread must survive
+                with contextlib.suppress(Exception):  # the receiver may be what raised
+                    self._events.remark(f"a message could not be processed: {error!r}")
                 return None
 
         return guarded
@@ -354,7 +354,7 @@ class BrokerLink:
         if reason.is_failure:
             self._refuse(f"it refuses: {reason}")
             return
-        # Again after every reconnection: a broker that was killed has forgotten us.
+        # Subscribe after every reconnection: a killed broker has forgotten the session.
         if self._topics:
             client.subscribe([(topic, 1) for topic in self._topics])
         else:
@@ -367,14 +367,16 @@ class BrokerLink:
             self._refuse(f"it refuses the subscription to {named}")
             return
         for topic in refused:
-            self._events.remark(f"the broker does not let us read {topic}: two harnesses on one board are not noticed")
+            self._events.remark(
+                f"the broker does not allow reading {topic}, so two harnesses on one board go unnoticed"
+            )
         self._arrived()
 
     def _refuse(self, why: str) -> None:
         self._refusal = why
         self._answered.set()
         if self._subscribed.is_set():
-            self._events.remark(f"the broker is there again, but {why}")
+            self._events.remark(f"the broker is back, but {why}")
 
     def _arrived(self) -> None:
         with self._lock:
@@ -388,13 +390,13 @@ class BrokerLink:
             self._events.up()
 
     def _follow(self, client: mqtt.Client) -> None:
-        """A lab that was ended and started again may have its broker at another port; ours is started again."""
+        """After a restart, the lab's broker may use another port. The embedded broker is restarted."""
         if self._closing:
             return
         if self._embedded is not None:
             self._embedded.revive()
         elif self._options.address == LAB:
-            with contextlib.suppress(LabError):  # not up again yet: the next try asks again
+            with contextlib.suppress(LabError):  # not up yet; the next attempt asks again
                 if (address := self.address) != (client.host, client.port):
                     client.connect_async(*address, keepalive=client.keepalive)
 
@@ -402,8 +404,8 @@ class BrokerLink:
         self, client: mqtt.Client, __: object, ___: object, reason: ReasonCode, ____: Properties | None
     ) -> None:
         if not self._subscribed.is_set():
-            self._refuse(self._refusal or f"it ends the connection: {reason}")
-        # "Unspecified error" is what an end without a goodbye is called.
+            self._refuse(self._refusal or f"it closed the connection: {reason}")
+        # paho reports "Unspecified error" when a connection ends without DISCONNECT.
         why = "" if str(reason) == "Unspecified error" else f": {reason}"
         self._lose(f"the connection to the broker is gone: {client.host}:{client.port}{why}")
         self._follow(client)
@@ -413,7 +415,7 @@ class BrokerLink:
         client = self._client
         connection = client.socket() if client is not None else None
         if isinstance(connection, socket.socket):
-            # Makes paho's thread see the loss and connect again; its own keepalive would take twice as long.
+            # Makes paho's thread notice the loss and reconnect; its own keepalive would take twice as long.
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
@@ -438,13 +440,13 @@ class BrokerLink:
 
 
 def _within(limit_s: float, action: Callable[[], object]) -> None:
-    """Runs it, and waits no longer than that: a connection that is being made cannot be broken off."""
+    """Runs a call with a time limit, since connecting cannot be cancelled."""
     thread = threading.Thread(target=action, name="mqtt-end", daemon=True)
     thread.start()
     thread.join(limit_s)
 
 
 def _without_delay(_: mqtt.Client, __: object, connection: object) -> None:
-    # Small messages would wait 44 ms for one another.
+    # Otherwise small messages would wait 44 ms for each other.
     if isinstance(connection, socket.socket):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

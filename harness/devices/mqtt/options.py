@@ -1,4 +1,4 @@
-"""The keys of an MQTT connection in a bench file, and what they say about its broker."""
+"""The keys of an MQTT connection in a bench file, and the broker that they name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from harness.devices import tcp
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
@@ -17,11 +18,11 @@ DEFAULT_PORT = 1883
 DEFAULT_TLS_PORT = 8883
 LAB = "lab"
 EMBEDDED = "embedded"
-_LOGIN = "Write `username` and `password_env`, and give both to the board"
+_LOGIN = "Write `username` and `password_env`, and set the same in the board"
 
 
 class MessageFraming(StrEnum):
-    """What messages mean: as the profile's mappings say, or as docs/framing.md does. AUTO: as the profile has it."""
+    """Meaning of messages: the profile's mappings, or docs/reference/framing.md. AUTO: the profile decides."""
 
     AUTO = "auto"
     NONE = "none"
@@ -29,10 +30,10 @@ class MessageFraming(StrEnum):
 
 
 class MqttInjection(StrEnum):
-    """How sound is given to the device: as docs/framing.md has it, or as its microphone's frames in Hermes.
+    """How sound reaches the device: by docs/reference/framing.md, or as microphone frames in Hermes.
 
-    PLAY_BYTES plays WAV files through the device's own loudspeaker, which is no injection. AUTO: as the profile's
-    `audio` has it, else as the framing does.
+    PLAY_BYTES plays WAV files through the device's own loudspeaker, which is not an injection.
+    AUTO: the profile's `audio` decides, otherwise the framing.
     """
 
     AUTO = "auto"
@@ -44,18 +45,31 @@ class MqttInjection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MqttOptions:
-    """How the broker is reached, and what is spoken over it.
+    """How to reach the broker, and which messages it carries.
 
-    address: "lab" (the virtual lab's broker), "embedded" (one of ours, at `listen`, for as long as the driver is open),
-    "host" or "host:port". listen: host:port of the embedded broker; port 0 is a free one. It asks for username and
-    password when they are given, and must when it listens beyond the loopback.
-    password_env: environment variable that holds the password. client_id: "" makes one up.
-    keepalive_s: a broker that does not answer for so long is lost.
-    tls: encrypted, checked against the system's authorities, or against ca_file; any of the files asks for TLS.
-    tls_insecure: encrypted, but nobody knows with whom. Files are relative to the working folder; ~ is the home.
-    topic_device: what stands for {device} in topics (Hermes: the site), when it is not the connection's own id.
-    encoding: of sound in our framing. hello_wait_s: how long `open` waits for a board with our framing.
-    answer_wait_s: a board with our framing that says nothing for so long is lost.
+    Files are relative to the working folder, and ~ is the home folder.
+
+    address: "lab" (the virtual lab's broker), "embedded" (a broker that runs during the session), "host" or
+    "host:port".
+    username: User at the broker. Also required by the embedded broker if it is set.
+    password_env: Name of the environment variable with the password.
+    client_id: Client id at the broker. Default: a generated one.
+    keepalive_s: Time without an answer after which the broker counts as lost, s.
+    topic_device: Text for {device} in topics (Hermes: the site). Default: the connection's id.
+    tls: Encrypt, and check the certificate. Any of the three files implies TLS.
+    ca_file: PEM file of the authority that signed the broker's certificate. Default: the system's authorities.
+    cert_file: PEM file with a client certificate, if the broker requires one.
+    key_file: PEM file with the key of `cert_file`.
+    tls_insecure: Encrypt without checking the certificate.
+    listen: Address (host:port) of the embedded broker. Port 0 is a free port. Beyond the loopback interface, it
+    requires `username` and `password_env`.
+    framing: `vh` (the harness's framing), `none`, or `auto` (the profile's).
+    injection: How the device accepts sound: `vh`, `hermes` (as its microphone), `hermes_play_bytes` (through its
+    loudspeaker), `none`, or `auto` (the profile's).
+    pace: As fast as the board acknowledges sound, or in real time.
+    encoding: Encoding of sound in the harness's framing. Only `pcm16` leaves the samples unchanged.
+    hello_wait_s: How long `open` waits for the board's hello, s.
+    answer_wait_s: Time of silence after which a board with the harness's framing counts as lost, s.
     """
 
     address: str
@@ -88,27 +102,31 @@ class MqttOptions:
             if not low <= value <= high:
                 raise InputError(f"{name} is {value:g}", remedy=f"Choose from {low:g} to {high:g}")
         if self.injection is MqttInjection.VH and self.framing is MessageFraming.NONE:
-            raise InputError("injection: vh needs our framing", remedy="Remove `framing: none`, or write `framing: vh`")
+            raise InputError(
+                "`injection: vh` needs `framing: vh`", remedy="Remove `framing: none`, or write `framing: vh`"
+            )
         if self.key_file and not self.cert_file:
-            raise InputError("key_file is given without cert_file", remedy="Name the client's certificate: cert_file")
+            raise InputError(
+                "key_file is set, but cert_file is not", remedy="Set cert_file to the client's certificate"
+            )
         if self.password_env and not self.username:
-            raise InputError("password_env is given without username", remedy="Name the user: username")
+            raise InputError("password_env is set, but username is not", remedy="Set username")
         if self.address in (LAB, EMBEDDED) and self.encrypted:
-            raise InputError(f"the broker of `address: {self.address}` has no TLS", remedy="Remove the TLS keys")
+            raise InputError(f"`address: {self.address}` does not support TLS", remedy="Remove the TLS keys")
         if self.address == LAB and self.username:
-            raise InputError("the broker of `address: lab` knows no users", remedy="Remove `username`")
+            raise InputError("`address: lab` does not support users", remedy="Remove `username`")
         if self.address == EMBEDDED and bool(self.username) != bool(self.password_env):
-            raise InputError("the embedded broker asks for a user and a password, or for neither", remedy=_LOGIN)
+            raise InputError("the embedded broker needs both a user and a password, or neither", remedy=_LOGIN)
         if (
             self.address == EMBEDDED
             and not self.username
             and not _is_loopback(host_and_port(self.listen, free=True)[0])
         ):
-            raise InputError(f"`listen: {self.listen}` lets the whole network in without a password", remedy=_LOGIN)
+            raise InputError(f"`listen: {self.listen}` admits the whole network without a password", remedy=_LOGIN)
 
     @property
     def login(self) -> tuple[str, ...]:
-        """The embedded broker's user, and the variable with the password; () when it asks for none."""
+        """The embedded broker's user and the variable with the password; () when it requires none."""
         return (self.username, self.password_env) if self.username else ()
 
     @property
@@ -117,7 +135,7 @@ class MqttOptions:
 
     @property
     def broker(self) -> tuple[str, int]:
-        """Host and port of an address that is no word."""
+        """Host and port of an address other than lab and embedded."""
         return host_and_port(self.address, default=DEFAULT_TLS_PORT if self.encrypted else DEFAULT_PORT)
 
     def framing_of(self, profile: DeviceProfile | None) -> MessageFraming:
@@ -130,7 +148,7 @@ class MqttOptions:
         return MessageFraming.VH if vh else MessageFraming.NONE
 
     def injection_of(self, profile: DeviceProfile | None) -> MqttInjection:
-        """Never AUTO. Of a loudspeaker, which has no profile, Hermes is what plays."""
+        """Never AUTO. A loudspeaker, which has no profile, plays by Hermes."""
         if self.injection is MqttInjection.HERMES and profile is None:
             return MqttInjection.PLAY_BYTES
         if self.injection is not MqttInjection.AUTO:
@@ -147,16 +165,9 @@ class MqttOptions:
 
 
 def host_and_port(address: str, *, free: bool = False, default: int = DEFAULT_PORT) -> tuple[str, int]:
-    """InputError for what is no address of a broker; `free` allows port 0."""
-    host, colon, port = address.rpartition(":")
-    if not colon and address:
-        return address, default
-    lowest = 0 if free else 1
-    if not host or not (port.isascii() and port.isdecimal()) or not lowest <= int(port) < 65536:
-        raise InputError(
-            f"{address!r} is no address of a broker", remedy="Write `lab`, `embedded`, `host` or `host:port`"
-        )
-    return host.strip("[]"), int(port)
+    """InputError if the text is not a broker's address; `free` allows port 0."""
+    remedy = "Write `lab`, `embedded`, `host` or `host:port`"
+    return tcp.host_and_port(address, free=free, default=default, remedy=remedy)
 
 
 def _is_loopback(host: str) -> bool:
@@ -167,17 +178,17 @@ def _is_loopback(host: str) -> bool:
 
 
 def password(options: MqttOptions) -> str | None:
-    """From the environment; InputError when it is not there."""
+    """The password from the environment; InputError when the variable is not set."""
     name = options.password_env
     if not name:
         return None
     if name not in os.environ:
-        raise InputError(f"the environment has no {name}, which is to hold the password", remedy=f"export {name}=…")
+        raise InputError(f"the environment variable {name} for the password is not set", remedy=f"export {name}=…")
     return os.environ[name]
 
 
 def encryption(options: MqttOptions) -> ssl.SSLContext | None:
-    """None without TLS; DeviceError, naming the file, for one that cannot be used."""
+    """The TLS context, or None; DeviceError names a file that cannot be used."""
     if not options.encrypted:
         return None
     context = ssl.create_default_context()
@@ -187,10 +198,10 @@ def encryption(options: MqttOptions) -> ssl.SSLContext | None:
     if options.ca_file:
         try:
             context.load_verify_locations(_path(options.ca_file))
-        except OSError as error:  # ssl.SSLError is one
+        except OSError as error:  # includes ssl.SSLError
             raise _unusable("ca_file", options.ca_file, error) from error
     if options.cert_file:
-        # A key that asks for its pass phrase at the terminal would freeze a run.
+        # A key with a pass phrase would prompt at the terminal and freeze a run.
         try:
             context.load_cert_chain(_path(options.cert_file), _path(options.key_file) or None, password=_refuse)
         except (OSError, ValueError) as error:
@@ -199,7 +210,7 @@ def encryption(options: MqttOptions) -> ssl.SSLContext | None:
 
 
 def _refuse() -> str:
-    raise ValueError("the key has a pass phrase; give one without")
+    raise ValueError("the key has a pass phrase; use a key without one")
 
 
 def _path(written: str) -> str:
@@ -208,6 +219,4 @@ def _path(written: str) -> str:
 
 def _unusable(key: str, name: str, error: Exception) -> DeviceError:
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return DeviceError(
-        f"{key}: {name} cannot be used: {why}", remedy="Name a PEM file; relative to the folder that you start in"
-    )
+    return DeviceError(f"{key}: {name} cannot be used: {why}", remedy="Name a PEM file, relative to the working folder")

@@ -1,4 +1,4 @@
-"""The keys of a device profile, as they stand in its file."""
+"""The YAML keys of a device profile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from harness.base.plugins import Group, names
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
 
-SLOT_GROUPS = ("slot", "value")
 MAX_SAMPLE = 65536
 
 
@@ -26,14 +25,14 @@ def _expression(text: str) -> str:
     except regex.error as error:
         position = getattr(error, "pos", None)
         where = f" at character {position + 1}" if position is not None else ""
-        remedy = "In single quotes \\ stands for itself, and '' for one '; see docs/devices.md"
+        remedy = "In single quotes \\ is literal and '' is one '. See docs/reference/device-profiles.md"
         raise wrong(f"not a regular expression: {str(error).partition(' at position')[0]}{where}", remedy) from error
     return text
 
 
 def _line(text: str) -> str:
     if len(text) > MAX_SAMPLE or any(letter < " " for letter in text):
-        what = f"not one line of at most {MAX_SAMPLE} characters"
+        what = f"not a single line of at most {MAX_SAMPLE} characters"
         raise wrong(what, "Write several lines as a list; ESC as \\e, bytes \\x00")
     return text
 
@@ -44,7 +43,7 @@ def _bytes(text: str) -> str:
             return text
     except ValueError:
         pass
-    raise wrong(f"{text!r} is not a row of bytes", 'Write two hexadecimal digits each: "F4 F5 00"')
+    raise wrong(f"{text!r} is not a list of bytes", 'Write two hexadecimal digits per byte: "F4 F5 00"')
 
 
 def _transport(written: Any) -> str:
@@ -54,120 +53,177 @@ def _transport(written: Any) -> str:
     return written
 
 
+Kind = Annotated[ObservationKind, word(ObservationKind)]
+ClockWord = Annotated[ClockKind, word(ClockKind)]
+Scale = Annotated[
+    float, Field(gt=0, description="The device's full score, such as 255 or 100; scores are divided by it. Default 1.")
+]
+_VALUES = "Translates the device's words (a state, a phrase, the name of an intent or of a piece of state)."
 Expression = Annotated[str, AfterValidator(_expression)]
 SampleLine = Annotated[str, AfterValidator(_line)]
 Bytes = Annotated[str, AfterValidator(_bytes), Field(json_schema_extra={"pattern": "^([0-9A-Fa-f]{2} ?)+$"})]
 
 
 class BlockKeys(Keys):
-    """Lines that give one score for each word; the best word counts."""
+    """Lines that give one score per word; the word with the best score counts."""
 
-    threshold: float = Field(gt=0, le=1, description="Score (0 to 1, after score_scale) from which a word counts.")
-    ignore: list[Text] = Field(default=[], description="Words that are no phrase, such as noise.")
+    threshold: float = Field(gt=0, le=1, description="Lowest score of a detection (0 to 1, after score_scale).")
+    ignore: list[Text] = Field(default=[], description="Words that are not phrases, such as noise.")
 
 
 class LineKeys(Keys):
-    """Console lines become observations of a kind; the first rule that fits a line takes it."""
+    """A rule that maps console lines to observations. The first rule that matches a line is applied."""
 
-    match: Expression = Field(description="Regular expression; groups (?P<phrase>…) fill in fields of that name.")
-    kind: Annotated[ObservationKind, word(ObservationKind)] = Field(description="What a line becomes.")
-    fields: dict[str, Text] = Field(default={}, description="Field: text, in which {group} is a group's text.")
-    values: dict[str, Text] = Field(
-        default={},
-        description="The device's word: ours (a state, a phrase, the name of an intent or a piece of state).",
-    )
-    when: dict[str, str] = Field(default={}, description="Group: text that it must have; else the rule does not hold.")
-    score_scale: float = Field(default=1.0, gt=0, description="The device's score that means 1: 255, 100. Default 1.")
-    clock: Annotated[ClockKind, word(ClockKind)] = Field(
-        default=ClockKind.NONE, description="How the group `time` is read. Default none."
-    )
+    match: Expression = Field(description="Regular expression; a group (?P<phrase>…) fills in the field of that name.")
+    kind: Kind = Field(description="Kind of the observation.")
+    fields: dict[str, Text] = Field(default={}, description="Text per field; {group} inserts the text of a group.")
+    values: dict[str, Text] = Field(default={}, description=_VALUES)
+    when: dict[str, str] = Field(default={}, description="Text that a group must have for the rule to match.")
+    score_scale: Scale = 1.0
+    clock: ClockWord = Field(default=ClockKind.NONE, description="Unit or form of the group `time`. Default none.")
     more: list[Expression] = Field(
-        default=[], max_length=12, description="Expressions of following lines that belong to it, in any order."
+        default=[], max_length=12, description="Expressions for further lines of the same observation, in any order."
     )
     until: Expression | None = Field(
-        default=None, description="Line at which it is complete. Default: when each of `more` was seen."
+        default=None,
+        description="Expression for the line that completes it. Default: complete when each of `more` has matched.",
     )
-    within_lines: int = Field(default=8, ge=1, le=200, description="It waits for at most so many lines. Default 8.")
-    within_s: float = Field(default=1.0, gt=0, le=30, description="It waits for at most so long, s. Default 1.")
-    block: BlockKeys | None = Field(default=None, description="`more` gives scores of words; the best one counts.")
+    within_lines: int = Field(default=8, ge=1, le=200, description="Most lines to wait for. Default 8.")
+    within_s: float = Field(default=1.0, gt=0, le=30, description="Longest wait, s. Default 1.")
+    block: BlockKeys | None = Field(
+        default=None, description="The lines of `more` give one score per word; the best one counts."
+    )
+
+
+Number = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+StateName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+( [A-Za-z0-9_]+)*$", max_length=40)]
+
+
+class RangeKeys(Keys):
+    """The values of a number in a state, both ends included."""
+
+    from_: float | None = Field(default=None, alias="from", description="Lowest value. Default: any.")
+    to: float | None = Field(default=None, description="Highest value; below `from`, the range of a hue goes past 360.")
+
+
+class StateKeys(Keys):
+    """A state that numbers show."""
+
+    when: dict[Number, RangeKeys] = Field(
+        default={}, description="Number: its range; all must hold. Default: the state applies when no other does."
+    )
+    min_ms: float | None = Field(
+        default=None, ge=0, le=60_000, description="The state counts once it has lasted this long, ms. Default: below."
+    )
+
+
+class ThresholdKeys(Keys):
+    """Turns numbers in lines into a state. Each change is a line `NAME: STATE, before: STATE` for the rules."""
+
+    name: StateName = Field(description="Name at the beginning of that line.")
+    states: dict[StateName, StateKeys] = Field(min_length=1, description="The states; the first that applies counts.")
+    match: Expression | None = Field(
+        default=None, description="Expression with a group for each number. Default: numbers written as name=12.3."
+    )
+    hysteresis: dict[Number, Annotated[float, Field(ge=0)]] = Field(
+        default={}, description="Number: how far outside its range it may lie without ending the state. Default 0."
+    )
+    min_ms: float = Field(default=0.0, ge=0, le=60_000, description="The `min_ms` of states without one. Default 0.")
 
 
 class ConsoleKeys(Keys):
-    """How a device's console is read."""
+    """How the harness reads a device's console."""
 
     framing: Annotated[Framing, word(Framing)] = Field(
         default=Framing.LINES,
-        description="lines (the default), vh: docs/framing.md with lines between, or wyoming: JSON headers with data.",
+        description="lines (default), vh (the harness's framing and log lines), wyoming (JSON headers with data).",
     )
-    baud: int = Field(default=115200, ge=300, le=12_000_000, description="Its usual rate. Default 115200.")
+    baud: int = Field(default=115200, ge=300, le=12_000_000, description="Baud rate. Default 115200.")
     max_line_bytes: int = Field(
-        default=65536, ge=80, le=1048576, description="Longer lines are not read, and that is told. Default 65536."
+        default=65536, ge=80, le=1048576, description="Longer lines are reported, but not read. Default 65536."
     )
     time: Expression | None = Field(
-        default=None, description="Expression with the group `time`, tried on every line, to learn the device's clock."
+        default=None,
+        description="Expression with the group `time`, applied to every line to follow the device's clock.",
     )
-    clock: Annotated[ClockKind, word(ClockKind)] = Field(
-        default=ClockKind.NONE, description="How that `time` is read. Default none."
-    )
+    clock: ClockWord = Field(default=ClockKind.NONE, description="Unit or form of that `time`. Default none.")
     log_lines_per_s: float = Field(
-        default=50.0, gt=0, le=1000, description="Unmapped lines kept in the log, per second. Default 50."
+        default=50.0, gt=0, le=1000, description="Most unmapped lines kept in the log, per second. Default 50."
     )
 
 
 class FramesKeys(Keys):
-    """Binary messages; each becomes a line `frame: a0 91 …`, its body, for the rules."""
+    """Binary messages. The rules see the body of each as a line `frame: a0 91 …`."""
 
-    head: Bytes = Field(description="First bytes of each.")
-    length_at: int = Field(ge=1, le=64, description="Offset of the length field, from the head's first byte.")
-    length_size: int = Field(default=1, ge=1, le=2, description="Bytes of the length field, low one first. Default 1.")
-    length_plus: int = Field(default=0, ge=0, le=255, description="What to add to it for the bytes of a whole frame.")
-    body_from: int = Field(ge=1, le=64, description="Offset of the first byte that is shown.")
-    tail: Bytes | None = Field(default=None, description="Last bytes of each. Default: none.")
-    checksum: Annotated[Checksum, word(Checksum)] = Field(
-        default=Checksum.NONE, description="Before the tail: none (the default), sum8, sum16 (low byte first) or xor8."
+    head: Bytes = Field(description="First bytes of a frame.")
+    length_at: int = Field(ge=1, le=64, description="Offset of the length field from the first byte of the head.")
+    length_size: int = Field(default=1, ge=1, le=2, description="Bytes of the length field, low byte first. Default 1.")
+    length_plus: int = Field(
+        default=0, ge=0, le=255, description="Added to the length field, gives the bytes of the whole frame."
     )
-    checksum_from: int = Field(default=0, ge=0, le=64, description="Offset of the first byte it is over. Default 0.")
-    max_bytes: int = Field(default=256, ge=4, le=4096, description="A longer frame is none. Default 256.")
+    body_from: int = Field(ge=1, le=64, description="Offset of the first byte of the body.")
+    tail: Bytes | None = Field(default=None, description="Last bytes of a frame. Default: none.")
+    checksum: Annotated[Checksum, word(Checksum)] = Field(
+        default=Checksum.NONE,
+        description="Checksum before the tail: none (default), sum8, sum16 (low byte first) or xor8.",
+    )
+    checksum_from: int = Field(
+        default=0, ge=0, le=64, description="Offset of the first byte in the checksum. Default 0."
+    )
+    max_bytes: int = Field(default=256, ge=4, le=4096, description="Longest frame, bytes. Default 256.")
 
 
 class AudioKeys(Keys):
-    """That the device takes sound over its wire."""
+    """How the device accepts sound over its connection."""
 
     dialogue: Annotated[AudioDialogue, word(AudioDialogue)] = Field(
-        description="vh (docs/framing.md), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, or driver."
+        description="vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
     )
-    rate_hz: int = Field(default=16000, ge=8000, le=48000, description="Sample rate that it takes. Default 16000.")
-    topic: Text = Field(default="", description="Hermes: topic, with {device}, and {id} of hermes_play_bytes.")
+    rate_hz: int = Field(default=16000, ge=8000, le=48000, description="Sample rate of that sound. Default 16000.")
+    topic: Text = Field(default="", description="Hermes: topic, with {device}; for hermes_play_bytes also with {id}.")
+
+
+class HeartbeatKeys(Keys):
+    """Messages over MQTT whose absence shows that the device is gone, once one has come."""
+
+    topic: Text = Field(description="Topic of these messages, with {device}; + and # as in MQTT.")
+    when: dict[Pointer, str | int | float | bool] = Field(
+        default={}, description="JSON pointer: value that must be there ('*' is any)."
+    )
+    within_s: float = Field(ge=1, le=3600, description="Longest time between two of them, s.")
+    ask: Text = Field(default="", description="Topic of the message that it answers, with {device}. Default: none.")
+    payload: Text = Field(default="", description="Text of that message, with {device}.")
 
 
 class GivesKeys(Keys):
-    """One observation that a sample must give; what is not named must be empty."""
+    """An observation that a sample must give. Fields that are not named must be empty."""
 
-    kind: Annotated[ObservationKind, word(ObservationKind)] = Field(description="Its kind.")
+    kind: Kind = Field(description="Kind of the observation.")
     phrase: str = Field(default="", description="wake: the phrase.")
     score: float | None = Field(default=None, description="wake, intent: the score, 0 to 1.")
     text: str = Field(default="", description="transcript, response, log: the text.")
     final: bool = Field(default=True, description="transcript: whether it is final.")
     name: str = Field(default="", description="intent, state: its name.")
-    value: str = Field(default="", description="state: its value; empty when it is no more.")
+    value: str = Field(default="", description="state: its value; empty when the state has ended.")
     slots: dict[str, str] = Field(default={}, description="intent: slot: value.")
     state: str = Field(default="", description="status: the state.")
     detail: str = Field(default="", description="status: the detail.")
     firmware: str = Field(default="", description="about: its firmware.")
     serial: str = Field(default="", description="about: its serial number.")
-    device_s: float | None = Field(default=None, description="The time that the line gives, s. Default: not compared.")
+    device_s: float | None = Field(default=None, description="Device time of the line, s. Default: not compared.")
 
 
 class SampleKeys(Keys):
-    """What the device said, and what must come of it."""
+    """Output of the device, and the observations that it must give."""
 
-    lines: list[SampleLine] = Field(default=[], description="Console lines; ESC is \\e, a byte is \\x00.")
+    lines: list[SampleLine] = Field(default=[], description="Console lines; write ESC as \\e and a byte as \\x00.")
     bytes: Bytes | None = Field(default=None, description="Console bytes, in hexadecimal.")
-    topic: Text | None = Field(default=None, description="MQTT topic; {device} is `device`.")
+    every_ms: float = Field(default=10.0, gt=0, le=60_000, description="Time between the lines, ms. Default 10.")
+    topic: Text | None = Field(default=None, description="MQTT topic; {device} is the profile's `device`.")
     payload: dict[str, Any] | list[Any] | str | int | float | bool = Field(
-        default="", description="MQTT payload: keys and values are sent as JSON, a text as it is."
+        default="", description="MQTT payload: a mapping is sent as JSON, a text unchanged."
     )
-    gives: list[GivesKeys] = Field(description="The observations, in order; [] when it must give none.")
+    gives: list[GivesKeys] = Field(description="The observations in order; [] for none.")
 
 
 FIELDS: dict[ObservationKind, tuple[str, ...]] = {
@@ -182,7 +238,7 @@ FIELDS: dict[ObservationKind, tuple[str, ...]] = {
     ObservationKind.LISTENING: (),
     ObservationKind.ABOUT: ("firmware", "serial"),
 }
-"""The fields that a mapping of each kind may fill in."""
+"""The fields that a rule of each kind may fill in."""
 
 REQUIRED: dict[ObservationKind, str] = {
     ObservationKind.TRANSCRIPT: "text",
@@ -192,17 +248,17 @@ REQUIRED: dict[ObservationKind, str] = {
     ObservationKind.STATE: "name",
     ObservationKind.LOG: "text",
 }
-"""The field without which a message of that kind says nothing; without any fields, it is the whole payload."""
+"""The required field of each kind. If no fields are named, it is the whole payload."""
 
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
-POINTER_REMEDY = 'Write /key/subkey or /list/0, or "" for the whole payload; ~1 stands for / in a key, ~0 for ~'
+POINTER_REMEDY = 'Write /key/subkey or /list/0, or "" for the whole payload; in a key write ~1 for / and ~0 for ~'
 
 
 def is_pointer(text: str) -> bool:
-    """Whether it is a JSON pointer (RFC 6901)."""
+    """Whether the text is a JSON pointer (RFC 6901)."""
     return _POINTER.fullmatch(text) is not None
 
 
@@ -218,11 +274,11 @@ def _topic(text: str) -> str:
         len(level) > 1 and ("#" in level or "+" in level) for level in levels
     ):
         raise wrong(
-            f"{text!r} is not an MQTT filter", "+ stands for one whole level, # for all that follow, at the end"
+            f"{text!r} is not an MQTT filter", "Use + for one whole level, and # at the end for all further levels"
         )
     for name in _PLACEHOLDER.findall(text):
         if name != "device":
-            raise wrong(f"{text!r} contains {{{name}}}", "Only {device}, the device's id on the bench, is filled in")
+            raise wrong(f"{text!r} contains {{{name}}}", "Use only {device}, the device's id on the bench")
     return text
 
 
@@ -230,76 +286,82 @@ Pointer = Annotated[str, AfterValidator(_pointer), Field(json_schema_extra={"pat
 
 
 class MappingKeys(Keys):
-    """Messages on a topic, or lines of JSON of a type, become observations of a kind."""
+    """A rule that maps messages on a topic, or JSON lines of a type, to observations."""
 
     topic: Annotated[Text, AfterValidator(_topic)] | None = Field(
         default=None, description="MQTT filter; {device} is the device's id."
     )
     type: Text | None = Field(
         default=None,
-        description="In place of a topic: lines of JSON whose /type it fits; * is any text, {name} that of a field.",
+        description="Instead of a topic: the /type of JSON lines; * matches any text, {name} captures a field.",
     )
-    kind: Annotated[ObservationKind, word(ObservationKind)] = Field(description="What a message becomes.")
+    kind: Kind = Field(description="Kind of the observation.")
     match: Expression | None = Field(
-        default=None, description="For payloads that are text: a regular expression, as under `lines`."
+        default=None, description="For text payloads: a regular expression, as under `lines`."
     )
     fields: dict[str, str] = Field(
         default={},
         description='Field: JSON pointer into the payload ("", the default, is all of it); with `match`: as in lines.',
     )
-    values: dict[str, Text] = Field(
-        default={},
-        description="The device's word: ours (a state, a phrase, the name of an intent or a piece of state).",
-    )
+    values: dict[str, Text] = Field(default={}, description=_VALUES)
     when: dict[Pointer, str | int | float | bool] = Field(
         default={}, description="JSON pointer: value that must be there ('*' is any); other messages are left alone."
     )
-    score_scale: float = Field(default=1.0, gt=0, description="The device's score that means 1: 255, 100. Default 1.")
+    score_scale: Scale = 1.0
 
 
 class ProfileCloseDialogueKeys(Keys):
-    """How a dialogue with this device is ended."""
+    """How the harness ends a dialogue with this device."""
 
-    say: Spoken = Field(description="Text that ends a dialogue which the device left open.")
+    say: Spoken = Field(description="Text to say when the device has left a dialogue open.")
 
 
 class ProfileKeys(Keys):
-    """A device profile: what a kind of device is like, wherever it stands."""
+    """A device profile: what a kind of device reports, and how."""
 
     device: Id = Field(description="Name of the profile.")
-    title: Text = Field(default="", description="For people. Default: the name.")
+    title: Text = Field(default="", description="Title in lists and reports. Default: the name.")
     language: Language = Field(
         default="en-US", description="Language that the device understands (BCP 47). Default en-US."
     )
-    wake_phrases: list[Spoken] = Field(description="Its wake phrases; the first is used. [] when it has none.")
-    reports: list[Annotated[ObservationKind, word(ObservationKind)]] = Field(
-        default=[], description="What it can be believed to tell us. A black box tells nothing: []."
+    wake_phrases: list[Spoken] = Field(description="Wake phrases; the harness uses the first. [] for none.")
+    reports: list[Kind] = Field(
+        default=[], description="Kinds of observations that the device reports reliably. [] for a black box."
     )
     context_wait_s: float | None = Field(
         default=None,
         ge=0,
         le=600,
-        description="It has forgotten a dialogue after this time, s. Default: the scenario's.",
+        description="Time after which the device has forgotten a dialogue, s. Default: the scenario's.",
     )
     close_dialogue: ProfileCloseDialogueKeys | None = Field(
-        default=None, description="How a dialogue with it is ended."
+        default=None, description="How the harness ends a dialogue with the device."
     )
     transport: Annotated[str, BeforeValidator(_transport)] | None = Field(
         default=None,
         description="A driver (serial, mqtt), log (lines of a file or another program) or none. Default: by its rules.",
     )
-    mappings: list[MappingKeys] = Field(
-        default=[], description="How its MQTT messages, or its lines of JSON, become observations."
+    mappings: list[MappingKeys] = Field(default=[], description="Rules for MQTT messages and for lines of JSON.")
+    lines: list[LineKeys] = Field(default=[], description="Rules for console lines, in order.")
+    thresholds: list[ThresholdKeys] = Field(
+        default=[], max_length=8, description="Rules that turn numbers in lines (light, current, traffic) into states."
     )
-    lines: list[LineKeys] = Field(default=[], description="How its console lines become observations, in order.")
-    console: ConsoleKeys = Field(default=ConsoleKeys(), description="How its console is read.")
-    frames: FramesKeys | None = Field(default=None, description="Its binary messages. Default: it has none.")
-    audio: AudioKeys | None = Field(default=None, description="How it takes sound over its wire. Default: it does not.")
+    console: ConsoleKeys = Field(default=ConsoleKeys(), description="How the harness reads the console.")
+    frames: FramesKeys | None = Field(default=None, description="Form of binary messages. Default: none.")
+    audio: AudioKeys | None = Field(
+        default=None, description="How the device accepts sound over its connection. Default: it does not."
+    )
+    heartbeat: HeartbeatKeys | None = Field(
+        default=None, description="How the harness notices that the device is gone. Default: by its connection."
+    )
     listening_states: list[Annotated[DeviceState, word(DeviceState)]] = Field(
-        default=[], description="States that it only says of itself while it hears what could wake it. Default: none."
+        default=[],
+        description="States that the device reports only while it listens for its wake phrase. Default: none.",
     )
     responds: bool = Field(
-        default=True, description="Whether it has a voice; false: it only tells, and no response is waited for."
+        default=True, description="Whether the device speaks. If false, the harness does not wait for a response."
     )
-    samples: list[SampleKeys] = Field(default=[], description="What it said, and what must come of it: its tests.")
-    note: Text = Field(default="", description="For people.")
+    samples: list[SampleKeys] = Field(
+        default=[], description="Tests of the profile: device output, and the observations that it must give."
+    )
+    note: Text = Field(default="", description="Note for readers.")

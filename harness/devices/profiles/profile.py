@@ -1,18 +1,17 @@
-"""Device profiles: found by id or path, read, checked as a whole, and made the model's DeviceProfile."""
+"""Finds device profiles by id or path, reads and checks them, and builds the model's DeviceProfile."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import regex
 
 from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.findings import Findings, attempt, nearest
+from harness.base.findings import Findings, attempt, nearest, written_in
 from harness.base.findings import KeyPath as At
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
@@ -22,10 +21,12 @@ from harness.devices.profiles.keys import (
     REQUIRED,
     FramesKeys,
     GivesKeys,
+    HeartbeatKeys,
     LineKeys,
     MappingKeys,
     ProfileKeys,
     SampleKeys,
+    ThresholdKeys,
     is_pointer,
 )
 from harness.devices.wire.lines import SLOT
@@ -36,11 +37,14 @@ from harness.model.bench import (
     ConsoleSettings,
     DeviceProfile,
     Framing,
+    Heartbeat,
+    LevelState,
     LineMapping,
     MessageMapping,
     ObservationKind,
     Sample,
     ScoreBlock,
+    Threshold,
 )
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
@@ -52,49 +56,61 @@ _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
 def check_rules(written: Plain, found: Findings) -> None:
-    """Notes what is wrong with each mapping, line rule and sample whose own shape is right."""
+    """Adds the problems of each mapping, line rule and sample whose keys are valid."""
     for number, one in enumerate(_entries(written, "mappings")):
         if mapping := attempt(MappingKeys, one):
             _check_mapping(mapping, ("mappings", number), found)
     for number, one in enumerate(_entries(written, "lines")):
         if line := attempt(LineKeys, one):
             _check_line(line, ("lines", number), found)
+    for number, one in enumerate(_entries(written, "thresholds")):
+        if threshold := attempt(ThresholdKeys, one):
+            _check_threshold(threshold, ("thresholds", number), found)
     for number, one in enumerate(_entries(written, "samples")):
         if sample := attempt(SampleKeys, one):
             _check_sample(sample, ("samples", number), found)
 
 
 def check_whole(keys: ProfileKeys, found: Findings) -> None:
-    """Notes what the parts of a profile contradict each other in."""
+    """Adds contradictions between the sections of a profile."""
     yielded = {rule.kind for rule in keys.mappings} | {rule.kind for rule in keys.lines}
     for number, kind in enumerate(keys.reports):
         if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
-            remedy = f"Add a mapping of kind {kind.value}, or remove it from reports"
-            found.add(("reports", number), f"no mapping yields {kind.value!r}, which is reported", remedy)
+            remedy = f"Add a rule of kind {kind.value}, or remove it from `reports`"
+            found.add(("reports", number), f"`reports` lists {kind.value!r}, but no rule gives it", remedy)
     mute = bool(yielded) and ObservationKind.STATUS not in yielded and keys.console.framing is not Framing.VH
     if keys.listening_states and mute:
-        remedy = "Add a mapping of kind status, or remove them"
-        found.add(("listening_states",), "no mapping yields a status, so no state is ever known", remedy, key=True)
+        remedy = "Add one, or remove `listening_states`"
+        found.add(("listening_states",), "`listening_states` needs a rule of kind status", remedy, key=True)
     console = keys.console
     if (console.time is None) != (console.clock is ClockKind.NONE):
-        found.add(("console",), "`time` and `clock` go together", "Write both, or neither", key=True)
+        found.add(("console",), "`time` and `clock` are needed together", "Write both or neither", key=True)
     elif console.time is not None and "time" not in regex.compile(console.time).groupindex:
         found.add(("console", "time"), "the expression has no group `time`", "Write (?P<time>…) in it")
     if (frames := keys.frames) and frames.body_from < len(bytes.fromhex(frames.head)):
-        found.add(("frames", "body_from"), "the body begins within the head", "Count from the head's first byte")
+        found.add(
+            ("frames", "body_from"),
+            "the body starts inside the head",
+            "Count `body_from` from the first byte of the head",
+        )
     for number, sample in enumerate(keys.samples):
         if sample.topic is not None and not any(rule.topic for rule in keys.mappings):
             remedy = "Add mappings, or write `lines` in the sample"
-            found.add(("samples", number, "topic"), "the profile has no mappings of messages", remedy, key=True)
+            found.add(
+                ("samples", number, "topic"),
+                "the sample is a message, but the profile has no `mappings`",
+                remedy,
+                key=True,
+            )
 
 
 def transport_of(keys: ProfileKeys) -> str:
-    """As written; else what the rules are for."""
+    """The transport as written, otherwise the one that the rules are for."""
     if keys.transport is not None:
         return keys.transport
     if any(rule.topic for rule in keys.mappings):
         return "mqtt"
-    return "serial" if keys.lines or keys.mappings or keys.console.framing is Framing.VH else "none"
+    return "serial" if keys.lines or keys.mappings or keys.thresholds or keys.console.framing is Framing.VH else "none"
 
 
 def _entries(written: Plain, key: str) -> list[Plain]:
@@ -107,22 +123,22 @@ def _check_mapping(rule: MappingKeys, at: At, found: Findings) -> None:
     _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), at, found)
     if (rule.topic is None) == (rule.type is None):
         remedy = "Write `topic` for MQTT, or `type` for lines of JSON"
-        found.add(at, "a mapping has a topic or a type, one of the two", remedy, key=True)
+        found.add(at, "a mapping needs either a `topic` or a `type`", remedy, key=True)
     captured = _PLACEHOLDER.findall(rule.type or "")
     _check_fields(rule.kind, tuple(captured), at, found, under="type")
     if rule.match is not None:
         if rule.type is not None:
-            found.add((*at, "match"), "`match` is for text, and `type` for JSON", "Remove one of them", key=True)
+            found.add((*at, "match"), "`match` applies to text, but `type` to JSON", "Remove one of them", key=True)
         _check_groups(rule, (rule.match,), at, found)
         if rule.when:
-            found.add((*at, "when"), "`when` looks into JSON, and `match` into text", "Remove one of them", key=True)
+            found.add((*at, "when"), "`when` applies to JSON, but `match` to text", "Remove one of them", key=True)
     for name, pointer in rule.fields.items() if rule.match is None else ():
         if not is_pointer(pointer):
             found.add((*at, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
     needed = REQUIRED.get(rule.kind)
     if needed and rule.match is None and (rule.fields or rule.type) and needed not in {*rule.fields, *captured}:
-        remedy = f"Add `{needed}: /pointer` to its fields"
-        found.add(at, f"a mapping of kind {rule.kind.value} does not say where {needed!r} is", remedy)
+        remedy = f"Add `{needed}: /pointer` to `fields`"
+        found.add(at, f"a mapping of kind {rule.kind.value} needs the field {needed!r}", remedy)
     _check_values(rule.kind, rule.values, at, found)
 
 
@@ -137,19 +153,42 @@ def _check_line(rule: LineKeys, at: At, found: Findings) -> None:
     if rule.kind is ObservationKind.STATUS and not rule.values and "{" not in (state := rule.fields.get("state", "{")):
         _check_state(state, (*at, "fields", "state"), found)
     if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
-        remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another one"
-        found.add(at, "a group `time` and `clock` go together", remedy)
+        remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another unit"
+        found.add(at, "a group `time` and the key `clock` are needed together", remedy)
     if rule.until is not None and not rule.more:
-        found.add((*at, "until"), "`until` is for rules with `more`", "Add `more`, or remove it", key=True)
+        found.add((*at, "until"), "`until` needs `more`", "Add `more`, or remove it", key=True)
     if rule.block is not None and not any(
         {"phrase", "score"} <= set(regex.compile(one).groupindex) for one in rule.more
     ):
         remedy = "Write an expression with (?P<phrase>…) and (?P<score>…) under `more`"
-        found.add((*at, "block"), "nothing in `more` gives a phrase with its score", remedy, key=True)
+        found.add((*at, "block"), "`block` needs an expression with a phrase and a score in `more`", remedy, key=True)
+
+
+def _check_threshold(rule: ThresholdKeys, at: At, found: Findings) -> None:
+    groups = set(regex.compile(rule.match).groupindex) if rule.match else None
+    used: set[str] = set()
+    for name, state in rule.states.items():
+        for number, ends in state.when.items():
+            used.add(number)
+            where = (*at, "states", name, "when", number)
+            if groups is not None and number not in groups:
+                remedy = nearest(number, sorted(groups), listed="Groups")
+                found.add(where, f"`match` has no group {number!r}", remedy, key=True)
+            if ends.from_ is None and ends.to is None:
+                found.add(where, "the range has no end", "Write {from: NUMBER}, {to: NUMBER} or both")
+            elif ends.from_ is not None and ends.to is not None and ends.from_ > ends.to and number != "hue":
+                what = f"`from` {ends.from_:g} is above `to` {ends.to:g}"
+                found.add(where, what, "Swap them; only the range of a hue may go past 360")
+    if not used:
+        found.add((*at, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True)
+    for number in rule.hysteresis:
+        if number not in used:
+            remedy = nearest(number, sorted(used), listed="Numbers")
+            found.add((*at, "hysteresis", number), f"no state uses the number {number!r}", remedy, key=True)
 
 
 def _check_groups(rule: LineKeys | MappingKeys, expressions: Sequence[str], at: At, found: Findings) -> set[str]:
-    """The groups of the expressions; notes fields that name another one, and a field that is needed and not given."""
+    """The groups of the expressions. Adds problems: unknown groups in fields, and missing required fields."""
     groups = {name for text in expressions for name in regex.compile(text).groupindex}
     for name, template in rule.fields.items():
         for group in _PLACEHOLDER.findall(template):
@@ -159,7 +198,7 @@ def _check_groups(rule: LineKeys | MappingKeys, expressions: Sequence[str], at: 
     needed = REQUIRED.get(rule.kind)
     if needed and needed not in groups and needed not in rule.fields:
         remedy = f"Name a group (?P<{needed}>…), or write `fields: {{{needed}: …}}`"
-        found.add(at, f"a line of kind {rule.kind.value} does not say what {needed!r} is", remedy)
+        found.add(at, f"a rule of kind {rule.kind.value} needs the field {needed!r}", remedy)
     return groups
 
 
@@ -176,7 +215,7 @@ def _check_fields(
 
 def _check_values(kind: ObservationKind, values: dict[str, str], at: At, found: Findings) -> None:
     if values and kind not in _NAMED:
-        what = f"values are for kind status, wake, intent and state, not {kind.value}"
+        what = f"kind {kind.value} has no `values`; only status, wake, intent and state have"
         found.add((*at, "values"), what, "Remove them", key=True)
     elif kind is ObservationKind.STATUS:
         for theirs, ours in values.items():
@@ -185,13 +224,17 @@ def _check_values(kind: ObservationKind, values: dict[str, str], at: At, found: 
 
 def _check_state(state: str, at: At, found: Findings) -> None:
     if state not in STATES:
-        found.add(at, f"{state!r} is not a word for this", nearest(state, STATES))
+        found.add(at, f"{state!r} is not a state", nearest(state, STATES))
 
 
 def _check_sample(sample: SampleKeys, at: At, found: Findings) -> None:
     ways = [bool(sample.lines) or sample.bytes is not None, sample.topic is not None]
     if sum(ways) != 1:
-        found.add(at, "a sample is console text or a message", "Write `lines` (or `bytes`), or `topic` with `payload`")
+        found.add(
+            at,
+            "a sample needs either console text or a message",
+            "Write `lines` (or `bytes`), or `topic` with `payload`",
+        )
     for number, one in enumerate(sample.gives):
         _check_gives(one, (*at, "gives", number), found)
 
@@ -207,22 +250,20 @@ def _check_gives(one: GivesKeys, at: At, found: Findings) -> None:
 _ESCAPE = re.compile(rb"\\(e|x[0-9a-fA-F]{2})")
 
 
-def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
-    """The profile of a file, or of that id; InputProblems, or InputError when there is none or it is not even YAML.
+def _of_payload(at: At) -> bool:
+    """Whether the value is in a payload: the device's own JSON, in which null is allowed."""
+    return len(at) > 3 and at[0] == "samples" and at[2] == "payload"
 
-    A text without / and without .yaml is an id. It is looked for as ID.yaml in `beside`, in devices/ of `beside` and
-    of each folder above it, in devices/ of the installed project, and in devices/ of the current folder. A relative
-    path starts at `beside`.
+
+def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
+    """Loads a profile by path or id. InputError when it is missing or not YAML, else InputProblems.
+
+    A text without / and without .yaml is an id. The harness searches for ID.yaml in `beside`, then in devices/ of
+    `beside` and of each folder above it. The installed project's devices/ and the current folder's follow.
+    A relative path starts at `beside`.
     """
     path = find_profile(path_or_id, beside=beside)
-    content = strict_yaml.read_bytes(path)
-    tree = strict_yaml.parse(content, str(path))
-    kinds.expect(FileKind.DEVICE, tree, str(path))
-    found = Findings(str(path), tree)
-    # A payload is the device's own JSON, in which null says something.
-    found.refuse_empty(tree, lambda at: len(at) > 3 and at[0] == "samples" and at[2] == "payload")
-    written = tree.plain()
-    found.check(ProfileKeys, written)
+    sha256, written, found = written_in(path, FileKind.DEVICE, ProfileKeys, _of_payload)
     check_rules(written, found)
     found.refuse()
     keys = ProfileKeys.model_validate(written)
@@ -232,7 +273,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
         id=keys.device,
         title=keys.title or keys.device,
         path=str(path.absolute()),
-        sha256=hashlib.sha256(content).hexdigest(),
+        sha256=sha256,
         wake_phrases=tuple(keys.wake_phrases),
         language=keys.language,
         reports=frozenset(keys.reports),
@@ -245,9 +286,11 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
         responds=keys.responds,
         transport=transport_of(keys),
         lines=tuple(_line(rule) for rule in keys.lines),
+        thresholds=tuple(_threshold(rule) for rule in keys.thresholds),
         console=ConsoleSettings(**{**keys.console.model_dump(), "time": keys.console.time or ""}),
         frames=_frames(keys.frames) if keys.frames else None,
         audio=AudioInput(keys.audio.dialogue, keys.audio.rate_hz, keys.audio.topic) if keys.audio else None,
+        heartbeat=_heartbeat(keys.heartbeat) if keys.heartbeat else None,
         samples=tuple(
             _sample(one, keys.device, found.place(("samples", number)).line) for number, one in enumerate(keys.samples)
         ),
@@ -255,7 +298,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
 
 
 def profile_paths(beside: Path) -> dict[str, Path]:
-    """The files of all profiles that can be named by id from there: id → path, in alphabetical order."""
+    """All profiles that can be named by id from `beside`: id → path, in alphabetical order."""
     known: dict[str, Path] = {}
     for folder in _folders(beside):
         for path in sorted(folder.glob("*.yaml")):
@@ -267,17 +310,19 @@ def profile_paths(beside: Path) -> dict[str, Path]:
 
 
 def find_profile(path_or_id: Path | str, *, beside: Path) -> Path:
-    """The file of a profile, which need not be right; InputError (without a place) when there is none."""
+    """The file of a profile, which may be invalid; InputError (without a place) when there is none."""
     text = str(path_or_id)
     if isinstance(path_or_id, Path) or "/" in text or text.endswith((".yaml", ".yml")):
         path = beside / text
         if not path.is_file():
-            raise InputError(f"there is no device profile {text!r}", remedy=f"Write the path relative to {beside}")
+            raise InputError(
+                f"the device profile {text!r} does not exist", remedy=f"Write the path relative to {beside}"
+            )
         return path
     known = profile_paths(beside)
     if text not in known:
         raise InputError(
-            f"no device profile is called {text!r}", remedy=nearest(text, sorted(known), listed="Profiles found")
+            f"the device profile {text!r} does not exist", remedy=nearest(text, sorted(known), listed="Profiles found")
         )
     return known[text]
 
@@ -292,11 +337,20 @@ def _folders(beside: Path) -> Iterator[Path]:
 
 
 def _is_profile(path: Path) -> bool:
-    """Whether a file beside the bench is a profile, and not a bench or a scenario of the same name."""
+    """Whether a file beside the bench is a profile, rather than a bench or a scenario of the same name."""
     try:
         return strict_yaml.first_key(strict_yaml.read_bytes(path)) == "device"
     except InputError:
         return False
+
+
+def _heartbeat(keys: HeartbeatKeys) -> Heartbeat:
+    rule = MessageMapping(keys.topic, ObservationKind.LISTENING, when=_when(keys.when))
+    return Heartbeat(rule, keys.within_s, keys.ask, keys.payload)
+
+
+def _when(keys: Mapping[str, str | int | float | bool]) -> tuple[tuple[str, str], ...]:
+    return tuple((at, value if isinstance(value, str) else json.dumps(value)) for at, value in keys.items())
 
 
 def _mapping(rule: MappingKeys) -> MessageMapping:
@@ -305,7 +359,7 @@ def _mapping(rule: MappingKeys) -> MessageMapping:
         kind=rule.kind,
         fields=tuple(rule.fields.items()),
         values=tuple(rule.values.items()),
-        when=tuple((at, value if isinstance(value, str) else json.dumps(value)) for at, value in rule.when.items()),
+        when=_when(rule.when),
         score_scale=rule.score_scale,
         match=rule.match or "",
         type=rule.type or "",
@@ -330,6 +384,18 @@ def _line(rule: LineKeys) -> LineMapping:
     )
 
 
+def _threshold(rule: ThresholdKeys) -> Threshold:
+    states = tuple(
+        LevelState(
+            name,
+            tuple((number, ends.from_, ends.to) for number, ends in state.when.items()),
+            (rule.min_ms if state.min_ms is None else state.min_ms) / 1000,
+        )
+        for name, state in rule.states.items()
+    )
+    return Threshold(rule.name, rule.match or "", states, tuple(rule.hysteresis.items()))
+
+
 def _frames(keys: FramesKeys) -> BinaryFrames:
     head, tail = bytes.fromhex(keys.head), bytes.fromhex(keys.tail or "")
     return BinaryFrames(**{**keys.model_dump(), "head": head, "tail": tail})
@@ -344,9 +410,10 @@ def _sample(keys: SampleKeys, device: str, line: int) -> Sample:
         payload=payload.encode(),
         gives=tuple(one.model_dump(mode="json", exclude_unset=True) for one in keys.gives),
         line=line,
+        step_s=keys.every_ms / 1000,
     )
 
 
 def unescaped(text: str) -> bytes:
-    """The bytes of a sample's line: \\e is ESC, \\x00 a byte, all else UTF-8."""
+    """The bytes of a sample's line: \\e is ESC, \\x00 is a byte, the rest is UTF-8."""
     return _ESCAPE.sub(lambda one: b"\x1b" if one[1] == b"e" else bytes.fromhex(one[1][1:].decode()), text.encode())

@@ -1,14 +1,16 @@
-"""A profile's samples, run: what the device said goes through the profile's rules, and must give what is written."""
+"""Runs a profile's samples: applies its rules to the device output, and compares the observations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
+from harness.devices.profiles.keys import FIELDS
 from harness.devices.wire.console import Console
 from harness.devices.wire.mappings import for_device, observations
-from harness.model.bench import DeviceProfile, PlainValue, Sample
+from harness.model.bench import DeviceProfile, ObservationKind, PlainValue, Sample
 from harness.model.observation import (
     DeviceDescribed,
     Intent,
@@ -26,24 +28,24 @@ from harness.model.time import Stamp
 Fields = dict[str, PlainValue]
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]*")
 SCORE_STEP = 0.0005
-_LINE_S = 0.01
-_DEFAULTS: dict[str, Fields] = {
-    "wake": {"phrase": "", "score": None},
-    "transcript": {"text": "", "final": True},
-    "intent": {"name": "", "slots": {}, "score": None},
-    "not_understood": {},
-    "response": {"text": ""},
-    "status": {"state": "", "detail": ""},
-    "state": {"name": "", "value": ""},
-    "log": {"text": ""},
-    "listening": {},
-    "about": {"firmware": "", "serial": ""},
+_KINDS: dict[type, ObservationKind] = {
+    Wake: ObservationKind.WAKE,
+    Transcript: ObservationKind.TRANSCRIPT,
+    Intent: ObservationKind.INTENT,
+    ResponseText: ObservationKind.RESPONSE,
+    Status: ObservationKind.STATUS,
+    StateTold: ObservationKind.STATE,
+    LogLine: ObservationKind.LOG,
+    ListeningProved: ObservationKind.LISTENING,
+    DeviceDescribed: ObservationKind.ABOUT,
 }
+_EMPTY: Fields = {"score": None, "final": True, "slots": {}}
+"""Value of a field that is not named; all others are empty texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleResult:
-    """A sample with what came of it; wrong: what differs, in words; empty when it is right."""
+    """A sample and its observations. wrong: the differences in words, empty when the sample passes."""
 
     sample: Sample
     got: tuple[Fields, ...]
@@ -51,42 +53,33 @@ class SampleResult:
 
 
 def check_samples(profile: DeviceProfile) -> tuple[SampleResult, ...]:
-    """The results of all samples, each with a console of its own, in the order of the file."""
+    """The results of all samples in the order of the file. Each sample starts with a new console."""
     return tuple(_result(profile, sample) for sample in profile.samples)
 
 
 def sample_fields(seen: Observation) -> Fields:
-    """An observation as it would be written under `gives`; fields that are empty are left out."""
-    match seen:
-        case Wake(phrase=phrase, score=score):
-            fields: Fields = {"kind": "wake", "phrase": phrase, "score": _rounded(score)}
-        case Transcript(text=text, final=final):
-            fields = {"kind": "transcript", "text": text, "final": final}
-        case Intent(name=""):
-            fields = {"kind": "not_understood"}
-        case Intent(name=name, slots=slots, score=score):
-            fields = {"kind": "intent", "name": name, "slots": dict(slots), "score": _rounded(score)}
-        case ResponseText(text=text):
-            fields = {"kind": "response", "text": text}
-        case Status(state=state, detail=detail):
-            fields = {"kind": "status", "state": state.value, "detail": detail}
-        case StateTold(name=name, value=value):
-            fields = {"kind": "state", "name": name, "value": value}
-        case LogLine(text=text):
-            fields = {"kind": "log", "text": text}
-        case DeviceDescribed(firmware=firmware, serial=serial):
-            fields = {"kind": "about", "firmware": firmware, "serial": serial}
-        case ListeningProved():
-            fields = {"kind": "listening"}
-        case _:
-            fields = {"kind": seen.kind}
-    defaults = _DEFAULTS.get(str(fields["kind"]), {})
-    return {name: value for name, value in fields.items() if name not in defaults or value != defaults[name]}
+    """An observation as written under `gives`, without empty fields."""
+    kind = _KINDS.get(type(seen))
+    if kind is None:
+        return {"kind": seen.kind}
+    if isinstance(seen, Intent) and not seen.name:
+        return {"kind": ObservationKind.NOT_UNDERSTOOD.value}
+    found = {name: _plain(getattr(seen, name)) for name in FIELDS[kind]}
+    return {"kind": kind.value, **{name: one for name, one in found.items() if one != _EMPTY.get(name, "")}}
+
+
+def _plain(value: object) -> PlainValue:
+    match value:
+        case float():
+            return round(value, 4)
+        case tuple():
+            return dict(value)
+    return str(value) if isinstance(value, str) else cast(PlainValue, value)
 
 
 def _result(profile: DeviceProfile, sample: Sample) -> SampleResult:
     seen = _message(profile, sample) if sample.topic else _console(profile, sample)
-    # Log lines are told of everything that no rule took; only a sample that asks for them compares them.
+    # Every unmapped line gives a log line; they are compared only if the sample names one.
     if not any(one.get("kind") == "log" for one in sample.gives):
         seen = [one for one in seen if one["kind"] != "log"]
     wrong: list[str] = []
@@ -107,7 +100,7 @@ def _console(profile: DeviceProfile, sample: Sample) -> list[Fields]:
     console = Console(profile, "sample")
     at_s, seen = 0.0, []
     for data in sample.lines:
-        at_s += _LINE_S
+        at_s += sample.step_s
         seen += console.read(data, Stamp(at_s))
     seen += console.read_rest(Stamp(at_s))
     return [
@@ -121,8 +114,9 @@ def _differs(wanted: Mapping[str, PlainValue], got: Fields) -> bool:
     kind = str(wanted.get("kind"))
     if got["kind"] != kind:
         return True
-    for name, default in _DEFAULTS[kind].items():
-        if not _same(wanted.get(name, default), got.get(name, default)):
+    for name in FIELDS[ObservationKind(kind)]:
+        empty = _EMPTY.get(name, "")
+        if not _same(wanted.get(name, empty), got.get(name, empty)):
             return True
     return "device_s" in wanted and not _same(wanted["device_s"], got.get("device_s"))
 
@@ -133,12 +127,8 @@ def _same(wanted: PlainValue, got: PlainValue) -> bool:
     return wanted == got
 
 
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 4)
-
-
 def shown(fields: Mapping[str, PlainValue] | None) -> str:
-    """One line, as YAML has it."""
+    """The fields as one line of YAML."""
     if fields is None:
         return "nothing"
     return "{" + ", ".join(f"{name}: {_value(value)}" for name, value in fields.items()) + "}"

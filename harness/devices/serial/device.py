@@ -1,4 +1,4 @@
-"""A board on a serial port: one thread reads, stamps, writes, and brings the port back when it is gone."""
+"""A board on a serial port: one thread reads, stamps and writes, and reopens the port when it is lost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,22 @@ from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, HeardQueue
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.framing.board_words import LINE
 from harness.devices.outlet import DriverOutlet
-from harness.devices.serial.console_peer import RATE_HZ, ConsolePeer
-from harness.devices.serial.framed import FramedPeer
-from harness.devices.serial.host_checks import ports
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, SerialOptions
-from harness.devices.serial.port import KEPT_BYTES, LineGone, Port, SerialLine, find, hold_back_s, is_pty, no_answer
+from harness.devices.serial.peers import RATE_HZ, ConsolePeer, FramedPeer
+from harness.devices.serial.port import (
+    KEPT_BYTES,
+    LineGone,
+    Port,
+    SerialLine,
+    find,
+    hold_back_s,
+    is_pty,
+    no_answer,
+    ports,
+)
 from harness.devices.wire.adpcm import InjectionPace
 from harness.devices.wire.console import RATES, Console
+from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import AudioDialogue, DeviceProfile
 from harness.model.errors import DeviceError, InputError
@@ -43,22 +52,20 @@ _BACK_OFF_S = (0.1, 2.0)
 _WAIT_S = 0.2
 _TICK_S = 0.05
 _COMMANDS_A_SECOND = 64
-_LATE_S = 0.002
-_LATE_DECAY = 0.98
 _REOPEN_S = 1.0
 _PORT = "port"
 _JOIN_S = 2.0
 
 
 Peer = FramedPeer | ConsolePeer
-"""Who speaks with the far end, over all its boots and all the times that its port was open: called under one lock."""
+"""Talks with the board, over all its boots and all openings of its port. Called under one lock."""
 
 
 class SerialDevice:
-    """Observes, and Stimulates by injection when the board takes sound over the port.
+    """Observes the board, and injects stimuli if the board accepts sound over the port.
 
-    The loss of its port, and a silence of a board that answers otherwise, are LinkLost; LinkBack comes when everything
-    is known again that a stimulus needs.
+    A lost port gives LinkLost, and so does a framed board that stops answering. LinkBack follows when everything
+    that a stimulus needs is known again.
     """
 
     Options: ClassVar[type] = SerialOptions
@@ -78,7 +85,7 @@ class SerialDevice:
         self._pending = self._first = b""
         self._stuck_since_s: float | None = None
         self._closing = False
-        self._late_s = _LATE_S
+        self._late = Lateness()
         self._ticked_s = float("-inf")
         self._wake_read = self._wake_write = -1
         self.received_bytes = self.sent_bytes = 0
@@ -86,23 +93,23 @@ class SerialDevice:
 
     @property
     def framed(self) -> FramedPeer | None:
-        """The board's state as our framing tells it, with its counters; None for a board of log lines."""
+        """The board's state and counters by the harness's framing; None for a board that prints log lines only."""
         return self.peer if isinstance(self.peer, FramedPeer) else None
 
     @staticmethod
     def abilities(options: SerialOptions, profile: DeviceProfile | None) -> Abilities:
-        """Boards with our framing can do everything; those of log lines may take sound by TFLM's dialogue."""
+        """Boards with the harness's framing have all abilities; others may accept sound by TFLM's dialogue."""
         framed = options.framed(profile)
         return Abilities(options.dialogue(profile) in (AudioDialogue.VH, AudioDialogue.TFLM), framed, framed)
 
     @staticmethod
     def source(options: SerialOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> SerialSource:
-        """What the port says, byte by byte."""
+        """The bytes of the port."""
         return SerialSource(options, options.baud or profile.console.baud)
 
     @staticmethod
     def host_checks(named: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
-        """Each port of this host, and each that is named."""
+        """Checks each port of this host, and each named one."""
         return ports(named)
 
     @staticmethod
@@ -111,7 +118,7 @@ class SerialDevice:
         return options.port or options.usb
 
     def about(self) -> About:
-        """As the board greeted us; nothing of a board of log lines but the rate of its sound."""
+        """What the board's hello reports; for a board with log lines only the rate of its sound."""
         framed, rate_hz = self.framed, self.peer.rate_hz
         hello = framed.session.hello if framed is not None else None
         if framed is None or hello is None:
@@ -120,17 +127,17 @@ class SerialDevice:
 
     @staticmethod
     def demand_host(options: SerialOptions) -> None:
-        """InputError when the port is not there."""
+        """InputError when the port is missing."""
         try:
             find(options)
         except DeviceError as error:
             raise InputError(error.what, remedy=error.remedy) from error
 
     def open(self, sink: Sink) -> None:
-        """Returns when the board has answered and its clock is known; DeviceError when it does not within 5 s."""
+        """Returns when the board has answered and its clock is known; DeviceError if not within 5 s."""
         self._port = find(self._options)
         self._line = SerialLine(self._port.path, self._baud)
-        self.peer = self._new_peer(self._port.path)  # after the port was set up: it asks for its latency timer
+        self.peer = self._new_peer(self._port.path)  # after the setup of the port, which sets its latency timer
         self._closing = False
         self._outlet.open(sink)
         self._pending, self._stuck_since_s = b"", None
@@ -149,11 +156,12 @@ class SerialDevice:
             seen, remedy = no_answer(self._first, self.received_bytes)
             self.close()
             raise DeviceError(
-                f"{self.id}: the board at {self._port.path} does not answer in our framing: {seen}", remedy=remedy
+                f"{self.id}: the board at {self._port.path} does not answer in the harness's framing: {seen}",
+                remedy=remedy,
             )
 
     def close(self) -> None:
-        """Ends the thread and gives the port back, in any state."""
+        """Ends the thread and releases the port, in any state."""
         self._closing = True
         self._outlet.close()
         self._poke()
@@ -170,44 +178,40 @@ class SerialDevice:
         self._wake_read = self._wake_write = -1
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Gives the board the sound; DeviceError when it takes none over its port, or is not open."""
+        """Sends the sound to the board; DeviceError when it accepts none over its port, or is not open."""
         if self._thread is None:
             raise DeviceError(f"{self.id} is not open")
         if not self.abilities(self._options, self._profile).injects:
             raise DeviceError(
-                f"{self.id} takes no sound over its port", remedy="Let a loudspeaker play, or set `injection`"
+                f"{self.id} does not accept sound over its port", remedy="Use a loudspeaker, or set `injection`"
             )
         sound: Any = self.peer.prepared(waveform)  # slow: without the lock
         if sound is None:
-            raise DeviceError(f"the board {self.id} says that it takes no sound", remedy="Let a loudspeaker play")
+            raise DeviceError(f"the board {self.id} reports that it does not accept sound", remedy="Use a loudspeaker")
         with self._lock:
             self.peer.play(play_id, sound, self._clock.now_s())
         self._poke()
 
     def stop(self) -> None:
-        """Ends what is being given; StimulusEnded(complete=False) follows."""
+        """Ends the sound being sent; StimulusEnded(complete=False) follows."""
         with self._lock:
             self.peer.stop(self._clock.now_s())
         self._poke()
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms that were sent; None when nothing is."""
+        """RMS of the last 100 ms sent; None when no sound is being sent."""
         with self._lock:
             return self.peer.level_dbfs()
 
     def say(self, text: str) -> None:
-        """A query in words; returns when the board has acknowledged it. DeviceError when it does not within 5 s."""
+        """Sends a query as text; returns when the board has acknowledged it. DeviceError if not within 5 s."""
         self._command(TextCommand(text))
 
     def set_operating_point(self, value: int) -> None:
-        """Sensitivity of its wake word, 0–100; as `say`."""
+        """Sets the sensitivity of its wake word, 0–100; returns and raises like `say`."""
         if not 0 <= value <= 100:
-            raise DeviceError(f"an operating point is 0 to 100, not {value}")
+            raise DeviceError(f"an operating point must be 0 to 100, not {value}")
         self._command(Set(SetKey.OPERATING_POINT, value))
-
-    def set_console_style(self, value: int) -> None:
-        """Style of its log lines: 0 none, 1 ESP-IDF, 2 Zephyr, 3 Arduino; as `say`."""
-        self._command(Set(SetKey.CONSOLE_STYLE, value))
 
     def restart(self) -> None:
         """Asks the board to reset itself; Status(STARTED) follows."""
@@ -246,14 +250,16 @@ class SerialDevice:
 
     def _session(self) -> BoardSession:
         if not isinstance(self.peer, FramedPeer):
-            raise DeviceError(f"{self.id} takes no commands", remedy="Only boards with framing: vh do")
+            raise DeviceError(
+                f"{self.id} does not accept commands", remedy="Only boards with `framing: vh` accept commands"
+            )
         return self.peer.session
 
     def _command(self, message: TextCommand | Set) -> None:
         with self._lock:
             session = self._session()
             if self._thread is None or not self._outlet.linked:
-                raise DeviceError(f"{self.id} is not to be reached", remedy="Wait until its link is back")
+                raise DeviceError(f"{self.id} cannot be reached", remedy="Wait until its link is back")
             command = session.command(message)
         self._poke()
         if not command.done.wait(COMMAND_LIMIT_S):
@@ -261,7 +267,7 @@ class SerialDevice:
                 session.drop(command)
         if not command.acknowledged:
             raise DeviceError(
-                f"{self.id} has not acknowledged {message}", remedy="See whether it restarted or was lost"
+                f"{self.id} has not acknowledged {message}", remedy="Check whether the board restarted or was lost"
             )
 
     def _poke(self) -> None:
@@ -270,7 +276,7 @@ class SerialDevice:
             try:
                 os.write(self._wake_write, b"\0")
             except BlockingIOError:
-                return  # it has enough to wake for
+                return  # a wake-up is already pending
 
     def _run(self) -> None:
         back_off_s = _BACK_OFF_S[0]
@@ -289,12 +295,12 @@ class SerialDevice:
                 self._lose(error.what)
 
     def _turn(self, line: SerialLine) -> None:
-        """Writes what is due, waits for the next thing to do, reads what came."""
+        """Writes what is due, waits for the next event, reads what has arrived."""
         with self._lock:
             now_s = self._clock.now_s()
             if now_s - self._ticked_s >= _TICK_S:
                 self._ticked_s = now_s
-                if why := self.peer.tick(now_s, self._late_s):
+                if why := self.peer.tick(now_s, self._late.seconds):
                     self._lose(why)
             if not self._pending:
                 self._pending = self.peer.output(now_s)
@@ -306,9 +312,7 @@ class SerialDevice:
         before_s = self._clock.now_s()
         readable, writable, _ = select.select([line.fileno(), self._wake_read], blocked, [], wait_s)
         if wait_s > 0 and not readable and not writable:
-            # How late this thread wakes is how late it may see bytes.
-            late_s = self._clock.now_s() - before_s - wait_s
-            self._late_s = max(_LATE_S, late_s, self._late_s * _LATE_DECAY)
+            self._late.woke(self._clock.now_s() - before_s, wait_s)
         if self._wake_read in readable:
             os.read(self._wake_read, 4096)
         if line.fileno() in readable:
@@ -322,7 +326,7 @@ class SerialDevice:
         self.received_bytes += len(data)
         self._first += data[: KEPT_BYTES - len(self._first)]
         with self._lock:
-            self.peer.received(data, Stamp(now_s, self._late_s))
+            self.peer.received(data, Stamp(now_s, self._late.seconds))
             if self.peer.ready:
                 self._changed.notify_all()
                 self._outlet.back(_PORT)
@@ -337,14 +341,15 @@ class SerialDevice:
         elif self._stuck_since_s is None:
             self._stuck_since_s = now_s
         elif now_s - self._stuck_since_s > self._options.write_limit_s and self._outlet.linked:
-            self._lose(f"the board has taken no bytes for {now_s - self._stuck_since_s:.1f} s; its port is still there")
+            stuck_s = now_s - self._stuck_since_s
+            self._lose(f"the board has accepted no bytes for {stuck_s:.1f} s; its port is still there")
 
     def _reopen(self) -> bool:
         try:
             self._port = find(self._options, self._port.usb_serial)
             line = SerialLine(self._port.path, self._baud)
         except DeviceError:
-            return False  # not there yet: the next try may find it
+            return False  # not back yet; the next try may find it
         with self._lock:
             self._line, self._pending, self._stuck_since_s = line, b"", None
             self.peer.linked(self._clock.now_s())
@@ -371,7 +376,7 @@ class SerialDevice:
 
 
 class SerialSource:
-    """A port, read for the monitor; opened again when it was lost. Also URLs that pyserial knows (rfc2217://…)."""
+    """A port, read for the monitor and reopened when it was lost. Also accepts pyserial's URLs (rfc2217://…)."""
 
     live = True
     ended = False
@@ -421,7 +426,7 @@ class SerialSource:
                 return serial.serial_for_url(self._path, baudrate=self.baud, timeout=0.1)
             return serial.Serial(self._path, self.baud, timeout=0.1, exclusive=True)
         except (OSError, ValueError) as error:  # SerialException is an OSError
-            remedy = "See which ports there are: harness doctor"
+            remedy = "List the ports: harness doctor"
             raise DeviceError(f"{self._path} cannot be opened: {error}", remedy=remedy) from error
 
     def _run(self) -> None:
@@ -436,7 +441,7 @@ class SerialSource:
             try:
                 data = line.read(max(1, min(CHUNK_BYTES, getattr(line, "in_waiting", 1))))
             except (OSError, TypeError) as error:
-                self.trouble = f"the port is gone ({error}); it is tried again every {_REOPEN_S:g} s"
+                self.trouble = f"the port is gone ({error}); the monitor tries again every {_REOPEN_S:g} s"
                 self._shut()
                 continue
             if data:

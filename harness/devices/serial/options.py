@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.devices.tcp import host_and_port
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
 from harness.model.errors import InputError
 
 DEFAULT_HOLD_BACK_MS = 16.0
-"""The latency timer of an FTDI adapter as it comes."""
-_USB = re.compile(r"[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4}")
+"""The default latency timer of an FTDI adapter."""
+NETWORK = "socket://"
 
 
 class FramingChoice(StrEnum):
-    """What the bytes are: as the profile says, docs/framing.md with log lines between, or log lines only."""
+    """Form of the bytes: the profile's, docs/reference/framing.md with log lines between, or log lines only."""
 
     PROFILE = "profile"
     VH = "vh"
@@ -24,7 +24,7 @@ class FramingChoice(StrEnum):
 
 
 class SerialInjection(StrEnum):
-    """How it takes sound over the port: as the profile says, not at all, or in one of these dialogues."""
+    """How the board accepts sound over the port: the profile's way, not at all, or one of these dialogues."""
 
     PROFILE = "profile"
     NONE = "none"
@@ -34,14 +34,20 @@ class SerialInjection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SerialOptions:
-    """One of `port` and `usb` names the port.
+    """Either `port` or `usb` names the port.
 
-    port: a path, best one of /dev/serial/by-id, or socket://host:port of a bridge. usb: the adapter's USB serial
-    number, or its vid:pid when there is only one of them. baud 0: the profile's. encoding: of the sound on the wire.
-    ping_period_s: between measurements of its clock. hold_back_ms: for how long an adapter may hold a line back
-    (`harness devices test` measures it); as long as it is the default, the driver of an FTDI adapter is asked.
-    answer_limit_s: a board that says nothing for so long is lost. write_limit_s: and so is one without framing that
-    takes nothing for so long.
+    port: A path, preferably in /dev/serial/by-id, or socket://host:port of a bridge.
+    usb: The adapter's USB serial number, or its vid:pid if there is only one such adapter.
+    baud: 0 means the profile's rate.
+    framing: `vh` (frames and log lines), `none` (log lines only), or the profile's.
+    injection: How the board accepts sound: `vh`, `tflm` (TFLM's test-over-serial), `none`, or the profile's.
+    encoding: Encoding of the sound on the wire. Only `pcm16` leaves the samples unchanged.
+    pace: As fast as the board acknowledges sound, or in real time.
+    ping_period_s: Time between measurements of the board's clock, s.
+    hold_back_ms: How long an adapter may hold a line back, ms. `harness devices test` measures it.
+    With the default, the value of an FTDI adapter's driver takes precedence.
+    answer_limit_s: Time without an answer after which a framed board counts as lost, s.
+    write_limit_s: Time without progress in writing after which a board counts as lost, s.
     """
 
     port: str = ""
@@ -58,9 +64,13 @@ class SerialOptions:
 
     def __post_init__(self) -> None:
         if bool(self.port) == bool(self.usb):
-            raise InputError("a serial connection has either a `port` or a `usb`", remedy="See docs/boards.md, Serial")
+            raise InputError(
+                "a serial connection needs either `port` or `usb`", remedy="See docs/how-to/serial-boards.md"
+            )
+        if self.port.startswith(NETWORK):
+            host_and_port(self.port.removeprefix(NETWORK), remedy="Write socket://host:port")
         if self.baud < 0:
-            raise InputError(f"baud is {self.baud}", remedy="Write its rate, or leave it out: the profile has one")
+            raise InputError(f"baud is {self.baud}", remedy="Write the baud rate, or omit it to use the profile's")
         if not 0.0 <= self.hold_back_ms <= 1000.0:
             raise InputError(f"hold_back_ms is {self.hold_back_ms:g}", remedy="Choose from 0 to 1000")
         for name in ("ping_period_s", "answer_limit_s", "write_limit_s"):
@@ -68,30 +78,22 @@ class SerialOptions:
                 raise InputError(f"{name} is {value:g}", remedy="Choose from 0.1 to 600")
         if self.answer_limit_s < 2 * self.ping_period_s:
             raise InputError(
-                f"answer_limit_s is {self.answer_limit_s:g}, and a ping goes out every {self.ping_period_s:g} s",
-                remedy="Make answer_limit_s twice ping_period_s or more",
+                f"answer_limit_s is {self.answer_limit_s:g}, but ping_period_s is {self.ping_period_s:g}",
+                remedy="Make answer_limit_s at least twice ping_period_s",
             )
         if self.framing is FramingChoice.NONE and self.injection is SerialInjection.VH:
             raise InputError(
-                "injection vh needs framing vh", remedy="Write `framing: vh`, or leave both to the profile"
+                "`injection: vh` needs `framing: vh`", remedy="Write `framing: vh`, or remove both to use the profile's"
             )
 
-    @property
-    def usb_ids(self) -> tuple[int, int] | None:
-        """Vendor and product, when `usb` is such a pair."""
-        if not _USB.fullmatch(self.usb):
-            return None
-        vendor, product = self.usb.split(":")
-        return int(vendor, 16), int(product, 16)
-
     def framed(self, profile: DeviceProfile | None) -> bool:
-        """Whether it speaks docs/framing.md; without a profile and a word in the bench it does."""
+        """Whether the board speaks docs/reference/framing.md; True if neither profile nor bench says otherwise."""
         if self.framing is FramingChoice.PROFILE:
             return profile is None or profile.console.framing is Framing.VH
         return self.framing is FramingChoice.VH
 
     def dialogue(self, profile: DeviceProfile | None) -> AudioDialogue | None:
-        """How it takes sound; None: not over this port."""
+        """How the board accepts sound; None: not over this port."""
         match self.injection:
             case SerialInjection.NONE:
                 return None

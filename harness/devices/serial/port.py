@@ -1,13 +1,15 @@
-"""A serial port: where it is, opened, its rates, and what its first bytes say of a silent board."""
+"""A serial port: found, opened, its rates, and what its first bytes show about a silent board."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import grp
 import os
 import socket
 import stat
 import termios
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,89 +18,84 @@ from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
 from harness.base.foreign import plain_text
-from harness.devices.serial.options import SerialOptions
+from harness.base.host_check import Check, Level
+from harness.devices import tcp
+from harness.devices.serial.options import NETWORK, SerialOptions
 from harness.devices.wire.console import RATES_IN_WORDS, READABLE, text_share
 from harness.model.errors import DeviceError
-
-NETWORK = "socket://"
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A path, and the USB serial number of the adapter behind it ("" when it has none)."""
+    """A path, and the USB serial number of the adapter behind it ("" if it has none)."""
 
     path: str
     usb_serial: str = ""
 
 
 def find(options: SerialOptions, usb_serial: str = "") -> Port:
-    """The port; DeviceError when it is not there.
+    """Finds the port; DeviceError when it is missing.
 
-    usb_serial: of the adapter that was there before, which may have come back under another name.
+    usb_serial: of the adapter used so far, which may have returned under another name.
     """
-    if is_network(options.port):
+    if "://" in options.port:  # behind a network bridge
         return Port(options.port)
     if options.port:
         return _by_path(options.port, usb_serial)
-    ids = options.usb_ids
-    found = [
-        one for one in _ports() if one.serial_number == options.usb or (ids is not None and (one.vid, one.pid) == ids)
-    ]
+    wanted = options.usb
+    found = [one for one in listed() if wanted == one.serial_number or wanted.lower() == usb_ids(one)]
     if usb_serial and len(found) > 1:
         found = [one for one in found if one.serial_number == usb_serial]
     if len(found) > 1:
         raise DeviceError(
-            f"{len(found)} ports are {options.usb}: {', '.join(_named(one) for one in found)}",
-            remedy="Name the serial number of one of them under `usb`, or its path under `port`",
+            f"{len(found)} ports match `usb: {options.usb}`: {', '.join(_named(one) for one in found)}",
+            remedy="Write the serial number of one under `usb`, or its path under `port`",
         )
     if not found:
-        raise DeviceError(f"no port is {options.usb}", remedy=f"Plug it in. {listed()}")
+        raise DeviceError(f"no port matches `usb: {options.usb}`", remedy=f"Plug it in. {_listed()}")
     return Port(found[0].device, found[0].serial_number or "")
 
 
-def is_network(port: str) -> bool:
-    """Whether it is a port behind a bridge in the network: socket://host:port."""
-    return "://" in port
+def usb_ids(one: ListPortInfo) -> str:
+    """Vendor and product; "" when it is not a USB port."""
+    return "" if one.vid is None else f"{one.vid:04x}:{one.pid:04x}"
 
 
-def listed() -> str:
-    """The ports that are there, for a message."""
-    names = [_named(one) for one in _ports() if one.vid is not None]
-    return f"Ports here: {', '.join(names)}" if names else "There is no USB serial port here"
+def _listed() -> str:
+    names = [_named(one) for one in listed() if one.vid is not None]
+    return f"Ports here: {', '.join(names)}" if names else "This host has no USB serial port"
 
 
 def _by_path(path: str, usb_serial: str) -> Port:
     if os.path.exists(path):
         real = os.path.realpath(path)
-        return Port(path, next((one.serial_number or "" for one in _ports() if one.device == real), ""))
-    moved = next((one.device for one in _ports() if usb_serial and one.serial_number == usb_serial), None)
+        return Port(path, next((one.serial_number or "" for one in listed() if one.device == real), ""))
+    moved = next((one.device for one in listed() if usb_serial and one.serial_number == usb_serial), None)
     if moved is None:
-        raise DeviceError(f"there is no {path}", remedy=f"Plug it in, or correct `port`. {listed()}")
+        raise DeviceError(f"{path} does not exist", remedy=f"Plug it in, or correct `port`. {_listed()}")
     return Port(moved, usb_serial)
 
 
-def _ports() -> list[ListPortInfo]:
+def listed() -> list[ListPortInfo]:
+    """The serial ports of this host, by name."""
     return sorted(list_ports.comports(), key=lambda one: one.device)
 
 
 def _named(one: ListPortInfo) -> str:
     if one.vid is None:
         return one.device
-    return f"{one.device} ({one.vid:04x}:{one.pid:04x} {one.serial_number or 'without a serial number'})"
+    return f"{one.device} ({usb_ids(one)} {one.serial_number or 'without a serial number'})"
 
 
 _READ_BYTES = 65536
 _CONNECT_S = 3.0
-_KEEPALIVE = (("TCP_KEEPIDLE", 3), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3))
-"""A bridge without power is noticed after 6 s."""
-
 
 USB_SERIAL = Path("/sys/bus/usb-serial/devices")
 _USB_FRAME_S = 0.001
 
 
 def hold_back_s(path: str, folder: Path = USB_SERIAL) -> float | None:
-    """For how long the port's adapter holds bytes back, as its driver says; only FTDI's does (else None)."""
+    """How long the port's adapter holds bytes back, as its driver reports; None unless it is an FTDI driver."""
     try:
         timer_ms = int(
             (folder / os.path.basename(os.path.realpath(path)) / "latency_timer").read_text(encoding="ascii")
@@ -109,20 +106,20 @@ def hold_back_s(path: str, folder: Path = USB_SERIAL) -> float | None:
 
 
 class LineGone(DeviceError):
-    """The port is no longer there."""
+    """The port has disappeared."""
 
 
 class SerialLine:
-    """Opened with the constructor, for us alone; DeviceError when that fails.
+    """The constructor opens the port exclusively; DeviceError when that fails.
 
-    pyserial sets the port up. Reading and writing go past it: its reads wait for a full buffer, its writes give up half
-    done, and it raises four kinds of errors for one unplugged cable.
+    pyserial only sets the port up. Its reads wait for a full buffer, its writes stop half done, and it raises four
+    kinds of errors for one unplugged cable.
     """
 
     def __init__(self, path: str, baud: int) -> None:
         self.path = path
         self._port: serial.Serial | socket.socket
-        if is_network(path):
+        if "://" in path:
             self._port = _connected(path)
             self._file = self._port.fileno()
             return
@@ -130,10 +127,10 @@ class SerialLine:
             self._port = serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
         except (OSError, termios.error, ValueError) as error:
             if os.path.exists(path) and not stat.S_ISCHR(os.stat(path).st_mode):
-                raise DeviceError(f"{path} is no serial port", remedy="Correct `port`") from error
+                raise DeviceError(f"{path} is not a serial port", remedy="Correct `port`") from error
             raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(path, error)) from error
         with contextlib.suppress(OSError, ValueError, NotImplementedError):
-            # USB adapters gather bytes for 16 ms otherwise; a pty knows no such mode.
+            # Otherwise USB adapters gather bytes for 16 ms. A pty does not have this mode.
             self._port.set_low_latency_mode(True)
         self._file = self._port.fileno()
         os.set_blocking(self._file, False)
@@ -142,7 +139,7 @@ class SerialLine:
         return self._file
 
     def read(self) -> bytes:
-        """What has come; b"" for nothing. LineGone."""
+        """The bytes that have arrived; b"" if none. LineGone when the port has disappeared."""
         try:
             found = os.read(self._file, _READ_BYTES)
         except BlockingIOError:
@@ -150,11 +147,11 @@ class SerialLine:
         except OSError as error:
             raise self._gone(error) from error
         if not found:
-            raise self._gone()  # of a bridge in the network, too: it has ended the connection
+            raise self._gone()  # also when a network bridge has closed the connection
         return found
 
     def write(self, data: bytes) -> int:
-        """How many bytes were taken. LineGone."""
+        """Returns how many bytes the port accepted. LineGone when it has disappeared."""
         try:
             return os.write(self._file, data)
         except BlockingIOError:
@@ -163,7 +160,7 @@ class SerialLine:
             raise self._gone(error) from error
 
     def close(self) -> None:
-        """In any state; what has not left yet is dropped."""
+        """Closes in any state; unsent bytes are dropped."""
         with contextlib.suppress(OSError, termios.error):
             termios.tcflush(self._file, termios.TCOFLUSH)
         with contextlib.suppress(OSError, termios.error, TypeError):
@@ -171,29 +168,23 @@ class SerialLine:
 
     def _gone(self, error: OSError | None = None) -> LineGone:
         why = f" ({error.strerror})" if error is not None and error.errno != errno.EIO else ""
-        # The path comes last: on a narrow screen it may be cut off.
+        # The path comes last, since a narrow screen may cut it off.
         return LineGone(f"its port is gone (unplugged, or without power): {self.path}{why}")
 
 
 def _connected(url: str) -> socket.socket:
-    """To a bridge such as ser2net in raw mode; DeviceError when nobody takes the connection."""
-    host, _, port = url.removeprefix(NETWORK).rpartition(":")
+    """Connects to a bridge such as ser2net in raw mode; DeviceError when that fails."""
     try:
-        found = socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S)
-    except (OSError, ValueError) as error:
-        remedy = "Write socket://host:port, and check that the bridge is there and gives the port raw, not by RFC 2217"
+        found = tcp.connect(*tcp.host_and_port(url.removeprefix(NETWORK)), _CONNECT_S)
+    except OSError as error:
+        remedy = "Check that the bridge runs and serves the port raw, not by RFC 2217"
         raise DeviceError(f"{url} cannot be reached: {error}", remedy=remedy) from error
     found.setblocking(False)
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEPALIVE:
-        if (number := getattr(socket, option, None)) is not None:
-            found.setsockopt(socket.IPPROTO_TCP, number, value)
     return found
 
 
 def is_pty(path: str) -> bool:
-    """A line without a rate of its own."""
+    """A line without a baud rate."""
     return os.path.realpath(path).startswith("/dev/pts/")
 
 
@@ -204,7 +195,7 @@ def _remedy(path: str, error: Exception) -> str:
     if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "lock" in str(error):
         return f"Another program has it open; find it with: fuser {path}"
     if isinstance(error, ValueError):
-        return "Choose a rate that the port can do"
+        return "Choose a rate that the port supports"
     return "Check the cable, and `port` in the bench"
 
 
@@ -212,19 +203,96 @@ KEPT_BYTES = 400
 
 
 def no_answer(first: bytes, count: int) -> tuple[str, str]:
-    """What was seen, and what to do about it. first: at most KEPT_BYTES of the `count` bytes that came."""
+    """What was received, and the remedy. first: at most KEPT_BYTES of the `count` bytes."""
     if not count:
         remedy = (
-            "See that it is switched on, that TX and RX are not swapped, and that its firmware speaks docs/framing.md"
+            "Check its power, that TX and RX are not swapped, and that its firmware speaks docs/reference/framing.md"
         )
-        return "nothing came from it", remedy
+        return "no bytes received", remedy
     if text_share(first) >= READABLE:
         lines = [line.strip() for line in first.decode("ascii", "replace").splitlines() if line.strip()]
         shown = plain_text(max(lines, key=len, default=""), 80)
-        remedy = "It prints log lines: take a profile for them, or flash firmware that speaks docs/framing.md"
-        return f'{count} bytes of text came, such as "{shown}"', remedy
+        remedy = "It prints log lines. Use a profile for them, or flash firmware that speaks docs/reference/framing.md"
+        return f'{count} bytes of text received, such as "{shown}"', remedy
     remedy = (
-        "Check `baud` first, then that its firmware speaks docs/framing.md. `harness devices test PROFILE --port DEV` "
-        f"tries the common rates: {RATES_IN_WORDS}"
+        "Check `baud`, then that its firmware speaks docs/reference/framing.md. "
+        f"`harness devices test PROFILE --port DEV` tries the common rates: {RATES_IN_WORDS}"
     )
-    return f"{count} bytes came that are neither text nor frames", remedy
+    return f"{count} bytes received that are neither text nor frames", remedy
+
+
+BY_ID = Path("/dev/serial/by-id")
+PSEUDO_TERMINALS = frozenset({"/dev/ptmx", "/dev/pts/ptmx"})
+"""What the creator of a pseudo-terminal has open."""
+
+
+def ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
+    """Checks each port of the host or the bench: permissions, a stable name, and who has it open."""
+    named: list[str] = []
+    for id, options in connections:
+        try:
+            named.append(options.port or find(options).path)
+        except DeviceError as error:
+            yield Check("port", Level.FAIL, f"{id}: {error.what}", error.remedy)
+    found = sorted(port.device for port in list_ports.comports())
+    lasting = lasting_names()
+    for path in dict.fromkeys((*named, *found)):
+        if "://" in path:
+            yield Check("port", Level.OK, f"{path}: a network port, not checked")
+        else:
+            yield _port(path, lasting, needed=path in named)
+    if not named and not found:
+        yield Check("port", Level.OK, "this host has no serial port")
+
+
+def _port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        remedy = "Plug the board in, and read the kernel messages with dmesg"
+        return Check("port", Level.FAIL, f"{path}: {error.strerror}", remedy)
+    if not stat.S_ISCHR(found.st_mode):
+        return Check("port", Level.FAIL, f"{path} is not a serial port", "Name a device such as /dev/ttyUSB0")
+    if not os.access(path, os.R_OK | os.W_OK):
+        group = _group_name(found.st_gid)
+        remedy = f"sudo usermod -aG {group} $USER, then log in again" if group != "root" else "Add a udev rule for it"
+        return Check("port", Level.FAIL, f"{path}: this user may not read and write it (group {group})", remedy)
+    if holders := _holders(os.path.realpath(path)):
+        what = ", ".join(f"{name} ({pid})" for pid, name in holders)
+        remedy = "Stop it: two readers of one port take each other's bytes"
+        return Check("port", Level.FAIL if needed else Level.WARN, f"{path} is open in {what}", remedy)
+    by_id = lasting.get(os.path.realpath(path), "")
+    if needed and by_id and not path.startswith("/dev/serial/"):
+        return Check("port", Level.WARN, f"{path} may name another board after a restart", f"Write port: {by_id}")
+    return Check("port", Level.OK, f"{path}: free, readable and writable" + (f" ({by_id})" if by_id else ""))
+
+
+def lasting_names() -> dict[str, str]:
+    """Device → its name by id, which stays the same on another USB socket."""
+    try:
+        return {os.path.realpath(link): str(link) for link in sorted(BY_ID.iterdir())}
+    except OSError:
+        return {}
+
+
+def _group_name(number: int) -> str:
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
+
+
+def _holders(device: str) -> list[tuple[int, str]]:
+    """Other processes that have a device open, as far as this user may see.
+
+    The creator of a pseudo-terminal is its far end, not a second reader, even if it holds the near end open.
+    """
+    holders: list[tuple[int, str]] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        if int(process.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+            opened = {os.path.realpath(link) for link in (process / "fd").iterdir()}
+            if device in opened and opened.isdisjoint(PSEUDO_TERMINALS):
+                holders.append((int(process.name), (process / "comm").read_text(encoding="utf-8").strip()))
+    return holders

@@ -1,7 +1,8 @@
-"""Sound for a wire: PCM16, µ-law (ITU-T G.711) and IMA ADPCM, in pieces that decode by themselves.
+"""Sound for a wire: PCM16, µ-law (ITU-T G.711) and IMA ADPCM, in chunks that decode independently.
 
-IMA ADPCM as in the recommendation of the Interactive Multimedia Association (1992): predictor i16, step index u8, 0 u8,
-then a nibble for each sample, the low one first; the predictor is the state before the first nibble, no sample.
+IMA ADPCM follows the recommendation of the Interactive Multimedia Association (1992). A chunk holds predictor i16, step
+index u8, 0 u8, then a nibble per sample, low nibble first. The predictor is the state before the first nibble, not a
+sample.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Encoding(IntEnum):
 
 
 class EncodingName(StrEnum):
-    """The same, as it is written in a bench."""
+    """The encodings as written in a bench."""
 
     PCM16 = "pcm16"
     ULAW = "ulaw"
@@ -50,17 +51,17 @@ class EncodingName(StrEnum):
 
 
 class InjectionPace(StrEnum):
-    """How fast sound is given: as fast as the board acknowledges it, or as it would sound."""
+    """Speed of an injection: as fast as the board acknowledges it, or in real time."""
 
     FASTEST = "fastest"
     REALTIME = "realtime"
 
 
 class EncodedSound:
-    """Samples that are cut into AUDIO data as the link asks; `len()` is their count.
+    """Samples to be cut into AUDIO data as the link requests; `len()` is their count.
 
-    A chunk has from `smallest` to `largest` samples, the last one perhaps fewer. ADPCM is encoded at once and cut on
-    its own grid; an odd last sample gets a silent one behind it.
+    A chunk has `smallest` to `largest` samples; the last one may have fewer. ADPCM is encoded at once and cut on its
+    own grid; an odd count gets one silent sample more.
     """
 
     def __init__(self, samples: Pcm, encoding: Encoding) -> None:
@@ -82,18 +83,18 @@ class EncodedSound:
         return self._count
 
     def cut(self, start: int, end: int) -> bytes:
-        """The data of samples [start, end); ValueError for what is off the grid of ADPCM."""
+        """The data of samples [start, end); ValueError for a span off the grid of ADPCM."""
         if self.encoding is not Encoding.ADPCM:
             width = 2 if self.encoding is Encoding.PCM16 else 1
             return self._bytes[start * width : end * width]
         number, rest = divmod(start, ADPCM_CHUNK)
         if rest or end != min(start + ADPCM_CHUNK, self._count):
-            raise ValueError(f"samples {start} to {end} are no frame of {ADPCM_CHUNK} samples")
+            raise ValueError(f"samples {start} to {end} are not a frame of {ADPCM_CHUNK} samples")
         return self._frames[number]
 
 
 def encode_ulaw(samples: Pcm) -> bytes:
-    """µ-law, a byte a sample."""
+    """µ-law, one byte per sample."""
     wide = samples.astype(np.int32)
     magnitude = np.minimum(np.abs(wide), _CLIP) + _BIAS
     exponent = np.frexp(magnitude.astype(np.float64))[1] - 8  # magnitude is 132 … 32767, so 0 … 7
@@ -111,12 +112,12 @@ def decode_ulaw(data: bytes) -> Pcm:
 
 
 def encode_adpcm(samples: Pcm, chunk: int = ADPCM_CHUNK) -> tuple[bytes, ...]:
-    """Frames of `chunk` samples (even; the last may be shorter), each with its own state in front. samples: even count.
+    """Frames of `chunk` samples (even; the last may be shorter), each after its own state. samples: even count.
 
-    Sample by sample, but all frames at once. A first pass finds the step size that each frame leaves to the next.
+    Encodes all frames in parallel. A first pass finds the step size that each frame passes to the next.
     """
     if chunk % 2 or len(samples) % 2:
-        raise ValueError("ADPCM takes an even number of samples")
+        raise ValueError("ADPCM needs an even number of samples")
     if not len(samples):
         return ()
     count = -(-len(samples) // chunk)
@@ -157,7 +158,7 @@ def _nibbles(columns: npt.NDArray[np.int32], starts: npt.NDArray[np.int32]) -> t
 
 
 def decode_adpcm(data: bytes) -> Pcm:
-    """One frame, two samples a byte; ValueError when its header cannot be."""
+    """Decodes a frame, two samples per byte; ValueError for an invalid header."""
     if len(data) < _HEADER.size:
         raise ValueError("an ADPCM frame has a header of 4 bytes")
     predictor, index, _ = _HEADER.unpack_from(data)
@@ -175,7 +176,7 @@ def decode_adpcm(data: bytes) -> Pcm:
 
 
 def decode(encoding: Encoding, data: bytes) -> Pcm:
-    """The samples of an AUDIO frame's data; ValueError when it is none."""
+    """The samples of an AUDIO frame's data; ValueError for invalid data."""
     match encoding:
         case Encoding.PCM16:
             return np.frombuffer(data, dtype="<i2").astype(np.int16)

@@ -1,11 +1,10 @@
-"""Giving sound to a board over a wire that may lose it: what to send now, and what has been heard.
+"""Sends sound to a board over a wire that may lose frames: what to send now, and what has been heard.
 
-Go-back-N (docs/framing.md, Audio): the board takes samples only in their order and says which one it expects; from
-there everything is sent again.
-No I/O and no clock: it is told acknowledgements and times, and says what to send.
+Go-back-N (docs/reference/framing.md, Audio): the board accepts samples only in order, and reports which one it expects.
+The link resends everything from there. No I/O and no clock: it takes acknowledgements and times, and returns chunks.
 
-Positions are samples on the *audio line*: all that was given since the driver opened. The board counts its own from its
-boot; where its count lies on the line is found out after each boot, with a frame that no board expects.
+Positions are samples on the *audio line*, which holds all sound since the driver opened. The board counts from its
+boot. After each boot, a frame that no board expects reveals where its count lies on the line.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from enum import Enum, auto
 from harness.devices.wire.adpcm import EncodedSound, Encoding
 
 PROBE_SAMPLE = 1 << 63
-"""A first sample that no board expects: the frame is dropped, and answered with the one that it does expect."""
+"""A first sample that no board expects: it drops the frame, and answers with the one that it expects."""
 RESEND_S = 0.5
 SOONEST_S = 0.008
 _AHEAD_S = 0.1
@@ -27,10 +26,10 @@ _GOOD_CHUNKS = 64
 
 
 class AudioAnswer(Enum):
-    """What an acknowledgement was.
+    """Meaning of an acknowledgement.
 
-    FOUND: the first since `start`; the line and the board's count now have a common point. ADVANCED: more was heard.
-    REPEATED: nothing new. FOREIGN: no number that this boot can expect: it has restarted, ask it for HELLO.
+    FOUND: the first since `start`; it relates the board's count to the line. ADVANCED: more was heard.
+    REPEATED: nothing new. FOREIGN: a number that this boot cannot expect; it has restarted, so request HELLO.
     """
 
     FOUND = auto()
@@ -41,7 +40,7 @@ class AudioAnswer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AudioChunk:
-    """What an AUDIO frame carries; `first` is the board's own count, `count` the samples in `data`."""
+    """Content of an AUDIO frame. first: in the board's count. count: samples in `data`."""
 
     encoding: Encoding
     first: int
@@ -59,9 +58,10 @@ class _Piece:
 class AudioLink:
     """The sender's side of one board. Not thread-safe: its owner holds a lock.
 
-    realtime: never more than 0.1 s ahead of the clock. resend_s: the longest wait before sending again; it adapts
-    downwards to the round trips that it sees, but not below soonest_s (where nothing is lost on the way, only late, the
-    same as resend_s). The amount under way and the size of chunks shrink where frames are lost.
+    realtime: at most 0.1 s ahead of the clock. resend_s: longest wait before resending. It adapts down to the round
+    trips, but not below soonest_s; for a wire that loses nothing, soonest_s equals resend_s. Lost frames shrink the
+    amount under way and the chunks.
+    end, sent, heard: positions after the last sample given, sent at least once, and acknowledged.
     """
 
     def __init__(self, *, realtime: bool = False, resend_s: float = RESEND_S, soonest_s: float = SOONEST_S) -> None:
@@ -73,21 +73,19 @@ class AudioLink:
         self._window = 0
         self._line_s = 0.0  # seconds on the line at position self._base
         self._base = 0
-        self._shift: int | None = None  # position on the line less the board's count
-        self._end = 0  # of what is to be sent
-        self._sent = 0  # sent once at least
+        self._shift: int | None = None  # position on the line minus the board's count
+        self.end = self.sent = self.heard = 0
         self._next = 0  # to be sent next
-        self._heard = 0
         self._allowed = 0.0
         self._shrink = 0
         self._good = 0
         self._timeouts = 0
         self._flying = 0  # frames that may still be answered
-        self._ignored = 0  # of these: answers to come that say nothing new
+        self._ignored = 0  # of these: expected answers without news
         self._since_back = 0
         self._ignored_until_s = float("-inf")
         self._timed_again = False
-        self._last_s = float("-inf")  # of the last progress, or of the first sending since
+        self._last_s = float("-inf")  # time of the last progress, or of the first sending since
         self._timing: tuple[int, float] | None = None  # end of a chunk sent once, and when
         self._trip_s: float | None = None
         self._spread_s = 0.0
@@ -97,30 +95,15 @@ class AudioLink:
 
     @property
     def ready(self) -> bool:
-        """True when it is known what the board expects."""
+        """Whether it is known which sample the board expects."""
         return self._shift is not None
 
-    @property
-    def end(self) -> int:
-        """Position behind the last sample that was given."""
-        return self._end
-
-    @property
-    def sent(self) -> int:
-        """Position behind the last sample that was sent at least once."""
-        return self._sent
-
-    @property
-    def heard(self) -> int:
-        """Position up to which the board has acknowledged."""
-        return self._heard
-
     def start(self, rate_hz: int, window: int) -> None:
-        """A boot was met (or met again): what was not heard is dropped; the next `due` asks what the board expects."""
+        """Starts with a (new or known) boot: drops what was not heard; the next `due` asks what the board expects."""
         if rate_hz <= 0 or window <= 0:
-            raise ValueError(f"a board has a sample rate and a window, not {rate_hz} and {window}")
+            raise ValueError(f"sample rate and window must be positive, not {rate_hz} and {window}")
         self.lose()
-        self._line_s, self._base = self.line_s(self._end), self._end
+        self._line_s, self._base = self.line_s(self.end), self.end
         self._rate_hz, self._window, self._allowed = rate_hz, window, float(window)
         self._shrink = self._good = self._timeouts = self._flying = self._ignored = 0
         self._trip_s, self._spread_s = None, 0.0
@@ -129,27 +112,27 @@ class AudioLink:
     def lose(self) -> None:
         """The link or the boot is gone; nothing is due until `start`."""
         self._pieces.clear()
-        self._end = self._next = self._heard = self._sent
+        self.end = self._next = self.heard = self.sent
         self._shift, self._timing, self._began = None, None, None
         self._window = 0
 
     def give(self, sound: EncodedSound) -> tuple[int, int]:
-        """Appends; the positions of its first sample and behind its last one."""
-        start = self._end
-        if self._next == self._end:
+        """Appends a sound; returns the positions of its first sample and after its last one."""
+        start = self.end
+        if self._next == self.end:
             self._began = None
-        self._end += len(sound)
-        self._pieces.append(_Piece(start, self._end, sound))
-        return start, self._end
+        self.end += len(sound)
+        self._pieces.append(_Piece(start, self.end, sound))
+        return start, self.end
 
     def cut(self) -> int:
-        """Drops what was not sent yet; the position at which the line now ends."""
-        self._end = self._sent
-        while self._pieces and self._pieces[-1].start >= self._end:
+        """Drops unsent sound; returns the position at which the line now ends."""
+        self.end = self.sent
+        while self._pieces and self._pieces[-1].start >= self.end:
             self._pieces.pop()
         if self._pieces:
-            self._pieces[-1].end = min(self._pieces[-1].end, self._end)
-        return self._end
+            self._pieces[-1].end = min(self._pieces[-1].end, self.end)
+        return self.end
 
     def line_s(self, position: int) -> float:
         """Seconds on the audio line."""
@@ -158,11 +141,11 @@ class AudioLink:
         return self._line_s + (position - self._base) / self._rate_hz
 
     def audio_s(self, sample: int) -> float | None:
-        """Seconds on the audio line of a sample in the board's own count; None as long as that is not known."""
+        """Seconds on the audio line of a sample in the board's count; None while that is unknown."""
         return None if self._shift is None else self.line_s(sample + self._shift)
 
     def due(self, now_s: float) -> AudioChunk | None:
-        """What to send at once; call again until None."""
+        """A chunk to send now; call again until None."""
         if not self._window:
             return None
         if self._shift is None:
@@ -170,9 +153,9 @@ class AudioLink:
                 return None
             self._last_s = now_s
             return AudioChunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
-        if self._heard < self._next and now_s - self._last_s >= self._patience_s():
+        if self.heard < self._next and now_s - self._last_s >= self._patience_s():
             self._timeouts += 1
-            self._flying = 0  # whatever was answered has come by now
+            self._flying = 0  # all answers have arrived by now
             self._go_back(now_s)
         span = self._span()
         if span is None or (self._realtime and span[1] > self._paced(now_s)):
@@ -180,35 +163,35 @@ class AudioLink:
         return self._sending(*span, now_s)
 
     def acknowledge(self, expected: int, now_s: float) -> AudioAnswer:
-        """The board says which sample it expects, in its own count."""
+        """The board reports which sample it expects, in its count."""
         if not self._window:
             return AudioAnswer.REPEATED
-        if self._shift is None or self._sent == self._base:
-            # Nothing of this boot was sent: whatever it says last is where it is.
+        if self._shift is None or self.sent == self._base:
+            # Nothing was sent to this boot, so its last report is its position.
             self._shift = self._base - expected
             return AudioAnswer.FOUND
         position = expected + self._shift
         self._answered(now_s)
-        if not self._heard <= position <= self._sent:
+        if not self.heard <= position <= self.sent:
             return AudioAnswer.FOREIGN
-        if position > self._heard:
+        if position > self.heard:
             self._advance(position, now_s)
             return AudioAnswer.ADVANCED
-        # Frames that were under way when it went back are answered too, and prove no further loss.
-        if self._heard < self._next and not self._ignored:
+        # Frames under way when it went back are also answered, and prove no further loss.
+        if self.heard < self._next and not self._ignored:
             self._go_back(now_s)
-            # What it now sends again was not heard before, so its acknowledgement tells the round trip.
+            # The resent chunk was not heard earlier, so its acknowledgement gives the round trip.
             self._timed_again = True
         return AudioAnswer.REPEATED
 
     def wait_s(self, now_s: float) -> float | None:
-        """How long until `due` may have something without any acknowledgement; None: not before one, or `give`."""
+        """Time until `due` may have a chunk without an acknowledgement, s; None: not before one, or `give`."""
         if not self._window:
             return None
         if self._shift is None:
             return max(0.0, self._last_s + self._resend_s - now_s)
         waits = []
-        if self._heard < self._next:
+        if self.heard < self._next:
             waits.append(max(0.0, self._last_s + self._patience_s() - now_s))
         span = self._span()
         if span is not None:
@@ -222,31 +205,31 @@ class AudioLink:
         if piece is None:
             return None
         size = max(piece.sound.smallest, piece.sound.largest >> self._shrink)
-        end, room = min(piece.end, self._next + size), self._heard + self._window
+        end, room = min(piece.end, self._next + size), self.heard + self._window
         if end > room and piece.sound.smallest < piece.sound.largest:
             end = room
-        if not self._next < end <= room or (self._next > self._heard and end > self._heard + self._allowed):
+        if not self._next < end <= room or (self._next > self.heard and end > self.heard + self._allowed):
             return None
         return self._next, end
 
     def _sending(self, start: int, end: int, now_s: float) -> AudioChunk:
         assert self._shift is not None
         piece = next(one for one in self._pieces if one.end > start)
-        if start == self._heard:
+        if start == self.heard:
             self._last_s = now_s
         again, self._timed_again = self._timed_again, False
-        if start < self._sent:
+        if start < self.sent:
             self.resent += 1
-        if self._timing is None and (again or start >= self._sent):
+        if self._timing is None and (again or start >= self.sent):
             self._timing = end, now_s
         self._flying += 1
         self._since_back += 1
-        self._next, self._sent = end, max(self._sent, end)
+        self._next, self.sent = end, max(self.sent, end)
         data = piece.sound.cut(start - piece.start, end - piece.start)
         return AudioChunk(piece.sound.encoding, start - self._shift, end - start, data)
 
     def _answered(self, now_s: float) -> None:
-        """An answer belongs to a frame that was under way; some frames and some answers are lost."""
+        """Counts an answer to a frame under way; some frames and answers are lost."""
         self._flying, self._ignored = max(0, self._flying - 1), max(0, self._ignored - 1)
         if now_s > self._ignored_until_s:
             self._ignored, self._flying = 0, min(self._flying, self._since_back)
@@ -257,11 +240,11 @@ class AudioLink:
             self._timing = None
         if position >= self._next and not self._ignored:
             self._flying = 0
-        self._allowed = min(float(self._window), self._allowed + position - self._heard)
+        self._allowed = min(float(self._window), self._allowed + position - self.heard)
         self._good += 1
         if self._good >= _GOOD_CHUNKS and self._shrink:
             self._shrink, self._good = self._shrink - 1, 0
-        self._heard, self._next = position, max(self._next, position)
+        self.heard, self._next = position, max(self._next, position)
         self._last_s, self._timeouts = now_s, 0
         while self._pieces and self._pieces[0].end <= position:
             self._pieces.popleft()
@@ -282,7 +265,7 @@ class AudioLink:
 
     def _go_back(self, now_s: float) -> None:
         self.went_back += 1
-        self._next, self._timing = self._heard, None
+        self._next, self._timing = self.heard, None
         self._allowed = max(_FEWEST, self._allowed / 2)
         self._shrink, self._good = min(self._shrink + 1, _MOST_SHRUNK), 0
         self._ignored, self._since_back = self._flying, 0

@@ -1,4 +1,4 @@
-"""A device's console: bytes and their arrival in, observations out. Bounded in memory and time; no I/O, no clock."""
+"""A device's console: bytes and their arrival in, observations out. Bounded in memory and time; no I/O and no clock."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from harness.base.foreign import without_escapes
 from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
 from harness.devices.wire.lines import LineReading, LineRules
 from harness.devices.wire.mappings import by_type, message_of
-from harness.devices.wire.segments import FrameFinder, WyomingEvents
+from harness.devices.wire.segments import FrameFinder, StreamSegment, WyomingEvents
 from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
 from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Proof, Status, Unread
 from harness.model.time import Stamp
 
 PROOF_EVERY_S = 5.0
 EARLY_S = 0.5
-"""A heartbeat of just that pace is told each time, although its messages come a little early or late."""
+"""A heartbeat of exactly that period is reported each time, even if it arrives slightly early or late."""
 
 
 class ProofPace:
-    """Which heartbeats that a profile maps are told: about one every 5 s, and always the first after it was gone.
+    """Selects the heartbeats to report: about one every 5 s, and always the first after a loss.
 
-    No clock: times are those of the observations.
+    No clock: it uses the times of the observations.
     """
 
     def __init__(self) -> None:
         self._told_s: float | None = None
 
     def passes(self, seen: Observation) -> bool:
-        """Whether to tell it; called with everything that is told, in order."""
+        """Whether to report it; call it with every observation in order."""
         match seen:
             case ListeningProved(at=at, proof=Proof.HEARTBEAT):
                 if self._told_s is not None and 0 <= at.at_s - self._told_s < PROOF_EVERY_S - EARLY_S:
@@ -43,7 +43,7 @@ class ProofPace:
         return True
 
     def cut(self) -> None:
-        """The link was lost: the next heartbeat is told."""
+        """The link was lost: the next heartbeat is reported."""
         self._told_s = None
 
 
@@ -66,7 +66,7 @@ _TEXT = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))
 
 
 def text_share(data: bytes) -> float:
-    """The share of bytes that stand in text; UTF-8 counts as such."""
+    """The share of bytes that are text; UTF-8 counts as text."""
     if not data:
         return 0.0
     plain = sum(byte in _TEXT for byte in data)
@@ -77,10 +77,8 @@ def text_share(data: bytes) -> float:
 class Console:
     """Reads one device's console by its profile; without a profile every line is a LogLine.
 
-    lines: whole lines; too_long: those that were not read, each told as Unread; garbage: those with bytes that are no
-    text; unmapped: those that no mapping took; left_out: unmapped lines that were too many for the log; frames,
-    broken_frames: binary ones, or Wyoming's events.
-    Call `feed(b"", now)` when nothing comes, so that what waits for further lines is told in time.
+    lines: whole lines. too_long: lines not read, each reported as Unread. garbage: lines with bytes that are not text.
+    Call `feed(b"", now)` when nothing arrives, so that rules that wait for further lines time out.
     """
 
     def __init__(
@@ -92,11 +90,11 @@ class Console:
         hold_back_s: float = 0.0,
         measured: bool = True,
     ) -> None:
-        """baud: rate of a real line, on which a line's own length delays it; None: it is not counted.
+        """baud: rate of a real line, where a line's length delays it; None: no such delay.
 
-        hold_back_s: for how long an adapter may hold a line back; measured: known, not assumed.
+        hold_back_s: how long an adapter may hold a line back. measured: hold_back_s is measured, not assumed.
         """
-        self.lines = self.too_long = self.garbage = self.unmapped = self.left_out = self.frames = 0
+        self.lines = self.too_long = self.garbage = 0
         self._settings = profile.console if profile is not None else ConsoleSettings()
         self._source = source
         self._byte_s = _BITS_A_BYTE / baud if baud else 0.0
@@ -104,7 +102,10 @@ class Console:
         mappings = profile.lines if profile is not None else ()
         takes_audio = profile is not None and profile.audio is not None
         self.clock = LineClock(hold_back_s, 0.0 if measured else UNPROVEN_S)
-        self._mapped = LineRules(mappings, self._settings, source, clock=self.clock, takes_audio=takes_audio)
+        thresholds = profile.thresholds if profile is not None else ()
+        self._mapped = LineRules(
+            mappings, self._settings, source, clock=self.clock, takes_audio=takes_audio, thresholds=thresholds
+        )
         self._messages = profile.messages if profile is not None else ()
         self._finder = FrameFinder(profile.frames) if profile is not None and profile.frames else None
         wyoming = self._settings.framing is Framing.WYOMING
@@ -118,16 +119,12 @@ class Console:
         self._untold = 0
 
     @property
-    def broken_frames(self) -> int:
-        return sum(one.broken for one in (self._finder, self._events) if one is not None)
-
-    @property
     def slow(self) -> int:
         """Searches that were ended by their time limit."""
         return self._mapped.slow
 
     def feed(self, data: bytes, at: Stamp) -> tuple[Observation, ...]:
-        """What the bytes say that arrived at `at`; lines that no mapping took are LogLines, so many a second."""
+        """The observations for bytes that arrived at `at`. Unmapped lines become LogLines, up to the profile's rate."""
         found: list[Observation] = []
         for reading in self.read(data, at):
             found += self._logged(reading)
@@ -137,35 +134,25 @@ class Console:
         return tuple(found)
 
     def flush(self, at: Stamp) -> tuple[Observation, ...]:
-        """What is still held back: a line without an end, an observation that waits for more lines, a count."""
-        readings = [*self._ended(at), *self._mapped.flush()]
-        found = [one for reading in readings for one in self._logged(reading)]
+        """What is still held back: an unfinished line, an observation that waits for more lines, a count."""
+        found = [one for reading in self.read_rest(at) for one in self._logged(reading)]
         found += self._lost(at, at_once=True)
         return (*found, self._left_out(at)) if self._untold else tuple(found)
 
     def read(self, data: bytes, at: Stamp) -> list[LineReading]:
-        """The same line by line, with what each became, and without a rate limit: for whoever writes a profile."""
+        """Like `feed`, line by line with the result of each and without a rate limit, for writing a profile."""
         found = self._mapped.expire(at.at_s)
         if self._events is not None and not data:
             self._events.feed(b"", at.at_s)
         for start in range(0, len(data), _PIECE):
             piece = data[start : start + _PIECE]
-            if self._events is not None:
-                for segment in self._events.feed(piece, at.at_s):
-                    if segment.is_frame:
-                        found += self._map(segment.data.decode(), at, len(segment.data))
-                    else:
-                        found += self._text(segment.data, at)
-                continue
-            if self._finder is None:
-                found += self._text(piece, at)
-                continue
-            for segment in self._finder.feed(piece, at.at_s):
-                if segment.is_frame:
-                    self.frames += 1
-                    found += self._map(f"frame: {segment.data.hex(' ')}", at, len(segment.data))
-                else:
+            finder = self._events or self._finder
+            for segment in finder.feed(piece, at.at_s) if finder is not None else (StreamSegment(piece, False),):
+                if not segment.is_frame:
                     found += self._text(segment.data, at)
+                    continue
+                line = f"frame: {segment.data.hex(' ')}" if self._events is None else segment.data.decode()
+                found += self._map(line, at, len(segment.data))
         return found
 
     def read_rest(self, at: Stamp) -> list[LineReading]:
@@ -206,7 +193,7 @@ class Console:
         way_s = size * self._byte_s + self._hold_back_s
         if self._byte_s or self._hold_back_s:
             way_s += _BUFFERS_S
-            # It was written before its first byte left, and before we read it, however late that was.
+            # The line was written before its first byte left, and before it was read, however late.
             at = Stamp(at.at_s - at.error_s - way_s / 2, at.error_s + way_s / 2)
         text = without_escapes(raw)
         message = message_of(text) if self._messages else None
@@ -220,7 +207,7 @@ class Console:
         return [*self._mapped.expire(at.at_s), LineReading(raw, at, (seen,), len(self._mapped) + number)]
 
     def _lost(self, at: Stamp, *, at_once: bool = False) -> list[Observation]:
-        """That lines were not read, not more often than anybody can follow."""
+        """Reports lines that were not read, at a readable rate."""
         early = self._unread_at_s is not None and at.at_s - self._unread_at_s < _UNREAD_EVERY_S
         if not self._unread or (early and not at_once):
             return []
@@ -232,16 +219,14 @@ class Console:
             self._unread.append(reading)
         if reading.rule is not None:
             return tuple(one for one in reading.observations if not isinstance(one, LogLine) or self._room(reading.at))
-        self.unmapped += 1
         if not self._room(reading.at):
             return reading.observations
         why = f" ({reading.why})" if reading.why else ""
         return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_KEPT] + why))
 
     def _room(self, at: Stamp) -> bool:
-        """Whether the log takes one more line now."""
+        """Whether the log accepts one more line now."""
         if self._refill(at.at_s) < 1.0:
-            self.left_out += 1
             self._untold += 1
             return False
         self._tokens -= 1.0
@@ -256,7 +241,7 @@ class Console:
     def _left_out(self, at: Stamp) -> LogLine:
         count, self._untold = self._untold, 0
         lines = "1 line was" if count == 1 else f"{count} lines were"
-        return LogLine(self._source, at, f"{lines} left out: more than {self._settings.log_lines_per_s:g} a second")
+        return LogLine(self._source, at, f"{lines} left out: more than {self._settings.log_lines_per_s:g} per second")
 
 
 def _is_garbage(raw: bytes) -> bool:

@@ -1,8 +1,8 @@
-"""A device's clock against the host's, from pings: when on the host's clock a device's time was, and how surely.
+"""Converts a device's times to the host's clock, with error bounds, from pings.
 
-A ping says that the device read its clock at some moment between our sending and the answer's arrival: a bar of half
-the round trip about its middle. The bars of many pings and the drift that is possible between them bound the true time
-from both sides; the estimate within is a line through the tenth of the pings with the shortest round trips.
+The device reads its clock between the sending of a ping and the arrival of the answer. This gives a bar of half the
+round trip about its middle. The bars of many pings, with the possible drift between them, bound the true time from both
+sides. The estimate is a line through the tenth of the pings with the shortest round trips.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Floats = npt.NDArray[np.float64]
 KEPT_PINGS = 600
 _FEWEST = 16
 _SHARE = 10
-_MOST_DRIFT = 0.1  # a clock that counts ticks may lose so much
-_WANDER = 1e-6  # s per s: how far a crystal's drift itself may move in the minutes that are looked at
+_MOST_DRIFT = 0.1  # a clock that counts ticks may lose this much
+_WANDER = 1e-6  # s per s: change of a crystal's drift within the minutes considered
 _STEP_S = 1e-6  # the device counts µs
 _JUMP_S = 2e-5
 _LINE_SPAN_S = 0.2
@@ -31,7 +31,7 @@ _UNANSWERED_S = 0.2
 
 
 class Sync(Enum):
-    """What a ping was: taken; taken as the first of a new fit, since the clock had jumped; not possible, not taken."""
+    """Result of a ping: accepted, first of a new fit (the clock has jumped), or rejected as impossible."""
 
     TAKEN = auto()
     JUMPED = auto()
@@ -40,7 +40,7 @@ class Sync(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClockFit:
-    """host = offset_s + device / (1 + skew_ppm · 10⁻⁶): the skew is positive for a device that is fast.
+    """host = offset_s + device / (1 + skew_ppm · 10⁻⁶): the skew is positive for a fast device.
 
     error_s: bound of a conversion's error at the time of the last ping.
     """
@@ -63,10 +63,9 @@ class DeviceClock:
 
     def __init__(self) -> None:
         self.boot = ""
-        self.jumps = 0
         self._bars: deque[_Bar] = deque(maxlen=KEPT_PINGS)
         self._origin: _Bar | None = None
-        # Of the kept bars, relative to the origin: device time, host time less device time, half width.
+        # Kept bars relative to the origin: device time, host time minus device time, half width.
         self._x: Floats = np.zeros(0)
         self._y: Floats = np.zeros(0)
         self._h: Floats = np.zeros(0)
@@ -80,14 +79,14 @@ class DeviceClock:
         return self._origin is not None
 
     def start(self, boot: str) -> None:
-        """A boot was met, and nothing is known of its clock; the same boot once more changes nothing."""
+        """Starts with a boot, whose clock is unknown; the same boot again changes nothing."""
         if boot == self.boot:
             return
         self.boot = boot
         self._forget()
 
     def ping(self, sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> Sync:
-        """One ping and its answer; host times in seconds, taken just before sending and at arrival."""
+        """Adds a ping and its answer; host times in s, just before sending and at arrival."""
         held_s = (answered_us - received_us) * 1e-6
         way_s = arrived_s - sent_s - held_s
         if arrived_s < sent_s or held_s < 0 or way_s < -_MOST_DRIFT * held_s - _STEP_S:
@@ -96,7 +95,6 @@ class DeviceClock:
         bar = _Bar((received_us + answered_us) * 0.5e-6, (sent_s + arrived_s) / 2, half_s)
         jumped = self._origin is not None and self._contradicts(bar)
         if jumped:
-            self.jumps += 1
             self._forget()
         self._bars.append(bar)
         if self._origin is None:
@@ -105,21 +103,21 @@ class DeviceClock:
         return Sync.JUMPED if jumped else Sync.TAKEN
 
     def host_time(self, device_us: int) -> Stamp:
-        """The host's time of a device's; ValueError before the first ping of the boot was answered."""
+        """Converts a device time to the host's; ValueError before the boot's first answered ping."""
         if self._origin is None:
-            raise ValueError(f"nothing is known of the clock of boot {self.boot or '?'} yet")
+            raise ValueError(f"the clock of boot {self.boot or '?'} is not known yet")
         x = device_us * 1e-6 - self._origin.device_s
         lowest, highest = self._bounds(x)
         estimate = self._level + self._slope * x
         if lowest > highest:
-            # The clock's rate has moved more than was allowed for: say so, rather than be sure of the wrong thing.
+            # The clock's rate has changed more than allowed: widen the error.
             lowest, highest = highest, lowest
         estimate = min(max(estimate, lowest), highest)
         error_s = max(highest - estimate, estimate - lowest)
         return Stamp(self._origin.host_s + x + estimate, error_s)
 
     def fit(self) -> ClockFit | None:
-        """What is known by now; None before the first ping."""
+        """The current fit; None before the first ping."""
         if self._origin is None:
             return None
         last = self._bars[-1]
@@ -139,7 +137,7 @@ class DeviceClock:
         return y + bar.half_s < lowest - _JUMP_S or y - bar.half_s > highest + _JUMP_S
 
     def _bounds(self, x: float) -> tuple[float, float]:
-        """Of host less device time at x, from the kept bars and the drifts that they leave possible."""
+        """Bounds of host minus device time at x, from the kept bars and the possible drifts."""
         away = x - self._x
         slow, fast = away * self._slowest, away * self._fastest
         return (
@@ -154,7 +152,7 @@ class DeviceClock:
         y = table[:, 1] - self._origin.host_s - x
         h = table[:, 2]
         count = min(len(x), max(_FEWEST, len(x) // _SHARE))
-        # An old ping has to be better than a new one by what the drift may have moved since.
+        # An old ping must beat a new one by the possible drift since.
         best = np.sort(np.argsort(h + _WANDER * (x[-1] - x), kind="stable")[:count])
         self._x, self._y, self._h = x[best], y[best], h[best]
         self._limit_drift()
@@ -170,7 +168,7 @@ class DeviceClock:
         self._level = centre_y - self._slope * centre_x
 
     def _limit_drift(self) -> None:
-        """The slowest and the fastest drift that goes through every two bars, with room for its own wandering."""
+        """The slowest and fastest drift through every pair of bars, with room for its own change."""
         first, second = np.triu_indices(len(self._x), 1)
         apart = self._x[second] - self._x[first]
         far = apart > 1e-3
@@ -188,8 +186,7 @@ class DeviceClock:
 class PingSchedule:
     """When to ping: in bursts at the start, after a jump and every few minutes, one at a time otherwise.
 
-    A burst begins with gap_s from ping to ping and grows to the period: the short gaps find a quick round trip, the
-    long ones the drift.
+    A burst starts with gaps of gap_s, which grow to the period. Short gaps find quick round trips, long ones drift.
     """
 
     def __init__(self, period_s: float = 1.0, *, burst: int = 24, gap_s: float = 0.005, every_s: float = 120.0) -> None:
@@ -202,7 +199,7 @@ class PingSchedule:
         self._unanswered = False
 
     def burst(self) -> None:
-        """Asks for one from now on."""
+        """Requests a burst from now on."""
         self._left = self._burst
 
     def answered(self) -> None:

@@ -1,4 +1,4 @@
-"""Frames on a byte stream that carries human log lines as well (docs/framing.md, Frame)."""
+"""Frames on a byte stream that also carries log lines (docs/reference/framing.md, Frame)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CODES = [bytes([number]) for number in range(256)]
 
 @dataclass(frozen=True, slots=True)
 class WireFrame:
-    """A frame whose checksum was right."""
+    """A frame with a correct checksum."""
 
     kind: FrameKind
     seq: int
@@ -70,7 +70,7 @@ def encode(kind: int, payload: bytes, seq: int = 0) -> bytes:
 
 
 def decode(segment: bytes) -> WireFrame | None:
-    """The frame that is coded between two zero bytes, or None when these bytes are none."""
+    """The frame coded between two zero bytes; None when these bytes are not a frame."""
     body = _unstuffed(segment)
     if body is None or not _MIN_BODY <= len(body) <= _MAX_BODY:
         return None
@@ -82,7 +82,7 @@ def decode(segment: bytes) -> WireFrame | None:
 
 
 def _unstuffed(segment: bytes) -> bytes | None:
-    """COBS undone (Cheshire and Baker, 1999); None when its runs do not add up."""
+    """Decodes COBS (Cheshire and Baker, 1999); None for inconsistent runs."""
     at, size = 0, len(segment)
     parts: list[bytes] = []
     while at < size:
@@ -98,16 +98,15 @@ def _unstuffed(segment: bytes) -> bytes | None:
 
 
 class Decoder:
-    """Tells frames from console bytes, in their order; memory is bounded by one frame.
+    """Separates frames from console bytes, in order; memory is bounded by one frame.
 
-    Bytes that can be no frame are let through at once, so that a log line need not wait for the next frame.
+    Bytes that cannot be a frame pass at once, so that a log line need not wait for the next frame.
     """
 
     def __init__(self) -> None:
         self._held = b""
-        self._console = False  # what comes before the next zero byte is no frame
-        self.frames = 0
-        self.garbage = 0  # segments that began like a frame and were none
+        self._console = False  # bytes up to the next zero byte are not a frame
+        self.garbage = 0  # segments that started like a frame, but were not
 
     @property
     def holds(self) -> int:
@@ -132,7 +131,6 @@ class Decoder:
                 self.garbage += _may_be_frame(segment)
                 self._add(found, segment)
             else:
-                self.frames += 1
                 found.append(frame)
         if self._console:
             self._add(found, rest)
@@ -143,7 +141,7 @@ class Decoder:
         return found
 
     def release(self, found: list[WireFrame | bytes] | None = None) -> list[WireFrame | bytes]:
-        """Gives up what was held for a frame: for when nothing has come for a while."""
+        """Releases the bytes held for a frame, after a time without data."""
         found = [] if found is None else found
         if self._held:
             self._add(found, self._held)
@@ -162,5 +160,5 @@ class Decoder:
 
 
 def _may_be_frame(segment: bytes) -> bool:
-    """False when its type byte is known already and is none; the first run has it, for no type is 0."""
+    """False when the type byte is known and invalid; it is in the first run, since no type is 0."""
     return segment[0] > 1 and (len(segment) < 2 or segment[1] in _KINDS)

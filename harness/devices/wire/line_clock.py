@@ -1,16 +1,16 @@
 """Device times in console lines: the device's clock, fitted to the lower envelope of the lines' arrivals.
 
-A line arrives some unknown time after it was written, never before. Each arrival less its device time is an upper bound
-of the offset of the two clocks, and the lowest of many (their lower envelope) is close to it. How close:
+A line arrives an unknown time after it was written. Each arrival minus its device time is an upper bound of the offset
+between the two clocks. The lowest of many bounds (their lower envelope) is close to the offset. How close:
 
-- A driver states the width: how long a line may have been on its way (its transmission, the reading thread, what an
-  adapter holds back). The envelope lies within a width of the truth.
-- The spread S of the arrivals above the envelope shows when lines are held back for longer. Of n delays anywhere
-  between 0 and a longest one, the shortest exceeds c · S with the probability (1 + c)^(1 - n): the larger one
-  is the bound.
-- Where delays of every length have been seen, what all lines share is at most the width less S.
+- A driver states the width: the longest time from writing to reading (transmission, reading thread, adapter).
+  The envelope lies within a width of the truth.
+- The spread S of the arrivals above the envelope shows whether lines are held back for longer. Assume n delays
+  between 0 and a longest one. The shortest exceeds c · S with the probability (1 + c)^(1 - n).
+  The larger of the two is the bound.
+- If delays of every length have been seen, the delay that all lines share is at most the width minus S.
 
-One way only: a delay that all lines share, and that is longer than the width, cannot be seen.
+One-way times cannot show a delay that all lines share and that exceeds the width.
 """
 
 from __future__ import annotations
@@ -26,25 +26,19 @@ from harness.model.time import Stamp
 KEPT = 64
 BIN_S = 0.25
 CRYSTAL = 200e-6  # two crystals of 100 ppm
-TICKS = 0.1  # a clock that counts ticks may lose so much; assumed until lines have shown better
+TICKS = 0.1  # a clock that counts ticks may lose this much; assumed until lines show less
 UNSURE = 0.01
 PROVEN_POINTS, PROVEN_SPAN_S = 8, 2.0
 STEP_BACK_S = 0.05  # two cores may write their lines in the wrong order
 DOUBT = 0.002  # probability that the envelope is farther above the truth than stated
 MOST_SPREADS = 3.0
 MANY, EVEN = 32, 0.4
-CREDIBLE_S = 1.0  # no line is held back for longer: times that differ by more are no times of the device's clock
-UNPROVEN_S = 0.12  # what the first lines are taken to be held back for, where nobody has measured it
-JUMP_BINS = 5  # so many quarters of a second in a row, all of them late: the device's clock has stood still meanwhile
+CREDIBLE_S = 1.0  # Longest credible delay. Times that differ by more are not the device's clock.
+UNPROVEN_S = 0.12  # Assumed delay of the first lines, if it was not measured.
+JUMP_BINS = 5  # After this many late quarters of a second in a row, the device's clock has stood still.
 
 _HMS = re.compile(r"(?:(\d+):)?(\d+):(\d\d):(\d\d)(?:[.,]([\d,]+))?")
-_UNITS = {
-    ClockKind.S: 1.0,
-    ClockKind.MS: 1e-3,
-    ClockKind.US: 1e-6,
-    ClockKind.AUDIO_S: 1.0,
-    ClockKind.AUDIO_MS: 1e-3,
-}
+_UNITS = {ClockKind.S: 1.0, ClockKind.MS: 1e-3, ClockKind.US: 1e-6, ClockKind.AUDIO_S: 1.0, ClockKind.AUDIO_MS: 1e-3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +50,7 @@ class DeviceTime:
 
 
 def read_time(text: str, kind: ClockKind) -> DeviceTime | None:
-    """What a line's `time` says; None when it is no time of that kind."""
+    """The value of a line's `time`; None when it does not have that form."""
     if kind is ClockKind.NONE or len(text) > 40:
         return None
     if kind is ClockKind.HMS:
@@ -83,7 +77,7 @@ def _hours(text: str) -> DeviceTime | None:
 class _Bin:
     """The lowest and the highest upper bound of the offset within a quarter of a second, each with its device time.
 
-    width: of the lowest one: for how long its line may have been on its way.
+    width: of the lowest one: longest possible time from writing to reading.
     """
 
     start_s: float
@@ -95,12 +89,12 @@ class _Bin:
 
 
 class LineClock:
-    """Fed with every line that has a device time. Begins anew after a step back, and after its clock stood still."""
+    """Takes every line with a device time. Starts again after a step back, and after the clock stood still."""
 
     def __init__(self, hold_back_s: float = 0.0, unproven_s: float = 0.0) -> None:
-        """hold_back_s: what of the stated errors an adapter may hold a line back for.
+        """hold_back_s: the adapter's share of the stated errors.
 
-        unproven_s: what the first lines may be held back for, when hold_back_s was not measured.
+        unproven_s: assumed delay of the first lines, if hold_back_s was not measured.
         """
         self._hold_back_s = hold_back_s
         self._unproven_s = unproven_s
@@ -109,14 +103,14 @@ class LineClock:
 
     @property
     def spread_s(self) -> float | None:
-        """How much later than the promptest one a line has come; None before there are lines enough to say."""
+        """How much later than the promptest line others arrived, s; None while there are too few lines."""
         if len(self._bins) < PROVEN_POINTS:
             return None
         slope, _ = self._drift()
         return max(self._above(self._bins[-1].high_at_s, slope))
 
     def add(self, time: DeviceTime, at: Stamp) -> None:
-        """Takes a line's device time and its arrival."""
+        """Adds a line's device time and its arrival."""
         d = time.device_s
         if self._last_s is not None and d < self._last_s - STEP_BACK_S - time.step_s:
             self._bins.clear()
@@ -133,7 +127,7 @@ class LineClock:
             newest.late_at_s, newest.late = d, high
 
     def stamp(self, time: DeviceTime, at: Stamp) -> Stamp:
-        """When the line was written; the interval of its arrival when nothing is known."""
+        """When the line was written; the interval of its arrival if the clock is unknown."""
         d = time.device_s
         if not self._bins:
             return at
@@ -155,7 +149,7 @@ class LineClock:
 
     @staticmethod
     def _offset(time: DeviceTime, at: Stamp) -> tuple[float, float]:
-        """Bounds of host − device; the step is taken as cut off or as rounded."""
+        """Bounds of host − device; the device's step may be truncated or rounded."""
         return (
             at.at_s - at.error_s - time.device_s - time.step_s,
             at.at_s + at.error_s - time.device_s + time.step_s / 2,
@@ -176,18 +170,18 @@ class LineClock:
     def _farthest(self, width: float, above: list[float], n: int) -> float:
         """How far the envelope may lie above the truth.
 
-        width: for how long a line may be on its way. n: how many bins are near enough to be part of the envelope.
+        width: longest time from writing to reading. n: number of bins near enough to be part of the envelope.
         """
         spread = max(above)
         share = min(MOST_SPREADS, DOUBT ** (-1 / (n - 1)) - 1) if n > 1 else MOST_SPREADS
         by_spread = share * spread + width - self._hold_back_s
         if n >= MANY and sum(above) / len(above) > EVEN * spread > EVEN * self._hold_back_s / 2:
-            # Delays of every length have been seen, so that a part of the width which all lines share is what is left.
+            # Delays of every length have been seen, so the shared delay is at most the rest of the width.
             return max(width - spread, by_spread)
         return max(width, by_spread)
 
     def _leave_a_jump(self) -> None:
-        """Forgets what was before the device's clock stood still: since then every line seems late by as much."""
+        """Forgets lines from before the clock stood still: since then every line seems late by that time."""
         if len(self._bins) < PROVEN_POINTS + JUMP_BINS:
             return
         bins = list(self._bins)
@@ -201,7 +195,7 @@ class LineClock:
         n = len(self._bins)
         if n < PROVEN_POINTS or self._bins[-1].start_s - self._bins[0].start_s < PROVEN_SPAN_S:
             return 0.0, TICKS
-        # Differences to the first point: monotonic host times are large, and squares of them lose digits.
+        # Use differences to the first point: squares of large monotonic times lose digits.
         first = self._bins[0]
         xs = [one.high_at_s - first.high_at_s for one in self._bins]
         ys = [one.high - first.high for one in self._bins]
@@ -213,5 +207,5 @@ class LineClock:
         error = max(3 * math.sqrt(rest / (n - 2) / spread), (max(lines) - min(lines)) / max(xs))
         if error > UNSURE:
             return 0.0, TICKS
-        # What two crystals may differ by explains it: no slope is made of the delays.
+        # The difference of two crystals explains it, so the delays are not fitted as a slope.
         return (0.0, CRYSTAL) if abs(slope) <= CRYSTAL + error else (slope, min(TICKS, max(CRYSTAL, error)))

@@ -1,16 +1,17 @@
-"""A profile's line mappings at work: one line in, observations out, with state over several lines. No I/O, no clock."""
+"""Applies a profile's line rules: one line in, observations out, with state over several lines. No I/O, no clock."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import regex
 
 from harness.devices.wire.line_clock import DeviceTime, LineClock, read_time
-from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, ObservationKind
+from harness.devices.wire.thresholds import StateChange, ThresholdState
+from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, ObservationKind, Threshold
 from harness.model.observation import (
     DeviceDescribed,
     DeviceState,
@@ -29,7 +30,7 @@ from harness.model.time import Stamp
 
 
 class Unmapped(Exception):
-    """A message does not hold what a mapping looks for in it; the text says what."""
+    """A message lacks what a rule needs; the text says what."""
 
 
 SLOT = "slot_"
@@ -48,10 +49,10 @@ class LineFields:
     block_score: float | None = None
 
     def with_groups(self, groups: dict[str, str], pairs: Sequence[tuple[str, str]] = ()) -> LineFields:
-        """Also those of one more line; a `slot` with its `value`, and each slot_NAME, is a slot more.
+        """Adds the groups of one more line. A `slot` with its `value`, and each slot_NAME, adds a slot.
 
-        A `value` without a `slot` is a field (of a piece of state). pairs: of a `slot` and its `value` that matched
-        several times in the line, all of them.
+        A `value` without a `slot` is a field (of a piece of state). `pairs`: all pairs of `slot` and `value` in the
+        line, if they matched several times.
         """
         slots = [(name.removeprefix(SLOT), text) for name, text in groups.items() if name.startswith(SLOT)]
         slots += pairs
@@ -64,11 +65,11 @@ class LineFields:
         return replace(self, groups={**kept, **self.groups}, slots=(*self.slots, *slots))
 
     def of_block(self, word: str, score: float) -> LineFields:
-        """With the word that a block of scores was best for."""
+        """Adds the word with the best score of a block."""
         return replace(self, groups={**self.groups, "phrase": word}, block_score=score)
 
     def text(self, mapping: LineMapping, name: str) -> str:
-        """A field: as `fields` words it (nothing when a group of that is missing), else the group of its name."""
+        """A field: the text in `fields` (empty if one of its groups is missing), else the group of that name."""
         template = dict(mapping.fields).get(name)
         if template is None:
             found = self.groups.get(name, "")
@@ -79,7 +80,7 @@ class LineFields:
         return found.strip()
 
     def score(self, mapping: LineMapping) -> float | None:
-        """0–1 by the mapping's scale; None when there is none or it is beyond its scale."""
+        """The score as 0–1 by the rule's scale; None when it is missing or out of range."""
         if self.block_score is not None:
             return self.block_score
         text = self.text(mapping, "score")
@@ -93,7 +94,7 @@ class LineFields:
 
 
 def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str) -> Observation:
-    """What the gathered fields say; Unmapped when they are not enough for it."""
+    """The observation for the gathered fields; Unmapped when a required one is missing."""
     ours = dict(mapping.values)
 
     def named(name: str) -> str:
@@ -125,7 +126,7 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
         case ObservationKind.STATE:
             name = named("name")
             if not name:
-                raise Unmapped("the state told has no name")
+                raise Unmapped("the reported state has no name")
             return StateTold(source, at, name, fields.text(mapping, "value"))
         case ObservationKind.LOG:
             return LogLine(source, at, fields.text(mapping, "text"))
@@ -145,11 +146,13 @@ _AUDIO_UNIT = {ClockKind.AUDIO_S, ClockKind.AUDIO_MS}
 
 @dataclass(frozen=True, slots=True)
 class LineReading:
-    """What came of one line. rule: number of the mapping that took it, from 0; None: none did.
+    """The result of one line. rule: number of the rule that matched, from 0; None: none did.
 
-    why: what was wrong, when a mapping took the line and could make nothing of it, or a line was cut.
-    device_s: the time that the line itself gives. unread: whatever it said is lost. waiting: something that was begun
-    waits for further lines.
+    why: The problem, if a rule matched but gave nothing, or the line was cut.
+    device_s: Time in the line.
+    unread: The line was not read.
+    waiting: An observation waits for further lines.
+    level: A threshold has read the line; its state in words.
     """
 
     text: str
@@ -160,11 +163,12 @@ class LineReading:
     device_s: float | None = None
     unread: bool = False
     waiting: bool = False
+    level: str = ""
 
 
 @dataclass(slots=True)
 class _Rule:
-    """A mapping with its expressions ready. slow: searches that ran into the time limit."""
+    """A rule with compiled expressions. slow: searches that exceeded the time limit."""
 
     number: int
     mapping: LineMapping
@@ -177,7 +181,7 @@ class _Rule:
 
 @dataclass(slots=True)
 class _Opened:
-    """An observation that waits for the lines that belong to it."""
+    """An observation that waits for its further lines."""
 
     rule: _Rule
     raw: str
@@ -190,9 +194,9 @@ class _Opened:
 
 
 class LineRules:
-    """The mappings of one console, in their order: the first that fits a line takes it.
+    """The rules of one console, in order: the first that matches a line is applied.
 
-    slow: searches that were ended by their time limit; a mapping with three of them is not used any more.
+    slow: searches ended by their time limit; three of them disable a rule.
     """
 
     def __init__(
@@ -203,10 +207,12 @@ class LineRules:
         *,
         clock: LineClock | None = None,
         takes_audio: bool = False,
+        thresholds: Iterable[Threshold] = (),
     ) -> None:
         self.slow = 0
         self._source = source
         self._rules = [_rule(number, mapping) for number, mapping in enumerate(mappings)]
+        self._thresholds = [ThresholdState(one) for one in thresholds]
         self._time = regex.compile(settings.time) if settings.time else None
         self._time_kind = settings.clock
         self._takes_audio = takes_audio
@@ -214,15 +220,17 @@ class LineRules:
         self._opened: list[_Opened] = []
 
     def __len__(self) -> int:
-        """How many mappings there are."""
+        """The number of rules."""
         return len(self._rules)
 
     def take(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
-        """What a line (`text`: without colours) makes, and what it completes; its own reading is the last one."""
+        """The results of a line (`text`: without colours) and of what it completes; its own result is the last."""
         found = self.expire(at.at_s)
         time = self._line_time(text)
         if time is not None:
             self._clock.add(time, at)
+        if readings := [*self._levels(text, raw, at, time)]:
+            return [*found, *readings]
         for opened in reversed(self._opened):
             opened.lines += 1
         readings = self._continued(text, raw, at) or self._begun(text, raw, at, time, found)
@@ -235,13 +243,34 @@ class LineRules:
         return [*(replace(one, waiting=True) for one in found[:-1]), last]
 
     def expire(self, now_s: float) -> list[LineReading]:
-        """What has waited long enough for its lines."""
+        """Observations that have waited long enough for their lines."""
         over = [one for one in self._opened if now_s - one.since_s > one.rule.mapping.within_s]
         return [self._close(one) for one in over]
 
     def flush(self) -> list[LineReading]:
-        """What still waits, as complete as it is."""
+        """Observations that still wait, with what they have."""
         return [self._close(one) for one in list(self._opened)]
+
+    def _levels(self, text: str, raw: str, at: Stamp, time: DeviceTime | None) -> Iterator[LineReading]:
+        """One result per threshold that reads numbers from the line."""
+        stamp = at if time is None else self._clock.stamp(time, at)
+        for threshold in self._thresholds:
+            try:
+                numbers = threshold.numbers(text)
+            except TimeoutError:
+                self.slow += 1
+                continue
+            if numbers is not None:
+                change = threshold.take(numbers, stamp)
+                seen = self._changed(change) if change else ()
+                device_s = time.device_s if time else None
+                # A threshold has read it, so the line counts as mapped even if no rule is for the change.
+                yield LineReading(raw, at, seen, 0, device_s=device_s, level=threshold.words)
+
+    def _changed(self, change: StateChange) -> tuple[Observation, ...]:
+        """Applies the rules to the line of a change; without a rule for it, the line is kept in the log."""
+        readings = self._begun(change.line, change.line, change.at, None, [])
+        return readings[-1].observations or (LogLine(self._source, change.at, change.line),)
 
     def _line_time(self, text: str) -> DeviceTime | None:
         if self._time is None:
@@ -261,7 +290,7 @@ class LineRules:
             return None
 
     def _continued(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
-        """The line belongs to something that was opened before."""
+        """Adds the line to an observation that waits, if it belongs to one."""
         for opened in reversed(self._opened):
             rule = opened.rule
             if rule.until is not None and self._search(rule.until, text, rule):
@@ -292,8 +321,8 @@ class LineRules:
     def _begun(
         self, text: str, raw: str, at: Stamp, line_time: DeviceTime | None, found: list[LineReading]
     ) -> list[LineReading]:
-        """The line begins something, or is an observation by itself, or is nothing that we know."""
-        # A block of scores ends with the first line that is no score.
+        """Starts an observation with the line, or gives one at once, or leaves the line unmapped."""
+        # A block of scores ends with the first line that is not a score.
         for opened in [one for one in self._opened if one.scores and one.rule.until is None]:
             found.append(self._close(opened))
         for rule in self._rules:
@@ -304,7 +333,7 @@ class LineRules:
                 continue
             groups = _groups(match)
             mapping = rule.mapping
-            # What comes in later lines is asked for when it is complete.
+            # Fields of later lines are checked when the observation is complete.
             if any(groups.get(key, wanted if mapping.more else None) != wanted for key, wanted in mapping.when):
                 continue
             time = read_time(groups["time"], mapping.clock) if "time" in groups else None
@@ -340,7 +369,7 @@ class LineRules:
         return self._made(opened)
 
     def _made(self, opened: _Opened) -> LineReading:
-        """The observation of what was gathered; none, with the reason, when it is not enough."""
+        """The observation for what was gathered; if that is not enough, none, with the reason."""
         rule, mapping, fields = opened.rule, opened.rule.mapping, opened.fields
         nothing = LineReading("", opened.at, (), rule.number, "", fields.device_s)
         if mapping.block is not None:
@@ -373,7 +402,7 @@ def _groups(found: regex.Match[str]) -> dict[str, str]:
 
 
 def _pairs(found: regex.Match[str]) -> tuple[tuple[str, str], ...]:
-    """Slots with their values where both groups matched several times in one line; () where they matched once."""
+    """Slots with their values if both groups matched several times in one line; () if they matched once."""
     if not {"slot", "value"} <= set(found.re.groupindex):
         return ()
     slots, values = found.captures("slot"), found.captures("value")

@@ -35,13 +35,13 @@ from harness.model.time import Stamp
 SEARCH_LIMIT_S = 0.05
 MAX_PAYLOAD_BYTES = 65536
 ANYTHING = "*"
-"""In `when`: whatever stands there."""
+"""In `when`: any value."""
 _SHOWN = 300
 _PATTERN = re.compile(r"\*|\{(\w+)\}")
 
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
-    """Whether an MQTT filter takes a topic (MQTT 3.1.1, 4.7): `+` is one level, `#` the rest, `$…` needs its name."""
+    """Whether an MQTT filter matches a topic (MQTT 3.1.1, 4.7): `+` is one level, `#` the rest, `$…` must be named."""
     wanted, found = topic_filter.split("/"), topic.split("/")
     if topic.startswith("$") and wanted[0] in ("#", "+"):
         return False
@@ -72,7 +72,7 @@ def parse(payload: bytes) -> PlainValue:
 
 
 def pointed(document: PlainValue, pointer: str) -> PlainValue:
-    """The value at a JSON pointer (RFC 6901; "" is the whole); Unmapped when there is none."""
+    """The value at a JSON pointer (RFC 6901). "" is the whole document. Unmapped when it is missing."""
     here = document
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
@@ -88,10 +88,10 @@ def pointed(document: PlainValue, pointer: str) -> PlainValue:
 def observations(
     mappings: Iterable[MessageMapping], topic: str, payload: bytes, at: Stamp, source: str
 ) -> tuple[Observation, ...]:
-    """What a message says: one observation for each mapping that fits it, in the profile's order.
+    """The observations for a message: one per matching rule, in the profile's order.
 
-    A message that none fits becomes one LogLine with the reason; nothing raises. Topics of the mappings must have
-    {device} filled in. A payload that is no JSON is a text for those mappings that look at the whole payload only.
+    An unmapped message becomes one LogLine with the reason; nothing raises. In topics of the rules, {device} must be
+    replaced already. A payload that is not JSON is text for rules that use the whole payload.
     """
     found: list[Observation] = []
     reasons: list[str] = []
@@ -125,7 +125,7 @@ def observations(
 
 
 def message_of(line: str) -> dict[str, PlainValue] | None:
-    """The JSON object of a line that ends with one, whatever a log wrote before it; None when there is none."""
+    """The JSON object at the end of a line, after any text of a log; None when there is none."""
     begins = line.find("{")
     if begins < 0 or not line.rstrip().endswith("}"):
         return None
@@ -139,7 +139,7 @@ def message_of(line: str) -> dict[str, PlainValue] | None:
 def by_type(
     mappings: Iterable[MessageMapping], message: dict[str, PlainValue], at: Stamp, source: str
 ) -> tuple[int, Observation] | str:
-    """The number of the first mapping that takes a message of its type, and what it says; else why none does."""
+    """The number of the first rule that matches a message of its type, and the observation; otherwise the reason."""
     kind = message.get("type", "")
     reasons: list[str] = []
     for number, mapping in enumerate(mappings):
@@ -158,7 +158,7 @@ def by_type(
 
 @functools.lru_cache(maxsize=256)
 def _type_pattern(text: str) -> re.Pattern[str]:
-    """A type in which `*` is any text, and {name} some text that is kept."""
+    """A type in which `*` matches any text, and {name} captures it."""
     parts, end = [], 0
     for hole in _PATTERN.finditer(text):
         parts += [re.escape(text[end : hole.start()]), f"(?P<{hole[1]}>.+?)" if hole[1] else ".*?"]
@@ -167,7 +167,7 @@ def _type_pattern(text: str) -> re.Pattern[str]:
 
 
 def shown(payload: bytes) -> str:
-    """The beginning of a payload as text; bytes that are no UTF-8 are kept as escapes."""
+    """The beginning of a payload as text; invalid UTF-8 is kept as escapes."""
     text = payload[:_SHOWN].decode("utf-8", errors="backslashreplace")
     return text if len(payload) <= _SHOWN else f"{text}… ({len(payload)} bytes)"
 
@@ -179,7 +179,7 @@ def _observation(
     source: str,
     captured: Mapping[str, str] = MappingProxyType({}),
 ) -> Observation | None:
-    """None when a condition of the mapping does not hold. captured: fields that the message's type gives."""
+    """None when a condition of the rule does not hold. captured: fields that the message's type gives."""
     for pointer, wanted in mapping.when:
         try:
             if _text(pointed(document, pointer)) != wanted and wanted != ANYTHING:
@@ -189,7 +189,7 @@ def _observation(
     fields = dict(mapping.fields)
 
     def text(name: str, default: str | None = "") -> str:
-        """Of a field; without a pointer, what the type gave, else the value at the default pointer (None: nothing)."""
+        """Value of a field. Without a pointer: the captured text, or the value at `default` (None: none)."""
         pointer = fields.get(name, default)
         if name in captured and name not in fields:
             return captured[name]
@@ -230,7 +230,7 @@ def _observation(
 
 
 def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:
-    """A text that the mapping's expression is searched in, as in a console line; None when it is not there."""
+    """Searches a text payload for the rule's expression, like a console line; None without a match."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
     text = without_escapes(payload.decode("utf-8", errors="backslashreplace"))
@@ -277,12 +277,12 @@ def _text(value: PlainValue) -> str:
 
 
 def _scored(mapping: MessageMapping, document: PlainValue, fields: dict[str, str]) -> float | None:
-    """The score by the mapping's scale; None when the device gives none, or not this time."""
+    """The score by the rule's scale; None when the message has none."""
     value = pointed(document, fields["score"]) if "score" in fields else None
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Unmapped("the score is no number")
+        raise Unmapped("the score is not a number")
     return float(value) / mapping.score_scale
 
 
@@ -299,7 +299,7 @@ def _slots(value: PlainValue) -> tuple[tuple[str, str], ...]:
 
 
 def _own_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Slots that a mapping points at one by one, slot_NAME: /pointer; those that the message lacks are left out."""
+    """Slots that a rule names one by one, slot_NAME: /pointer; missing ones are omitted."""
     found: list[tuple[str, str]] = []
     for name, pointer in fields.items():
         if name.startswith(SLOT):
@@ -317,9 +317,9 @@ def _slot(value: PlainValue) -> tuple[str, str]:
 
 
 def _slot_value(value: PlainValue) -> str:
-    """The value itself; of Hermes' {kind, value}, its value."""
+    """The value itself, or the value in Hermes' {kind, value}."""
     return _text(value["value"]) if isinstance(value, dict) and "value" in value else _text(value)
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

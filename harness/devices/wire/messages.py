@@ -1,4 +1,7 @@
-"""The messages of docs/framing.md as values, and their payloads. Times are µs since boot, samples count from boot."""
+"""The messages of docs/reference/framing.md as values, and their payloads.
+
+Times are µs since boot; samples count from boot.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ _FULL_SCORE = 65535
 
 
 class PayloadError(HarnessError):
-    """A frame's payload is none of its type."""
+    """A frame's payload does not fit its type."""
 
 
 class ErrorCode(IntEnum):
-    """NOT_UNDERSTOOD: it heard something and understood nothing, which is evidence."""
+    """NOT_UNDERSTOOD: the board heard something and understood nothing, which is evidence."""
 
     BAD_COMMAND = 1
     NOT_UNDERSTOOD = 2
@@ -41,7 +44,7 @@ class Ping:
 
 @dataclass(frozen=True, slots=True)
 class TextCommand:
-    """A query in words."""
+    """A query as text."""
 
     text: str
 
@@ -76,7 +79,7 @@ class EventAck:
 
 @dataclass(frozen=True, slots=True)
 class BoardHello:
-    """boot: on a line, 8 hex digits. window: samples that may be on their way unacknowledged. serial: its number."""
+    """boot: on a line, 8 hex digits. window: samples that may be unacknowledged. serial: serial number of the board."""
 
     protocol: int
     boot: str
@@ -98,9 +101,9 @@ class Pong:
 
 @dataclass(frozen=True, slots=True)
 class AudioAck:
-    """Every sample below `next` was heard and worked through; `events`: number of the last event so far.
+    """Every sample below `next` was heard and processed. events: number of the last event so far.
 
-    command: number of the last command carried out; None where each is acknowledged by itself.
+    command: number of the last command carried out; None if each has its own acknowledgement.
     """
 
     next: int
@@ -110,7 +113,7 @@ class AudioAck:
 
 @dataclass(frozen=True, slots=True)
 class WakeMessage:
-    """score: 0–1. Over MQTT a board may leave time, sample and score out of its events."""
+    """score: 0–1. Over MQTT a board may omit time, sample and score."""
 
     time_us: int | None
     sample: int | None
@@ -175,7 +178,7 @@ Message = ToBoard | FromBoard
 EVENTS = frozenset(
     {FrameKind.WAKE, FrameKind.TRANSCRIPT, FrameKind.INTENT, FrameKind.RESPONSE, FrameKind.STATUS, FrameKind.ERROR}
 )
-"""Numbered by the board, and to be acknowledged."""
+"""Events: numbered by the board, to be acknowledged."""
 
 STATES = (
     DeviceState.IDLE,
@@ -185,7 +188,7 @@ STATES = (
     DeviceState.DIALOGUE_OPEN,
     DeviceState.STARTED,
 )
-"""By their number on the wire."""
+"""States by their number on the wire."""
 
 
 def to_frame(message: Message, seq: int = 0) -> bytes:
@@ -196,7 +199,7 @@ def to_frame(message: Message, seq: int = 0) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How a message's fields follow each other: numbers by a struct format, then one letter for each other field.
+    """Layout of a message: numbers by a struct format, then one letter per other field.
 
     t: text to the end. b: bytes to the end. s: a short text. p: several short texts. q: pairs of short texts.
     """
@@ -230,7 +233,7 @@ _FORMS: dict[FrameKind, _Form] = {
 
 def _scored(score: float | None) -> int:
     if score is None or not 0 <= score <= 1:
-        raise ValueError(f"a score is 0 to 1, not {score}")
+        raise ValueError(f"a score must be 0 to 1, not {score}")
     return round(score * _FULL_SCORE)
 
 
@@ -259,7 +262,7 @@ def encode(message: Message) -> tuple[FrameKind, bytes]:
     kind = _KINDS[type(message)]
     form = _FORMS[kind]
     values = [(name, getattr(message, name)) for name in _NAMES[type(message)]]
-    count = len(form.numbers)  # Audio, whose form has a gap, is done
+    count = len(form.numbers)  # Audio, whose form has a gap, was handled above
     try:
         numbers = [_TO_NUMBER[name](value) if name in _TO_NUMBER else value for name, value in values[:count]]
         head = struct.pack("<" + form.numbers, *numbers)
@@ -269,9 +272,9 @@ def encode(message: Message) -> tuple[FrameKind, bytes]:
 
 
 def decode(frame: WireFrame) -> Message:
-    """What a frame says; PayloadError when its payload is too short, too long, or names what is not known.
+    """The message in a frame; PayloadError when the payload is too short, too long, or has unknown values.
 
-    Text is foreign: bytes that are no UTF-8 become backslash escapes.
+    Text is foreign: invalid UTF-8 becomes backslash escapes.
     """
     form, reader = _FORMS[frame.kind], _PayloadReader(frame.payload)
     try:
@@ -279,7 +282,7 @@ def decode(frame: WireFrame) -> Message:
         values = [_FROM_NUMBER[name](number) if name in _FROM_NUMBER else number for name, number in numbers]
         message = form.message(*values, *map(reader.rest_of, form.rest))
     except (struct.error, ValueError, IndexError) as error:
-        raise PayloadError(f"a frame {frame.kind.name} of {len(frame.payload)} bytes says nothing: {error}") from error
+        raise PayloadError(f"a frame {frame.kind.name} of {len(frame.payload)} bytes is not valid: {error}") from error
     if reader.left:
         raise PayloadError(f"a frame {frame.kind.name} has {reader.left} bytes too many")
     return message
@@ -332,7 +335,7 @@ class _PayloadReader:
 
     def _bytes(self, count: int) -> bytes:
         if count > self.left:
-            raise ValueError(f"{count} bytes are announced, and {self.left} are there")
+            raise ValueError(f"{count} bytes announced, but only {self.left} present")
         self._at += count
         return self._payload[self._at - count : self._at]
 

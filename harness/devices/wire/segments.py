@@ -15,29 +15,30 @@ from operator import xor
 from harness.model.bench import BinaryFrames, Checksum
 
 _CHECKSUM_BYTES = {Checksum.NONE: 0, Checksum.SUM8: 1, Checksum.SUM16: 2, Checksum.XOR8: 1}
-WAIT_S = 0.5  # a frame that has not come whole by then is none
+WAIT_S = 0.5  # a frame that is incomplete by then is not a frame
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSegment:
-    """A part of the stream: the body of a whole frame, or bytes that belong to none."""
+    """A segment of the stream: the body of a frame, or bytes outside frames. is_payload: of a Wyoming event."""
 
     data: bytes
     is_frame: bool
+    is_payload: bool = False
 
 
 class FrameFinder:
-    """Finds frames in a stream that comes in pieces; keeps at most one frame's bytes."""
+    """Finds frames in a stream; keeps at most the bytes of one frame."""
 
     def __init__(self, frames: BinaryFrames) -> None:
         self._frames = frames
         self._held = bytearray()
         self._held_since_s = 0.0
         self.broken = 0
-        """Heads that no frame followed: wrong length, checksum or tail."""
+        """Heads without a valid frame: wrong length, checksum or tail."""
 
     def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
-        """The segments that are complete by now; at_s is the arrival, for frames that never come whole."""
+        """The segments that are complete. at_s: arrival, to time out incomplete frames."""
         found: list[StreamSegment] = []
         if self._held and at_s - self._held_since_s > WAIT_S:
             self.broken += 1
@@ -75,7 +76,7 @@ class FrameFinder:
         return found
 
     def _size(self, stream: bytes) -> int | None:
-        """Bytes of the frame that begins here; 0: it is none; None: its length has not come yet."""
+        """Bytes of the frame that starts here. 0: not a frame. None: its length has not arrived."""
         f = self._frames
         if len(stream) < f.length_at + f.length_size:
             return None
@@ -115,7 +116,7 @@ def checksum(kind: Checksum, data: bytes) -> int:
 
 
 def _partial_head(stream: bytes, head: bytes, position: int) -> int:
-    """Where a head may have begun at the very end; the end of the stream when nowhere."""
+    """Where a head may start at the end of the stream; otherwise the end itself."""
     for size in range(min(len(head) - 1, len(stream) - position), 0, -1):
         if stream.endswith(head[:size]):
             return len(stream) - size
@@ -123,19 +124,21 @@ def _partial_head(stream: bytes, head: bytes, position: int) -> int:
 
 
 STALE_S = 2.0
-"""An event that has not come whole after so long a silence was cut off (a new connection begins with a header)."""
+"""An event still incomplete after this silence was cut off, since a new connection starts with a header."""
 _NEWLINE = b"\n"
 
 
 class WyomingEvents:
-    """Finds events in a stream that comes in pieces; of an event at most `max_bytes` are held, of a payload none.
+    """Finds events in a stream; holds at most `max_bytes` of an event, and nothing of a payload.
 
-    broken: events that were cut off, or whose data are no JSON object.
+    payloads: whether the segments contain the payloads, each in pieces after its event.
+    broken: events that were cut off, or whose data are not a JSON object.
     """
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, *, payloads: bool = False) -> None:
         self.broken = 0
         self._max_bytes = max_bytes
+        self._payloads = payloads
         self._held = bytearray()
         self._header: dict[str, object] | None = None
         self._data_bytes = 0
@@ -144,7 +147,7 @@ class WyomingEvents:
         self._last_s: float | None = None
 
     def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
-        """Segments that are complete by now: events as one line of JSON (`is_frame`), all else as it came."""
+        """The segments that are complete: events as one line of JSON (`is_frame`), other bytes unchanged."""
         found: list[StreamSegment] = []
         if self._last_s is not None and at_s - self._last_s > STALE_S and (self._header is not None or self._skip):
             self.broken += 1
@@ -158,9 +161,11 @@ class WyomingEvents:
         return found
 
     def _step(self, found: list[StreamSegment]) -> bool:
-        """Takes one more thing off what is held; False when it needs more bytes."""
+        """Consumes one item of the held bytes; False when it needs more bytes."""
         if self._skip:
             taken = min(self._skip, len(self._held))
+            if self._payloads:
+                found.append(StreamSegment(bytes(self._held[:taken]), False, is_payload=True))
             del self._held[:taken]
             self._skip -= taken
             return True
@@ -180,7 +185,7 @@ class WyomingEvents:
         if not self._data_bytes:
             self._tell(header, {}, found)
         elif self._data_bytes > self._max_bytes:
-            # Let the console say that it was too long: what it was is not known without its data.
+            # Let the console report a line that is too long; without its data the event is unknown.
             found.append(StreamSegment(line.rstrip() + b" " * self._max_bytes + _NEWLINE, False))
             self._skip = self._data_bytes + _size(header, "payload_length")
         else:
@@ -196,7 +201,7 @@ class WyomingEvents:
             data = None
         self._header = None
         if not isinstance(data, dict):
-            # The bytes may hold the next header: they are looked at again, as lines.
+            # The bytes may hold the next header, so they are read again as lines.
             self.broken += 1
             return True
         del self._held[: self._data_bytes]
@@ -206,12 +211,12 @@ class WyomingEvents:
     def _tell(self, header: dict[str, object], data: dict[str, object], found: list[StreamSegment]) -> None:
         given = header.get("data")
         event = {"type": header["type"], "data": {**(given if isinstance(given, dict) else {}), **data}}
-        found.append(StreamSegment(json.dumps(event, ensure_ascii=False).encode(), True))
+        found.append(StreamSegment(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace"), True))
         self._skip = _size(header, "payload_length")
 
 
 def _header(line: bytes) -> dict[str, object] | None:
-    """A header that says what follows it; None for any other line."""
+    """The header in a line; None for any other line."""
     if not line.startswith(b"{"):
         return None
     try:

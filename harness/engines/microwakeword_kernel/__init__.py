@@ -1,1 +1,1 @@
-"""microWakeWord over whole stretches of sound: its features and its int8 network in C, exact to the bit."""
+"""microWakeWord over whole stretches of sound: its features and its int8 network in C, bit-exact."""

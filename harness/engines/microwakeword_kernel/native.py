@@ -1,4 +1,4 @@
-"""The C kernel: found beside this module when it was built, called through ctypes, its memory owned here."""
+"""The C kernel, loaded with ctypes from beside this module; memory is owned here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VECTOR = 8
 
 
 class NotKnown(ValueError):
-    """The model has something that the fast path does not know; the package's interpreter does."""
+    """The fast path does not support something in the model; the package's interpreter does."""
 
 
 class LayerKind(IntEnum):
@@ -34,11 +34,13 @@ class LayerKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """One convolution: weights (taps, inputs, outputs) when DENSE, (taps, inputs) when not, whole numbers.
+    """One convolution. weights: integers, (taps, inputs, outputs) for DENSE, else (taps, inputs).
 
-    start: shape (taps − stride, inputs), the frames before the first, from their zero. multiplier: of a sum, exact
-    (outputs,). away: where the shift after it rounds halves away from zero, and not up. zero, low, high: of what comes
-    out, low and high from zero.
+    start: shape (taps − stride, inputs), the frames before the first, relative to their zero.
+
+    multiplier: exact, of a sum, shape (outputs,). away: where the shift after it rounds halves away from zero, not up.
+
+    zero, low, high: of the output; low and high are relative to zero.
     """
 
     kind: LayerKind
@@ -59,7 +61,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelNetwork:
-    """stride: frames of features a step. answer: (256,), from the last layer's int8 + 128 to the model's output."""
+    """stride: frames of features per step. answer: (256,), from the last layer's int8 + 128 to the model's output."""
 
     stride: int
     width: int
@@ -73,7 +75,7 @@ class KernelNetwork:
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """Frames on their way: the last `frames` that went into layer `into`, its channels from `first` on."""
+    """The last `frames` frames of the input of layer `into`, with its channels from `first` on."""
 
     into: int
     frames: int
@@ -92,8 +94,8 @@ class _KernelPart:
 
 
 def network_of(graphs: tuple[Graph, ...]) -> KernelNetwork:
-    """The chain that a model's graphs make; NotKnown with what stands against it."""
-    # A scale that is no number is found when its layer is made.
+    """The chain of layers in a model's graphs. NotKnown, with the reason, if it is not such a chain."""
+    # A scale that is not a number is found when its layer is made.
     with np.errstate(all="ignore"):
         return _GraphReader(graphs).read()
 
@@ -136,7 +138,7 @@ class _GraphReader:
             except NotKnown:
                 raise
             except (KeyError, IndexError, ValueError) as error:
-                raise NotKnown(f"operator {operator.code} takes what the chain has not: {error}") from None
+                raise NotKnown(f"operator {operator.code} has an input from outside the chain: {error}") from None
         if graph.outputs[0] not in self._answers or self._layers[-1].kind is not LayerKind.ANSWER:
             raise NotKnown("the chain does not end in the model's output")
         return KernelNetwork(
@@ -148,7 +150,7 @@ class _GraphReader:
         if op.inputs[0] in self._flows:
             self._flows[op.outputs[0]] = self._flows[op.inputs[0]]
         else:
-            raise NotKnown("a reshape of something else than frames")
+            raise NotKnown("a reshape of something other than frames")
 
     def _read_variable(self, op: Operator) -> None:
         self._variables[op.outputs[0]] = op.inputs[0]
@@ -169,7 +171,7 @@ class _GraphReader:
             self._same_quantity(*op.inputs, op.outputs[0])
             self._side_by_side([self._parts[one] for one in op.inputs], op.outputs[0])
         else:
-            raise NotKnown("a concatenation of something else than frames or channels")
+            raise NotKnown("a concatenation of something other than frames or channels")
 
     def _slice(self, op: Operator) -> None:
         flow = self._flows[op.inputs[0]]
@@ -187,13 +189,13 @@ class _GraphReader:
         flow = self._flows[op.inputs[1]]
         state = self._starts[self._handles.index(op.inputs[0])]
         if flow.frames != len(state) or flow.into not in self._states or flow.width != state.shape[1]:
-            raise NotKnown("a state that is set to something else than its last frames")
+            raise NotKnown("a state that is set to something other than its last frames")
 
     def _split(self, op: Operator) -> None:
         source, axis = (op.inputs[0], op.inputs[2]) if op.code == Op.SPLIT_V else (op.inputs[1], op.inputs[0])
         flow = self._flows[source]
         if int(self._constant(axis).reshape(-1)[0]) % 4 != 3:
-            raise NotKnown("a split of something else than channels")
+            raise NotKnown("a split of something other than channels")
         first = flow.first
         for output in op.outputs:
             width = self._graph.tensors[output].shape[3]
@@ -242,7 +244,7 @@ class _GraphReader:
             raise NotKnown("a layer that leaves channels out")
         weights = [np.pad(part.weights, ((flow.frames - len(part.weights), 0), (0, 0))) for part in parts]
         bias, multiplier = (np.concatenate(one) for one in zip(*((p.bias, p.multiplier) for p in parts), strict=True))
-        # The library takes eight channels at a time, rounding up; what is left over goes its reference's way.
+        # The library takes eight channels at a time, rounding up. Its reference code rounds the rest.
         away = np.concatenate([np.arange(len(p.bias)) >= len(p.bias) // _VECTOR * _VECTOR for p in parts])
         self._add(output, LayerKind.DEPTHWISE, flow, 1, np.concatenate(weights, axis=1), bias, multiplier, away, 0)
 
@@ -255,7 +257,7 @@ class _GraphReader:
             raise NotKnown(f"a dense layer of {weights.shape} over {flow.frames} frames")
         if len(scales) != 1 or self._graph.tensors[op.inputs[1]].zero:
             raise NotKnown("a dense layer with a scale a channel")
-        # The library multiplies these two scales as float32 before it goes on in float64.
+        # The library multiplies these two scales as float32 before it continues in float64.
         multiplier = (entry.scales[:1] * scales).astype(np.float64) / end.scales.astype(np.float64)
         self._add(op.outputs[0], LayerKind.ANSWER, flow, 1, weights.reshape(flow.frames, flow.width),
                   self._bias(op, 1), multiplier, np.zeros(1, np.bool_), op.byte(0))  # fmt: skip
@@ -264,7 +266,7 @@ class _GraphReader:
     def _logistic(self, op: Operator) -> None:
         end = self._graph.tensors[op.outputs[0]]
         if self._last is not self._graph.tensors[op.inputs[0]] or end.type != _INT8:
-            raise NotKnown("a logistic function of something else than the answer")
+            raise NotKnown("a logistic function of something other than the output")
         levels = self._last.scales[0] * (np.arange(-128, 128) - self._last.zero).astype(np.float32)
         raw = np.float32(1) / (np.float32(1) + np.exp(-levels)) * (np.float32(1) / end.scales[0])
         self._answers[op.outputs[0]] = _bytes(np.floor(raw + np.float32(0.5)) + end.zero, -128, 127)
@@ -323,11 +325,11 @@ class _GraphReader:
 
     def _same_quantity(self, *numbers: int) -> None:
         if len({(float(self._graph.tensors[one].scales[0]), self._graph.tensors[one].zero) for one in numbers}) != 1:
-            raise NotKnown("frames of different scales beside one another")
+            raise NotKnown("a concatenation of frames with different scales")
 
 
 def _starts(graphs: tuple[Graph, ...], main: Graph) -> dict[int, npt.NDArray[np.int64]]:
-    """What the states hold before the first step, shape (frames, width) each, by the number of their handle."""
+    """Initial content of the states, shape (frames, width) each, by the number of their handle."""
     numbers = {name: number for number, name in enumerate(_names(main).values())}
     found: dict[int, npt.NDArray[np.int64]] = {}
     for graph in graphs:
@@ -336,7 +338,7 @@ def _starts(graphs: tuple[Graph, ...], main: Graph) -> dict[int, npt.NDArray[np.
             if op.code == Op.ASSIGN_VARIABLE and names.get(op.inputs[0]) in numbers:
                 tensor = graph.tensors[op.inputs[1]]
                 if tensor.values is None or len(tensor.shape) != 4 or tensor.shape[0] != 1 or tensor.shape[2] != 1:
-                    raise NotKnown("a state that begins with something else than constant frames")
+                    raise NotKnown("a state that begins with something other than constant frames")
                 found[numbers[names[op.inputs[0]]]] = tensor.values.astype(np.int64)[0, :, 0, :]
     return found
 
@@ -377,7 +379,7 @@ class _CNetwork(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The kernel; NoKernel when it was not built."""
+    """The kernel; NoKernel if it was not built."""
     kernel = load_kernel(Path(__file__).parent, VERSION)
     pointer, count = ctypes.c_void_p, ctypes.c_long
     kernel.vh_features_bytes.restype = kernel.vh_network_bytes.restype = ctypes.c_size_t
@@ -392,12 +394,12 @@ def library() -> ctypes.CDLL:
 
 
 def processor() -> str:
-    """Which of its forms the kernel runs here: plain, AVX2 or AVX-512."""
+    """The form that the kernel runs here: plain, AVX2 or AVX-512."""
     return _PROCESSOR[library().vh_level()]
 
 
 class Listener:
-    """A network that hears sound: answers (the model's raw uint8 or int8 output) to any number of samples."""
+    """Runs a network on sound: answers (the model's raw uint8 or int8 output) to any number of samples."""
 
     def __init__(self, network: KernelNetwork) -> None:
         self._kernel = library()
@@ -412,17 +414,17 @@ class Listener:
         self.restart()
 
     def restart(self) -> None:
-        """Nothing heard before counts; takes microseconds."""
+        """Clears the state; takes microseconds."""
         self._kernel.vh_features_restart(self._features.address)
         self._kernel.vh_network_restart(self._packed.address, self._state.address)
         self._rest = self._rest[:0]
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
-        """Shape (n,) at 16 kHz, any n; the answers, shape (m,), as bytes."""
+        """Shape (n,) at 16 kHz, any n. Returns the answers, shape (m,), as bytes."""
         heard = np.ascontiguousarray(samples, np.int16)
         found = []
         if len(self._rest):
-            # Frames that begin in what was left over; then the sound itself, which is not copied.
+            # First the frames that begin in the remainder, then the sound itself, which is not copied.
             begun = -(-len(self._rest) // HOP_SAMPLES)
             head = begun * HOP_SAMPLES - len(self._rest)
             joined = np.concatenate([self._rest, heard[: head + WINDOW_SAMPLES - HOP_SAMPLES]])
@@ -447,7 +449,7 @@ class Listener:
         return answers[:count]
 
     def features(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
-        """Logged features (n, 40) of whole windows of sound that begins here; the noise estimate goes on."""
+        """Logged features (n, 40) of the whole windows of a sound that begins here. The noise estimate continues."""
         heard = np.ascontiguousarray(samples, np.int16)
         frames = _frames(heard)
         found = np.empty((frames, WIDTH), np.uint16)
@@ -455,7 +457,7 @@ class Listener:
         return found
 
     def answer(self, features: npt.NDArray[np.int8]) -> npt.NDArray[np.uint8]:
-        """Answers (n,) of the network to quantised features, shape (n, stride, 40), after those before."""
+        """Answers (n,) of the network to quantised features, shape (n, stride, 40), that follow the previous ones."""
         given = np.ascontiguousarray(features, np.int8)
         answers = np.empty(len(given), np.uint8)
         self._kernel.vh_network_run(
@@ -478,7 +480,7 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Packed:
-    """A network in the kernel's own form. kept: what its pointers point to."""
+    """A network in the kernel's own form. kept: the memory behind its pointers."""
 
     network: _CNetwork
     kept: tuple[object, ...]
@@ -499,7 +501,7 @@ def _packed(network: KernelNetwork) -> _Packed:
 
 
 def quantised(network: KernelNetwork) -> npt.NDArray[np.int8]:
-    """What the package makes of each logged feature, shape (2048,): as float32 × 0.0390625, scaled, rounded."""
+    """The package's value for each logged feature, shape (2048,): as float32 × 0.0390625, scaled, rounded."""
     features = (np.arange(_LEVELS, dtype=np.float32) * np.float32(0.0390625)).astype(np.float64)
     with np.errstate(invalid="ignore"):
         return np.round(features / network.input_scale + network.input_zero).astype(np.int8)

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* The features of TensorFlow's microfrontend as microWakeWord sets it up: 30 ms windows every 10 ms, an int16 FFT of
- * 512 samples (one of 256 complex points, and a pass that takes the real ones apart), 40 mel channels from 125 to
- * 7500 Hz, noise reduction, gain control (PCAN) and a logarithm. Every rounding is where theirs is. */
+ * 512 samples (256 complex points, then a pass that separates the real ones), 40 mel channels from 125 to 7500 Hz,
+ * noise reduction, gain control (PCAN) and a logarithm. All roundings are at the same places. */
 
 #define POINTS 256
 #define BINS (POINTS + 1)
@@ -52,7 +52,7 @@ static void make_fft(tables *t) {
     }
 }
 
-/* Volatile, so that the C library's logarithm and power make the tables, as they make theirs, and not the compiler's. */
+/* Volatile, so that the C library computes the tables, as in the original, and not the compiler. */
 static volatile const float lowest_hz = 125.0f, highest_hz = 7500.0f, offset = 80.0f;
 
 static float mel(float hz) { return 1127.0f * log1pf(hz / 700.0f); }
@@ -109,7 +109,7 @@ void vh_features_begin(void *state) {
 
 void vh_features_restart(void *state) { memset(((tables *)state)->noise, 0, sizeof((tables *)0)->noise); }
 
-/* Windows of up to VH_LANES frames, side by side, and how far each is shifted up for the FFT. */
+/* Windows of up to VH_LANES frames, side by side, and the left shift of each before the FFT. */
 VH_INLINE void window(tables *t, const int16_t *samples, int lanes) {
     for (int lane = 0; lane < VH_LANES; ++lane) {
         const int16_t *from = samples + (long)(lane < lanes ? lane : 0) * VH_HOP;
@@ -184,7 +184,7 @@ VH_INLINE void transform(tables *t) {
     }
 }
 
-/* The real signal's bins k and POINTS - k out of the complex ones, as energies. */
+/* The real signal's bins k and POINTS - k from the complex ones, as energies. */
 VH_INLINE void energies(tables *t) {
     for (int k = 1; k <= POINTS / 2; ++k) {
         const int16_t *restrict p = t->points[k][0], *restrict n = t->points[POINTS - k][0];
@@ -204,7 +204,7 @@ VH_INLINE void energies(tables *t) {
     }
 }
 
-/* Sums of energies are whole and below 2^48, exact in a double. The root is rounded to the nearest, by theirs. */
+/* Sums of energies are integers below 2^48, exact in a double. The root is rounded to nearest, as in the original. */
 VH_INLINE void channels(tables *t) {
     double sum[VH_LANES], carried[VH_LANES];
     memset(carried, 0, sizeof carried);
@@ -265,7 +265,7 @@ VH_INLINE uint16_t logged(const tables *t, uint32_t level) {
     return (uint16_t)(((natural << 6) + 32768) >> 16);
 }
 
-/* From here on time matters: the noise of a frame follows from that of the one before. */
+/* From here on the order of frames matters: the noise of a frame depends on that of the previous one. */
 VH_INLINE void logarithms(tables *t, int lanes, uint16_t *features) {
     for (int l = 0; l < lanes; ++l) {
         uint32_t *level = t->level[l];

@@ -1,6 +1,6 @@
-/* The features and the int8 network of microWakeWord over whole stretches of sound, exact to the bit.
+/* The features and the int8 network of microWakeWord over whole stretches of sound, bit-exact.
  *
- * No allocation: the caller owns all memory. A state is `vh_*_bytes` bytes, aligned to 64, and is of one thread. */
+ * No allocation: the caller owns all memory. A state is `vh_*_bytes` bytes, aligned to 64, for use by one thread. */
 #ifndef VH_KERNEL_H
 #define VH_KERNEL_H
 
@@ -15,7 +15,7 @@
 #define VH_BLOCK 16  /* steps that go through the network at a time */
 #define VH_LEVELS 2048 /* more than any logged feature: 64 ln 2^32 = 1420 */
 
-/* A function is compiled once for each of the processor's levels, from one text. */
+/* A function is compiled once for each processor level, from the same source. */
 enum { VH_PLAIN = 0, VH_AVX2 = 1, VH_AVX512 = 2 };
 #if defined(__x86_64__) && defined(__GNUC__)
 #define VH_LEVELLED 1
@@ -32,7 +32,7 @@ enum { VH_DENSE = 0, VH_DEPTHWISE = 1, VH_ANSWER = 2 };
 /* One convolution over time. inputs and outputs are padded to multiples of 8 and 16. The row of output t begins at
  * input frame t * stride; weights: [taps * inputs][outputs] when dense, [taps][outputs] by depth, [taps * inputs] for
  * the answer. The accumulator times multiplier / 2^31 is rounded, `half` is added, and `away` (all ones or zero)
- * rounds the half of negatives down, before the shift. low and high bound what comes out, which is told from `zero`. */
+ * rounds the half of negatives down, before the shift. low and high bound the output, relative to `zero`. */
 typedef struct {
     int32_t kind, taps, stride, history, inputs, outputs;
     int32_t zero, low, high, reserved;
@@ -42,7 +42,7 @@ typedef struct {
     const int32_t *half;
     const int32_t *away;
     const int32_t *shift;
-    const float *start; /* [history][inputs]: what the frames before the first are taken to be */
+    const float *start; /* [history][inputs]: assumed frames before the first */
 } vh_layer;
 
 typedef struct {
@@ -68,7 +68,7 @@ void vh_network_restart(const vh_network *network, void *state);
 /* features: [steps * stride][width], quantised; answers: [steps]. */
 void vh_network_run(const vh_network *network, void *state, const int8_t *features, long steps, uint8_t *answers);
 
-/* Both, over `frames` frames; features that fill no step wait in the network's state. Returns the answers' number. */
+/* Both, over `frames` frames. Features of an incomplete step stay in the network's state. Returns the answer count. */
 long vh_listen(const vh_network *network, void *features, void *state, const int16_t *samples, long frames,
                uint8_t *answers);
 

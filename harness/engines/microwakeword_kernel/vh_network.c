@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Activations are whole numbers in floats: every sum stays below 2^24 (the caller has seen to that), so that the order
- * of adding makes no difference. Layout of a state: the frames that wait, then an input buffer a layer. */
+/* Activations are integers in floats. The caller guarantees that every sum stays below 2^24, so the order of adding
+ * does not matter. Layout of a state: the waiting frames, then an input buffer per layer. */
 
 #define WAITING 4096
 
@@ -116,7 +116,7 @@ VH_INLINE void depthwise(const vh_layer *layer, const float *in, float *out) {
     }
 }
 
-/* One output a step; each of eight sums is below 2^24, all of them together need not be. */
+/* One output per step. Each of eight sums is below 2^24; their total need not be. */
 VH_INLINE void answer(const vh_layer *layer, const float *in, long steps,
                                                          const uint8_t *table, uint8_t *out) {
     const int depth = layer->taps * layer->inputs;
@@ -202,7 +202,7 @@ void vh_network_run(const vh_network *network, void *state, const int8_t *featur
     }
 }
 
-/* What waits lies in the state: a count, then frames of quantised features. */
+/* Waiting frames in the state: a count, then frames of quantised features. */
 long vh_listen(const vh_network *network, void *features, void *state, const int16_t *samples, long frames,
                uint8_t *answers) {
     enum { PIECE = VH_LANES * 3 };

@@ -1,10 +1,9 @@
-"""The C kernel: found beside this module when it was built, called through ctypes, its memory owned here."""
+"""The C kernel, loaded with ctypes from beside this module; memory is owned here."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +18,8 @@ Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convolution:
-    """weights: [taps in time, taps beside, inputs, outputs]; beside: zeros on both sides of the columns. What comes
-    out is the greatest of x, slope · x and least."""
+    """A convolution. weights: [taps in time, taps beside, inputs, outputs]. beside: zeros on both sides of the
+    columns. The output is the maximum of x, slope · x and least."""
 
     weights: Array
     bias: Array
@@ -31,19 +30,19 @@ class Convolution:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The greatest of so many rows and columns."""
+    """The maximum over this many rows and columns."""
 
     rows: int
     columns: int
 
 
 def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
-    """The chain of a graph; ValueError when it is none, or has something else in it."""
+    """The chain of layers in a graph. ValueError if it is not a chain, or has an unsupported operator."""
     found: list[Convolution | Pool] = []
     beside, last = 0, graph.inputs[0]
     for operator in graph.operators:
         if operator.inputs[0] != last:
-            raise ValueError("its layers are no chain")
+            raise ValueError("its layers do not form a chain")
         last = operator.outputs[0]
         previous = found[-1] if found else None
         match operator.code:
@@ -59,18 +58,13 @@ def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
             case Op.MAXIMUM if isinstance(previous, Convolution):
                 found[-1] = replace(previous, least=float(_constant(graph, operator.inputs[1])))
             case _:
-                raise ValueError(f"its operator {operator.code} is not known")
+                raise ValueError(f"its operator {operator.code} is not supported")
     return tuple(found)
-
-
-def with_next(chain: tuple[Convolution | Pool, ...]) -> Iterator[tuple[Convolution | Pool, Convolution | Pool | None]]:
-    """Each layer, and the one that follows it."""
-    yield from zip(chain, (*chain[1:], None), strict=True)
 
 
 def _convolution(graph: Graph, operator: Operator, beside: int) -> Convolution:
     weights = np.asarray(_constant(graph, operator.inputs[1]), np.float32).transpose(1, 2, 3, 0)
-    if operator.byte(0) == 0:  # padded so that the size stays: the translation has seen that it is only beside
+    if operator.byte(0) == 0:  # padded to keep the size; the translation has checked that the padding is only beside
         beside += weights.shape[1] // 2
     bias = np.ascontiguousarray(_constant(graph, operator.inputs[2]), np.float32)
     return Convolution(np.ascontiguousarray(weights), bias, beside)
@@ -79,7 +73,7 @@ def _convolution(graph: Graph, operator: Operator, beside: int) -> Convolution:
 def _constant(graph: Graph, index: int) -> npt.NDArray[np.generic]:
     value = graph.tensors[index].values
     if value is None:
-        raise ValueError("it works its weights out")
+        raise ValueError("it computes its weights")
     return value
 
 
@@ -88,7 +82,7 @@ _BLOCK = 24
 _MOST_CHANNELS = 96
 _TILE = 4
 _SPARE_ROWS = 8
-# Winograd's F(4, 3): what three taps become at the points 0, 1, −1, 2, −2 and infinity.
+# Winograd's F(4, 3): three taps at the points 0, 1, −1, 2, −2 and infinity.
 _POINTS = np.array(
     [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]], np.float64
 ) / 24  # fmt: skip
@@ -106,7 +100,7 @@ class _CTaps(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The kernel; NoKernel when it was not built, or cannot run here."""
+    """The kernel; NoKernel if it was not built, or cannot run here."""
     kernel = load_kernel(Path(__file__).parent, VERSION)
     pointer, number = ctypes.c_void_p, ctypes.c_float
     kernel.vh_three_taps.argtypes = [pointer, pointer, pointer]
@@ -120,22 +114,23 @@ def library() -> ctypes.CDLL:
     for function in (kernel.vh_three_taps, kernel.vh_first, kernel.vh_dense, kernel.vh_pool, kernel.vh_clear_sides):
         function.restype = None
     if not kernel.vh_ready():
-        raise NoKernel("this processor has not AVX2")
+        raise NoKernel("this processor has no AVX2")
     return kernel
 
 
 class KernelEmbedding:
-    """Embeddings by the kernel. NoKernel without it, ValueError for a graph that it does not know."""
+    """Embeddings by the kernel. NoKernel without it, ValueError for an unsupported graph."""
 
     def __init__(self, graph: Graph) -> None:
         self._kernel = library()
         if len(graph.tensors[graph.inputs[0]].shape) != 4:
-            raise ValueError("it does not take mel frames")
+            raise ValueError("its input is not mel frames")
         self._bands = graph.tensors[graph.inputs[0]].shape[2]
         columns, channels = self._bands, 1
         self._steps: list[tuple[Convolution | Pool, Array | None, bool]] = []
         self._widest = 0
-        for layer, following in with_next(layers(graph)):
+        chain = layers(graph)
+        for layer, following in zip(chain, (*chain[1:], None), strict=True):
             weights = None
             if isinstance(layer, Pool):
                 if layer.rows > 2 or layer.columns > 2:
@@ -150,7 +145,7 @@ class KernelEmbedding:
         self._memory: list[Array] = [np.zeros(0, np.float32) for _ in range(2)]
 
     def __call__(self, frames: Array) -> Array:
-        """Shape (rows, mels) → (embeddings, size); a copy of its own."""
+        """Shape (rows, mels) → (embeddings, size), as a copy."""
         needed = (len(frames) + _SPARE_ROWS) * self._widest
         if len(self._memory[0]) < needed:
             self._memory = [np.zeros(needed, np.float32) for _ in range(2)]
@@ -183,7 +178,7 @@ class KernelEmbedding:
     def _taps(
         self, layer: Convolution, weights: Array, now: Array, out: Array, *, along: int, tiles: tuple[int, int]
     ) -> None:
-        """Three taps along the rows (0) or the columns (1); beside the columns lies one of zeros on each side."""
+        """Three taps along the rows (0) or the columns (1); a column of zeros lies on each side."""
         step_in, step_out = _floats(now), _floats(out)
         lengths = (_TILE, 1) if along == 0 else (1, _TILE)
         asked = _CTaps(
@@ -196,7 +191,7 @@ class KernelEmbedding:
         self._kernel.vh_three_taps(ctypes.byref(asked), start, out.ctypes.data)
 
     def _first(self, layer: Convolution, weights: Array, now: Array, out: Array, rows: int) -> None:
-        """A layer that takes one channel."""
+        """A layer with one input channel."""
         high, wide, _, outputs = layer.weights.shape
         given = np.pad(now[:, :, 0], ((0, 0), (layer.beside, layer.beside)))
         self._kernel.vh_first(
@@ -220,7 +215,7 @@ class KernelEmbedding:
         out[:rows] = found.reshape(rows, out.shape[1], out.shape[2])
 
     def _room(self, memory: Array, rows: int, columns: int, channels: int, padded: bool) -> Array:
-        """Where a layer's values go, with spare rows; between two columns of zeros where the next one needs them."""
+        """Where a layer's values go, with spare rows, and between two columns of zeros if the next layer needs them."""
         shape = (rows + _SPARE_ROWS, columns + 2 * padded, channels)
         room: Array = memory[: shape[0] * shape[1] * shape[2]].reshape(shape)
         if not padded:
@@ -249,13 +244,13 @@ def _beside(layer: Convolution, columns: int) -> bool:
 
 
 def _packed(layer: Convolution, columns: int, channels: int) -> Array:
-    """A convolution's weights in the kernel's own order; ValueError for one that it has no form for."""
+    """A convolution's weights in the kernel's own order. ValueError for an unsupported form."""
     high, wide, inputs, outputs = layer.weights.shape
     if inputs != channels or outputs % _BLOCK or outputs > _MOST_CHANNELS:
-        raise ValueError("it has a number of channels that is not known")
+        raise ValueError("its number of channels is not supported")
     if (high, wide, layer.beside) == (3, 1, 0) or ((layer.beside == 1) and _beside(layer, columns)):
         if inputs % 8:
-            raise ValueError("it has a number of channels that is not known")
+            raise ValueError("its number of channels is not supported")
         at_points = np.einsum("pt,tio->pio", _POINTS, layer.weights.reshape(3, inputs, outputs).astype(np.float64))
         return _blocks(at_points)
     if inputs == 1 and layer.beside == wide // 2 and columns % _TILE == 0:
@@ -266,7 +261,7 @@ def _packed(layer: Convolution, columns: int, channels: int) -> Array:
             for result in range(columns):
                 whole[source, :, result] = layer.weights[0, source - result + 1]
         return _blocks(whole.reshape(columns * inputs, columns * outputs))
-    raise ValueError("it has a convolution of a form that is not known")
+    raise ValueError("the form of one of its convolutions is not supported")
 
 
 def _blocks(weights: npt.NDArray[np.floating]) -> Array:

@@ -115,7 +115,7 @@ FOR_AVX2 void vh_three_taps(const vh_taps *layer, const float *in, float *out) {
     float spread_out[6 * TILES * MOST], products[6 * TILES * MOST];
     const long tiles = layer->outer * layer->inner, inputs = layer->inputs, outputs = layer->outputs;
     for (long i = 0; i < 6 * TILES * inputs; i++) {
-        spread_out[i] = 0; /* the last tiles may be fewer, and what lies beside them is multiplied as well */
+        spread_out[i] = 0; /* the last tiles may be fewer, but the places beside them are multiplied too */
     }
     for (long first = 0; first < tiles; first += TILES) {
         long count = tiles - first < TILES ? tiles - first : TILES;
@@ -138,7 +138,7 @@ FOR_AVX2 void vh_three_taps(const vh_taps *layer, const float *in, float *out) {
 FOR_AVX2 void vh_dense(const float *in, float *out, long rows, int32_t inputs, int32_t outputs, const float *weights,
                        const float *bias, float slope, float least) {
     for (long first = 0; first < rows; first += ROWS) {
-        long start = first + ROWS <= rows || rows < ROWS ? first : rows - ROWS; /* the last rows once more */
+        long start = first + ROWS <= rows || rows < ROWS ? first : rows - ROWS; /* repeat the last rows */
         for (int32_t column = 0; column < outputs; column += COLUMNS) {
             __m256 sums[ROWS][3];
             block(in + start * inputs, inputs, weights + (long)column * inputs, inputs, sums);

@@ -1,1 +1,1 @@
-"""The reference assistant: a voice device that hears only its microphone and can be made worse on purpose."""
+"""The reference assistant: a voice device that hears only its microphone. Its settings can add faults."""

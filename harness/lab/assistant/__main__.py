@@ -33,23 +33,23 @@ from harness.sound.playback import Playback
 
 _log = logging.getLogger("assistant")
 _HEARTBEAT_S = 1.0
-_FRAMES = 960  # 20 ms: half the work of the usual 10 ms, and no haste is needed here
+_FRAMES = 960  # 20 ms: half the work of the usual 10 ms, and low latency is not needed here
 
 
 @runtime_checkable
 class TakesContext(Protocol):
-    """A recogniser that can be told what kind of words to expect."""
+    """A recogniser that accepts a text as context for the words to expect."""
 
     def expect(self, context: str) -> None: ...
 
 
 class StateFile:
-    """Tells people and `harness lab status` how the assistant is; replaced whole, at least every second."""
+    """Publishes the state of the assistant for `harness lab status`. Replaced as a whole, at least every second."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._state = DeviceState.STARTED
-        self._writing = threading.Lock()  # the heart beats in a thread of its own
+        self._writing = threading.Lock()  # a second thread writes the heartbeat
 
     def enter(self, state: DeviceState) -> None:
         self._state = state
@@ -66,7 +66,7 @@ class StateFile:
 
 
 class Resampler:
-    """Blocks at 48 kHz to int16 at 16 kHz, without seams."""
+    """Converts blocks at 48 kHz to int16 at 16 kHz, without gaps or clicks."""
 
     def __init__(self) -> None:
         self._stream = soxr.ResampleStream(48000, RATE_HZ, 1, dtype="float32", quality="HQ")
@@ -82,7 +82,7 @@ class Resampler:
 
 
 def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Until a signal ends it: None. A restart that a fault asked for: how often each fault was used."""
+    """Runs until a signal (returns None) or a fault that restarts it (returns how often each fault was used)."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -95,7 +95,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     host, port = address(mqtt)
     faults = Faults(settings.faults, settings.seed, used)
     device: AssistantDevice
-    # The environment says which sound server it is, so that the assistant needs no lab that is up already.
+    # The environment names the sound server, so the assistant does not need a lab that is already up.
     playback = Playback(
         settings.speaker,
         "system",
@@ -115,7 +115,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     )
     reporter = Reporter(settings.device, settings.reports, host, port)
     if not reporter.connected(10.0):
-        raise LabError(f"the broker at {mqtt} does not answer", remedy="Check `mqtt` in the settings")
+        raise LabError(f"the MQTT broker at {mqtt} does not answer", remedy="Check `mqtt` in the settings")
     device = AssistantDevice(
         settings, Ears(engine, WebrtcDetector(), settings), recogniser, mouth, playback, reporter, faults, state.enter
     )
@@ -133,7 +133,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
 
 
 def context(wake_phrase: str) -> str:
-    """What is likely to be said to it."""
+    """Typical queries, as context for the recogniser."""
     phrase = wake_phrase.replace("_", " ").capitalize()
     questions = ("what time is it?", "set an alarm or a timer.", "what is two plus three?", "what's the date?")
     return " ".join(f"{phrase}, {question}" for question in questions)
@@ -143,7 +143,7 @@ def address(text: str) -> tuple[str, int]:
     """Host and port of "host:port"; ("", 0) of ""."""
     host, _, port = text.partition(":")
     if port and not port.isdecimal():
-        raise LabError(f"{text!r} is no address of a broker", remedy="Write host:port")
+        raise LabError(f"{text!r} is not the address of a broker", remedy="Write host:port")
     return host, int(port or 1883) if host else 0
 
 
@@ -151,8 +151,8 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="harness.lab.assistant", description=__doc__)
     parser.add_argument("--settings", type=Path)
     parser.add_argument("--state", type=Path, required=True)
-    parser.add_argument("--mqtt", default="", help="the lab's broker")
-    parser.add_argument("--used", default="", help="how often each fault was used before a restart")
+    parser.add_argument("--mqtt", default="", help="address of the lab's broker")
+    parser.add_argument("--used", default="", help="how often each fault was used before the restart")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     try:
@@ -164,9 +164,9 @@ def main(arguments: list[str]) -> None:
         sys.stderr.write(f"assistant: {error}\n")
         sys.exit(error.exit_code)
     if again is not None:
-        _log.info("restarting on purpose")
+        _log.info("restarting (fault: restart)")
         rest = [*_without_used(arguments), "--used", ",".join(str(count) for count in again)]
-        # The connection to the broker closes without a goodbye, as when power fails: the last will is sent.
+        # Closes the connection to the broker without a goodbye, as at a power failure: the last will is sent.
         os.execv(sys.executable, [sys.executable, "-m", "harness.lab.assistant", *rest])
 
 

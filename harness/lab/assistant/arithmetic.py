@@ -1,4 +1,4 @@
-"""Sums, per cent and lengths of time; and texts for matching: lower case, digits, no punctuation, no wake phrase."""
+"""Sums, per cent and durations. Also normalises texts for matching: lower case, digits, no punctuation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _IN_UNITS = re.compile(rf"^(?:and |what about |how about |what is that )*in ({_U
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The number that was just said."""
+    """The number in the latest answer."""
 
     value: float
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A length of time that was just spoken of, and in which words."""
+    """The duration in the latest answer, and its wording."""
 
     seconds: float
     words: str
@@ -92,7 +92,7 @@ def _asked(left: float | None, operator: str, right: float) -> ToldFrame:
 
 
 def _gone_on(last: Result, name: str, right: float) -> SkillAnswer:
-    """With the number that was said before, which is no part of what was asked now."""
+    """Continues with the previous result, which is not part of the new request."""
     return _calculated(last.value, name, right, _asked(None, name, right))
 
 
@@ -163,13 +163,8 @@ def plain(text: str, wake_phrase: str = "") -> str:
     return " ".join(_digits(words))
 
 
-def number(text: str) -> float:
-    """The value of a number as `plain` writes it."""
-    return float(text)
-
-
 def say_number(value: float) -> str:
-    """A number as it is to be spoken: at most four decimals, no needless zeros."""
+    """A number as spoken: at most four decimals, no trailing zeros."""
     if value == int(value) and abs(value) < 1e15:
         return str(int(value)) if value >= 0 else f"minus {-int(value)}"
     text = f"{abs(value):.4f}".rstrip("0").rstrip(".")
@@ -182,7 +177,7 @@ def say_list(things: list[str]) -> str:
 
 
 def _digits(words: list[str]) -> list[str]:
-    """Runs of number words as digits; "a" is left alone, and so is "and" outside a number."""
+    """Runs of number words become digits. "a" stays, and so does "and" outside a number."""
     out: list[str] = []
     position = 0
     while position < len(words):
@@ -197,9 +192,9 @@ def _digits(words: list[str]) -> list[str]:
 
 
 def _number_at(words: list[str], start: int) -> tuple[int, int]:
-    """The value of the number words from there on, and how many words they are (0: none)."""
+    """The value of the number words from that position, and how many words they are (0: none)."""
     total = current = length = 0
-    previous = ""  # what the last number word was, so that "one two" stays two numbers
+    previous = ""  # the previous number word, so that "one two" stays two numbers
     while start + length < len(words):
         word = words[start + length]
         follows = previous in ("", "scale", "and")

@@ -1,4 +1,4 @@
-"""The assistant as a device: ears, mind and mouth in one loop that sound, results and time drive."""
+"""The assistant as a device: one loop for ears, dialogue and mouth, driven by sound, results and time."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from harness.model.stimulus import Waveform
 _log = logging.getLogger("assistant")
 _TICK_S = 0.05
 _TALKATIVE = 12
-"""How often an assistant that keeps talking says its answer: well over `response_max_s`."""
+"""How often an assistant that keeps talking repeats its answer: well over `response_max_s`."""
 _BREATH_S = 0.3
-"""Between its sentences when it keeps talking: shorter than any sensible `end_silence_ms`."""
+"""Pause between its sentences when it keeps talking: shorter than any sensible `end_silence_ms`."""
 _RING_PAUSE_S = 2.0
-"""Between two rings, in which it listens for a word that ends them."""
+"""Pause between two rings, in which it listens for a word that ends them."""
 HEARTBEAT_S = 5.0
-"""How often it tells that it hears."""
+"""How often it reports that it hears."""
 ODD = "Percent of the purple has been minuted."
-"""What it says with odd words, whatever it has done."""
+"""What it says with odd words, whatever it did."""
 
 
 class Speaker(Protocol):
-    """What the assistant needs of `harness.sound.playback.Playback`."""
+    """The methods of `harness.sound.playback.Playback` that the assistant uses."""
 
     def play(self, play_id: str, waveform: Waveform) -> None: ...
     def stop(self) -> None: ...
@@ -53,7 +53,7 @@ class Speaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """What is being spoken, and whether it listens on afterwards."""
+    """The current speech, and whether the assistant listens afterwards."""
 
     play_id: str
     open: bool
@@ -61,14 +61,14 @@ class _Utterance:
 
 @dataclass(frozen=True, slots=True)
 class _Ringing:
-    """What a timer or alarm has to say, and how often still."""
+    """The announcement of a timer or alarm, and the number of rings left."""
 
     text: str
     left: int
 
 
 class AssistantDevice:
-    """Any thread may say what happens: `hear`, `lose`, `end_play`. `run` is the loop. restart: a fault asked for it."""
+    """`run` is the loop. Any thread may call `hear`, `lose` and `end_play`. restart: set by a fault."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class AssistantDevice:
         self._beat_s = -HEARTBEAT_S
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop` is set, or a fault asks for a restart."""
+        """Runs until `stop` is set or a fault requires a restart."""
         self._enter(DeviceState.STARTED)
         self._enter(DeviceState.IDLE)
         while not stop.is_set() and not self.restart:
@@ -125,7 +125,7 @@ class AssistantDevice:
         self._calls.put(lambda: self._lose(back))
 
     def end_play(self, play_id: str) -> None:
-        """A sound of its own has ended."""
+        """The assistant's own sound has ended."""
         self._calls.put(lambda: self._spoken(play_id))
 
     def _hear(self, samples: npt.NDArray[np.int16]) -> None:
@@ -148,7 +148,7 @@ class AssistantDevice:
         self._enter(DeviceState.IDLE)
 
     def _beat(self) -> None:
-        """Only when sound has reached its wake engine just now: not while it speaks, and not without a microphone."""
+        """Only if sound has just reached the wake engine: not while the assistant speaks or without a microphone."""
         now_s = time.monotonic()
         if now_s - self._beat_s >= HEARTBEAT_S:
             self._beat_s = now_s
@@ -157,7 +157,7 @@ class AssistantDevice:
     def _called(self, heard: Called) -> None:
         self.wakes += 1
         if self._faults.misses(self.wakes):
-            _log.info("wake %d missed on purpose", self.wakes)
+            _log.info("wake %d ignored (fault: miss_wake)", self.wakes)
             self._ears.wait()
             return
         self._called_s = time.monotonic()
@@ -206,7 +206,7 @@ class AssistantDevice:
             self._beep(440.0, 330.0)
 
     def _understood(self, query: int, text: str) -> None:
-        """The recogniser's text for the query of that number."""
+        """Takes the recogniser's text for the query with that number."""
         if query != self._query:
             return
         text = without_call(text, self._settings.wake_phrase)
@@ -214,7 +214,7 @@ class AssistantDevice:
             self._understood_while_ringing(text, self._ringing)
             return
         worse = self._faults.worsen(self.wakes, text)
-        _log.info("heard %r%s", text, "" if worse.text == text else f", understood {worse.text!r} on purpose")
+        _log.info("heard %r%s", text, "" if worse.text == text else f", replaced by {worse.text!r} (fault: mishear)")
         if worse.text:
             self._reporter.say(ReportKind.TRANSCRIPT, text=worse.text, final=True)
         if Deed.RESTART in worse.deeds:
@@ -231,7 +231,7 @@ class AssistantDevice:
         self._pending = (time.monotonic() + worse.late_s, reply, worse)
 
     def _answered(self, worse: Worse) -> Reply:
-        """What it says, understood and does, with the faults of this query."""
+        """The reply with the faults of this query applied."""
         before = self._dialogue.kept
         reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
         told = misunderstood(reply.frame, worse.slips)
@@ -239,12 +239,12 @@ class AssistantDevice:
             self._dialogue.put_back(before)
         if told == reply.frame:
             return reply
-        _log.info("understood %s on purpose", told.told())
+        _log.info("understood %s (fault)", told.told())
         self._dialogue.close()
         return Reply(acted_out(told), frame=told)
 
     def _understood_while_ringing(self, text: str, ringing: _Ringing) -> None:
-        """Whatever is said without the wake phrase is not for it, but for the words that end the ringing."""
+        """Speech without the wake phrase is ignored, except for words that end the ringing."""
         _log.info("heard %r while ringing", text)
         if not self._dialogue.ends_ringing(text):
             self._ring(ringing)
@@ -263,7 +263,7 @@ class AssistantDevice:
             self._ring(_Ringing(" ".join(due), self._settings.rings))
 
     def _tell_state(self) -> None:
-        """What has changed of it; at its start all of it, since a broker may keep what an earlier run told."""
+        """Reports changed state. At the start it reports everything, since a broker may keep an earlier run's state."""
         for name, value in self._dialogue.state.items():
             if self._told.get(name) != value:
                 self._told[name] = value
@@ -324,7 +324,7 @@ class AssistantDevice:
             self._ears.listen(_RING_PAUSE_S)
             self._enter(DeviceState.DIALOGUE_OPEN, self._detail)
             return
-        if self._ringing is None:  # a ring is no answer, and brings nothing back to mind
+        if self._ringing is None:  # a ring is not an answer, and does not renew the memory
             self._dialogue.spoken(self._now())
         self._ringing = None
         if said.open:

@@ -1,4 +1,4 @@
-"""The assistant's mind: words in, words out; no sound, no clock of its own."""
+"""The assistant's dialogue: words in, words out. No sound, no clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ONE_MORE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """text "" means that nothing is said. open: it listens on without its wake phrase. frame: what it understood."""
+    """text: "" says nothing. open: it listens without its wake phrase. frame: what it understood."""
 
     text: str
     open: bool = False
@@ -33,7 +33,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the dialogue keeps for its user."""
+    """Timers, alarms and list, as the dialogue keeps them for its user."""
 
     timers: tuple[Timer, ...]
     alarms: tuple[Alarm, ...]
@@ -41,7 +41,7 @@ class Kept:
 
 
 class Dialogue:
-    """Keeps the skills and what they share: what was spoken of last, and whether an answer is awaited."""
+    """Holds the skills and what they share: the last subject, and whether it waits for an answer."""
 
     def __init__(self, settings: AssistantSettings) -> None:
         self._settings = settings
@@ -53,7 +53,7 @@ class Dialogue:
         self._skills: tuple[Skill, ...] = (self.timers, self.shopping, Weather(), ClockSkill(), Facts(), Arithmetic())
 
     def hear(self, text: str, moment: Moment) -> Reply:
-        """What it says to a text that was recognised; "" is nothing understood, which closes an open dialogue."""
+        """The reply to a recognised text. "" means that nothing was understood, which closes an open dialogue."""
         said = plain(text, self._settings.wake_phrase)
         self._memory.attend(moment)
         was_open = self.is_open(moment)
@@ -73,24 +73,24 @@ class Dialogue:
         if reply is None and was_open and slot:
             reply = self._asked(f"{slot} {said}", moment)
             if reply is not None and reply.open:
-                # Once asked back is enough: it would go round in circles on what it does not understand.
+                # It asks back only once: otherwise it would loop on words that it does not understand.
                 self.close()
                 reply = None
         return reply or Reply(UNKNOWN)
 
     @property
     def kept(self) -> Kept:
-        """Timers, alarms and the list as they are now."""
+        """Timers, alarms and list as they are now."""
         return Kept((*self.timers.timers,), (*self.timers.alarms,), (*self.shopping.things,))
 
     def put_back(self, kept: Kept) -> None:
-        """Undoes what was done since."""
+        """Undoes what was done since `kept`."""
         self.timers.timers, self.timers.alarms = [*kept.timers], [*kept.alarms]
         self.shopping.things = [*kept.things]
 
     @property
     def state(self) -> dict[str, str]:
-        """What it keeps for its user, by name: lengths of timers, times of alarms (HH:MM), the list; "" where none."""
+        """State by name: durations of timers, times of alarms (HH:MM), the list; "" if there is none."""
         return {
             "timer": ", ".join(timer.words for timer in self.timers.timers),
             "alarm": ", ".join(f"{alarm.at:%H:%M}" for alarm in self.timers.alarms),
@@ -98,28 +98,28 @@ class Dialogue:
         }
 
     def is_open(self, moment: Moment) -> bool:
-        """True while it waits for the answer to a question of its own."""
+        """Whether it waits for the answer to its own question."""
         return self._awaits_s is not None and moment.began_s <= self._awaits_s
 
     def ends_ringing(self, text: str) -> bool:
-        """Whether the words are to silence a timer that rings."""
+        """Whether the words silence a timer that rings."""
         said = plain(text, self._settings.wake_phrase)
         return bool(_CLOSING.fullmatch(said) or _CLOSING_WORD.search(said) or _THANKS.fullmatch(said))
 
     def spoken(self, moment: Moment) -> None:
-        """Its reply has been spoken to the end: from now on count memory and the wait for an answer."""
+        """Its reply has ended: memory and the wait for an answer count from now."""
         if self._awaits_s is not None:
             self._awaits_s = moment.now_s + self._settings.dialogue_s
         self._memory.renew(moment.now_s)
 
     def close(self) -> None:
-        """Nobody answered: the question is dropped, and what it was about forgotten."""
+        """Nobody answered: drops the question and forgets its subject."""
         self._awaits_s = None
         self._slot = ""
         self._memory.forget()
 
     def due(self, moment: Moment) -> tuple[str, ...]:
-        """What timers and alarms have to say now; each once."""
+        """What timers and alarms have to say now. Each is returned once."""
         return self.timers.due(moment)
 
     def _asked(self, said: str, moment: Moment) -> Reply | None:
@@ -130,7 +130,7 @@ class Dialogue:
         self._memory.keep(answer.subject, moment.now_s, wait_s)
         if answer.asks:
             self._awaits_s = moment.now_s + self._settings.dialogue_s
-            # "For how long?" — the answer makes sense only with the request before it.
+            # "For how long?": the answer makes sense only together with the previous request.
             self._slot = said if _SLOTS.match(answer.text) else ""
         return Reply(answer.text, open=answer.asks, frame=answer.frame)
 
@@ -142,7 +142,7 @@ class Dialogue:
         return None
 
     def _two_wishes(self, said: str, moment: Moment) -> SkillAnswer | None:
-        """ "… and …", each of which makes sense by itself, and the first without a question back."""
+        """Two requests joined by "and", if each is complete and the first is not answered by a question."""
         where = _ONE_MORE.search(said)
         if where is None:
             return None

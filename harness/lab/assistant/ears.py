@@ -1,4 +1,4 @@
-"""The assistant's ears: sound in, "I was called" and "I was asked this" out; no clock but the samples."""
+"""The assistant's ears: sound in, wake events and recordings of queries out. Samples are the only clock."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from harness.model.stimulus import Waveform
 from harness.sound.frames import NoiseFloor, Normaliser
 
 RATE_HZ = 16000
-# Enough for the whole wake phrase: the recogniser knows the words after it better (49 of 65 sentences of poor voices
-# right, 41 without it), and would make other words of half of it.
+# Covers the whole wake phrase. With it, the recogniser understands the query better (49 of 65 sentences of poor voices
+# right, 41 without it). Half of the phrase would become other words.
 _BEFORE_HIT_S = 1.0
 _BEFORE_SPEECH_S = 0.3
 _AFTER_SPEECH_S = 0.2
@@ -30,7 +30,7 @@ _QUIETEST_DBFS = -72.0
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """The wake phrase was heard; score 0–1."""
+    """The wake phrase was detected; score 0–1."""
 
     phrase: str
     score: float | None
@@ -38,7 +38,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """Somebody spoke and came to an end; after_s: how long ago their last speech was."""
+    """Speech has ended. after_s: time since its end."""
 
     waveform: Waveform
     after_s: float
@@ -59,7 +59,7 @@ class _Mode(Enum):
 
 
 class Ears:
-    """Fed with 16 kHz samples; listens after its wake phrase, or when told to."""
+    """Takes 16 kHz samples. Listens after the wake phrase, or when `listen` is called."""
 
     def __init__(self, engine: WakeEngine, detector: SpeechDetector, settings: AssistantSettings) -> None:
         if engine.rate_hz != RATE_HZ or detector.rate_hz != RATE_HZ:
@@ -76,7 +76,7 @@ class Ears:
         self._mode = _Mode.WAITING
         self._guard_frames = 0
         self.frames = 0
-        """Frames that its wake engine has heard so far."""
+        """Number of frames that the wake engine has received."""
         self._begin_listening(0, 0.0)
         self._mode = _Mode.WAITING
 
@@ -85,22 +85,22 @@ class Ears:
         self._mode = _Mode.WAITING
 
     def listen(self, patience_s: float | None = None) -> None:
-        """Listens without the wake phrase, for the answer to a question; as long as a dialogue is open, unless told."""
+        """Listens without the wake phrase for the answer to a question. patience_s: default is the dialogue time."""
         self._begin_listening(0, self._settings.dialogue_s if patience_s is None else patience_s)
 
     def cover(self) -> None:
-        """Hears nothing (but its wake phrase, when it lets itself be interrupted)."""
+        """Stops listening, except for the wake phrase if barge-in is on."""
         self._mode = _Mode.COVERED
 
     def uncover(self) -> None:
-        """Waits for the wake phrase again, after a moment in which its own voice dies away."""
+        """Waits for the wake phrase again, after its own voice has died away."""
         self._mode = _Mode.WAITING
         if not self._settings.barge_in:
             self._guard_frames = round(_GUARD_S * RATE_HZ / self._frame)
             self._engine.reset()
 
     def feed(self, samples: npt.NDArray[np.int16]) -> tuple[Heard, ...]:
-        """What happened within these samples, int16 (n,) at 16 kHz."""
+        """The events within these samples, int16 (n,) at 16 kHz."""
         rest = np.concatenate([self._rest, samples])
         whole = len(rest) - len(rest) % self._frame
         heard: list[Heard] = []
@@ -129,7 +129,7 @@ class Ears:
         return self._collect(frame, voiced)
 
     def _is_second_hit(self) -> bool:
-        """A second detection right after the first is of the same utterance."""
+        """Whether a detection right after another belongs to the same utterance."""
         return self._mode is _Mode.LISTENING and self._called and self._seconds(self._listened) < _SECOND_HIT_S
 
     def _begin_listening(self, frames_before: int, patience_s: float, *, called: bool = False) -> None:
@@ -151,7 +151,7 @@ class Ears:
         if spoke and (ended or self._seconds(self._listened) >= self._settings.query_max_s):
             self._mode = _Mode.WAITING
             return Asked(self._speech(), self._seconds(self._silent))
-        # A breath or a click is no speech: it does not use up the patience, and does not end the question either.
+        # A breath or a click is not speech: it neither uses up the patience nor ends the query.
         if not spoke and ended and self._seconds(self._listened) >= self._patience_s:
             self._mode = _Mode.WAITING
             return NothingSaid()
@@ -165,11 +165,11 @@ class Ears:
     def _is_voiced(self, frame: npt.NDArray[np.int16]) -> bool:
         power = float(np.mean(np.square(frame, dtype=np.float64))) / 32768**2
         level_dbfs = 10 * np.log10(max(power, 1e-12))
-        # The air of the lab may be digitally silent, and then noise comes out of nothing: no microphone is that quiet.
+        # Silence in the lab may be digital zero, and noise then starts abruptly. Real microphones are never that quiet.
         floor_dbfs = max(self._floor.feed(level_dbfs), _QUIETEST_DBFS)
         gain_db = self._gain.gain_db(level_dbfs, floor_dbfs)
         scaled = np.clip(frame * 10 ** (gain_db / 20), -32768, 32767).astype(np.int16)
-        # Asked for every frame, since it has state. Amplified noise alone may sound like speech to it.
+        # Called for every frame, since the detector has state. It may take amplified noise for speech.
         return self._detector.is_speech(scaled) and level_dbfs > floor_dbfs + _OVER_FLOOR_DB
 
     def _seconds(self, frames: int) -> float:

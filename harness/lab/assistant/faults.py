@@ -1,4 +1,4 @@
-"""What makes the assistant worse: scripted and random faults, the same for the same seed."""
+"""Scripted and random faults of the assistant, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from harness.lab.assistant.settings import SLIPS, Deed, FaultRule
 
 @dataclass(frozen=True, slots=True)
 class Worse:
-    """What the faults make of one query: the words that it believes it heard, and how it answers.
+    """The effect of the faults on one query: the words it understands, and how it answers.
 
-    deeds: of all faults that strike it. slips: the faults of understanding that strike it, for `frame.misunderstood`.
+    deeds: of all faults that apply. slips: the faults of understanding that apply, for `frame.misunderstood`.
     """
 
     text: str
@@ -23,9 +23,9 @@ class Worse:
 
 
 class Faults:
-    """Applies the rules of the settings, in their order; counts how often each was used.
+    """Applies the rules of the settings in order, and counts how often each was used.
 
-    used: the counts of an assistant that restarted, so that a rule for one time stays one.
+    used: the counts from before a restart, so that a rule for one time applies only once.
     """
 
     def __init__(self, rules: Sequence[FaultRule], seed: int, used: Sequence[int] = ()) -> None:
@@ -39,11 +39,11 @@ class Faults:
         return tuple(self._used)
 
     def misses(self, wake: int) -> bool:
-        """Whether the wake event of that number (from 1) is to be overlooked."""
+        """Whether the wake event with that number (from 1) is to be ignored."""
         return bool([number for number in self._numbers(missing_wake=True) if self._strikes(number, wake, None)])
 
     def worsen(self, wake: int, text: str) -> Worse:
-        """What becomes of a text that was recognised after that wake event; `when` looks at what was really heard."""
+        """The effect on the text recognised after that wake event. `when` matches the text as recognised."""
         heard, late_s, deeds = text, 0.0, set()
         slips: list[FaultRule] = []
         for number in self._numbers(missing_wake=False):
@@ -70,7 +70,7 @@ class Faults:
             return False
         if rule.when is not None and (text is None or rule.when.search(text) is None):
             return False
-        # Drawn only when all else holds, so that a rule's chances do not depend on the other rules' texts.
+        # Drawn only if all else holds, so that a rule's random numbers do not depend on the texts of other rules.
         if rule.probability < 1 and self._random.random() >= rule.probability:
             return False
         self._used[number] += 1

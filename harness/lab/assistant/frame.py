@@ -1,4 +1,4 @@
-"""What the assistant understood of a query, as it tells it, and what it keeps in mind between two of them."""
+"""What the assistant understood of a query, as it reports it, and what it remembers between queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.model.understanding import Slot, joined
 
 @dataclass(frozen=True, slots=True)
 class ToldFrame:
-    """intents: sorted, each once; () is "nothing understood". slots: in the order of the words, without places."""
+    """intents: sorted, without repetition; () if nothing was understood. slots: in the order of the words."""
 
     intents: tuple[str, ...] = ()
     slots: tuple[Slot, ...] = ()
@@ -23,13 +23,13 @@ class ToldFrame:
         return ToldFrame(tuple(sorted({*self.intents, *other.intents})), (*self.slots, *other.slots))
 
     def told(self) -> dict[str, PlainValue]:
-        """As it goes over a connection: intents joined with `#`, "" for none; slots as a list, one may come twice."""
+        """As it is sent: intents joined with `#` ("" for none), and slots as a list, which may repeat a name."""
         slots: list[PlainValue] = [{"name": slot.concept, "value": slot.value or ""} for slot in self.slots]
         return {"name": joined(self.intents), "slots": slots}
 
 
 NOTHING = ToldFrame()
-"""Words were heard, and nothing was understood by them."""
+"""Words were recognised, but nothing was understood."""
 
 
 def frame(intent: str, *slots: tuple[str, str]) -> ToldFrame:
@@ -38,7 +38,7 @@ def frame(intent: str, *slots: tuple[str, str]) -> ToldFrame:
 
 
 def misunderstood(right: ToldFrame, slips: Sequence[FaultRule]) -> ToldFrame:
-    """What becomes of a frame by faults of understanding, in their order; who finds nothing to spoil does nothing."""
+    """The frame after faults of understanding, in their order. A fault without anything to change has no effect."""
     wrong = right
     for rule in slips:
         at = _slot(wrong, rule.slot)
@@ -56,13 +56,13 @@ def misunderstood(right: ToldFrame, slips: Sequence[FaultRule]) -> ToldFrame:
 
 
 def acted_out(wrong: ToldFrame) -> str:
-    """What it says to something that it misunderstood on purpose, and therefore does not do."""
+    """The reply to a query that it misunderstood on purpose, and on which it does not act."""
     wanted = [intent.replace("_", " ") for intent in wrong.intents]
     return f"Okay, {', '.join([*wanted, *(slot.value or '' for slot in wrong.slots)])}."
 
 
 def _slot(found: ToldFrame, concept: str) -> int | None:
-    """Where the first slot of that concept is; "" is any."""
+    """Index of the first slot of that concept; "" matches any."""
     return next((n for n, slot in enumerate(found.slots) if concept in ("", slot.concept)), None)
 
 
@@ -71,9 +71,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Now: monotonic seconds, and the local wall clock beside it.
+    """Now: monotonic seconds, and the local wall clock.
 
-    called_s: when the one who speaks began (the wake phrase, or the question back that is answered); None: now.
+    called_s: when the user began to speak (wake phrase, or answer to a question); None: now.
     """
 
     now_s: float
@@ -87,9 +87,9 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class SkillAnswer:
-    """What a skill says, and what it understood before (`frame`).
+    """What a skill says, and what it understood (`frame`).
 
-    subject: what a follow-up may refer to. asks: a question back; the dialogue stays open.
+    subject: what a follow-up may refer to. asks: the text is a question, and the dialogue stays open.
     """
 
     text: str
@@ -99,7 +99,7 @@ class SkillAnswer:
 
 
 class Memory:
-    """The last subject, forgotten a while after the answer about it was given (or at once by `forget`)."""
+    """The last subject. Forgotten some time after the answer about it, or at once by `forget`."""
 
     def __init__(self, memory_s: float) -> None:
         self._memory_s = memory_s
@@ -108,27 +108,27 @@ class Memory:
         self._until_s = float("-inf")
 
     def keep(self, subject: object, now_s: float, wait_s: float | None = None) -> None:
-        """Keeps it in mind for wait_s, else for as long as the memory reaches."""
+        """Remembers it for wait_s (default: the memory's duration)."""
         self._subject = subject
         self._wait_s = self._memory_s if wait_s is None else wait_s
         self._until_s = now_s + self._wait_s
 
     def attend(self, moment: Moment) -> None:
-        """Somebody speaks: what was forgotten when they began is gone for good, the rest stays meanwhile."""
+        """A user speaks: what has expired by then is dropped, and the rest is kept while the user speaks."""
         if moment.began_s > self._until_s:
             self.forget()
         else:
             self._until_s = moment.now_s + self._wait_s
 
     def renew(self, now_s: float) -> None:
-        """Counts from now what has not been forgotten before."""
+        """Restarts the time for a subject that has not expired."""
         self._until_s = now_s + self._wait_s
 
     def forget(self) -> None:
         self._subject = None
 
     def recall(self, kind: type[T], now_s: float) -> T | None:
-        """The subject when it is of that kind and not forgotten yet."""
+        """The subject if it is of that kind and has not expired."""
         if now_s <= self._until_s and isinstance(self._subject, kind):
             return self._subject
         return None

@@ -11,40 +11,40 @@ from harness.base.ports import Voice
 from harness.lab.assistant.settings import AssistantSettings
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, VoiceSpec, Waveform
-from harness.sound.stimuli.level import at_level
+from harness.sound.level import at_level
 
 RATE_HZ = 48000
 PAUSE_S = 1.6
-"""Between the two parts of a two-part answer: longer than any sensible `end_silence_ms`."""
+"""Pause in a two-part answer: longer than the default `end_silence_ms`."""
 _FADE_S = 0.01
 
 
 class AssistantMouth:
-    """Makes sounds; playing them is another's."""
+    """Makes sounds. It does not play them."""
 
     def __init__(self, settings: AssistantSettings) -> None:
         self._settings = settings
         self._voice: Voice = load(Group.VOICES, settings.voice.engine)()
 
     def spoken(self, text: str) -> Waveform:
-        """The text in the assistant's voice. VoiceError when it cannot."""
+        """The text in the assistant's voice; VoiceError if it cannot speak it."""
         spec: VoiceSpec = self._settings.voice
         return at_level(self._voice.speak(text, spec), self._settings.level_dbfs, repr(text))
 
     def signal(self, *tones_hz: float) -> Waveform:
-        """Short tones one after the other, 120 ms each."""
+        """Short tones one after another, 120 ms each."""
         amplitude = math.sqrt(2) * 10 ** (self._settings.level_dbfs / 20)
         return Waveform(np.concatenate([_tone(hz, 0.12, amplitude) for hz in tones_hz]), RATE_HZ)
 
     def alert(self) -> Waveform:
-        """What a timer sounds like when it ends."""
+        """The sound of a timer that ends."""
         amplitude = math.sqrt(2) * 10 ** (self._settings.level_dbfs / 20)
         gap = np.zeros(round(0.15 * RATE_HZ), np.float32)
         return Waveform(np.concatenate([_tone(1047, 0.2, amplitude), gap] * 3), RATE_HZ)
 
 
 def in_a_row(*waveforms: Waveform, gap_s: float) -> Waveform:
-    """The sounds with silence between them; SoundError when their rates differ."""
+    """The sounds with silence between them; SoundError if their rates differ."""
     rates = {waveform.rate_hz for waveform in waveforms}
     if len(rates) != 1:
         raise SoundError(f"sounds of different rates cannot be joined: {sorted(rates)}")

@@ -1,9 +1,9 @@
-"""What the assistant tells over MQTT: `vh/<device>/{wake,transcript,intent,response,status,heartbeat}`, JSON, numbered.
+"""The assistant's reports over MQTT: `vh/<device>/{wake,transcript,intent,response,status,heartbeat}`, as JSON.
 
-`vh/<device>/state/<name>` is a piece of its state, and retained.
+`vh/<device>/state/<name>` is one value of its state, retained.
 
-Every message has `boot` (a new one for each start), `seq` (from 1, over all topics but heartbeat), `time` (monotonic
-seconds of its host). The last will on `status` says {"state": "gone"}.
+Every message has `boot` (new at each start), `seq` (from 1, over all topics but heartbeat) and `time` (monotonic
+seconds of its host). The last will on `status` is {"state": "gone"}.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.model.bench import PlainValue
 
 
 class Reporter:
-    """Publishes with QoS 1; what it says while the broker is away is sent when it is back. host "" reports nothing."""
+    """Publishes with QoS 1. Messages wait while the broker is away. host: "" publishes nothing."""
 
     def __init__(self, device: str, reports: frozenset[ReportKind], host: str, port: int) -> None:
         self.boot = uuid.uuid4().hex[:12]
@@ -42,7 +42,7 @@ class Reporter:
         self._client = client
 
     def say(self, report: ReportKind, **fields: PlainValue) -> None:
-        """Tells it, when it is one of the reports that are wanted."""
+        """Publishes a report if the settings include its kind."""
         if self._client is None or report not in self._reports:
             return
         self._seq += 1
@@ -52,13 +52,13 @@ class Reporter:
         self._client.publish(topic, json.dumps({**head, **fields}), qos=1, retain=kept)
 
     def beat(self) -> None:
-        """Tells that its ears are at work at this moment; lost when the broker is away, since it would be late."""
+        """Publishes a heartbeat. It is lost while the broker is away, since a late one would be wrong."""
         if self._client is not None and ReportKind.HEARTBEAT in self._reports:
             told = {"boot": self.boot, "time": round(time.monotonic(), 4)}
             self._client.publish(self._topic(ReportKind.HEARTBEAT), json.dumps(told), qos=0)
 
     def connected(self, limit_s: float) -> bool:
-        """Waits for the broker; True at once when nothing is to be reported."""
+        """Waits for the broker. True at once if there is nothing to report."""
         deadline = time.monotonic() + limit_s
         while self._client is not None and not self._client.is_connected():
             if time.monotonic() > deadline:
@@ -67,7 +67,7 @@ class Reporter:
         return True
 
     def close(self) -> None:
-        """Says goodbye (the last will is not sent) after what was said before."""
+        """Sends the rest, then disconnects cleanly, so that the last will is not sent."""
         if self._client is None:
             return
         self.say(ReportKind.STATUS, state="gone", detail="switched off")
@@ -83,6 +83,6 @@ class Reporter:
 
 def _without_delay(client: mqtt.Client, userdata: object, connection: object) -> None:
     del client, userdata
-    # Small messages would wait 44 ms for one another.
+    # Otherwise small messages wait 44 ms for each other.
     if isinstance(connection, socket.socket):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

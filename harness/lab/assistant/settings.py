@@ -1,4 +1,4 @@
-"""The assistant's settings file: what it is called, how it sounds, what it reports, and what makes it worse."""
+"""The assistant's settings file: name, voice, reports and faults."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from harness.model.stimulus import VoiceSpec
 
 
 class ReportKind(StrEnum):
-    """What the assistant tells over MQTT; each is a topic of its own.
+    """What the assistant reports over MQTT, each on its own topic.
 
-    INTENT: what it understood, also when that is nothing. HEARTBEAT: that its ears are at work. STATE: timers, alarms
-    and the list, when they change.
+    INTENT: what it understood, including nothing. HEARTBEAT: its ears work. STATE: timers, alarms and the list, when
+    they change.
     """
 
     WAKE = "wake"
@@ -34,14 +34,18 @@ class ReportKind(StrEnum):
 
 
 class Deed(StrEnum):
-    """What a fault does.
+    """The effect of a fault.
 
-    MISHEAR      understands other words          MISS_WAKE        does not wake
-    LATE         answers later                    SILENT           does not answer
-    KEEP_TALKING does not come to an end          RESTART          starts again instead of answering
-    TWO_PART_ANSWER  says something, pauses, and goes on
-    NO_EFFECT    says that it has done it, and has not       ODD_WORDS    does it, and says something odd
-    OTHER_INTENT, LOSE_SLOT, WRONG_VALUE  hears the words, understands something else by them, and does nothing
+    - MISHEAR: understands other words
+    - MISS_WAKE: does not wake
+    - LATE: answers later
+    - SILENT: does not answer
+    - KEEP_TALKING: repeats its answer many times
+    - RESTART: restarts instead of answering
+    - TWO_PART_ANSWER: says something, pauses, then answers
+    - NO_EFFECT: claims success, but does nothing
+    - ODD_WORDS: does it, and says nonsense
+    - OTHER_INTENT, LOSE_SLOT, WRONG_VALUE: recognises the words, understands something else, and does nothing
     """
 
     MISHEAR = "mishear"
@@ -59,18 +63,21 @@ class Deed(StrEnum):
 
 
 SLIPS = frozenset((Deed.OTHER_INTENT, Deed.LOSE_SLOT, Deed.WRONG_VALUE))
-"""Faults of understanding: the words are right, what it makes of them is not."""
+"""Faults of understanding: the words are right, but their meaning is wrong."""
 _IN_OTHER_WORDS = (Deed.MISHEAR, Deed.OTHER_INTENT, Deed.WRONG_VALUE)
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRule:
-    """Does `deed` when everything that the rule names holds.
+    """Applies `deed` if all conditions of the rule hold.
 
-    when: regular expression that the recognised text contains. wakes: numbers of wake events since the start, from 1.
-    probability: 0–1, drawn with the settings' seed. times: at most that often; None: always. heard_as: other words for
-    MISHEAR, an intent for OTHER_INTENT, a value for WRONG_VALUE. slot: of LOSE_SLOT and WRONG_VALUE, "" is the first
-    that there is. late_s: for LATE.
+    - when: regular expression to find in the recognised text
+    - wakes: numbers of wake events since the start, from 1
+    - probability: 0–1, drawn with the settings' seed
+    - times: at most that often; None: always
+    - heard_as: other words for MISHEAR, an intent for OTHER_INTENT, a value for WRONG_VALUE
+    - slot: of LOSE_SLOT and WRONG_VALUE; "" is the first slot
+    - late_s: of LATE
     """
 
     deed: Deed
@@ -85,11 +92,13 @@ class FaultRule:
 
 @dataclass(frozen=True, slots=True)
 class AssistantSettings:
-    """Everything that may be set; the defaults are a well-behaved assistant that reports all it does.
+    """All settings. The defaults are a well-behaved assistant that reports everything.
 
-    memory_s: how long a question stays in mind for a follow-up. dialogue_s: how long it listens after asking back.
-    rings: how often a timer or alarm rings unless somebody ends it.
-    mqtt: "lab", "host:port", or "" for none. microphone, speaker: names of sound devices.
+    - memory_s: how long it remembers a question for a follow-up
+    - dialogue_s: how long it listens after asking back
+    - rings: how often a timer or alarm rings unless it is stopped
+    - mqtt: "lab", "host:port", or "" for none
+    - microphone, speaker: names of sound devices
     """
 
     device: str = "assistant"
@@ -127,7 +136,7 @@ class _FaultKeys(Keys):
     wakes: list[int] | None = Field(default=None, min_length=1)
     probability: float = Field(default=1.0, ge=0, le=1)
     times: int | None = Field(default=None, ge=1)
-    # Written `as`, which is no name in Python.
+    # The key is `as`, which is reserved in Python.
     heard_as: str | None = Field(default=None, alias="as")
     late_s: float | None = Field(default=None, gt=0, le=120)
     slot: str | None = None
@@ -156,7 +165,7 @@ class _SettingsKeys(Keys):
 
 
 def read_settings(path: Path) -> AssistantSettings:
-    """The settings in a YAML file; InputProblems with every place and remedy when anything is wrong."""
+    """The settings in a YAML file; InputProblems with each place and remedy if anything is wrong."""
     tree = parse(read_bytes(path), str(path))
     findings = Findings(str(path), tree)
     plain = tree.plain()
@@ -164,14 +173,14 @@ def read_settings(path: Path) -> AssistantSettings:
     findings.refuse()
     try:
         keys = _SettingsKeys.model_validate(plain)
-    except ValidationError as error:  # `check` would have told it
+    except ValidationError as error:  # `check` reports it first
         raise InputError(str(error)) from error
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", keys.assistant):
-        what = f"{keys.assistant!r} cannot be an assistant's name: it is part of MQTT topics"
+        what = f"{keys.assistant!r} is not a valid assistant name: it becomes part of MQTT topics"
         findings.add(["assistant"], what, "Use letters, digits, - and _")
     for number, name in enumerate(keys.reports):
         if name not in {str(report) for report in ReportKind}:
-            findings.add(["reports", number], f"there is no report {name!r}", f"Known: {', '.join(ReportKind)}")
+            findings.add(["reports", number], f"{name!r} is not a report", f"Known: {', '.join(ReportKind)}")
     _installed(findings, ["wake_engine"], Group.WAKE_ENGINES, keys.wake_engine)
     _installed(findings, ["recogniser"], Group.RECOGNISERS, keys.recogniser)
     if keys.voice is not None:
@@ -197,18 +206,27 @@ def _installed(findings: Findings, path: list[str | int], group: Group, name: st
 
 def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | None:
     if fault.do not in {str(deed) for deed in Deed}:
-        findings.add(["faults", number, "do"], f"there is no fault {fault.do!r}", f"Known: {', '.join(Deed)}")
+        findings.add(["faults", number, "do"], f"{fault.do!r} is not a fault", f"Use one of: {', '.join(Deed)}")
         return None
     deed = Deed(fault.do)
     if (deed in _IN_OTHER_WORDS) != (fault.heard_as is not None):
-        those = ", ".join(_IN_OTHER_WORDS)
-        findings.add(["faults", number], f"`as` belongs to {those}, which need it", "as: other words")
+        if fault.heard_as is None:
+            what, remedy = f"{deed} needs `as`", "Add, for example, as: other words"
+        else:
+            what, remedy = f"`as` is not allowed with {deed}", f"Remove it, or use {', '.join(_IN_OTHER_WORDS)}"
+        findings.add(["faults", number], what, remedy)
     if fault.slot is not None and deed not in (Deed.LOSE_SLOT, Deed.WRONG_VALUE):
-        findings.add(["faults", number], "`slot` belongs to lose_slot and wrong_value", "do: lose_slot")
+        findings.add(
+            ["faults", number], f"`slot` is not allowed with {deed}", "Remove it, or use lose_slot or wrong_value"
+        )
     if fault.late_s is not None and deed is not Deed.LATE:
-        findings.add(["faults", number], "`late_s` belongs to late", "do: late")
+        findings.add(["faults", number], f"`late_s` is not allowed with {deed}", "Remove it, or use late")
     if deed is Deed.MISS_WAKE and fault.when is not None:
-        findings.add(["faults", number], "a wake that is missed has no text to match", "Use wakes or probability")
+        findings.add(
+            ["faults", number],
+            "`when` cannot be used with miss_wake: there is no text to match",
+            "Use `wakes` or `probability`",
+        )
     try:
         when = None if fault.when is None else re.compile(fault.when, re.IGNORECASE)
     except re.error as error:

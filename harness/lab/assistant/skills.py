@@ -1,10 +1,12 @@
-"""What the assistant can do. A skill is given plain words and answers, or None when they are not for it."""
+"""What the assistant can do. A skill takes plain words and returns an answer, or None if it does not apply."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib import resources
 from typing import Protocol
 
 from harness.lab.assistant.arithmetic import UNIT_S, Length, say_list, say_number
@@ -12,14 +14,14 @@ from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, 
 
 
 class Skill(Protocol):
-    """Pure but for what it keeps for its user (timers, a list); `said` is as `words.plain` makes it."""
+    """Without side effects, except on what it keeps for its user (timers, a list). said: from `words.plain`."""
 
     def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class DateAsked:
-    """A date was spoken of."""
+    """The last subject was a date."""
 
     days_ahead: int
 
@@ -62,37 +64,17 @@ def spoken_time(at: datetime) -> str:
     return f"{hour}{minutes} {half}"
 
 
-_FACTS: tuple[tuple[str, str, str], ...] = (
-    (r"(?=.*\bmoons?\b)(?=.*\bmars\b)(?=.*\bhow many\b)", "number of moons of mars", "Mars has two moons."),
-    (r"(?=.*\bmoons?\b)(?=.*\bmars\b)", "moons of mars", "The moons of Mars are Phobos and Deimos."),
-    (
-        r"(?=.*\blargest\b|.*\bbiggest\b)(?=.*\bplanets\b)",
-        "largest planets",
-        "The two largest planets are Jupiter and Saturn.",
-    ),
-    (r"(?=.*\blargest\b|.*\bbiggest\b)(?=.*\bplanet\b)", "largest planet", "The largest planet is Jupiter."),
-    (r"(?=.*\bsmallest\b)(?=.*\bplanet\b)", "smallest planet", "The smallest planet is Mercury."),
-    (r"(?=.*\bhow many\b)(?=.*\bplanets?\b)", "number of planets", "There are eight planets in the solar system."),
-    (r"(?=.*\bcapital\b)(?=.*\bfrance\b)", "capital of france", "The capital of France is Paris."),
-    (r"(?=.*\bcapital\b)(?=.*\bnebraska\b)", "capital of nebraska", "The capital of Nebraska is Lincoln."),
-    (r"(?=.*\bhow many legs\b)(?=.*\bspider\b)", "legs of a spider", "A spider has eight legs."),
-    (r"(?=.*\bboil)(?=.*\bwater\b)", "boiling water", "At sea level, water boils at 100 degrees Celsius."),
-)
-_UNKNOWABLE = (
-    (r"\bwhat colou?r\b.*\bmy\b|\bmy (shirt|hair|socks|eyes)\b", "I can't know that, because I can't see you."),
-    (r"\bwhere (did i|are my|is my)\b", "I can't know that, because I was not watching."),
-    (r"\b(what|who) am i\b", "I can't know that."),
-)
+_KNOWN = tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_text("utf-8"))
 
 
 class Facts:
     """ "What are the names of the moons of Mars", "what color is my shirt"."""
 
     def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        for pattern, topic, text in _FACTS:
+        for pattern, topic, text in _KNOWN["facts"]:
             if re.search(pattern, said):
                 return SkillAnswer(text, frame("ask_fact", ("topic", topic)))
-        for pattern, text in _UNKNOWABLE:
+        for pattern, text in _KNOWN["unknowable"]:
             if re.search(pattern, said):
                 return SkillAnswer(text, frame("ask_unknowable"))
         return None
@@ -142,14 +124,14 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class HalfAsked:
-    """An alarm was wanted for that time, and it was not said whether before or after noon."""
+    """An alarm was requested at a time without a.m. or p.m."""
 
     hour: int
     minute: int
 
 
 class Timers:
-    """Counts down and rings; `due` says what has ended since it was last asked."""
+    """Counts down and rings. `due` returns what has ended since its last call."""
 
     def __init__(self) -> None:
         self.timers: list[Timer] = []
@@ -175,7 +157,7 @@ class Timers:
         return None
 
     def due(self, moment: Moment) -> tuple[str, ...]:
-        """What is to be said about timers and alarms that have ended; each once."""
+        """Announcements of timers and alarms that have ended. Each is returned once."""
         ended = [timer for timer in self.timers if timer.ends_s <= moment.now_s]
         rung = [alarm for alarm in self.alarms if alarm.at <= moment.wall]
         self.timers = [timer for timer in self.timers if timer not in ended]
@@ -243,7 +225,7 @@ class Timers:
 
 
 def _said_time(hour: int, minute: int, half: str | None) -> str:
-    """As "7:30 am", "1", "14"."""
+    """For example "7:30 am", "1", "14"."""
     return f"{hour}{f':{minute:02}' if minute else ''}{f' {half}' if half else ''}"
 
 
@@ -253,26 +235,20 @@ def _half(said: str) -> str | None:
     return "pm" if re.search(r"\b(pm|p m|afternoon|evening|noon)\b", said) else None
 
 
-_NAMESAKES = {
-    "lincoln": ("Lincoln, Nebraska", "Lincoln, England"),
-    "saint george": ("Saint George, Utah", "Saint George, Bermuda"),
-    "springfield": ("Springfield, Illinois", "Springfield, Missouri"),
-    "cambridge": ("Cambridge, Massachusetts", "Cambridge, England"),
-}
 _FORECAST_DAYS = ("today", "tomorrow")
 _PLACE = re.compile(r"\b(?:in|at|for|of) (?!the )([a-z' ]+?)(?: (?:today|tomorrow|now|like|right now))*$")
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceAsked:
-    """It was asked which of these places is meant."""
+    """The assistant asked which of these places is meant."""
 
     places: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceSpokenOf:
-    """The weather of that place was asked for."""
+    """The last subject was the weather of that place."""
 
     place: str
 
@@ -302,8 +278,8 @@ class Weather:
 
     def _about(self, place: str, said: str) -> SkillAnswer:
         name = re.sub(r"^st ", "saint ", place)
-        places = _NAMESAKES.get(name)
-        if places is None:
+        places = tuple(_KNOWN["namesakes"].get(name, ()))
+        if not places:
             return _none(name.title(), _asked_for(name, said))
         question = f"Do you mean {places[0]}, or {places[1]}?"
         return SkillAnswer(question, _asked_for(name, said), PlaceAsked(places), asks=True)
@@ -315,7 +291,7 @@ def _none(place: str, asked: ToldFrame) -> SkillAnswer:
 
 
 def _asked_for(place: str, said: str) -> ToldFrame:
-    """The place in lower case, without commas; the day that was named."""
+    """The place in lower case, without commas, and the day if one was named."""
     day = re.search(rf"\b({'|'.join(_FORECAST_DAYS)})\b", said)
     named = [("place", place.lower().replace(",", ""))] if place else []
     return frame("get_weather", *named, *([("day", day[1])] if day else []))

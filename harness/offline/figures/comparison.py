@@ -1,11 +1,11 @@
-"""Two evaluations against each other: on the files of both, and by their false accepts an hour."""
+"""Compares two evaluations: on the files of both, and by false accepts per hour."""
 
 from __future__ import annotations
 
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
 
@@ -15,12 +15,12 @@ import numpy.typing as npt
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
 from harness.statistics.intervals import Interval, clopper_pearson, clustered_interval, garwood
-from harness.statistics.significance import Discordance, paired_difference, poisson_rates
-from harness.statistics.word_intervals import WerDifference, wer_difference
+from harness.statistics.significance import Discordance, poisson_rates
+from harness.statistics.word_intervals import WerDifference, share_difference, wer_difference
 
 FOLDER = "folder"
 _DIGEST_BYTES = 16
-"""Two of a million names have the same by chance once in 10^26 comparisons."""
+"""Two of a million names collide once in 10^26 comparisons."""
 Rows = npt.NDArray[np.int64]
 Digests = npt.NDArray[np.uint64]
 """Shape (n, 2)."""
@@ -28,7 +28,7 @@ Digests = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class SpokenFile:
-    """An in-vocabulary file. right: a true accept, or no mismatch; errors, words: of a text; said: for people."""
+    """An in-vocabulary file. right: a true accept, or no mismatch. errors, words: of a text. said: for people."""
 
     right: bool
     errors: int = 0
@@ -36,20 +36,12 @@ class SpokenFile:
     said: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AmbientFile:
-    """An out-of-vocabulary file."""
-
-    false_accepts: int
-    hours: float
-
-
 Tells = Callable[[int], tuple[str, SpokenFile]]
-"""A file's name and what came of it, by the place that was given with it."""
+"""A file's name and outcome, from the place that was stored with it."""
 
 
 class Clusters:
-    """Which files belong together: those of a folder, or those in whose names a regular expression finds the same."""
+    """Assigns files to clusters: by folder, or by the part of the name that a regular expression matches."""
 
     def __init__(self, by: str) -> None:
         self.by = by
@@ -57,11 +49,11 @@ class Clusters:
             self._pattern = None if by == FOLDER else re.compile(by)
         except re.error as error:
             raise InputError(
-                f"{by!r} is no regular expression: {error}", remedy="Or write: --cluster-by folder"
+                f"{by!r} is not a regular expression: {error}", remedy="Correct it, or write --cluster-by folder"
             ) from error
 
     def of(self, file: str) -> str:
-        """A file's cluster; one that the expression does not find is one of its own."""
+        """A file's cluster. A file that the expression does not match is its own cluster."""
         if self._pattern is None:
             return str(PurePath(file).parent)
         found = self._pattern.search(file)
@@ -71,7 +63,7 @@ class Clusters:
 
 
 class _NamedFiles:
-    """Rows, one a file: which it is, and which cluster it belongs to. `end` the adding before asking."""
+    """Rows, one per file: the file and its cluster."""
 
     def __init__(self, clusters: Clusters | None) -> None:
         self._by = clusters
@@ -88,11 +80,10 @@ class _NamedFiles:
 
     @property
     def names(self) -> Digests:
-        """One a row."""
         return _pairs(self._names)
 
     def clusters(self, rows: Rows) -> Rows | None:
-        """Numbers of the clusters of some rows, from 0 in the order in which they occur; None without clusters."""
+        """Numbers of the clusters of some rows, from 0 in order of first occurrence; None without clusters."""
         return None if self._by is None else _numbers(_pairs(self._clusters)[rows])
 
 
@@ -103,35 +94,23 @@ class SpokenFiles(_NamedFiles):
         super().__init__(clusters)
         self._tells = tells
         self._places = array("q")
-        self._right = bytearray()
-        self._errors, self._words = array("I"), array("I")
+        self.right = bytearray()
+        self.errors, self.words = array("I"), array("I")
 
     def add(self, name: str, file: SpokenFile, place: int) -> None:
-        """A file, and where `tells` finds it again."""
+        """Adds a file, with the place where `tells` finds it again."""
         self._add(name)
         self._places.append(place)
-        self._right.append(file.right)
-        self._errors.append(file.errors)
-        self._words.append(file.words)
-
-    @property
-    def right(self) -> npt.NDArray[np.bool_]:
-        return np.frombuffer(self._right, np.bool_)
-
-    @property
-    def errors(self) -> npt.NDArray[np.uint32]:
-        return np.frombuffer(self._errors, np.uint32)
-
-    @property
-    def words(self) -> npt.NDArray[np.uint32]:
-        return np.frombuffer(self._words, np.uint32)
+        self.right.append(file.right)
+        self.errors.append(file.errors)
+        self.words.append(file.words)
 
     def told(self, row: int) -> tuple[str, SpokenFile]:
-        """Name and outcome of a row; InputError when what was read is no longer there."""
+        """Name and outcome of a row. InputError if the file has changed."""
         name, file = self._tells(self._places[row])
         if _digest(name) != self._names[2 * row : 2 * row + 2].tobytes():
             raise InputError(
-                f"what stood where {name} stands now was another file: it has changed while it was compared",
+                f"the evaluation has changed while it was compared: {name} is in the place of another file",
                 remedy="Compare again when the evaluation has ended",
             )
         return name, file
@@ -142,28 +121,17 @@ class AmbientFiles(_NamedFiles):
 
     def __init__(self, clusters: Clusters | None = None) -> None:
         super().__init__(clusters)
-        self._false_accepts, self._hours = array("I"), array("d")
+        self.false_accepts, self.hours = array("I"), array("d")
 
-    def add(self, name: str, file: AmbientFile) -> None:
+    def add(self, name: str, false_accepts: int, hours: float) -> None:
         self._add(name)
-        self._false_accepts.append(file.false_accepts)
-        self._hours.append(file.hours)
-
-    @property
-    def false_accepts(self) -> npt.NDArray[np.uint32]:
-        return np.frombuffer(self._false_accepts, np.uint32)
-
-    @property
-    def hours(self) -> npt.NDArray[np.float64]:
-        return np.frombuffer(self._hours, np.float64)
+        self.false_accepts.append(false_accepts)
+        self.hours.append(hours)
 
 
 @dataclass(frozen=True, slots=True)
 class FileKeys:
-    """What tells the rows of files apart: a name, and the how manieth of that name it is, from 0.
-
-    repeated: rows that are not the first of their name.
-    """
+    """Keys of file rows: the name, and its occurrence among equal names, from 0. repeated: rows with nth > 0."""
 
     names: Digests
     nth: Rows
@@ -171,7 +139,7 @@ class FileKeys:
 
 
 def keys(files: SpokenFiles | AmbientFiles) -> FileKeys:
-    """Of each row. Files of one name in two lists cannot be told apart otherwise than by their order."""
+    """The key of each row. Only their order tells apart files of one name in two lists."""
     names = files.names
     order, begins = _groups(names)
     nth = np.zeros(len(names), np.int64)
@@ -180,7 +148,7 @@ def keys(files: SpokenFiles | AmbientFiles) -> FileKeys:
 
 
 def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
-    """Rows in both of what both have, in the order of the first."""
+    """Rows of the files in both, in the order of the first."""
     if np.array_equal(first.names, second.names):
         every = np.arange(len(first.names), dtype=np.int64)
         return every, every
@@ -189,21 +157,20 @@ def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
     order = np.lexsort((nth, names[:, 1], names[:, 0]))
     names, nth = names[order], nth[order]
     twice = np.flatnonzero(np.all(names[1:] == names[:-1], axis=1) & (nth[1:] == nth[:-1]))
-    # The order keeps the first's before the second's where they are equal.
+    # Among equal keys the first's row comes first.
     one, other = order[twice], order[twice + 1] - len(first.names)
     by = np.argsort(one)
     return one[by], other[by]
 
 
 def others(of: FileKeys, rows: Rows) -> Rows:
-    """The other rows."""
     left = np.ones(len(of.names), np.bool_)
     left[rows] = False
     return np.flatnonzero(left)
 
 
 def renumbered(numbers: Rows) -> Rows:
-    """The same groups numbered from 0 in the order in which they occur: sums over them come in that order, too."""
+    """The same groups, numbered from 0 in order of first occurrence, so that sums over them keep that order."""
     _, begins, which = np.unique(numbers, return_index=True, return_inverse=True)
     return _by_occurrence(begins)[which]
 
@@ -217,7 +184,7 @@ def _pairs(digests: array[int]) -> Digests:
 
 
 def _groups(digests: Digests) -> tuple[Rows, Rows]:
-    """An order that brings equal ones together, each group in the order of its rows; and where groups begin in it."""
+    """An order that brings equal rows together, each group in row order; and where groups begin in it."""
     order = np.lexsort((digests[:, 1], digests[:, 0]))
     found = digests[order]
     begins = np.flatnonzero(np.any(found[1:] != found[:-1], axis=1)) + 1
@@ -240,14 +207,14 @@ def _by_occurrence(first_rows: Rows) -> Rows:
     return ranks
 
 
-Errors = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """An evaluation as far as comparisons go. spoken, ambient: files that count, by their names in the list, both with
-    the same clusters or none; ambient is None where files without a false accept are not known (a log alone). settings:
-    what makes it unfair to compare, by name. notes: lines for people.
+    """An evaluation as comparisons need it.
+
+    spoken, ambient: files that count, by their names in the list. Either both have clusters or neither has. Without a
+    journal, ambient is None: a log alone does not name files without a false accept.
+
+    settings: by name, those that make a comparison unfair if they differ. notes: lines for people.
     """
 
     name: str
@@ -262,8 +229,6 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class DifferingFile:
-    """A file on which the two do not agree."""
-
     file: str
     first: SpokenFile
     second: SpokenFile
@@ -271,9 +236,14 @@ class DifferingFile:
 
 @dataclass(frozen=True, slots=True)
 class OnSameFiles:
-    """What the files of both came to. discordance: who was right. difference: of error shares, first less second, over
-    files, or clusters of them; words: the same of word error rates. first, second: exact intervals of the error shares,
-    clustered where clusters are asked for. What names files is read again whenever it is asked for."""
+    """Results on the files of both.
+
+    discordance: who was right. difference: of error shares, first minus second, over files or clusters. words: the same
+    for word error rates.
+
+    first, second: exact intervals of the error shares, over clusters with `--cluster-by`. Names of files are read again
+    on access.
+    """
 
     discordance: Discordance
     only_first: Sequence[str]
@@ -298,7 +268,7 @@ class OnSameFiles:
 
 @dataclass(frozen=True, slots=True)
 class FalseAccepts:
-    """Two rates. p: exact and conditional, that they are the same; difference: per hour over the same files."""
+    """Two rates. p: exact conditional test that they are equal. difference: per hour over the same files."""
 
     first: tuple[int, float]
     second: tuple[int, float]
@@ -312,17 +282,17 @@ class FalseAccepts:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationComparison:
-    """All that is to be said of two evaluations; warnings are lines for people."""
+    """All results of a comparison; warnings are lines for people."""
 
     first: str
     second: str
     same_files: OnSameFiles | None
     false_accepts: FalseAccepts | None
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
 
 def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
-    """Compares two evaluations; InputError when they have nothing in common."""
+    """Compares two evaluations. InputError if they have nothing in common."""
     spoken = keys(first.spoken), keys(second.spoken)
     ambient = None
     if first.ambient is not None and second.ambient is not None:
@@ -340,30 +310,29 @@ def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
 
 def _same_files(first: Evaluated, second: Evaluated, one: FileKeys, other: FileKeys) -> OnSameFiles:
     rows = in_both(one, other)
-    right = np.stack([first.spoken.right[rows[0]], second.spoken.right[rows[1]]], axis=1)
+    sides = [(side.spoken, at) for side, at in zip((first, second), rows, strict=True)]
+    right = np.stack([np.frombuffer(files.right, np.bool_)[at] for files, at in sides], axis=1)
     wrong = (~right).astype(np.int64)
     groups = first.spoken.clusters(rows[0])
     either = right[:, 0].astype(int) * 2 + right[:, 1]
     counts = np.bincount(either, minlength=4)
     discordance = Discordance(int(counts[3]), int(counts[2]), int(counts[1]), int(counts[0]))
-    alike = first.spoken.words[rows[0]] == second.spoken.words[rows[1]]
+    errors = [np.asarray(files.errors, np.uint32)[at] for files, at in sides]
+    references = [np.asarray(files.words, np.uint32)[at] for files, at in sides]
+    alike = references[0] == references[1]
     words, sums = None, (0, 0, 0)
     if first.has_words and second.has_words:
-        columns = (
-            first.spoken.errors[rows[0]][alike],
-            second.spoken.errors[rows[1]][alike],
-            first.spoken.words[rows[0]][alike],
-        )
+        columns = errors[0][alike], errors[1][alike], references[0][alike]
         words = wer_difference(*columns, None if groups is None else renumbered(groups[alike]))
         sums = int(columns[0].sum()), int(columns[1].sum()), int(columns[2].sum())
     return OnSameFiles(
         discordance,
         _only(first, others(one, rows[0])),
         _only(second, others(other, rows[1])),
-        _differing(first, second, *(side[right[:, 0] != right[:, 1]] for side in rows)),
+        _differing(first, second, *(at[right[:, 0] != right[:, 1]] for at in rows)),
         _share_interval(wrong[:, 0], groups),
         _share_interval(wrong[:, 1], groups),
-        _error_difference(discordance) if groups is None else _clustered_difference(wrong, groups),
+        share_difference(wrong[:, 0], wrong[:, 1], groups),
         words,
         sums,
         len(alike) - int(alike.sum()),
@@ -383,22 +352,7 @@ def _differing(first: Evaluated, second: Evaluated, left: Rows, right: Rows) -> 
     return ToldLater(len(left), told)
 
 
-def _error_difference(right: Discordance) -> WerDifference | None:
-    """Of shares of errors over independent files: Newcombe's interval, with McNemar's p."""
-    found = paired_difference(Discordance(right.neither, right.only_second, right.only_first, right.both))
-    return None if found is None else WerDifference(found.value, (found.low, found.high), right.p or 1.0, exact=True)
-
-
-def _clustered_difference(wrong: Errors, groups: Rows) -> WerDifference | None:
-    """The same over clusters. Shares differ by 1 at most, which the normal distribution does not know."""
-    found = wer_difference(wrong[:, 0], wrong[:, 1], np.ones(len(wrong), np.int64), groups)
-    if found is None:
-        return None
-    low, high = found.interval
-    return replace(found, interval=(max(-1.0, low), min(1.0, high)))
-
-
-def _share_interval(wrong: Errors, groups: Rows | None) -> Interval | None:
+def _share_interval(wrong: Rows, groups: Rows | None) -> Interval | None:
     if groups is None:
         return clopper_pearson(int(wrong.sum()), len(wrong))
     return clustered_interval(np.bincount(groups, wrong).tolist(), np.bincount(groups).tolist())
@@ -412,10 +366,12 @@ def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys,
     rows = in_both(*ambient)
     if not len(rows[0]) == len(first.ambient) == len(second.ambient):
         return FalseAccepts(*counts, p)
-    events = first.ambient.false_accepts[rows[0]], second.ambient.false_accepts[rows[1]]
+    sides = zip((first.ambient, second.ambient), rows, strict=True)
+    events = [np.asarray(files.false_accepts, np.uint32)[at] for files, at in sides]
     difference = None
-    if np.any(events[0] != events[1]):  # without a difference there is nothing to say how much it varies
-        difference = wer_difference(*events, first.ambient.hours[rows[0]], first.ambient.clusters(rows[0]))
+    if np.any(events[0] != events[1]):  # without a difference its variance is unknown
+        hours = np.asarray(first.ambient.hours, np.float64)[rows[0]]
+        difference = wer_difference(events[0], events[1], hours, first.ambient.clusters(rows[0]))
     return FalseAccepts(*counts, p, difference, same_audio=True)
 
 
@@ -426,7 +382,7 @@ def _named_twice(
         again = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
         if again:
             files = "1 file has" if again == 1 else f"{again:,} files have"
-            yield f"{one.name}: {files} the name of another one: files of one name are paired in their order"
+            yield f"{one.name}: {files} the name of another one; such files are paired in list order"
 
 
 def _warnings(
@@ -437,7 +393,7 @@ def _warnings(
         before, after = first.settings.get(name), second.settings.get(name)
         if before is None or after is None:
             known = first.name if before is not None else second.name
-            found.append(f"{name} is told by {known} alone: nobody knows whether it was the same")
+            found.append(f"only {known} reports {name}: the other may differ")
         elif before != after:
             found.append(f"{name} differs: {before} and {after}")
     if same is not None:
@@ -450,10 +406,10 @@ def _warnings(
             )
         if same.other_references:
             found.append(
-                f"{same.other_references:,} files have another number of reference words: they are left out of the WER"
+                f"{same.other_references:,} files differ in their number of reference words; the WER leaves them out"
             )
         if same.clusters == 1:
-            found.append("all files are one cluster, which says nothing of how clusters differ")
+            found.append("all files are in one cluster, so the spread between clusters is unknown")
     if rates is not None and not rates.same_audio and first.ambient is not None and second.ambient is not None:
         found.append("the out-of-vocabulary files differ: the rates are of different audio")
     return found

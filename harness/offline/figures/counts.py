@@ -1,4 +1,4 @@
-"""Counts of an offline evaluation, which add up: over files, over shards, over machines. Whole samples, no seconds."""
+"""Counts of an offline evaluation, additive over files, shards and machines. In whole samples, not seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
-from harness.wake.reports import wake_log
+from harness.offline import wake_log
 
 
 class Key(StrEnum):
@@ -38,9 +38,9 @@ MISTAKEN = tuple(map(Key, wake_log.MISTAKEN))
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line of the log. spot: positions at the engine's rate; its phrase and `reference` are as they were compared.
+    """One line of the log. spot: positions at the engine's rate. Its phrase and `reference` are normalised.
 
-    words: of STTTA, STTSB and STTFR. spots: of INVTX, all of them. text: of ERROR.
+    words: of STTTA, STTSB and STTFR. spots: all spots of INVTX. text: of ERROR.
     """
 
     key: Key
@@ -53,10 +53,8 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class FileVerdict:
-    """The facts of one file, in the order of their lines.
-
-    rejected: the file is out of every count; else it is one file of its list. accepted: the spot of its true accept.
-    """
+    """The facts of one file, in the order of their lines. rejected: why no count includes the file. accepted: the
+    spot of its true accept."""
 
     facts: tuple[Fact, ...]
     rejected: RejectReason | None = None
@@ -64,10 +62,8 @@ class FileVerdict:
 
 
 def judged(outcome: FileOutcome, counting: Counting) -> FileVerdict:
-    """What the outcome of a file counts as.
-
-    An in-vocabulary file that is shorter than the lead-in is rejected here, since the lead-in is a matter of counting.
-    """
+    """Counts the outcome of a file. An in-vocabulary file shorter than the lead-in is rejected here, since the
+    lead-in belongs to counting."""
     errors = (Fact(Key.ERROR, text=outcome.error),) if outcome.error else ()
     reason = _rejected(outcome, counting)
     if reason is not None:
@@ -92,19 +88,19 @@ def _rejected(outcome: FileOutcome, counting: Counting) -> RejectReason | None:
     if outcome.samples * 1000 < counting.lead_in_ms * outcome.rate_hz:
         return RejectReason.SHORT
     if outcome.kind is ListKind.REFERENCED and not counting.words and not as_compared(outcome.reference, counting):
-        return RejectReason.REFERENCE  # it names no command; for words it is a silence that must stay one
+        return RejectReason.REFERENCE  # it names no command; with words it could mean silence
     return None
 
 
 def as_compared(text: str, counting: Counting) -> tuple[str, ...]:
-    """The words of a text as they are compared: with -n in lower case and without punctuation."""
-    from harness.transcripts.words import normalise  # here, since it takes long to import, and wake words have no texts
+    """The words of a text as compared: with -n in lower case and without punctuation."""
+    from harness.transcripts.words import normalise  # imported here, since it takes long and wake words need no texts
 
     return normalise(text, Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM)
 
 
 def _spots(outcome: FileOutcome, counting: Counting) -> FileVerdict:
-    """The first spot after the lead-in is the file's own, every other one a false accept."""
+    """The first spot after the lead-in is the true accept; every other spot is a false accept."""
     commands = outcome.kind is ListKind.REFERENCED
     spots = _in_time(outcome.spots)
     if commands and not spots and outcome.said is not None and as_compared(outcome.said.text, counting):
@@ -137,7 +133,7 @@ def _command(spot: OfflineSpot, reference: str, counting: Counting) -> Fact:
 
 
 def _words(outcome: FileOutcome, counting: Counting) -> FileVerdict:
-    """A transcript against its reference; of what was not understood every word is a deletion."""
+    """A transcript against its reference. Without a transcript every word is a deletion."""
     from harness.transcripts.words import word_counts
 
     wanted = as_compared(outcome.reference, counting)
@@ -148,7 +144,7 @@ def _words(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     if said is None or not found:
         if wanted:
             return FileVerdict((Fact(Key.STTFR, reference=reference, words=counts),))
-        return FileVerdict((Fact(Key.STTTA, OfflineSpot("", 0, 0), reference, counts),))  # silence, and heard as one
+        return FileVerdict((Fact(Key.STTTA, OfflineSpot("", 0, 0), reference, counts),))  # silence, as it should be
     spot = OfflineSpot(" ".join(found), said.start, said.end, said.score)
     if counts.errors:
         return FileVerdict((Fact(Key.STTSB, spot, reference, counts),))
@@ -156,14 +152,14 @@ def _words(outcome: FileOutcome, counting: Counting) -> FileVerdict:
 
 
 def _in_time(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
-    """In the order in which they were known, whichever of several phrases' detectors is asked first."""
+    """In the order in which spots were known, whatever the order of the phrases."""
     if len(spots) < 2:
         return spots
     return tuple(sorted(spots, key=lambda spot: (spot.end, spot.start, spot.phrase)))
 
 
 def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: Counting) -> bool:
-    """Does it lie before the end of the lead-in; one exactly there does not."""
+    """Whether the spot lies before the end of the lead-in. A spot exactly at its end does not."""
     at = spot.end if counting.lead_in_ref is LeadInRef.END else spot.start
     return at * 1000 < counting.lead_in_ms * rate_hz
 
@@ -171,16 +167,17 @@ def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: Counting) -> bool:
 FAULTS = (
     RejectReason.UNREADABLE, RejectReason.REFERENCE, RejectReason.ERROR, RejectReason.CRASH, RejectReason.HANG,
 )  # fmt: skip
-"""Rejections for which something is to be mended; the others say what the files are."""
+"""Rejections that need a repair. Other reasons describe the files."""
 
 
 @dataclass(slots=True)
 class OfflineCounts:
-    """What the lines of a log come to, and the sound that they speak of; of all files so far.
+    """Sums over the lines of a log and over the sound of its files, so far.
 
-    lines: how many of each key. rejected: files by reason. inv_files, oov_files: without rejected ones; files with a
-    reference are in-vocabulary. inv, oov: their samples by rate in Hz, whole numbers, so that sums do not depend on
-    their order. accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
+    lines: number of each key. rejected: files by reason. inv_files, oov_files: without rejected ones. Files with a
+    reference are in-vocabulary. inv, oov: their samples by rate in Hz, integers, so that their order does not matter.
+
+    accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
     """
 
     lines: Counter[Key] = field(default_factory=Counter)
@@ -194,7 +191,6 @@ class OfflineCounts:
     cpu_s: float = 0.0
 
     def count(self, *keys: Key) -> int:
-        """Lines of these keys."""
         return sum(self.lines[key] for key in keys)
 
     @property
@@ -203,7 +199,7 @@ class OfflineCounts:
 
     @property
     def false_rejects(self) -> int:
-        """Files of which nothing was understood, or without a spot of their own."""
+        """Files without a result, or without a true accept."""
         return self.count(*MISSED)
 
     @property
@@ -216,13 +212,12 @@ class OfflineCounts:
 
     @property
     def has_faults(self) -> bool:
-        """Whether the engine or a file failed, or no file could be used at all."""
+        """Whether the engine or a file failed, or no file could be used."""
         failed = self.count(Key.ERROR) or any(self.rejected[reason] for reason in FAULTS)
         return bool(failed or not (self.inv_files or self.oov_files))
 
     @property
     def has_references(self) -> bool:
-        """Are there lines of commands or texts?"""
         return any(key.startswith(("CMD", "STT")) and count for key, count in self.lines.items())
 
     @property
@@ -230,41 +225,41 @@ class OfflineCounts:
         return self.count(Key.STTTA, Key.STTSB, Key.STTFR) > 0
 
     def false_accepts(self, counting: Counting) -> int:
-        """Those of the rate's numerator: in-vocabulary ones with -u only."""
+        """False accepts in the rate's numerator; in-vocabulary ones with -u only."""
         return self.count(Key.OOVFA, Key.INVFA) if counting.count_in_vocabulary else self.count(Key.OOVFA)
 
     @property
     def inv_ms(self) -> int:
-        """Milliseconds of in-vocabulary sound: the unit of the log, rounded once."""
-        return _thousandths(_seconds(self.inv))
+        """Milliseconds of in-vocabulary sound, the unit of the log, rounded once."""
+        return rounded_ms(exact_seconds(self.inv))
 
     @property
     def oov_ms(self) -> int:
-        return _thousandths(_seconds(self.oov))
+        return rounded_ms(exact_seconds(self.oov))
 
     @property
     def inv_oov_ms(self) -> int:
-        """In-vocabulary sound that is no true accept's spot."""
-        return _thousandths(_seconds(self.inv) - _seconds(self.accepted))
+        return rounded_ms(exact_seconds(self.inv) - exact_seconds(self.accepted))
 
     def exposure_hours(self, counting: Counting) -> float:
-        """The false-accept rate's hours: of out-of-vocabulary sound, with -u also of what is left of the other."""
+        """The false-accept rate's hours: of out-of-vocabulary sound, with -u also of in-vocabulary sound outside
+        true accepts."""
         return (self.oov_ms + (self.inv_oov_ms if counting.count_in_vocabulary else 0)) / 3_600_000
 
 
 class Tally:
-    """Counts of files that come one by one, each with what the spread of events over files needs; few bytes a file."""
+    """Counts files one by one, with what the spread of events over files needs; a few bytes per file."""
 
     def __init__(self, counting: Counting) -> None:
         self._counting = counting
         self.counts = OfflineCounts()
         self.false_accepts, self.exposure_s = array("I"), array("d")
-        """Of each file of the false-accept rate: its false accepts, and its part of the exposure."""
+        """For each file of the false-accept rate: its false accepts, and its share of the exposure."""
         self.word_errors, self.words = array("I"), array("I")
-        """Of each file with STT lines."""
+        """For each file with STT lines."""
 
     def add(self, outcome: FileOutcome) -> FileVerdict:
-        """Counts a file; what it came to."""
+        """Counts a file; returns its verdict."""
         verdict, counts = judged(outcome, self._counting), self.counts
         counts.cpu_s += outcome.cpu_s
         for fact in verdict.facts:
@@ -294,14 +289,15 @@ class Tally:
 
 
 def within(spot: OfflineSpot, outcome: FileOutcome) -> int:
-    """Samples of a spot, at the engine's rate, that lie in the file: the flush at its end may end one behind it."""
+    """Samples of a spot, at the engine's rate, that lie in the file. The final flush may end a spot beyond it."""
     last = outcome.samples * outcome.engine_rate_hz // outcome.rate_hz
     return max(0, min(spot.end, last) - min(spot.start, last))
 
 
-def _seconds(samples: Counter[int]) -> Fraction:
+def exact_seconds(samples: Counter[int]) -> Fraction:
+    """Of samples by their rate in Hz."""
     return sum((Fraction(count, rate) for rate, count in samples.items()), Fraction(0))
 
 
-def _thousandths(seconds: Fraction) -> int:
+def rounded_ms(seconds: Fraction) -> int:
     return round(seconds * 1000)

@@ -1,7 +1,7 @@
-"""Detection error tradeoff: false rejects against false accepts an hour by threshold, and points chosen on it.
+"""Detection error tradeoff: false rejects against false accepts per hour by threshold, and points chosen on it.
 
-Every figure is that of a threshold that was counted; none lies between two of them. Source of the form: Martin et al.,
-The DET curve in assessment of detection task performance, Eurospeech (1997), with false accepts an hour on the x axis.
+Every result belongs to a threshold that was counted; nothing is interpolated. Source of the form: Martin et al., The
+DET curve in assessment of detection task performance, Eurospeech (1997). Here the x axis shows false accepts per hour.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ Band = tuple[Floats, Floats]
 class Det:
     """Counts at thresholds, the strictest (highest) first; all arrays have shape (n,).
 
-    misses: of `files` with the phrase. hours: in which the false accepts were counted, which may depend on the
-    threshold. `targets` are utterances within those hours (they are no chances to accept falsely).
+    misses: of `files` with the phrase. hours: in which false accepts were counted, which may depend on the threshold.
+
+    targets: utterances within those hours, which are not chances for a false accept.
     """
 
     thresholds: npt.NDArray[np.float32]
@@ -49,29 +50,28 @@ class Det:
 
     @property
     def has_rejects(self) -> bool:
-        """Were there files with the phrase? Without, a share of false rejects is of nothing."""
+        """Whether there were files with the phrase. Without them there is no share of false rejects."""
         return self.files > 0
 
     @property
     def has_accepts(self) -> bool:
-        """Was there audio without the phrase?"""
         return bool(len(self) and self.hours.min() > 0)
 
     def false_rejects(self) -> Floats:
-        """Shares 0–1, nan over nothing."""
+        """Shares 0–1, nan without data."""
         if not self.files:
             return np.full(len(self), np.nan)
         shares: Floats = self.misses / self.files
         return shares
 
     def per_hour(self) -> Floats:
-        """False accepts an hour, nan over nothing."""
+        """False accepts per hour, nan without data."""
         nothing = np.full(len(self), np.nan)
         rates: Floats = np.divide(self.false_accepts, self.hours, out=nothing, where=self.hours > 0)
         return rates
 
     def false_reject_band(self, confidence: float = CONFIDENCE) -> Band:
-        """Exact intervals of the shares, as `clopper_pearson`; nan over nothing."""
+        """Exact intervals of the shares, as `clopper_pearson`; nan without data."""
         if not self.files:
             return np.full(len(self), np.nan), np.full(len(self), np.nan)
         counts, tail = self.misses.astype(np.float64), (1 - confidence) / 2
@@ -81,7 +81,7 @@ class Det:
         return low, high
 
     def per_hour_band(self, confidence: float = CONFIDENCE) -> Band:
-        """Exact intervals of the rates, as `garwood`; nan over nothing."""
+        """Exact intervals of the rates, as `garwood`; nan without data."""
         counts, tail = self.false_accepts.astype(np.float64), (1 - confidence) / 2
         hours = np.where(self.hours > 0, self.hours, np.nan)
         low = np.where(counts > 0, gammaincinv(np.maximum(counts, 1), tail), 0.0) / hours
@@ -89,20 +89,15 @@ class Det:
 
 
 def so_far(values: Floats) -> Floats:
-    """The most that any threshold as strict, or stricter, has.
-
-    Far below its working range a detector hardly ever falls silent, and its false accepts run into one: they get
-    fewer, and it is no better. What a choice goes by is therefore never less than what a stricter threshold had.
-    """
+    """The maximum over all thresholds as strict or stricter. Choices use it, since counts mislead at low thresholds.
+    Far below its working range a detector hardly ever falls silent, and its false accepts merge into one."""
     most: Floats = np.maximum.accumulate(values)
     return most
 
 
 def at_most_false_accepts(det: Det, per_hour: float, by: ChosenBy = ChosenBy.ESTIMATE) -> int | None:
-    """Index of the fewest false rejects among thresholds that keep `per_hour`; of equals the strictest.
-
-    None where none keeps it, or where there is nothing to divide by.
-    """
+    """Index of the fewest false rejects among thresholds that meet `per_hour`; among equals the strictest. None if
+    none meets it, or without data."""
     rates = det.per_hour() if by is ChosenBy.ESTIMATE else det.per_hour_band()[1]
     if not (det.has_accepts and det.has_rejects):
         return None
@@ -110,7 +105,8 @@ def at_most_false_accepts(det: Det, per_hour: float, by: ChosenBy = ChosenBy.EST
 
 
 def at_most_false_rejects(det: Det, share: float, by: ChosenBy = ChosenBy.ESTIMATE) -> int | None:
-    """Index of the fewest false accepts an hour among thresholds that keep `share`; of equals fewest false rejects."""
+    """Index of the fewest false accepts per hour among thresholds that meet `share`; among equals the fewest false
+    rejects."""
     shares = det.false_rejects() if by is ChosenBy.ESTIMATE else det.false_reject_band()[1]
     if not (det.has_accepts and det.has_rejects):
         return None
@@ -122,10 +118,8 @@ def at_most_false_rejects(det: Det, share: float, by: ChosenBy = ChosenBy.ESTIMA
 
 
 def least_cost(det: Det, of_miss: float, of_false_accept: float, uses_per_hour: float) -> int | None:
-    """Index of the least expected cost an hour: uses · FR · of_miss + FA/h · of_false_accept; of equals the strictest.
-
-    Source: the detection cost function of Martin et al. (1997), with rates in place of trials.
-    """
+    """Index of the least expected cost per hour: uses · FR · of_miss + FA/h · of_false_accept; among equals the
+    strictest. Source: the detection cost function of Martin et al. (1997), with rates in place of trials."""
     if not (det.has_accepts and det.has_rejects):
         return None
     costs = uses_per_hour * det.false_rejects() * of_miss + so_far(det.per_hour()) * of_false_accept
@@ -133,12 +127,13 @@ def least_cost(det: Det, of_miss: float, of_false_accept: float, uses_per_hour: 
 
 
 def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> Floats:
-    """1 − (P(miss) + beta · P(false accept)) at each threshold; 1 is perfect, 0 is silence, less is worse than silence.
+    """1 − (P(miss) + beta · P(false accept)) at each threshold, shape (n,). A perfect detector has 1, one that never
+    fires 0; nan without data.
 
-    A false accept's chances are as many as there are seconds of speech without the phrase: speech_s (or else the time
-    in which false accepts were counted) less the utterances in it. nan over nothing. The largest is the MTWV; that at
-    a threshold which was settled beforehand is the ATWV. The detector is one term, whatever its phrases are.
-    Source: NIST, OpenKWS13 Keyword Search Evaluation Plan, section on term-weighted value; Fiscus et al. (2007).
+    P(false accept) is false accepts over speech_s less the utterances in it. Without speech_s, the time in which false
+    accepts were counted replaces it. The MTWV is the maximum; the ATWV is the value at a threshold set beforehand. The
+    detector is one term, whatever its phrases are. Source: NIST, OpenKWS13 Keyword Search Evaluation Plan, section on
+    term-weighted value; Fiscus et al. (2007).
     """
     chances = (det.hours * 3600 if speech_s is None else np.full(len(det), float(speech_s))) - det.targets
     accepts = np.divide(so_far(det.false_accepts.astype(np.float64)), chances,
@@ -148,7 +143,7 @@ def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None
 
 
 def best_twv(values: Floats) -> int | None:
-    """Index of the MTWV, of equals the strictest; None over nothing."""
+    """Index of the MTWV, among equals the strictest; None without data."""
     return _least(-values, np.isfinite(values))
 
 

@@ -1,4 +1,4 @@
-"""Figures of an offline evaluation: the totals of its log, and how sure they are."""
+"""Results of an offline evaluation: the totals of its log and their intervals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from harness.model.choices import LimitsOn
 from harness.model.offline import Counting
 from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.offline.wake_log import StatedWords, wake_totals
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
 from harness.statistics.word_intervals import wer_interval
-from harness.wake.reports.wake_log import StatedWords, wake_totals
 
 CLUSTERED_P = 0.05
 BOOTSTRAP_SEED = 1
@@ -22,10 +22,8 @@ BOOTSTRAP_SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Totals by the log's keys, without those over nothing, and 95 % intervals: a rate's an hour, a share's 0–1.
-
-    clustering: of false accepts over files, an hour.
-    """
+    """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1.
+    clustering: of false accepts over files."""
 
     counts: OfflineCounts
     counting: Counting
@@ -40,12 +38,12 @@ class Figures:
 
     @property
     def clustered(self) -> bool:
-        """Is Garwood's interval too narrow, since false accepts come in clusters?"""
+        """Whether false accepts come in clusters, so that Garwood's interval is too narrow."""
         return self.clustering is not None and self.clustering.index > 1 and self.clustering.p < CLUSTERED_P
 
 
 def totals(counts: OfflineCounts, counting: Counting) -> dict[str, float]:
-    """The log's totals: rates over the hours as the log has them, and none over nothing."""
+    """The log's totals. Rates use the hours as the log has them; those without data are left out."""
     lines = {key.value: count for key, count in counts.lines.items()}
     said = counts.words
     words = StatedWords(said.words, said.substitutions, said.insertions, said.deletions)
@@ -54,7 +52,7 @@ def totals(counts: OfflineCounts, counting: Counting) -> dict[str, float]:
 
 
 def figures(tally: Tally, counting: Counting) -> Figures:
-    """The figures of what was counted."""
+    """The results of what was counted."""
     counts = tally.counts
     hours = counts.exposure_hours(counting)
     files = counts.true_accepts + counts.rejects_and_substitutions
@@ -69,29 +67,17 @@ def figures(tally: Tally, counting: Counting) -> Figures:
         wilson(missed, files),
         clopper_pearson(wrong, files) if referenced else None,
         wilson(wrong, files) if referenced else None,
-        _word_errors(tally),
-        _clustering(tally),
+        wer_interval(np.asarray(tally.word_errors), np.asarray(tally.words)) if tally.words else None,
+        clustering(np.asarray(tally.false_accepts), np.asarray(tally.exposure_s) / 3600, seed=BOOTSTRAP_SEED)
+        if tally.false_accepts
+        else None,
     )
 
 
-def _word_errors(tally: Tally) -> Interval | None:
-    if not len(tally.words):
-        return None
-    return wer_interval(np.frombuffer(tally.word_errors, np.uint32), np.frombuffer(tally.words, np.uint32))
-
-
-def _clustering(tally: Tally) -> Clustering | None:
-    if not len(tally.false_accepts):
-        return None
-    counts = np.frombuffer(tally.false_accepts, np.uint32)
-    hours = np.frombuffer(tally.exposure_s, np.float64) / 3600
-    return clustering(counts, hours, seed=BOOTSTRAP_SEED)
-
-
 def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
-    """A sentence for each limit that does not hold; a figure over nothing holds none."""
+    """A sentence for each limit that fails. A result without data fails every limit."""
     totals = found.totals
-    # With references the percentage is of all that went wrong, as on the console.
+    # With references the percentage covers all errors, as on the console.
     substitutions = "FR+SBRATIO" in totals
     accepts = None if found.false_accepts is None else found.false_accepts[1]
     if accepts is not None and found.clustered and found.clustering is not None:
@@ -99,7 +85,7 @@ def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
     rejects = found.with_substitutions if substitutions else found.false_rejects
     wer = None if limits.wer is None else 100 * limits.wer
     for option, what, wanted, value, bound, unit in (
-        ("--max-fa-per-hour", "false accepts an hour", limits.false_accepts_per_hour,
+        ("--max-fa-per-hour", "false accepts per hour", limits.false_accepts_per_hour,
          totals.get("FARATE"), accepts, ""),
         ("--max-fr", "the false-reject ratio", limits.false_rejects_percent,
          totals.get("FR+SBRATIO" if substitutions else "FRRATIO"), _upper_percent(rejects), " %"),
@@ -113,12 +99,12 @@ def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
             if value > wanted:
                 yield f"{option}: {what} is {value:.4g}{unit}, above {wanted:g}{unit}"
         elif bound is None:
-            hint = f"--limits-on estimate judges {value:.4g}{unit}"
+            hint = f"--limits-on estimate compares {value:.4g}{unit}"
             yield f"{option}: {what} has no interval, which no limit allows ({hint})"
         elif bound > wanted:
             yield (
                 f"{option}: {what} is {value:.4g}{unit}, and the upper end of its 95 % interval, {bound:.4g}{unit}, is "
-                f"above {wanted:g}{unit} (--limits-on estimate judges {value:.4g}{unit})"
+                f"above {wanted:g}{unit} (--limits-on estimate compares {value:.4g}{unit})"
             )
 
 

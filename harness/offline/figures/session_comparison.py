@@ -1,6 +1,6 @@
-"""A session's stimuli, live against offline: what a device did, and what an engine makes of the same sound.
+"""A session's stimuli, live against offline: what a device did, and what an engine finds in the same sound.
 
-Both sides are counted by the same functions (docs/wake-figures.md); the offline side as if the sound had been injected.
+The same functions count both sides (docs/explanation/wake-statistics.md), the offline side as for injected sound.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from harness.wake.wake import WakeFigures, discordance
 from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, read
 
 TOGETHER_S = 1.0
-"""A live and an offline event of ambient sound that lie no further apart are the same."""
+"""A live and an offline event in ambient sound within this distance are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeardOffline:
-    """What an engine found in one stimulus. spots: in samples at rate_hz from the stimulus's first one.
+    """What an engine found in one stimulus. spots: in samples at rate_hz from the start of the stimulus.
 
-    peak: highest score where the phrase's event may lie, or None without scores. before_s: where the last spot before
-    this stimulus lies (negative), when the engine's state was carried over.
+    peak: highest score where the phrase's event may lie, or None without scores.
+
+    before_s: place (negative) of the last spot before this stimulus, if the engine's state was carried over.
     """
 
     spots: tuple[OfflineSpot, ...]
@@ -38,7 +39,7 @@ class HeardOffline:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a trial. score: of its event; without one the highest that an engine had. extra: further events."""
+    """One side of a trial. score: of its event, or without one the engine's highest. extra: further events."""
 
     woke: bool
     delay: Measured | None = None
@@ -48,7 +49,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTrial:
-    """A wake or command trial on both sides. clip: file name of its stimulus, or "". notes: what may explain it."""
+    """A wake or command trial on both sides. clip: file name of its stimulus, or "". notes: possible explanations."""
 
     trial_id: str
     kind: TrialKind
@@ -65,7 +66,7 @@ class ComparedTrial:
 
 @dataclass(frozen=True, slots=True)
 class AmbientEvent:
-    """A false accept. offset_s: of the segment's sound. live, offline: on which side it was."""
+    """A false accept. offset_s: in the segment's sound. live, offline: on which side it occurred."""
 
     trial_id: str
     offset_s: float
@@ -76,7 +77,7 @@ class AmbientEvent:
 
 @dataclass(frozen=True, slots=True)
 class AmbientCounts:
-    """False accepts on the same segments. live_s: exposure that was proven; offline_s: all of the sound."""
+    """False accepts on the same segments. live_s: proven exposure. offline_s: all of the sound."""
 
     segments: int = 0
     live_s: float = 0.0
@@ -85,7 +86,7 @@ class AmbientCounts:
 
     @property
     def counts(self) -> Discordance:
-        """Events, not stimuli: there is no `neither`."""
+        """Counts events, not stimuli, so there is no `neither`."""
         both = sum(one.live and one.offline for one in self.events)
         live, offline = sum(one.live for one in self.events), sum(one.offline for one in self.events)
         return Discordance(both, live - both, offline - both)
@@ -93,7 +94,7 @@ class AmbientCounts:
 
 @dataclass(frozen=True, slots=True)
 class DeviceComparison:
-    """One device against the engine. through_air: some stimuli went through the air. left_out: trial → why."""
+    """One device against the engine. through_air: whether some stimuli went through the air. left_out: trial → why."""
 
     device: str
     trials: tuple[ComparedTrial, ...]
@@ -107,11 +108,11 @@ class DeviceComparison:
     conditions: tuple[tuple[str, Discordance], ...] = field(default=())
 
     def counts(self, kind: TrialKind) -> Discordance:
-        """Trials of a kind by who woke: first is live, second is offline."""
+        """Trials of a kind by which side woke: first is live, second is offline."""
         return _counts(one for one in self.trials if one.kind is kind)
 
     def difference(self, kind: TrialKind) -> PairedDifference | None:
-        """Share that woke live less share that woke offline."""
+        """Share that woke live minus share that woke offline."""
         return paired_difference(self.counts(kind))
 
 
@@ -125,13 +126,10 @@ def compare_device(
     why_not: Mapping[str, str],
     threshold: float | None = None,
 ) -> DeviceComparison:
-    """Trial by trial. heard, why_not: by play_id; clips: file name by the stimulus's hash; notes: by trial."""
+    """Compares trial by trial. heard, why_not: by play_id. clips: file name by the stimulus's hash. notes: by trial."""
     trials: list[ComparedTrial] = []
     segments: list[tuple[Play, PlayReading]] = []
     left_out: list[tuple[str, str]] = []
-    differences: list[Measured] = []
-    live_delays: list[Measured] = []
-    offline_delays: list[Measured] = []
     plays = [play for play in figures.plays(device) if play.kind is not TrialKind.PROBE]
     for play in plays:
         found = heard.get(play.row.play_id)
@@ -143,17 +141,18 @@ def compare_device(
             segments.append((play, offline))
             continue
         trials.append(_trial(play, offline, found, clips, notes.get(play.trial.id, ()), threshold))
-        live_delay, offline_delay = play.reading.delay, offline.delay
-        if live_delay is not None and offline_delay is not None:
-            live_delays.append(live_delay)
-            offline_delays.append(offline_delay)
-            differences.append(Measured(live_delay.value_s - offline_delay.value_s, live_delay.error_s))
+    delays = [
+        (one.live.delay, one.offline.delay)
+        for one in trials
+        if one.live.delay is not None and one.offline.delay is not None
+    ]
+    differences = [Measured(live.value_s - offline.value_s, live.error_s) for live, offline in delays]
     return DeviceComparison(
         device=device,
         trials=tuple(trials),
         ambient=_ambient(figures, device, segments),
-        live_delays=latency_figures(live_delays),
-        offline_delays=latency_figures(offline_delays),
+        live_delays=latency_figures([live for live, _ in delays]),
+        offline_delays=latency_figures([offline for _, offline in delays]),
         delay_differences=latency_figures(differences),
         through_air=any(not play.target.injected for play in plays),
         noise=any(play.trial.recipe.noise is not None for play in plays),
@@ -163,7 +162,7 @@ def compare_device(
 
 
 def read_offline(play: Play, found: HeardOffline) -> PlayReading:
-    """What spots in a stimulus amount to, by the counting of a play that was injected."""
+    """Counts the spots in a stimulus as for an injected play."""
     duration_s = play.row.duration_s
     shadow = Play(
         play.trial,
@@ -217,7 +216,6 @@ def _side(reading: PlayReading, peak: float | None = None) -> Side:
 
 
 def _outside(side: str, play: Play, reading: PlayReading, *, of_line: bool = True) -> list[str]:
-    """Events of a side that missed the window, as notes."""
     if reading.hit is not None:
         return []
     near_s = play.row.query_end_s
@@ -243,10 +241,10 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, P
     events: list[AmbientEvent] = []
     for play, offline in segments:
         live = sorted(of_trial.get(play.trial.id, []), key=lambda one: one[0])
-        # The phrase that somebody heard in the recording is in the recording offline, too.
+        # The phrase that was heard in the recording is in the recording offline, too.
         known = faults.get(play.trial.id, ())
-        found = [(one.audio_s or 0.0, one.score) for one in offline.unmatched]
-        spots = sorted((one for one in found if not _near(one[0], known)), key=lambda one: one[0])
+        found = sorted(((one.audio_s or 0.0, one.score) for one in offline.unmatched), key=lambda one: one[0])
+        spots = [one for one in found if not any(abs(one[0] - place) <= TOGETHER_S for place in known)]
         windows = [Window(at_s - TOGETHER_S, at_s + TOGETHER_S, at_s) for at_s, _ in live]
         pairs = dict(match_events(windows, [at_s for at_s, _ in spots], 0.0).pairs)
         paired = set(pairs.values())
@@ -263,12 +261,7 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, P
     )
 
 
-def _near(at_s: float, places: Iterable[float]) -> bool:
-    return any(abs(at_s - place) <= TOGETHER_S for place in places)
-
-
 def _by_condition(trials: Iterable[ComparedTrial]) -> tuple[tuple[str, Discordance], ...]:
-    """Cells of one axis beside each other, in the order in which they first occurred."""
     cells: dict[str, dict[str, list[ComparedTrial]]] = {}
     for one in trials:
         for axis, label in one.conditions:

@@ -1,4 +1,4 @@
-"""Counts of an offline evaluation at every threshold at once, from scores, by the rulings that the log counts by."""
+"""Counts of an offline evaluation at every threshold at once, from scores, by the same rules as the log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +15,7 @@ from harness.model.choices import ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OperatingPoint, ScoreTrack, SpotRule
 from harness.offline.asked import Aim, SweepTarget
-from harness.offline.figures.counts import judged
+from harness.offline.figures.counts import exact_seconds, judged, rounded_ms
 from harness.offline.figures.det import (
     TWV_BETA,
     Det,
@@ -30,7 +29,7 @@ from harness.statistics.intervals import Interval, clopper_pearson, garwood
 
 Scores = npt.NDArray[np.float32]
 MOST_VALUES = 2_000_000
-"""Distinct values up to which every one is kept; with more, thresholds are those of a grid."""
+"""Up to this many distinct values are all kept. With more, thresholds are those of a grid."""
 _PENDING = 1_000_000
 
 
@@ -44,17 +43,15 @@ class ThresholdSpans:
 
 
 def spans(track: ScoreTrack, refractory_samples: int) -> ThresholdSpans:
-    """For which thresholds each score begins a spot, by the rule of `harness.offline.one_file`.
-
-    It is above the threshold itself, and the largest of those within the refractory time before is not.
-    """
-    from scipy.ndimage import maximum_filter1d  # here, since it takes long to import
+    """For which thresholds each score begins a spot, by the rule of `harness.offline.one_file`. The score is above
+    the threshold, and the largest score within the preceding refractory time is not."""
+    from scipy.ndimage import maximum_filter1d  # imported here, since it takes long
 
     scores = track.scores
     before = math.ceil(max(refractory_samples / track.step, 1 + 1e-9)) - 1
     largest = np.full(len(scores), -np.inf, np.float32)
     if len(scores) > 1:
-        # The window of score i is [i − before, i): of the scores moved by one, its last `before`.
+        # The window of score i is [i − before, i): the last `before` of the scores shifted by one.
         maximum_filter1d(
             scores[:-1], before, output=largest[1:], mode="constant", cval=-np.inf, origin=(before - 1) // 2
         )
@@ -63,7 +60,7 @@ def spans(track: ScoreTrack, refractory_samples: int) -> ThresholdSpans:
 
 
 def joined(low: Scores, high: Scores) -> tuple[Scores, Scores]:
-    """Where at least one of the spans lies: spans that do not touch, from the lowest."""
+    """The union of the spans, as disjoint spans from the lowest."""
     order = np.argsort(low, kind="stable")
     low, high = low[order], np.maximum.accumulate(high[order])
     fresh = np.ones(len(low), dtype=bool)
@@ -73,21 +70,21 @@ def joined(low: Scores, high: Scores) -> tuple[Scores, Scores]:
 
 
 class Grid:
-    """Thresholds that steps are kept at once there are too many: `exact`, and others evenly in log odds between."""
+    """Thresholds at which steps are kept when there are too many: `exact`, and others evenly in log odds between."""
 
     def __init__(self, exact: Scores, size: int = 40_000) -> None:
         odds = np.linspace(-14, 14, size)
         self.values: Scores = np.unique(np.concatenate([exact, (1 / (1 + np.exp(-odds))).astype(np.float32)]))
 
     def up(self, values: Scores) -> Scores:
-        """The least threshold of the grid that is not below: what is counted at the grid's thresholds stays exact."""
+        """The least threshold of the grid that is not below. Counts at the grid's thresholds stay exact."""
         place = np.searchsorted(self.values, values, side="left")
         found: Scores = np.append(self.values, np.float32(np.inf))[place]
         return found
 
 
 class Steps:
-    """A whole-numbered function of the threshold, the sum of what was added; memory bounded by MOST_VALUES."""
+    """An integer function of the threshold, the sum of what was added. MOST_VALUES bounds its memory."""
 
     def __init__(self, grid: Grid, most: int = MOST_VALUES) -> None:
         self._grid, self._most = grid, most
@@ -96,7 +93,7 @@ class Steps:
         self._new: list[tuple[Scores, npt.NDArray[np.int64]]] = []
         self._pending = 0
         self.coarse = False
-        """Were values given up? Then it is exact at the thresholds of the grid alone."""
+        """Whether values were dropped. Then the function is exact only at the thresholds of the grid."""
 
     def add(self, low: Scores, high: Scores, weight: int = 1) -> None:
         """Adds `weight` for low[k] ≤ threshold < high[k], for every k."""
@@ -111,7 +108,7 @@ class Steps:
             self._settle()
 
     def values(self) -> Scores:
-        """Where it changes, ascending; may hold −inf and inf."""
+        """Where it changes, ascending; may contain −inf and inf."""
         self._settle()
         return self._values
 
@@ -146,11 +143,11 @@ Samples = npt.NDArray[np.int64]
 
 
 class Sweep:
-    """Takes files with their scores, one by one, and then tells the counts at any thresholds.
+    """Takes files with their scores one by one. Returns the counts at any thresholds.
 
-    rule: refractory time and length of a spot; its threshold plays no part. points: operating points, at which the
-    counts are exact however many files there are; so they are at all thresholds up to two million distinct scores,
-    and on a grid of forty thousand with more.
+    rule: refractory time and length of a spot; its threshold is ignored. points: operating points, at which counts are
+    always exact. Up to two million distinct scores, counts are exact at all thresholds. With more they are exact on a
+    grid of forty thousand.
     """
 
     def __init__(
@@ -171,7 +168,7 @@ class Sweep:
         self.inv_files = self.oov_files = self.rejected_files = 0
 
     def add(self, outcome: FileOutcome, tracks: Iterable[ScoreTrack]) -> None:
-        """Counts a file; its spots are not looked at. InputError for a file with a reference."""
+        """Counts a file by its scores, not its spots. InputError for a file with a reference."""
         if outcome.kind is ListKind.REFERENCED:
             raise InputError("a sweep is over wake phrases, not over commands or texts", remedy="Give the list by -i")
         if not self.wants(outcome):
@@ -192,11 +189,12 @@ class Sweep:
             self._in_vocabulary(outcome, [(track, spans(track, self.rule.refractory_samples)) for track in tracks])
 
     def wants(self, outcome: FileOutcome) -> bool:
-        """Is it a file that counts, so that its scores are needed?"""
+        """Whether the file counts, so that its scores are needed."""
         return judged(outcome, self.counting).rejected is None
 
     def thresholds(self, also: Iterable[float] = ()) -> Scores:
-        """All at which a count changes, the operating points' and some others, 0 to 1; the strictest first."""
+        """All thresholds at which a count changes, those of the operating points and some others, 0 to 1; the
+        strictest first."""
         named = np.concatenate([self._own, np.array([*also], np.float32)])
         every = [named, self._found.values(), self._in_oov.values()]
         if self.counting.count_in_vocabulary:
@@ -211,16 +209,17 @@ class Sweep:
         asked = self.thresholds() if thresholds is None else np.unique(np.asarray(thresholds, np.float32))[::-1]
         accepted = self._found.at(asked)
         false_accepts = self._in_oov.at(asked)
-        hours = np.full(len(asked), _ms(self._oov) / 3_600_000)
+        hours = np.full(len(asked), rounded_ms(exact_seconds(self._oov)) / 3_600_000)
         if self.counting.count_in_vocabulary:
             false_accepts = false_accepts + self._in_inv.at(asked) - accepted
             rate = self._engine_rate_hz or 1
-            hours = hours + np.round(float(_exact_ms(self._inv)) - self._own_spots.at(asked) * 1000 / rate) / 3_600_000
+            inv_ms = float(1000 * exact_seconds(self._inv))
+            hours = hours + np.round(inv_ms - self._own_spots.at(asked) * 1000 / rate) / 3_600_000
         targets = self.inv_files if self.counting.count_in_vocabulary else 0
         return Det(asked, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets)
 
     def _in_vocabulary(self, outcome: FileOutcome, found: list[tuple[ScoreTrack, ThresholdSpans]]) -> None:
-        """The first spot after the lead-in is the file's own; there is one where any spot lies after the lead-in."""
+        """The first spot after the lead-in is the true accept; there is one if any spot lies after the lead-in."""
         low = np.concatenate([np.zeros(0, np.float32), *(one.low for _, one in found)])
         high = np.concatenate([np.zeros(0, np.float32), *(one.high for _, one in found)])
         ends = np.concatenate(
@@ -237,7 +236,7 @@ class Sweep:
             self._add_own_spots(low[after], high[after], ends[after], lengths[after])
 
     def _add_own_spots(self, low: Scores, high: Scores, ends: Samples, lengths: Samples) -> None:
-        """How long the file's own spot is, which is the first: at each threshold the one that ends first."""
+        """The length of the true accept, which is the first spot: at each threshold the one that ends first."""
         if not len(low):
             return
         if lengths.min() == lengths.max():
@@ -252,18 +251,9 @@ class Sweep:
                 self._own_spots.add(np.array([begin]), np.array([end]), int(lengths[covering[0]]))
 
 
-def _exact_ms(samples: Counter[int]) -> Fraction:
-    return sum((Fraction(count * 1000, rate) for rate, count in samples.items()), Fraction(0))
-
-
-def _ms(samples: Counter[int]) -> int:
-    """Milliseconds, rounded once, as the log's hours are."""
-    return round(_exact_ms(samples))
-
-
 @dataclass(frozen=True, slots=True)
 class PointFigures:
-    """The counts at one threshold; point: the number of the operating point that has it."""
+    """The counts at one threshold; point: the number of its operating point, if any."""
 
     threshold: float
     point: int | None
@@ -289,7 +279,7 @@ class PointFigures:
         return garwood(self.false_accepts, self.hours)
 
     def keeps(self, target: SweepTarget) -> bool | None:
-        """Does it keep the target, by the target's own measure; None for a cost, or over nothing."""
+        """Whether it meets the target, by the target's own measure; None for a cost, or without data."""
         match target.aim:
             case Aim.FALSE_ACCEPTS:
                 found, interval = self.per_hour, self.per_hour_interval
@@ -304,10 +294,8 @@ class PointFigures:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPoint:
-    """A point, as it looks on the list that it was chosen on, and on the one that it is reported on.
-
-    reported is None where one list served for both: such figures flatter themselves.
-    """
+    """A point on the list that it was chosen on, and on the list that reports it. If one list served for both,
+    reported is None, and results look better than they are."""
 
     target: SweepTarget
     chosen: PointFigures
@@ -316,8 +304,8 @@ class ChosenPoint:
 
 @dataclass(frozen=True, slots=True)
 class TermWeighted:
-    """Term-weighted values. best_at: where the largest (MTWV) is; at_point: the operating point that was in force,
-    whose value is the ATWV. None over nothing."""
+    """Term-weighted values. best_at: where the largest (MTWV) is. at_point: the operating point in force, whose
+    value is the ATWV. None without data."""
 
     beta: float
     speech_s: float | None
@@ -327,20 +315,16 @@ class TermWeighted:
     at_point: PointFigures
 
 
-def chosen_index(det: Det, target: SweepTarget) -> int | None:
-    """The row of the threshold that serves a target best; None where none keeps it."""
+def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
+    """Chooses on one list's curve and counts the other list at that threshold. None if no threshold meets the
+    target."""
     match target.aim:
         case Aim.FALSE_ACCEPTS:
-            return at_most_false_accepts(det, target.value, target.by)
+            index = at_most_false_accepts(on, target.value, target.by)
         case Aim.FALSE_REJECTS:
-            return at_most_false_rejects(det, target.value, target.by)
+            index = at_most_false_rejects(on, target.value, target.by)
         case Aim.COST:
-            return least_cost(det, target.miss_cost, target.accept_cost, target.uses_per_hour)
-
-
-def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
-    """Chooses on one list's curve, and counts the other list at that threshold; None where none keeps the target."""
-    index = chosen_index(on, target)
+            index = least_cost(on, target.miss_cost, target.accept_cost, target.uses_per_hour)
     if index is None:
         return None
     chosen = figures(on, index, points)
@@ -348,7 +332,7 @@ def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], repor
 
 
 def term_weighted(sweep: Sweep, det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> TermWeighted:
-    """The largest value, and that at the threshold which the run had."""
+    """The largest value, and the value at the run's threshold."""
     values = term_weighted_value(det, beta, speech_s)
     index = best_twv(values)
     at = figures_at(sweep, sweep.rule.threshold)
@@ -377,10 +361,8 @@ def figures(det: Det, index: int, points: Sequence[OperatingPoint]) -> PointFigu
 
 
 def figures_at(sweep: Sweep, threshold: float) -> PointFigures:
-    """The counts of a list at any threshold."""
     return figures(sweep.at(np.array([threshold], np.float32)), 0, sweep.points)
 
 
 def point_of(threshold: np.float32, points: Sequence[OperatingPoint]) -> int | None:
-    """The operating point of that threshold."""
     return next((one.number for one in points if np.float32(one.threshold) == threshold), None)

@@ -1,4 +1,5 @@
-"""Evaluations as they are compared, from their journals or, as of the original tool, from their logs alone."""
+"""Reads evaluations to compare, from their journals or from logs alone (such as the original tool's), and prints
+comparisons."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from harness.base.foreign import counted, plain_text
 from harness.base.safe_csv import safe_csv
 from harness.model.errors import InputError
 from harness.model.offline import Counting, ListKind
+from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
-    AmbientFile,
     AmbientFiles,
     Clusters,
     Evaluated,
@@ -25,35 +26,31 @@ from harness.offline.figures.comparison import (
 from harness.offline.figures.counts import ACCEPTED, FileVerdict, Key, Tally, judged
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
+from harness.offline.wake_log import CommandHeard, Happening, LineSums, Missed, Spot, Words, computed
+from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_happenings
 from harness.statistics.intervals import Interval
 from harness.statistics.text import NOTHING, number, number_interval, percent, percent_interval
 from harness.statistics.word_intervals import WerDifference
-from harness.wake.reports.wake_log import CommandHeard, LineSums, Missed, Spot, WakeLog, Words, computed
-from harness.wake.reports.wake_log_reading import Entry, Info, Total, demand_numbers, entries, entry_at, names_escaped
 
 JOURNAL = ".jsonl"
 _SETTINGS = {
-    "x-lead-in-ms": "the lead-in, ms,",
-    "x-lead-in-ref": "what of a spot the lead-in is judged by",
+    "x-lead-in-ms": "the lead-in (ms)",
+    "x-lead-in-ref": "the edge of a detection that must follow the lead-in",
     "x-count-in-vocabulary": "-u",
-    "x-refractory-ms": "the refractory time, ms,",
-    "x-normalisation": "how texts are compared (-n)",
+    "x-refractory-ms": "the refractory time (ms)",
+    "x-normalisation": "the normalisation of texts (-n)",
     "x-resample": "--resample",
     "x-continuous": "--continuous",
 }
 
 
 def journal_of(log: Path) -> Path:
-    """The journal beside a log, where there is one."""
     return log.with_name(log.name + JOURNAL) if log.name else log
 
 
 def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "") -> Evaluated:
-    """From a journal, from a log with its journal beside it, or from a log alone; InputError for anything else.
-
-    Names and texts stay in the file, and are read again from there where they are wanted. called: its name for people,
-    where `path` has another.
-    """
+    """Reads a journal, a log with its journal beside it, or a log alone. InputError for anything else. Names and
+    texts stay in the file and are read again on access. called: its name for people, if not `path`."""
     called = called or str(path)
     if path.suffix == JOURNAL:
         return _of_journal(JournalFile(path), path.name, clusters)
@@ -77,7 +74,7 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
             continue
         if one.outcome.kind is ListKind.OOV:
             found = sum(fact.key is Key.OOVFA for fact in verdict.facts)
-            ambient.add(one.listed, AmbientFile(found, one.outcome.seconds / 3600))
+            ambient.add(one.listed, found, one.outcome.seconds / 3600)
         else:
             spoken.add(one.listed, _spoken(verdict), int(offset))
     notes = [] if journal.complete else [f"it is partial, {len(journal):,} of {header.planned:,} files"]
@@ -108,15 +105,12 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
 
 def _spoken(verdict: FileVerdict) -> SpokenFile:
     fact = next(one for one in verdict.facts if one.key not in (Key.INVFA, Key.INVTX, Key.ERROR))
-    said = fact.spot.phrase if fact.spot is not None else ""
-    words = fact.words
-    return SpokenFile(
-        fact.key in ACCEPTED, words.errors if words is not None else 0, words.words if words is not None else 0, said
-    )
+    words = fact.words or WordCounts()
+    return SpokenFile(fact.key in ACCEPTED, words.errors, words.words, fact.spot.phrase if fact.spot else "")
 
 
 def _of_journal_again(path: Path, counting: Counting, begins: int) -> tuple[str, SpokenFile]:
-    """An outcome of a journal once more, by the byte at which it begins."""
+    """Reads an outcome of a journal again, by the byte at which its line begins."""
     try:
         with path.open("rb") as file:
             file.seek(begins)
@@ -127,7 +121,6 @@ def _of_journal_again(path: Path, counting: Counting, begins: int) -> tuple[str,
 
 
 def _of_log_again(path: Path, escaped: bool, begins: int) -> tuple[str, SpokenFile]:
-    """The same of a log's line."""
     try:
         one = entry_at(path, begins, escaped=escaped)
     except OSError as error:
@@ -143,7 +136,7 @@ def _changed(path: Path) -> InputError:
 
 
 def _spoken_line(one: Entry) -> tuple[str, SpokenFile] | None:
-    """The in-vocabulary file whose outcome a line states, if it states one."""
+    """The in-vocabulary file whose outcome a line states; None for another line."""
     match one:
         case Spot(key="INVTA"):
             return one.file, SpokenFile(True, said=one.phrase)
@@ -160,23 +153,16 @@ def _spoken_line(one: Entry) -> tuple[str, SpokenFile] | None:
 
 
 def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
-    """OSError when it cannot be read."""
     escaped = names_escaped(path, called)
     spoken = SpokenFiles(partial(_of_log_again, path, escaped), clusters)
-    info: list[tuple[str, str]] = []
     sums = LineSums()
-    for begins, one in entries(path, called, escaped=escaped):
-        match one:
-            case Info():
-                info.append((one.name, one.detail))
-            case Total():
-                pass
-            case _:
-                sums.add(one)
-                found = _spoken_line(one)
-                if found is not None:
-                    spoken.add(*found, begins)
-    log = WakeLog(tuple(info))
+
+    def take(one: Happening, begins: int) -> None:
+        sums.add(one)
+        if (found := _spoken_line(one)) is not None:
+            spoken.add(*found, begins)
+
+    log = without_happenings(entries(path, called, escaped=escaped), take)
     demand_numbers(log, called)
     totals = computed(log, sums)
     rejected = sums.lines["REJECT"]
@@ -202,7 +188,7 @@ MOST_NAMED = 5
 
 
 def lines(found: EvaluationComparison) -> Iterator[str]:
-    """What the comparison comes to, warnings first, since they say what the rest is worth."""
+    """The comparison in lines. Warnings come first, since they qualify the rest."""
     yield f"A: {plain_text(found.first)}"
     yield f"B: {plain_text(found.second)}"
     for warning in found.warnings:
@@ -220,38 +206,38 @@ def _same(found: OnSameFiles) -> Iterator[str]:
         yield f"  {name}: {errors:,} wrong, {percent(errors / both.total)}{_between(percent_interval, interval)}"
     p = "they never differ" if both.p is None else f"McNemar's exact p = {both.p:.4g}"
     yield (
-        f"  right by both {both.both:,}, by A alone {both.only_first:,}, by B alone {both.only_second:,}, by none "
+        f"  both right {both.both:,}, only A {both.only_first:,}, only B {both.only_second:,}, neither "
         f"{both.neither:,}: {p}"
     )
     if found.difference is not None:
         over = f"over {found.clusters:,} clusters" if found.clusters else "over files"
-        yield f"  A less B, {over}: {_difference(found.difference, 100, ' %')}"
+        yield f"  A minus B, {over}: {_difference(found.difference, 100, ' %')}"
         if found.clusters:
-            yield "  (McNemar's test takes files as independent; where clusters matter go by the line before)"
+            yield "  (McNemar's test assumes independent files; if clusters matter, use the line above)"
     if found.words is not None:
         first, second, words = found.word_errors
         yield (
-            f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words; A less B "
+            f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words; A minus B "
             f"{_difference(found.words, 100, ' %')}"
         )
     for one in found.differing[:MOST_NAMED]:
         yield f"  differs: {plain_text(one.file, 120)}  A {_word(one.first)}, B {_word(one.second)}"
     if len(found.differing) > MOST_NAMED:
-        yield f"  and {len(found.differing) - MOST_NAMED:,} more; all of them by --csv FILE"
+        yield f"  and {len(found.differing) - MOST_NAMED:,} more; --csv FILE lists all"
 
 
 def _rates(found: FalseAccepts) -> Iterator[str]:
-    yield "False accepts an hour:"
+    yield "False accepts per hour:"
     for name, (count, hours), interval in (
         ("A", found.first, found.interval()),
         ("B", found.second, found.interval(second=True)),
     ):
         yield f"  {name}: {count:,} in {hours:.3f} h, {number(count / hours)}/h{_between(number_interval, interval)}"
-    audio = "the same audio" if found.same_audio else "different audio, or audio that is not known to be the same"
+    audio = "the same audio" if found.same_audio else "the audio may differ"
     p = NOTHING if found.p is None else f"{found.p:.4g}"
     yield f"  exact conditional p = {p} (two Poisson rates; {audio})"
     if found.difference is not None:
-        yield f"  A less B, over the same files: {_difference(found.difference, 1, '/h')}"
+        yield f"  A minus B, over the same files: {_difference(found.difference, 1, '/h')}"
 
 
 def _difference(found: WerDifference, scale: float, unit: str) -> str:
@@ -270,7 +256,7 @@ def _word(found: SpokenFile) -> str:
 
 
 def differing_csv(found: EvaluationComparison) -> Iterator[str]:
-    """Every file on which the two differ, and every one that only one of them has, a row each."""
+    """A row for each file on which the two differ, and for each that only one of them has."""
     yield safe_csv([["file", "a", "b", "a_said", "b_said"]])
     if found.same_files is None:
         return
@@ -284,7 +270,7 @@ def differing_csv(found: EvaluationComparison) -> Iterator[str]:
 
 
 def as_json(found: EvaluationComparison) -> dict[str, Any]:
-    """The same as plain JSON values: counts, shares 0–1, null over nothing."""
+    """The same as plain JSON values: counts, shares 0–1, null without data."""
     told: dict[str, Any] = {"a": found.first, "b": found.second, "warnings": list(found.warnings)}
     same, rates = found.same_files, found.false_accepts
     if same is not None:

@@ -1,4 +1,4 @@
-"""A DET curve as a table: a row a threshold, with counts, exposure, rates and their exact intervals."""
+"""A DET curve as a table, picture and text: one row per threshold, with counts, exposure, rates and exact intervals."""
 
 from __future__ import annotations
 
@@ -18,15 +18,7 @@ from harness.model.errors import LogError, PluginError
 from harness.model.offline import EngineFacts, OperatingPoint
 from harness.offline.asked import Aim, SweepTarget
 from harness.offline.figures.det import Det, so_far, term_weighted_value
-from harness.offline.figures.sweep import (
-    ChosenPoint,
-    PointFigures,
-    Sweep,
-    TermWeighted,
-    figures,
-    figures_at,
-    point_of,
-)
+from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, TermWeighted, figures, figures_at, point_of
 from harness.statistics.text import NOTHING, number, number_interval, percent, percent_interval
 
 if TYPE_CHECKING:
@@ -46,21 +38,19 @@ def det_csv(
     chosen: float | None = None,
     twv: tuple[float, float | None] | None = None,
 ) -> str:
-    """The table. chosen: the threshold that is recommended; twv: beta and seconds of speech of a column of values.
-
-    A cell over nothing is n/a. Of more than MOST_ROWS thresholds those are told at which the curve turns.
-    """
+    """Writes the table. chosen: the recommended threshold. twv: beta and seconds of speech for a column of values. A
+    cell without data is n/a. Above MOST_ROWS thresholds, only corners of the curve are written."""
     head = [*COLUMNS, TWV_COLUMN] if twv is not None else [*COLUMNS]
     return safe_csv([head, *_rows(det, points, chosen, twv)])
 
 
 def threshold_text(threshold: np.float32 | float) -> str:
-    """As few digits as give back the same threshold: what `-s threshold=` takes."""
+    """The fewest digits that give the same threshold again, as `-s threshold=` takes it."""
     return np.format_float_positional(np.float32(threshold), unique=True, trim="-")
 
 
 def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = None) -> npt.NDArray[np.intp]:
-    """Rows worth telling: all, or of very many the corners of the curve, evenly taken, and every named point."""
+    """Rows to write: all, or of too many the corners of the curve, evenly, and every named point."""
     if len(det) <= MOST_ROWS:
         return np.arange(len(det))
     named = np.array([one.threshold for one in points] + ([chosen] if chosen is not None else []), np.float32)
@@ -72,7 +62,7 @@ def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = N
         corners = np.union1d(turns, turns + 1)
         if len(corners):
             kept[corners[np.unique(np.linspace(0, len(corners) - 1, MOST_ROWS // 4).astype(int))]] = True
-            kept[corners[: MOST_ROWS // 8]] = True  # few events: each of them tells
+            kept[corners[: MOST_ROWS // 8]] = True  # few events: every corner matters
     return np.flatnonzero(kept)
 
 
@@ -104,59 +94,59 @@ def _number(value: np.float64) -> str:
 
 
 FLATTERS = (
-    "One list served to choose the point and to report it: such figures flatter themselves. "
+    "The same list chose and reports the point, so the results look better than they are. "
     "Choose on another list: --dev-inv, --dev-oov"
 )
 
 
 def target_text(target: SweepTarget) -> str:
-    """at most 0.5 false accepts an hour (the figure itself)"""
-    by = "the figure itself" if target.by is ChosenBy.ESTIMATE else "the upper end of its 95 % interval"
+    by = "the estimate" if target.by is ChosenBy.ESTIMATE else "the upper end of its 95 % interval"
     match target.aim:
         case Aim.FALSE_ACCEPTS:
-            return f"at most {target.value:g} false accepts an hour ({by})"
+            return f"at most {target.value:g} false accepts per hour ({by})"
         case Aim.FALSE_REJECTS:
             return f"at most {100 * target.value:g} % false rejects ({by})"
         case Aim.COST:
             return (
-                f"the least cost an hour, with {target.miss_cost:g} a false reject, {target.accept_cost:g} a false "
-                f"accept, {target.uses_per_hour:g} uses an hour"
+                f"the lowest cost per hour, with {target.miss_cost:g} a false reject, {target.accept_cost:g} a false "
+                f"accept, {target.uses_per_hour:g} uses per hour"
             )
 
 
 def figures_text(found: PointFigures) -> str:
-    """Both figures with their counts and exact 95 % intervals."""
-    rate = f"{number(found.per_hour)}/h (95 % interval {number_interval(found.per_hour_interval)})"
+    """Both results with their counts and exact 95 % intervals."""
+    rate = f"{number(found.per_hour)}/h ({number_interval(found.per_hour_interval)})"
     accepts = f"{found.false_accepts} FA in {found.hours:.3f} h = {rate}" if found.hours else f"FA {NOTHING}"
-    share = f"{percent(found.false_rejects)} (95 % interval {percent_interval(found.false_reject_interval)})"
+    share = f"{percent(found.false_rejects)} ({percent_interval(found.false_reject_interval)})"
     rejects = f"{found.misses} of {found.files} FR = {share}" if found.files else f"FR {NOTHING}"
     return f"{accepts}; {rejects}"
 
 
 def point_text(found: PointFigures) -> str:
-    """Its threshold, as a setting, and its number where it has one."""
     number = f" (operating point {found.point})" if found.point is not None else ""
     return f"threshold {threshold_text(found.threshold)}{number}"
 
 
 def chosen_lines(target: SweepTarget, found: ChosenPoint | None) -> Iterator[str]:
-    """The recommended point, on both lists side by side, or that there is none."""
+    """The recommended point on both lists, or a line that there is none."""
     yield f"Target: {target_text(target)}"
     if found is None:
-        yield "No threshold keeps it: more material, another target or another model is needed"
+        yield "No threshold meets it. Use more recordings, another target or another model"
         return
-    yield f"Chosen: {point_text(found.chosen)}, by -s threshold={threshold_text(found.chosen.threshold)}"
+    yield f"Chosen: {point_text(found.chosen)}. Set it with -s threshold={threshold_text(found.chosen.threshold)}"
+    yield "Results, with 95 % intervals:"
     if found.reported is None:
         yield f"  on the only list: {figures_text(found.chosen)}"
         yield FLATTERS
         return
     yield f"  on the development list: {figures_text(found.chosen)}"
-    keeps = {True: "; the target is kept", False: "; the target is NOT kept", None: ""}[found.reported.keeps(target)]
-    yield f"  reported:                {figures_text(found.reported)}{keeps}"
+    yield f"  on the reported list:    {figures_text(found.reported)}"
+    met = found.reported.keeps(target)
+    if met is not None:
+        yield f"  The target is {'' if met else 'NOT '}met on the reported list."
 
 
 def twv_lines(found: TermWeighted) -> Iterator[str]:
-    """MTWV and ATWV."""
     over = "the hours of false accepts" if found.speech_s is None else f"{found.speech_s:g} s of speech"
     if found.best is None or found.best_at is None:
         yield f"MTWV n/a (beta {found.beta:g}, over {over})"
@@ -198,7 +188,7 @@ def chosen_json(target: SweepTarget, found: ChosenPoint | None) -> dict[str, Any
 
 
 def figures_json(found: PointFigures) -> dict[str, Any]:
-    """A point's counts and intervals; null over nothing."""
+    """A point's counts and intervals; null without data."""
     return {
         "threshold": float(threshold_text(found.threshold)),
         "operating_point": found.point,
@@ -214,7 +204,7 @@ def figures_json(found: PointFigures) -> dict[str, Any]:
 
 
 def twv_json(found: TermWeighted) -> dict[str, Any]:
-    """Term-weighted values, null over nothing."""
+    """Term-weighted values; null without data."""
     return {
         "beta": found.beta,
         "speech_s": found.speech_s,
@@ -233,7 +223,7 @@ ENDINGS = ("png", "svg")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A list's curve, as the key of the picture calls it."""
+    """A list's curve, with its name in the legend."""
 
     name: str
     det: Det
@@ -247,19 +237,19 @@ def draw(
     developed: Curve | None = None,
     chosen: ChosenPoint | None = None,
 ) -> None:
-    """Writes a PNG or an SVG, by the path's ending. PluginError without matplotlib, LogError when it cannot be written.
+    """Writes a PNG or an SVG, by the path's ending. PluginError without matplotlib, LogError if it cannot be written.
 
-    developed: the curve of the development list; chosen: a point that was chosen on it (or on the only list).
+    developed: the curve of the development list. chosen: a point that was chosen on it, or on the only list.
     """
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
         raise PluginError(
-            "pictures are drawn by matplotlib, which is not installed",
-            remedy="pip install 'voice-harness[pictures]'; the table is there without it",
+            "pictures need matplotlib, which is not installed",
+            remedy="Install it: pip install 'voice-harness[pictures]', or add --no-picture",
         ) from error
-    # Text stays text, and two pictures of the same curve are the same bytes.
+    # Text stays text, and pictures of the same curve have the same bytes.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "det", "font.size": 11}):
         figure = Figure(figsize=(9.6, 6.4), layout="constrained")
         _Picture(figure, [one for one in (developed, curve) if one is not None]).draw(title, curve, points, chosen)
@@ -279,7 +269,7 @@ class _Picture:
         shares = np.concatenate([one.det.false_rejects()[one.det.misses > 0] for one in curves])
         fewest = min((1 / one.det.hours.max() for one in curves), default=1.0)
         self._left = math.floor(math.log10(min(rates.min(initial=fewest), fewest)) - 0.05)
-        # What is measured below 200 an hour is what anybody chooses from; further out the curve only trails off.
+        # Choices lie below 200 per hour; beyond that the curve only trails off.
         self._right = max(self._left + 2.0, math.log10(min(rates.max(initial=10.0), 200.0) * 1.2))
         self._zero_x = self._left - 0.35
         least = min(shares.min(initial=0.5), 0.2)
@@ -313,7 +303,7 @@ class _Picture:
         rows = turning(det, ())
         rows = rows[rows <= int(np.argmax(det.per_hour()))]
         x = self._x(so_far(det.per_hour())[rows])
-        # The fewest false rejects so far: what one gets who may have so many false accepts.
+        # The fewest false rejects so far: the best at this many false accepts.
         shares, (lows, highs) = det.false_rejects()[rows], det.false_reject_band()
         best = np.minimum.accumulate(shares)
         firsts = np.maximum.accumulate(np.where(shares == best, np.arange(len(rows)), 0))
@@ -340,7 +330,7 @@ class _Picture:
                 continue
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)
             label = None
-            # Numbers that would lie upon each other are left out; the table has all.
+            # Numbers that would overlap are left out; the table has all.
             if all(abs(x - px) > 0.16 or abs(y - py) > 0.13 for px, py in told):
                 told.append((x, y))
                 self._axes.annotate(
@@ -383,11 +373,11 @@ class _Picture:
         places = [self._zero_y, *map(float, ndtri(ticks)), self._all_y]
         axes.set_yticks(places, ["0", *(f"{100 * one:g}" for one in ticks), "100"])
         axes.set_ylim(self._zero_y - 0.08, self._all_y + 0.08)
-        # Between an edge of nothing and the axis there is no scale.
+        # There is no scale between an edge for zero and the axis.
         axes.axvspan(self._zero_x - 0.12, self._zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
         axes.axhspan(self._zero_y - 0.08, self._zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
         axes.axhspan(self._all_y - 0.08, self._all_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
         axes.grid(color="#cccccc", linewidth=0.6)
         axes.set_axisbelow(True)
-        axes.set_xlabel("false accepts an hour")
+        axes.set_xlabel("false accepts per hour")
         axes.set_ylabel("false rejects, %")

@@ -1,6 +1,6 @@
-"""The log of an offline evaluation, written while its outcomes are read: memory does not grow with the lists.
+"""The log of an offline evaluation, written while its outcomes are read. Memory does not grow with the lists.
 
-The manual's keys come first, what is ours stands behind x-; docs/wake-log.md describes every line.
+The manual's keys come first, ours begin with x-; docs/reference/wake-log.md describes every line.
 """
 
 from __future__ import annotations
@@ -14,113 +14,74 @@ from harness import __version__
 from harness.base.foreign import counted, plain_text
 from harness.base.plain_json import plain
 from harness.model.offline import FileOutcome, OfflineSpot, RejectReason
-from harness.model.transcript import Normalisation
+from harness.model.transcript import Normalisation, WordCounts
+from harness.offline import wake_log
 from harness.offline.figures.counts import Fact, FileVerdict, Key, OfflineCounts, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome
 from harness.statistics.intervals import Interval
-from harness.wake.reports.wake_log import (
-    ESCAPED,
-    FORMULA,
-    FORMULA_WITH_U,
-    NAMES,
-    TOTALS,
-    CommandHeard,
-    Extras,
-    Failure,
-    Happening,
-    ManySpots,
-    Missed,
-    Rejected,
-    Spot,
-    WakeLog,
-    Words,
-    hours_text,
-    info_line,
-    line_of,
-    moment,
-    quoted,
-    summary,
-    total_line,
-)
 
 
-def happenings(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[Happening]:
-    """The lines of one file, in their order; file: as its list has it."""
+def happenings(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.Happening]:
+    """The lines of one file, in their order; file: its name in the list."""
     for fact in verdict.facts:
         yield _happening(fact, outcome, verdict, file)
 
 
-def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> Happening:
+def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> wake_log.Happening:
     spot = fact.spot or OfflineSpot("", 0, 0)
     span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
-    extras = _score(spot)
+    extras: wake_log.Extras = () if spot.score is None else (("x-score", f"{spot.score:g}"),)
     match fact.key.value:
         case "INVTA" | "INVFA" | "OOVFA" as key:
-            return Spot(key, file, *span, spot.phrase, extras=extras)
+            return wake_log.Spot(key, file, *span, spot.phrase, extras=extras)
         case "CMDTA" | "CMDSB" as key:
-            return CommandHeard(key, file, *span, spot.phrase, fact.reference, extras=extras)
-        case "STTTA" | "STTSB":
-            return _words(fact, file, span, spot.phrase, extras)
+            return wake_log.CommandHeard(key, file, *span, spot.phrase, fact.reference, extras=extras)
+        case "STTTA" | "STTSB" as key:
+            said = fact.words or WordCounts()
+            counts = said.words, said.substitutions, said.insertions, said.deletions
+            wer = None if said.wer is None else 100 * said.wer
+            return wake_log.Words(key, file, *span, spot.phrase, fact.reference, *counts, wer=wer, extras=extras)
         case "INVFR" | "CMDFR" | "STTFR" as key:
-            return Missed(key, file, fact.reference)
+            return wake_log.Missed(key, file, fact.reference)
         case "INVTX":
-            return ManySpots(file, fact.spots)
+            return wake_log.ManySpots(file, fact.spots)
         case "ERROR":
-            return Failure(f"{quoted(file)}: {fact.text}")
+            return wake_log.Failure(f"{wake_log.quoted(file)}: {fact.text}")
         case _:
             reason = verdict.rejected.value if verdict.rejected else ""
             detail = outcome.detail
             if outcome.rejected is None and verdict.rejected is RejectReason.REFERENCE:
-                detail = "it has no words"  # readable, and found to be none only when it was compared
-            return Rejected(file, reason, (("x-detail", detail),) if detail else ())
-
-
-def _words(fact: Fact, file: str, span: tuple[float, float], phrase: str, extras: Extras) -> Words:
-    counts = fact.words
-    assert counts is not None
-    return Words(
-        "STTSB" if fact.key is Key.STTSB else "STTTA",
-        file,
-        *span,
-        phrase,
-        fact.reference,
-        words=counts.words,
-        substitutions=counts.substitutions,
-        additions=counts.insertions,
-        deletions=counts.deletions,
-        wer=None if counts.wer is None else 100 * counts.wer,
-        extras=extras,
-    )
+                detail = "it has no words"  # readable, but found to be empty only when compared
+            return wake_log.Rejected(file, reason, (("x-detail", detail),) if detail else ())
 
 
 def _ms(samples: int, rate_hz: int) -> float:
     return round(samples * 1000 / rate_hz, 3) if rate_hz else 0.0
 
 
-def _score(spot: OfflineSpot) -> Extras:
-    return () if spot.score is None else (("x-score", f"{spot.score:g}"),)
-
-
 SDK_NAME = "voice-harness"
 ROUNDED_S = 0.01
-"""More than sums of audio differ by, since the log rounds them to milliseconds."""
+"""Larger than differences between sums of audio, since the log rounds them to milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRun:
-    """What a log says of a run as a whole. outcomes: how many files have one, of header.planned.
+    """What a log states about a run as a whole.
 
-    ended_s: wall clock; duration_s: of all sittings; untimed_s: audio that was played when no duration was kept any
-    more, since the run was killed. lost_workers: how workers were lost, in words. more: further INFO lines of ours.
+    outcomes: how many files have one, of header.planned. ended_s: wall clock. duration_s: of all sittings.
+
+    untimed_s: audio that a killed run played after it last stored its duration.
+
+    lost_workers: how each was lost, in words. more: further INFO lines of ours.
     """
 
     header: JournalHeader
     outcomes: int
     ended_s: float
     duration_s: float
-    more: Extras = ()
+    more: wake_log.Extras = ()
     untimed_s: float = 0.0
     lost_workers: tuple[str, ...] = ()
 
@@ -130,7 +91,6 @@ class EvaluationRun:
 
 
 def run_of(journal: JournalFile) -> EvaluationRun:
-    """The run of one journal."""
     return EvaluationRun(
         journal.header,
         len(journal),
@@ -142,26 +102,26 @@ def run_of(journal: JournalFile) -> EvaluationRun:
 
 
 def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome]) -> Figures:
-    """Writes the log of outcomes that come in list order; its figures. OSError as the stream has it."""
+    """Writes the log of outcomes that come in list order; returns its results. OSError from the stream."""
     counting = run.header.counting
-    for name, detail in ((NAMES, ESCAPED), *_settings(run)):
-        stream.write(info_line(name, detail) + "\n")
+    for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_settings(run)):
+        stream.write(wake_log.info_line(name, detail) + "\n")
     tally = Tally(counting)
     for one in outcomes:
         verdict = tally.add(one.outcome)
         for happening in happenings(one.outcome, verdict, one.listed):
-            stream.write(line_of(happening) + "\n")
+            stream.write(wake_log.line_of(happening) + "\n")
     found = figures(tally, counting)
     for name, detail in (*sound_info(found.counts), *_ending(run, found), *interval_info(found)):
-        stream.write(info_line(name, detail) + "\n")
-    for key in TOTALS:
+        stream.write(wake_log.info_line(name, detail) + "\n")
+    for key in wake_log.TOTALS:
         if key in found.totals:
-            stream.write(total_line(key, found.totals[key]) + "\n")
+            stream.write(wake_log.total_line(key, found.totals[key]) + "\n")
     return found
 
 
 def factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
-    """Audio over wall time; None where no time passed, or none that was kept."""
+    """Audio over wall time; None if no time passed or none was stored."""
     played_s = (counts.inv_ms + counts.oov_ms) / 1000 - run.untimed_s
     timed = run.duration_s > 0 and (not run.untimed_s or played_s > ROUNDED_S)
     return played_s / run.duration_s if timed else None
@@ -170,7 +130,7 @@ def factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
 def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     header, facts, counting = run.header, run.header.facts, run.header.counting
     evaluation = header.evaluation
-    yield "start-time", moment(header.started_s)
+    yield "start-time", wake_log.moment(header.started_s)
     yield "sdk-name", SDK_NAME
     yield "sdk-version", dict(header.versions).get(SDK_NAME, __version__)
     yield "command-line", shlex.join(header.command_line)
@@ -187,7 +147,7 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     yield "x-engine-kind", facts.kind.value
     yield "x-engine-rate-hz", str(facts.rate_hz)
     for phrase in facts.phrases:
-        yield "x-phrase", quoted(phrase)
+        yield "x-phrase", wake_log.quoted(phrase)
     if facts.licence:
         yield "x-licence", facts.licence
     for name, value in facts.settings or evaluation.task.settings:
@@ -198,15 +158,15 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     yield "x-lead-in-ms", f"{counting.lead_in_ms:g}"
     yield "x-lead-in-ref", counting.lead_in_ref.value
     yield "x-count-in-vocabulary", _yes(counting.count_in_vocabulary)
-    yield "x-false-accept-rate", FORMULA_WITH_U if counting.count_in_vocabulary else FORMULA
+    yield "x-false-accept-rate", wake_log.FORMULA_WITH_U if counting.count_in_vocabulary else wake_log.FORMULA
     yield "x-normalisation", (Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM).value
     yield "x-resample", _yes(evaluation.resample)
     yield "x-continuous", _yes(evaluation.continuous)
     yield "x-vad", _yes(evaluation.vad)
     for one in header.lists:
-        yield "x-list", f"{one.kind.value} {quoted(one.name)} {one.sha256}"
+        yield "x-list", f"{one.kind.value} {wake_log.quoted(one.name)} {one.sha256}"
     for base in header.bases:
-        yield "x-base", quoted(base)
+        yield "x-base", wake_log.quoted(base)
     for name, version in header.versions:
         if name != SDK_NAME:
             yield "x-version", f"{name} {version}"
@@ -214,7 +174,7 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
 
 
 def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
-    """The manual's lines of how many files there were, and how much sound."""
+    """The manual's lines with the number of files and their hours."""
     for part, files, ms in (
         ("inv", counts.inv_files, counts.inv_ms),
         ("oov", counts.oov_files, counts.oov_ms),
@@ -223,27 +183,27 @@ def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
         if files is not None:
             yield f"{part}-files", str(files)
         yield f"{part}-seconds", f"{ms / 1000:.0f}"
-        yield f"{part}-hours", hours_text(ms / 1000)
+        yield f"{part}-hours", wake_log.hours_text(ms / 1000)
     yield "rejected-files", str(counts.rejected_files)
 
 
 def _ending(run: EvaluationRun, found: Figures) -> Iterator[tuple[str, str]]:
     counts = found.counts
-    yield "completion-time", moment(run.ended_s)
+    yield "completion-time", wake_log.moment(run.ended_s)
     yield "duration", f"{run.duration_s:.3f}"
     fast = factor(run, counts)
     if fast is not None:
         yield "real-time-factor", f"{fast:.1f}"
     yield "x-cpu-seconds", f"{counts.cpu_s:.3f}"
     for why in run.lost_workers:
-        yield "x-lost-worker", quoted(why)
+        yield "x-lost-worker", wake_log.quoted(why)
     yield "x-exposure-hours", f"{counts.exposure_hours(found.counting):.6f}"
     for reason, count in sorted(counts.rejected.items()):
         yield "x-rejected", f"{count} {reason.value}"
 
 
 def interval_info(found: Figures) -> Iterator[tuple[str, str]]:
-    """How sure the totals are: 95 % intervals, and whether false accepts come in clusters."""
+    """95 % intervals of the totals, and whether false accepts come in clusters."""
     yield from _interval("x-farate-interval", found.false_accepts, 1, "/ hr, Garwood")
     clustering = found.clustering
     if clustering is not None:
@@ -278,8 +238,8 @@ def writing_line(log: str) -> str:
     return f'Writing log to "{plain_text(log, _LONGEST_PATH)}"'
 
 
-def sound_lines(log: WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator[str]:
-    """INV:, OOV: and Total: with files and hours; inv, oov: whether there was such a list."""
+def sound_lines(log: wake_log.WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator[str]:
+    """INV:, OOV: and Total: with files and hours. inv, oov: whether there was such a list."""
     total_files, total_s = 0, 0.0
     for name, part, asked in (("INV", "inv", inv), ("OOV", "oov", oov)):
         files, seconds = int(log.about(f"{part}-files") or 0), log.seconds(part)
@@ -290,11 +250,11 @@ def sound_lines(log: WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator
 
 
 def _sound_line(name: str, files: int, seconds: float) -> str:
-    return f"{name}: {files} files, {seconds / 3600:.3f} hr, {hours_text(seconds)}"
+    return f"{name}: {files} files, {seconds / 3600:.3f} hr, {wake_log.hours_text(seconds)}"
 
 
 def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
-    """The operating point and those that there are; nothing of an engine without."""
+    """The operating point in use and those available; nothing for an engine without."""
     if point is not None:
         yield f"Using operating point {point}."
     if points:
@@ -302,7 +262,8 @@ def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
 
 
 def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resampling: bool) -> Iterator[str]:
-    """What figures hide. where: what says more of an error ("the log says"); what: a file is called."""
+    """Warnings about rejected files and errors. where: names the place of details ("the log says"). what: name of a
+    file."""
     if counts.rejected_files:
         reasons = ", ".join(f"{count} {reason.value}" for reason, count in sorted(counts.rejected.items()))
         hint = " (--resample takes them)" if counts.rejected.get(RejectReason.RATE) and not resampling else ""
@@ -311,36 +272,33 @@ def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resamp
         yield f"{counted(errors, 'error')}: {where} what went wrong"
 
 
-def head_of(run: EvaluationRun, found: Figures) -> WakeLog:
-    """The log without what happened: enough for the console's lines."""
+def head_of(run: EvaluationRun, found: Figures) -> wake_log.WakeLog:
+    """The log without its events: enough for the console's lines."""
     info = list(sound_info(found.counts))
     fast = factor(run, found.counts)
     if fast is not None:
         info.append(("real-time-factor", f"{fast:.1f}"))
-    return WakeLog(tuple(info), totals=tuple(found.totals.items()))
+    return wake_log.WakeLog(tuple(info), totals=tuple(found.totals.items()))
 
 
 def summary_line(run: EvaluationRun, found: Figures) -> str:
-    """The last line."""
-    return summary(head_of(run, found))
+    return wake_log.summary(head_of(run, found))
 
 
 FORMAT = 1
 
 
 def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
-    """Settings, totals, intervals (of rates an hour, of shares and WER 0–1) and samples by rate in Hz.
-
-    A total over nothing is null.
-    """
+    """Settings, totals, intervals (rates per hour; shares and WER 0–1) and samples by rate in Hz. A total without
+    data is null."""
     header, counts = run.header, found.counts
     clustering = found.clustering
     return {
         "evaluation_summary": FORMAT,
         "partial": run.partial,
         "planned_files": header.planned,
-        "start_time": moment(header.started_s),
-        "completion_time": moment(run.ended_s),
+        "start_time": wake_log.moment(header.started_s),
+        "completion_time": wake_log.moment(run.ended_s),
         "duration_s": round(run.duration_s, 3),
         "cpu_s": round(counts.cpu_s, 3),
         "real_time_factor": factor(run, counts),
@@ -353,7 +311,7 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
         "engine": plain(header.facts, sparse=True),
         "lists": [plain(one, sparse=True) for one in header.lists],
         "shard": None if header.shard is None else str(header.shard),
-        "totals": {key: found.totals.get(key) for key in TOTALS},
+        "totals": {key: found.totals.get(key) for key in wake_log.TOTALS},
         "lines": dict(sorted(counts.lines.items())),
         "rejected": dict(sorted(counts.rejected.items())),
         "files": {"inv": counts.inv_files, "oov": counts.oov_files, "rejected": counts.rejected_files},

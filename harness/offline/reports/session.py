@@ -1,4 +1,4 @@
-"""A session live against offline: in words, as JSON, and as a table for a spreadsheet."""
+"""A session live against offline: as text, as JSON, and as a table for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONDITIONS_WIDTH = 100
 def lines(
     found: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, most: int = MOST_DIFFERING
 ) -> Iterator[str]:
-    """One device against the engine; `most`: differing trials that are shown, the others are counted."""
+    """One device against the engine. most: number of differing trials to show; the rest are counted."""
     yield f"device {shown(found.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     for kind, name in NAMES.items():
         counts = found.counts(kind)
@@ -49,7 +49,7 @@ def _table(counts: Discordance, name: str, difference: PairedDifference | None) 
     yield f"    {'did not':14}{counts.only_second:>14}{counts.neither:>10}    {not_woke} of {counts.total}"
     if difference is not None:
         yield (
-            f"    false rejects live less offline: {-difference.value * 100:+.2f} points"
+            f"    false rejects live minus offline: {-difference.value * 100:+.2f} points"
             f" (95 % interval {-difference.high * 100:+.2f} to {-difference.low * 100:+.2f});"
             f" McNemar p = {_p(counts.p)}"
         )
@@ -86,7 +86,7 @@ def _delays(found: DeviceComparison) -> Iterator[str]:
     yield f"  wake delay, {counted(found.live_delays.total, 'trial')} that both woke to"
     yield f"    live                 {_quantiles(found.live_delays)}"
     yield f"    offline              {_quantiles(found.offline_delays)}"
-    yield f"    live less offline    {_quantiles(found.delay_differences)}"
+    yield f"    live minus offline   {_quantiles(found.delay_differences)}"
 
 
 def _differing(found: DeviceComparison, most: int) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _differing(found: DeviceComparison, most: int) -> Iterator[str]:
     for one in differing[:most]:
         yield from _trial(one)
     if len(differing) > most:
-        yield f"    and {len(differing) - most} more: --csv or --json has them all"
+        yield f"    and {len(differing) - most} more; --csv and --json list all"
 
 
 def _trial(one: ComparedTrial) -> Iterator[str]:
@@ -126,17 +126,18 @@ def _left_out(found: DeviceComparison) -> Iterator[str]:
 
 
 def _meaning(found: DeviceComparison, continuous: bool) -> Iterator[str]:
-    """What the comparison can tell, and what it cannot."""
     yield ""
     if found.through_air:
-        yield "  Live the sound went through the air. Where device and engine run the same model, the difference is"
-        yield "  what loudspeaker, room and microphones cost; else it is that and the models' difference together."
+        yield "  Live, the sound went through the air. If device and engine run the same model, the difference shows"
+        yield "  the effect of loudspeaker, room and microphones. If not, it also contains that of the models."
     else:
-        yield "  Live the sound went over a wire: what differs is no room's doing, but the device's path and memory."
+        yield "  Live, the sound went over a wire. The difference shows the effect of the device's path and of earlier"
+        yield "  sound, not that of the room."
     if found.noise:
-        yield "  Noise of the scenario is in both, as it was mixed; noise of the room is in the live side alone."
+        yield "  Both sides contain the scenario's noise. Only the live side contains the noise of the room."
     if not continuous:
-        yield "  Offline each stimulus met a fresh engine; with --continuous it remembers, as a device does."
+        yield "  Offline, each stimulus started with a fresh engine. With --continuous the engine keeps its state, as a"
+        yield "  device does."
 
 
 def _rate(count: int, exposure_s: float) -> str:
@@ -165,7 +166,7 @@ FORMAT = 1
 def document(
     session: str, task: str, facts: EngineFacts, found: list[DeviceComparison], *, continuous: bool
 ) -> dict[str, object]:
-    """Counts, intervals and every trial; a share, a rate or a p over nothing is null."""
+    """Counts, intervals and every trial. A share, a rate or a p without data is null."""
     return {
         "format": FORMAT,
         "session": session,
@@ -269,7 +270,7 @@ COLUMNS = (
 
 
 def table(found: Iterable[DeviceComparison]) -> str:
-    """at_s: of an ambient event, in its segment; live and offline: 1 where it woke, 0 where not, "" where unknown."""
+    """at_s: of an ambient event, in its segment. live, offline: 1 if it woke, 0 if not, "" if unknown."""
     return safe_csv([COLUMNS, *(row for one in found for row in _rows(one))])
 
 

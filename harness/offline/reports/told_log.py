@@ -1,4 +1,4 @@
-"""A log that was read, summed up: console lines, intervals, and what its totals do not agree with."""
+"""Sums up a log: console lines, intervals, and totals that do not agree with its lines."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ import numpy as np
 
 from harness.model.offline import ListKind
 from harness.offline.reports.log import sound_lines
+from harness.offline.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
+from harness.offline.wake_log_reading import entries, names_escaped, without_happenings
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.text import number_interval, percent_interval
 from harness.statistics.word_intervals import wer_interval
-from harness.wake.reports.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
-from harness.wake.reports.wake_log_reading import Info, Total, entries, names_escaped
 
 
 @dataclass(frozen=True, slots=True)
 class ToldLog:
-    """A log's figures by its own lines. false_accepts: an hour; the others are shares 0–1, and 95 % intervals all.
-
-    log: without what happened in files.
-    """
+    """The results of a log by its own lines. false_accepts: per hour; the others are shares 0–1. All are 95 %
+    intervals. log: without events in files."""
 
     log: WakeLog
     summary: str
@@ -39,28 +37,16 @@ class ToldLog:
 
     @property
     def with_substitutions(self) -> bool:
-        """Is the false-reject ratio of all that went wrong, as it is with references?"""
+        """Whether the false-reject ratio covers all errors, as it does with references."""
         return "FR+SBCOUNT" in self.totals
 
 
 def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
-    """A log without what happened in files, and what that adds up to; memory does not grow with the log.
-
-    name: what to call it in errors. OSError when it cannot be read; InputError with the line that is none of a log.
-    """
-    info: list[tuple[str, str]] = []
-    totals: list[Total] = []
+    """A log without its events, and their sums. Memory does not grow with the log. name: what errors call it.
+    OSError if it cannot be read, InputError with the line if a line is invalid."""
     sums = LineSums()
-    for _, one in entries(path, name, escaped=names_escaped(path, name)):
-        match one:
-            case Info():
-                info.append((one.name, one.detail))
-            case Total():
-                totals.append(one)
-            case _:
-                sums.add(one)
-    stated = tuple((one.key, one.value) for one in totals)
-    return WakeLog(tuple(info), (), stated, tuple((one.key, one.decimals) for one in totals)), sums
+    found = entries(path, name, escaped=names_escaped(path, name))
+    return without_happenings(found, lambda one, _: sums.add(one)), sums
 
 
 def told(log: WakeLog, sums: LineSums) -> ToldLog:
@@ -76,7 +62,7 @@ def told(log: WakeLog, sums: LineSums) -> ToldLog:
         garwood(int(found["FACOUNT"]), hours) if hours > 0 else None,
         clopper_pearson(wrong, files),
         wilson(wrong, files),
-        _word_errors(sums),
+        wer_interval(np.asarray(sums.word_errors), np.asarray(sums.words)) if sums.words else None,
         dict(sorted(sums.rejected.items())),
         sums.lines["ERROR"],
         (*differences(log, sums), *_file_differences(log, sums.lines)),
@@ -119,7 +105,7 @@ def lines(found: ToldLog) -> Iterator[str]:
 
 
 def as_json(found: ToldLog) -> dict[str, Any]:
-    """For machines. A total over nothing is null; rates an hour, ratios and WER in per cent as the log has them."""
+    """For programs. A total without data is null. Rates are per hour; ratios and WER in per cent as in the log."""
     log = found.log
     return {
         "summary": found.summary,
@@ -145,24 +131,18 @@ def as_json(found: ToldLog) -> dict[str, Any]:
 
 
 def _file_differences(log: WakeLog, kinds: Counter[str]) -> Iterator[str]:
-    """Numbers of files that a log of `harness evaluate` states, against the lines that each file has in it."""
+    """Differences between the numbers of files that a log of `harness evaluate` states and its lines per file."""
     if log.about("x-task") is None:
         return
     outcomes = sum(kinds[key] for key in ("INVTA", "INVFR", "CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"))
     for name, by_lines in (("inv-files", outcomes), ("rejected-files", kinds["REJECT"])):
         stated = log.about(name)
         if stated is not None and int(stated) != by_lines:
-            yield f"{name} is {stated}, and its lines come to {by_lines}"
-
-
-def _word_errors(sums: LineSums) -> Interval | None:
-    if not sums.words:
-        return None
-    return wer_interval(np.frombuffer(sums.word_errors, np.int64), np.frombuffer(sums.words, np.int64))
+            yield f"{name} is {stated}, but its lines add up to {by_lines}"
 
 
 def _has(log: WakeLog, part: str, *kinds: ListKind) -> bool:
-    """Was there such a list, though all of its files may have been rejected?"""
+    """Whether there was such a list, although all of its files may have been rejected."""
     listed = any(name == "x-list" and detail.partition(" ")[0] in kinds for name, detail in log.info)
     return listed or bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
 

@@ -1,10 +1,10 @@
-"""How far the raters of one or many sessions agree, what they say together, and where they differ."""
+"""Agreement of the raters of one or more sessions, their consensus, and disputed items."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -36,12 +36,12 @@ from harness.statistics.agreement import (
 from harness.statistics.intervals import Share
 
 WHOLE_SHARE = 0.95
-"""Of a clip's length: a rater who heard so much heard it whole; players round, and cut silence."""
+"""A rater who heard this share of a clip heard it whole: players round, and cut silence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quartiles:
-    """Of durations, seconds."""
+    """Quartiles of durations, seconds."""
 
     low_s: float
     median_s: float
@@ -50,7 +50,7 @@ class Quartiles:
 
 @dataclass(frozen=True, slots=True)
 class RaterPace:
-    """times: judgments whose time to answer is known. per_hour: of pure answering, pauses between items left out."""
+    """times: judgments with a known time to answer. per_hour: without pauses between items."""
 
     times: int = 0
     quartiles: Quartiles | None = None
@@ -61,12 +61,12 @@ class RaterPace:
 class RaterFigures:
     """Counts of one rater over all sessions.
 
-    submitted, skipped, flagged, held: judgments in force on responses that count. withdrawn: rows that took one back.
-    outdated: judgments in force on responses that no longer count, as their trial was run again.
-    too_fast: answers given in less time than the response lasts, of those with a time. heard_whole: of those where it
-    is known how much was heard. transcript_shown: of all submitted. gold, exercises: right ones; exercises counts
-    first answers. others: submitted labels that are the consensus of the others, where there is one (see `agreement`);
-    first_half, second_half: the same by the order in which the rater gave them.
+    `submitted`, `skipped`, `flagged`, `held`: judgments in force on responses that count. `withdrawn`: rows that took
+    one back. `outdated`: judgments in force on responses that no longer count, since their trial was run again.
+    `too_fast`: answers in less time than the response lasts, of those with a time. `heard_whole`: of those with a known
+    play time. `transcript_shown`: of all submitted. `gold`: right known answers. `exercises`: right first answers.
+    `others`: labels equal to the consensus of the other raters (see `agreement`). `first_half`, `second_half`: the
+    same, in the order of giving. `program`: a program, whose labels count in no number of the others.
     """
 
     rater: str
@@ -85,6 +85,7 @@ class RaterFigures:
     others: Share = field(default_factory=Share)
     first_half: Share = field(default_factory=Share)
     second_half: Share = field(default_factory=Share)
+    program: bool = False
 
 
 def rater_figures(
@@ -93,15 +94,15 @@ def rater_figures(
     exercises: Iterable[Exercise],
     agreed: Mapping[str, Sequence[bool]],
 ) -> tuple[RaterFigures, ...]:
-    """Of every rater, in the order of their names; the same name in several sessions is one rater.
+    """Counts of every rater, sorted by name. A name stands for one rater in all sessions.
 
-    gold: by session and trial. agreed: for each rater, oldest first, whether a label is what the others agree on.
+    gold: by session and trial. agreed: for each rater, oldest first, whether a label equals the others' consensus.
     """
     standing: dict[str, list[tuple[JudgedResponse, Judgment]]] = defaultdict(list)
     rows: dict[str, list[Judgment]] = defaultdict(list)
     for session in sessions:
         for response in session.responses:
-            for judgment in response.judgments:
+            for judgment in (*response.judgments, *response.programs):
                 standing[judgment.rater].append((response, judgment))
         for row in {row.id: row for row in session.rows}.values():
             if not row.adjudicates:
@@ -143,7 +144,7 @@ def _of(
         _share(
             one.time_to_answer_s < response.response.clip.duration_s
             for response, one in submitted
-            if one.time_to_answer_s is not None
+            if one.time_to_answer_s is not None and not one.program
         ),
         _share(
             one.heard_ms >= 1000 * WHOLE_SHARE * response.response.clip.duration_s
@@ -160,11 +161,12 @@ def _of(
         _share(agreed),
         _share(agreed[:half]),
         _share(agreed[half:]) if half else Share(),
+        any(row.program for row in rows),
     )
 
 
 def _first_answers(rows: Sequence[Judgment], exercises: Mapping[str, Exercise]) -> Share:
-    """Later ones are given with the explanation at hand."""
+    """Only first answers count: later ones follow the explanation."""
     first: dict[str, Judgment] = {}
     for row in rows:
         if row.trial_id in exercises and row.status is JudgmentStatus.SUBMITTED:
@@ -189,14 +191,14 @@ def _share(right: Iterable[bool]) -> Share:
 CATEGORIES = tuple(Category)
 NUMBER = {category: number for number, category in enumerate(CATEGORIES)}
 RATERS_OF_CONSENSUS = 3
-"""With fewer labels on an item its consensus says no more than they do."""
+"""With fewer labels, a consensus adds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgreedItem:
-    """A response and what its raters said. labels: by rater. majority: None for a tie.
+    """A response with its labels by rater. majority: None for a tie.
 
-    consensus: of three raters or more; probability: that it is so, as the model has it. settled: by adjudication.
+    consensus: of three raters or more. probability: of the consensus, by the model. settled: by adjudication.
     """
 
     session_id: str
@@ -214,19 +216,19 @@ class AgreedItem:
 
     @property
     def disputed(self) -> bool:
-        """Raters differ, and nobody has settled it."""
+        """Whether raters differ, without an adjudication."""
         return self.differing and self.settled is None
 
     @property
     def spread(self) -> float:
-        """The share of its pairs of labels that differ."""
+        """Share of its pairs of labels that differ."""
         of = list(combinations([category for _, category in self.labels], 2))
         return sum(a is not b for a, b in of) / len(of) if of else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SubFlagAgreement:
-    """Pairs of labels of the same category, which may carry the sub-flag: both set it, one did, neither did."""
+    """Pairs of equal labels that may carry the sub-flag, by how many set it: both, one, neither."""
 
     both: int = 0
     one: int = 0
@@ -234,18 +236,19 @@ class SubFlagAgreement:
 
     @property
     def set_again(self) -> Share:
-        """When one rater sets it, how often the other does, too."""
+        """When one rater sets it, how often the other one does, too."""
         return Share(2 * self.both, 2 * self.both + self.one)
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementFigures:
-    """Of all sessions together.
+    """Agreement over all sessions.
 
-    raters: everybody of whom there is a row. names: of the raters with labels, in the order of the tables' rows, which
-    `pairs` and `consensus` mean. responses: all that could be judged. items: those with a label, in the order of the
-    sessions. agreement, pairs, consensus, sub_flags: without gold items, which are chosen and not drawn.
-    disputed: raters differ and nobody settled it, the widest apart first, gold items among them.
+    `raters`: everybody with a row. `names`: raters with labels, in the order of the rows of `consensus`. `programs`:
+    programs with labels, kept apart: they occur only in `raters` and `pairs`, whose numbers go on after `names`.
+    `responses`: all that could be judged. `items`: those with a label, in the order of the sessions. `agreement`,
+    `pairs`, `consensus`, `sub_flags`: without gold items, which are chosen and not drawn. `disputed`: without
+    adjudication, most divided first, gold items included.
     """
 
     sessions: tuple[str, ...]
@@ -258,6 +261,7 @@ class AgreementFigures:
     consensus: Consensus
     sub_flags: tuple[tuple[SubFlag, SubFlagAgreement], ...]
     gold_items: int
+    programs: tuple[str, ...] = ()
 
     @property
     def disputed(self) -> tuple[AgreedItem, ...]:
@@ -272,31 +276,67 @@ class AgreementFigures:
 def agreement_figures(
     sessions: Sequence[RatedSession], gold: Sequence[GoldItem] = (), exercises: Sequence[Exercise] = ()
 ) -> AgreementFigures:
-    """All figures of the raters of these sessions.
+    """Agreement and statistics of the raters of these sessions.
 
-    gold, exercises: what is known to be right, of a round. A rater is compared with the consensus of the *others*
-    (leave-one-out), where two of them or more labelled the item.
+    gold, exercises: known answers of a round. A rater is compared with the consensus of the *others* (leave-one-out),
+    where at least two of them labelled the item.
     """
     known = gold_items(gold)
-    judged = [one for session in sessions for one in session.responses if one.submitted]
+    responses = [one for session in sessions for one in session.responses]
+    judged = [one for one in responses if one.submitted]
     names = sorted({judgment.rater for one in judged for judgment in one.submitted})
+    programs = sorted({row.rater for one in responses for row in one.programs if row.category is not None})
     labels = _table(judged, names)
     drawn = np.array([_key(one) not in known for one in judged], np.bool_)
     together = consensus(labels[:, drawn], len(CATEGORIES))
     of_others = np.full(labels.shape, MISSING, np.int64)
     of_others[:, drawn] = without_each(labels[:, drawn], len(CATEGORIES), together)
+    beside = _beside(
+        [one for one, of_table in zip(judged, drawn, strict=True) if of_table], names, programs, labels[:, drawn]
+    )
     return AgreementFigures(
         tuple(session.session_id for session in sessions),
-        rater_figures(sessions, known, exercises, _agreed(judged, names, labels, of_others)),
+        rater_figures(
+            sessions, known, exercises, {**_agreed(judged, names, labels, of_others), **beside.as_people_say}
+        ),
         tuple(names),
-        sum(len(session.responses) for session in sessions),
+        len(responses),
         _items(judged, labels, drawn, together, known),
         agreement(labels[:, drawn], len(CATEGORIES)),
-        pairs(labels[:, drawn], len(CATEGORIES)),
+        (*pairs(labels[:, drawn], len(CATEGORIES)), *beside.pairs),
         together,
         _sub_flags([one for one, of_table in zip(judged, drawn, strict=True) if of_table]),
         int((~drawn).sum()),
+        tuple(programs),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """Programs beside people. as_people_say: for each, whether a label equals the consensus of the people."""
+
+    pairs: tuple[PairAgreement, ...]
+    as_people_say: Mapping[str, Sequence[bool]]
+
+
+def _beside(
+    judged: Sequence[JudgedResponse], people: Sequence[str], programs: Sequence[str], labels: NDArray[np.int64]
+) -> _Beside:
+    """judged: without gold items. labels: of the people. Each program is compared as if it were the only one."""
+    found: list[PairAgreement] = []
+    as_people_say: dict[str, list[bool]] = {}
+    of_programs = [replace(one, judgments=one.programs) for one in judged]
+    for number, program in enumerate(programs):
+        own = _table(of_programs, [program])
+        table = np.concatenate([labels, own])
+        as_others = without_each(table, len(CATEGORIES), consensus(table, len(CATEGORIES)))
+        as_people_say |= _agreed(of_programs, [program], own, as_others[-1:])
+        found += [
+            replace(one, second=len(people) + number)
+            for one in pairs(table, len(CATEGORIES))
+            if one.second == len(people)
+        ]
+    return _Beside(tuple(found), as_people_say)
 
 
 def _key(one: JudgedResponse) -> tuple[str, str]:
@@ -308,7 +348,7 @@ def _table(judged: Sequence[JudgedResponse], names: Sequence[str]) -> NDArray[np
     labels = np.full((len(names), len(judged)), MISSING, np.int64)
     for column, one in enumerate(judged):
         for judgment in one.submitted:
-            if (category := judgment.independent) is not None:
+            if judgment.rater in row and (category := judgment.independent) is not None:
                 labels[row[judgment.rater], column] = NUMBER[category]
     return labels
 
@@ -316,7 +356,7 @@ def _table(judged: Sequence[JudgedResponse], names: Sequence[str]) -> NDArray[np
 def _agreed(
     judged: Sequence[JudgedResponse], names: Sequence[str], labels: NDArray[np.int64], of_others: NDArray[np.int64]
 ) -> dict[str, list[bool]]:
-    """For each rater, in the order of giving, whether a label is what the others agree on."""
+    """For each rater, in the order of giving, whether a label equals the consensus of the others."""
     found: dict[str, list[bool]] = {}
     for row, name in enumerate(names):
         given = {column: one for column, item in enumerate(judged) for one in item.submitted if one.rater == name}

@@ -1,4 +1,4 @@
-"""How often first responses fall into each category, with what is not in that table stated beside it."""
+"""How often first responses fall into each category, and what became of the other queries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from harness.statistics.word_intervals import (
 )
 
 TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
-"""Confidence of each interval where all eleven shall hold at once (Bonferroni)."""
+"""Confidence of each interval if all eleven must hold at once (Bonferroni)."""
 
 
 MEMBERS: dict[Derived, frozenset[Category]] = {
@@ -42,10 +42,10 @@ Figure = Category | Derived
 
 
 class Method(StrEnum):
-    """How the interval of a share comes about, which always speaks of further queries like these.
+    """Method of an interval. All intervals apply to further queries like these.
 
     WILSON: each query was said once. CLUSTERED: repetitions of a query count as far as they differ. TOO_FEW: one
-    query, repeated; it says nothing of others, and there is no interval.
+    query, repeated; there is no interval.
     """
 
     WILSON = "wilson"
@@ -63,7 +63,7 @@ class Method(StrEnum):
 class CountedShare:
     """`count` of `total` responses. interval: 95 %; together: such that all eleven hold at once.
 
-    Both are None over nothing, and over one query that was repeated.
+    Both are None for a total of 0, and for one repeated query.
     """
 
     count: int
@@ -78,7 +78,7 @@ class CountedShare:
 
 @dataclass(frozen=True, slots=True)
 class CoreLack:
-    """Admitted defeats on which the readings differ, by who says that a core capability is missing."""
+    """Admitted defeats on which the readings differ, by the source that says a core capability is missing."""
 
     by_rater: int = 0
     by_scenario: int = 0
@@ -91,11 +91,11 @@ class CoreLack:
 
 @dataclass(frozen=True, slots=True)
 class CategoryFigures:
-    """Of some queries. fates: each of `Fate` with its count; they add up to the queries planned.
+    """Category counts of some queries. `fates`: the count of every `Fate`; they add up to the planned queries.
 
-    unassessed: of the queries that count as recognised, those whose recognition nobody assessed. shares: by reading,
-    for the eleven and the derived groups. queries: different ones among the responses that have a category.
-    flagged_too: responses with a category that a rater put aside. voices: different raters of the responses.
+    `unassessed`: queries that count as recognised without assessment. `shares`: by reading, for the eleven categories
+    and the derived groups. `queries`: distinct queries with a category. `flagged_too`: responses with a category that a
+    rater put aside. `voices`: number of raters.
     """
 
     fates: tuple[tuple[Fate, int], ...]
@@ -118,27 +118,27 @@ class CategoryFigures:
 
     @property
     def asked(self) -> int:
-        """Queries that were played to an end which says something of the device."""
+        """Queries that were played to a result."""
         return self.planned - self.count(Fate.NOT_PLAYED, Fate.NOT_TESTED)
 
     @property
     def recognised(self) -> int:
-        """By evidence, or not assessed."""
+        """Queries recognised by evidence, or not assessed."""
         return self.asked - self.count(Fate.NOT_RECOGNISED, Fate.INCONCLUSIVE)
 
     @property
     def answered(self) -> int:
-        """Those with a first response to judge."""
+        """Queries with a first response to judge."""
         return self.recognised - self.count(Fate.SILENT, Fate.NO_RECORDING)
 
     @property
     def judged(self) -> int:
-        """Those on which a rater gave a category, the disputed ones included."""
+        """Queries with a category from a rater, disputed ones included."""
         return self.count(Fate.CATEGORY, Fate.DISPUTED)
 
     @property
     def total(self) -> int:
-        """Responses with a category in the end: what the shares are of."""
+        """Responses with a final category, the denominator of the shares."""
         return self.count(Fate.CATEGORY)
 
     def share(self, of: Figure, reading: Reading = Reading.ADMITTED) -> CountedShare:
@@ -146,7 +146,7 @@ class CategoryFigures:
 
     @property
     def why_not(self) -> str:
-        """Why there is no share; "" when there is."""
+        """Why there is no share; "" if there is one."""
         if self.total:
             return ""
         if not self.planned:
@@ -156,12 +156,12 @@ class CategoryFigures:
         if not self.answered:
             return "no query was answered"
         if self.judged:
-            return f"raters differ on all {self.judged} judged responses, and nobody has settled them"
+            return f"raters differ on all {self.judged} judged responses, and none is settled"
         return "nothing was judged"
 
 
 def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
-    """The figures over `trials`, of one session or many."""
+    """Category counts over `trials`, of one or more sessions."""
     held = tuple(trials)
     fates = Counter(one.fate for one in held)
     with_category = [one for one in held if one.fate is Fate.CATEGORY]
@@ -178,7 +178,7 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
         for derived in Derived:
             members = [counts[one] for one in Category if one in MEMBERS[derived]]
             counts[derived] = [sum(of) for of in zip(*members, strict=True)]
-        # Rare categories tell too little of how alike repetitions are; all eleven together tell it.
+        # Rare categories say too little about how alike repetitions are, so all eleven are pooled.
         effect = design_effect([counts[figure] for figure in Category], totals)
         for figure, of in counts.items():
             yield figure, counted_share(of, totals, effect)
@@ -203,14 +203,14 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
 
 
 def lacks_core(one: RatedTrial) -> tuple[bool, bool]:
-    """Whether an admitted defeat is on a core capability, by its raters, and by its scenario."""
+    """Whether an admitted defeat concerns a core capability: (by its raters, by its scenario)."""
     if one.category is not Category.ADMITTED_DEFEAT:
         return False, False
     return SubFlag.CORE_CAPABILITY_MISSING in one.sub_flags, one.trial.core_capability
 
 
 def category_under(one: RatedTrial, reading: Reading) -> Category | None:
-    """The category that a reading gives it."""
+    """The category under a reading."""
     return Category.WRONG if reading is Reading.WRONG and any(lacks_core(one)) else one.category
 
 
@@ -269,7 +269,7 @@ def grouped(trials: Iterable[RatedTrial], by: By) -> tuple[tuple[str, tuple[Rate
 
 @dataclass(frozen=True, slots=True)
 class CrossedFigures:
-    """Queries by two partings at once. cells: by rows, then columns; None where there is no query."""
+    """Queries grouped by two keys. cells: by row, then column; None without queries."""
 
     by: tuple[By, By]
     rows: tuple[str, ...]
@@ -278,7 +278,7 @@ class CrossedFigures:
 
 
 def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigures:
-    """The figures of each pair of labels."""
+    """Category counts for each pair of labels."""
     rows = [label for label, _ in grouped(trials, first)]
     columns = [label for label, _ in grouped(trials, second)]
     pairs: dict[tuple[str, str], list[RatedTrial]] = {}
@@ -292,7 +292,7 @@ def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigur
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Pauses before attempts after the first, seconds. shorter: than the scenario asks for; unknown: not in the log."""
+    """Pauses before attempts after the first, seconds. shorter: than in the scenario. unknown: not in the log."""
 
     count: int = 0
     least_s: float | None = None
@@ -304,11 +304,11 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class RepromptFigures:
-    """Of queries that were decided and whose recognition was assessed. needed: (attempts, queries), ascending.
+    """Attempts of decided queries whose recognition was assessed. `needed`: (attempts, queries), ascending.
 
-    never: queries never recognised, so that the attempts which they would have needed are unknown; they are in no mean.
-    first: recognised at the first attempt, of all assessed. mean: attempts of those recognised, with its 95 % interval,
-    None with fewer than two queries. unassessed: decided queries that are left out.
+    `never`: queries never recognised; they are not in the mean. `first`: recognised at the first attempt, of all
+    assessed. `mean`: attempts of recognised queries, with its 95 % interval, which is None for fewer than two queries.
+    `unassessed`: decided queries that are left out.
     """
 
     needed: tuple[tuple[int, int], ...]
@@ -329,7 +329,7 @@ class RepromptFigures:
 
 
 def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
-    """The figures over `trials`; repetitions of a query count as far as they differ."""
+    """Attempts over `trials`; repetitions of a query count as far as they differ."""
     decided = [one for one in trials if one.progress.outcome in DECIDED]
     held = [one for one in decided if one.assessed]
     by_query: dict[tuple[str, str], list[int | None]] = {}
@@ -352,7 +352,7 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
 
 
 def _mean_interval(queries: list[list[int | None]]) -> Interval | None:
-    """Of the attempts after the first for each query, as word errors are of words; None with fewer than two queries."""
+    """Interval of the mean attempts, as for word errors per word; None for fewer than two queries."""
     units = [[attempts - 1 for attempts in of if attempts is not None] for of in queries]
     units = [of for of in units if of]
     found = wer_interval([sum(of) for of in units], [len(of) for of in units])
@@ -381,7 +381,7 @@ _Place = tuple[_Query, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class DifferingQuery:
-    """A query on which the two do not fare alike. first, second: categories given to each, with how often."""
+    """A query on which the two sides differ. first, second: categories of each side, with counts."""
 
     query_id: str
     text: str
@@ -392,14 +392,14 @@ class DifferingQuery:
 
 @dataclass(frozen=True, slots=True)
 class CategoryComparison:
-    """The first less the second, on what both were asked and have a category for.
+    """First side minus second side, on queries for which both have a category.
 
-    A stratum is a query under conditions; where one of the two was asked it more often, shares within the stratum are
-    compared. queries, strata: so many both have. first_responses, second_responses: of those strata; first_unpaired,
-    second_unpaired: with a category, and in no stratum of the other's. discordance: None unless each stratum has one
-    response of each. swap: on `on`, devices swapped in whole queries; alone_p: Mantel–Haenszel's, which takes
-    repetitions as independent. all_swap: whether the distributions over the eleven differ. apart: queries on which
-    shares of `on` differ, the widest first. why_not: why there is no figure, "" when there is.
+    A stratum is a query under conditions. Sides are compared by their shares within each stratum. `queries`, `strata`:
+    common ones. `first_responses`, `second_responses`: responses in those strata. `first_unpaired`, `second_unpaired`:
+    responses with a category outside them. `discordance`: None unless each stratum has one response per side. `swap`:
+    permutation test on `on` that swaps sides of whole queries. `alone_p`: Mantel–Haenszel, with repetitions taken as
+    independent. `all_swap`: the permutation test over all eleven categories. `apart`: queries that differ on `on`,
+    largest difference first. `why_not`: why there is no comparison, "" if there is one.
     """
 
     first: str
@@ -424,7 +424,7 @@ class CategoryComparison:
 def compare_categories(
     trials: Sequence[RatedTrial], first: str, second: str, on: Figure, reading: Reading = Reading.ADMITTED
 ) -> CategoryComparison:
-    """The comparison of two devices by name, else of two sessions by id; ValueError for a name that is neither."""
+    """Compares two devices by name, or two sessions by id; ValueError for an unknown name."""
     of_first, of_second = side_of(trials, first), side_of(trials, second)
     mine, theirs = _by_place(of_first), _by_place(of_second)
     shared = [place for place in mine if place in theirs]
@@ -460,7 +460,7 @@ def compare_categories(
 
 
 def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
-    """The queries of a device, else of a session; ValueError when there is neither."""
+    """The queries of a device, or else of a session; ValueError for an unknown name."""
     held = tuple(trials)
     found = [one for one in held if one.trial.device == name] or [one for one in held if one.session_id == name]
     if not found:

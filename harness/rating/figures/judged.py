@@ -1,4 +1,4 @@
-"""First responses with all that raters said of them, at the bench and later, for agreement and for category figures."""
+"""First responses with all judgments, from the bench and later, for agreement and category counts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from harness.statistics.agreement import MISSING, consensus
 
 @dataclass(frozen=True, slots=True)
 class JudgedResponse:
-    """A first response and the judgments in force on it, oldest first; each rater has one at most.
+    """A first response with its judgments in force, oldest first, at most one per rater.
 
-    judgments: of raters, whatever their status. settled: the adjudication in force, which is none of them.
+    judgments: of raters, with any status. settled: the adjudication in force, not included in them. programs: of
+    programs, kept apart from people: they count in no category, agreement or consensus.
     """
 
     session_id: str
@@ -32,15 +33,16 @@ class JudgedResponse:
     response: FirstResponse
     judgments: tuple[Judgment, ...] = ()
     settled: Judgment | None = None
+    programs: tuple[Judgment, ...] = ()
 
     @property
     def submitted(self) -> tuple[Judgment, ...]:
-        """Those with a category."""
+        """Judgments with a category."""
         return tuple(one for one in self.judgments if one.status is JudgmentStatus.SUBMITTED)
 
     @property
     def agreed(self) -> Category | None:
-        """The category of the adjudication, else the one that all raters gave; None when there is neither."""
+        """The category of the adjudication, else the one that all raters gave; None for neither."""
         if self.settled is not None:
             return self.settled.category
         given = {one.category for one in self.submitted}
@@ -48,13 +50,13 @@ class JudgedResponse:
 
     @property
     def disputed(self) -> bool:
-        """Raters differ, and nobody has settled it."""
+        """Whether raters differ, without an adjudication."""
         return self.settled is None and len({one.category for one in self.submitted}) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class RatedSession:
-    """A session: its responses (`judged_in`), and all judgment rows, oldest first. Probes of memory are not judged."""
+    """A session with its responses (`judged_in`) and all judgment rows, oldest first. Memory probes are not judged."""
 
     folder: Path
     session_id: str
@@ -63,11 +65,14 @@ class RatedSession:
     rows: tuple[Judgment, ...]
 
 
-def judged_in(session_id: str, trials: Iterable[TrialProgress], rows: Iterable[Judgment]) -> tuple[JudgedResponse, ...]:
+def judged_in(
+    session_id: str, trials: Iterable[TrialProgress], rows: Iterable[Judgment], *, with_programs: bool = False
+) -> tuple[JudgedResponse, ...]:
     """A session's first responses in the order of playing, judged or not.
 
     rows: every judgment row of the session, oldest first (`log.reader.rating_rows`), those in the log included.
-    A judgment belongs to the clip that it was given on, so that a trial that was run again is to be judged anew.
+    A judgment belongs to its clip, so that a trial that was run again must be judged again. with_programs:
+    programs are raters like people.
     """
     by_clip: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
     seen: set[str] = set()
@@ -84,7 +89,9 @@ def judged_in(session_id: str, trials: Iterable[TrialProgress], rows: Iterable[J
         latest = {one.rater: one for one in standing if not one.adjudicates}
         settled = [one for one in standing if one.adjudicates and one.status is JudgmentStatus.SUBMITTED]
         raters = tuple(one for one in standing if latest.get(one.rater) is one)
-        found.append(JudgedResponse(session_id, trial, response, raters, settled[-1] if settled else None))
+        people = tuple(one for one in raters if with_programs or not one.program)
+        programs = tuple(one for one in raters if one not in people)
+        found.append(JudgedResponse(session_id, trial, response, people, settled[-1] if settled else None, programs))
     return tuple(found)
 
 
@@ -92,17 +99,17 @@ ResponseKey = tuple[str, str, str]
 """Session, trial and the SHA-256 of the clip: one response."""
 _CATEGORIES = tuple(Category)
 LEAST_RATERS = 3
-"""So many are needed before a consensus settles what they differ on."""
+"""Minimum number of raters for a consensus to decide between them."""
 
 
 class Fate(StrEnum):
-    """Where a query's way ended; each has exactly one, in the order of the way.
+    """What became of a query. Each query has exactly one fate.
 
-    NOT_PLAYED: it is still to come. NOT_TESTED: skipped, aborted or interrupted, which says nothing of the device.
-    NOT_RECOGNISED: misheard, no wake, or silence to the last attempt. INCONCLUSIVE: answered, and nobody knows what it
-    had heard. SILENT: recognised (or not assessed), and nothing was said. NO_RECORDING: answered, and nothing was kept.
-    From here on there is a first response: UNJUDGED, SKIPPED by its raters, FLAGGED (put aside), HELD until its effect
-    is known, DISPUTED (raters differ and nothing settles it), CATEGORY.
+    NOT_PLAYED: not played yet. NOT_TESTED: skipped, aborted or interrupted. NOT_RECOGNISED: misheard, no wake, or
+    silence up to the last attempt. INCONCLUSIVE: answered, without evidence of recognition. SILENT: recognised (or not
+    assessed), without an answer. NO_RECORDING: answered, without a recording. The others have a first response:
+    UNJUDGED, SKIPPED by its raters, FLAGGED (put aside), HELD until its effect is known, DISPUTED (raters differ
+    without consensus or adjudication), CATEGORY.
     """
 
     NOT_PLAYED = "not_played"
@@ -120,7 +127,7 @@ class Fate(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a category rests on, in the order of preference. ALONE: the word of one rater, with whom nobody differs."""
+    """Basis of a category, in order of preference. ALONE: the judgment of a single rater."""
 
     ADJUDICATED = "adjudicated"
     UNANIMOUS = "unanimous"
@@ -130,9 +137,9 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RatedTrial:
-    """A planned query with its end. judged: the first response, None without one. category, basis: of Fate.CATEGORY.
+    """A planned query with its fate. judged: the first response, None for none. category, basis: of Fate.CATEGORY.
 
-    sub_flags: those that at least half of the raters who gave the category gave with it (of an adjudication: its own).
+    sub_flags: of at least half of the raters who gave the category; those of the adjudication if there is one.
     """
 
     session_id: str
@@ -149,24 +156,24 @@ class RatedTrial:
 
     @property
     def query(self) -> tuple[str, str]:
-        """Id and text: the same id may stand for other words in another scenario."""
+        """Id and text, since another scenario may use the id for other words."""
         return self.trial.query_id, self.trial.reference
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """How it sounded, along every axis."""
+        """The labels of its conditions, one per axis."""
         return tuple(label_of(self.trial, self.trial.device, axis) for axis in AXES)
 
     @property
     def assessed(self) -> bool:
-        """Whether there was evidence of what the device heard, and that decided whether it was said again."""
+        """Whether evidence of what the device heard decided about repetitions."""
         take = self.progress.counting
         by_words = not self.trial.until_understood
         return by_words and take is not None and take.recognition not in (None, Recognition.NOT_ASSESSED)
 
     @property
     def attempts(self) -> int | None:
-        """How often the query was said until it was recognised; None when it never was, or nobody knows."""
+        """Attempts until the query was recognised; None if it never was, or if that is unknown."""
         take = self.progress.counting
         return take.attempts_to_recognition if take is not None else None
 
@@ -177,10 +184,10 @@ AXES = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Groupin
 def rows_asked_for(
     rows: Iterable[Judgment], raters: tuple[str, ...] = (), round_id: str | None = None
 ) -> list[Judgment]:
-    """The rows of some raters, or of one round; all when neither is asked for. Rows are oldest first, and stay so.
+    """The rows of some raters, or of one round; all by default. Keeps the order, oldest first.
 
-    Of raters: their own judgments alone, no adjudications. Of a round: its rows, what changes or withdraws them, and
-    the adjudications that settle them.
+    raters: only their judgments, without adjudications. round_id: its rows, rows that change or withdraw them, and
+    their adjudications.
     """
     if not raters and round_id is None:
         return list(rows)
@@ -199,9 +206,9 @@ def rated_in(
     judged: Iterable[JudgedResponse],
     consensus: Mapping[ResponseKey, Category] | None = None,
 ) -> tuple[RatedTrial, ...]:
-    """A session's queries in the order of playing; other kinds of trials, and devices without a voice, are left out.
+    """A session's queries in the order of playing, without other kinds of trials and devices without a voice.
 
-    judged: `judged_in` of the same session. consensus: of the raters, used where LEAST_RATERS or more of them differ.
+    judged: `judged_in` of the same session. consensus: used where at least LEAST_RATERS raters differ.
     """
     by_trial = {one.trial.trial.id: one for one in judged}
     return tuple(
@@ -212,10 +219,9 @@ def rated_in(
 
 
 def consensus_of(judged: Iterable[JudgedResponse]) -> dict[ResponseKey, Category]:
-    """What raters say together, by the model of Dawid and Skene over all responses that somebody judged.
+    """The consensus of raters by the model of Dawid and Skene, over all judged responses.
 
-    Left out is what has fewer than LEAST_RATERS raters, or no category that leads and is probable enough
-    (`metrics.consensus`).
+    Leaves out responses with fewer than LEAST_RATERS raters, or without a sufficiently probable category.
     """
     held = [one for one in judged if one.submitted]
     row = {name: at for at, name in enumerate(sorted({given.rater for one in held for given in one.submitted}))}
@@ -278,7 +284,7 @@ def _final(judged: JudgedResponse, consensus: Mapping[ResponseKey, Category]) ->
 
 
 def _waiting(judged: JudgedResponse) -> Fate:
-    """Of a response without a category. A flag says more than a hold, and either more than a skip."""
+    """The fate of a response without a category. A flag precedes a hold, and a hold precedes a skip."""
     if judged.disputed:
         return Fate.DISPUTED
     said = {one.status for one in judged.judgments}
@@ -306,7 +312,7 @@ def _half_of(given: list[frozenset[SubFlag]]) -> Iterator[SubFlag]:
 
 
 def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
-    """Every session, in the order given; LogError. InputError when two folders hold the same session."""
+    """Reads sessions in the order given; LogError. InputError if two folders hold the same session."""
     found: dict[str, RatedSession] = {}
     for folder in folders:
         one = _read(folder)
@@ -314,22 +320,26 @@ def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
         if known is not one:
             raise InputError(
                 f"{known.folder} and {folder} hold the same session, {one.session_id}",
-                remedy="Name one of them: the other is a copy, and would count twice",
+                remedy="Name only one of them, or its judgments count twice",
             )
     return tuple(found.values())
 
 
 def with_rows_of(
-    found: Sequence[RatedSession], round_id: str | None, raters: tuple[str, ...] = ()
+    found: Sequence[RatedSession], round_id: str | None, raters: tuple[str, ...] = (), *, with_programs: bool = False
 ) -> tuple[RatedSession, ...]:
-    """The same sessions with the judgments of one round, or of some raters, alone (`rows_asked_for`)."""
-    if round_id is None and not raters:
+    """The sessions with only the judgments of one round, or of some raters (`rows_asked_for`).
+
+    Programs count like people only with `with_programs`, or by name in `raters`.
+    """
+    if round_id is None and not raters and not with_programs:
         return tuple(found)
-    return tuple(_with_rows(one, rows_asked_for(one.rows, raters, round_id)) for one in found)
+    with_programs = with_programs or bool(raters)
+    return tuple(_with_rows(one, rows_asked_for(one.rows, raters, round_id), with_programs) for one in found)
 
 
 def rated_trials(found: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
-    """What became of the queries of all these sessions."""
+    """The queries of all sessions, with their fates."""
     together = consensus_of(one for each in found for one in each.responses)
     return tuple(trial for one in found for trial in rated_in(one.session_id, one.trials, one.responses, together))
 
@@ -344,5 +354,6 @@ def _read(folder: Path) -> RatedSession:
     return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), rows)
 
 
-def _with_rows(one: RatedSession, rows: Sequence[Judgment]) -> RatedSession:
-    return replace(one, responses=judged_in(one.session_id, one.trials, rows), rows=tuple(rows))
+def _with_rows(one: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:
+    responses = judged_in(one.session_id, one.trials, rows, with_programs=with_programs)
+    return replace(one, responses=responses, rows=tuple(rows))

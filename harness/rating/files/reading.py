@@ -9,28 +9,27 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path
 
 from harness.base.findings import nearest
-from harness.base.problems import Problems, shown
-from harness.base.safe_csv import unmarked
+from harness.base.safe_csv import filled_rows, unmarked
+from harness.base.text_file import Problems, read_bytes, read_text_and_faults, shown
+from harness.base.typed_table import ColumnContent, demand_parquet
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.effect import EffectWord
-from harness.model.errors import HarnessError, InputError, InputProblems, Place, did_you_mean
+from harness.model.errors import InputError, InputProblems, Place, did_you_mean
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, ProposalShown, SubFlag
-from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT, ColumnContent
-from harness.transcripts.files.encoding import read_bytes, read_text_and_faults
-from harness.transcripts.files.lists import filled_rows
+from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT
 
 MOST_COLUMNS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
-    """header: names of columns, each once. line: of the header, 0 where there is none. rows: line and cells.
+    """The rows of a file, not yet checked.
 
-    bad_lines: what is wrong with lines that are no rows; filled while the rows are read.
+    `header`: distinct column names. `line`: line of the header, 0 for none. `rows`: line number and cells. `bad_lines`:
+    errors in lines that are not rows; filled while the rows are read.
     """
 
     file: str
@@ -41,7 +40,7 @@ class WrittenRows:
 
 
 def csv_table(path: Path, encoding: str | None) -> WrittenRows:
-    """InputProblems where the text is none, or no CSV."""
+    """Reads CSV with a header; InputProblems if the file is not text or not CSV."""
     text, faults = read_text_and_faults(path, encoding)
     broken = Problems(str(path))
     written = list(filled_rows(text, broken))
@@ -58,11 +57,11 @@ def csv_table(path: Path, encoding: str | None) -> WrittenRows:
     problems = Problems(str(path))
     for at, name in enumerate(names):
         if not name:
-            problems.add(line, 1, f"column {at + 1} has no name", "Name it, or take its comma out of every row")
+            problems.add(line, 1, f"column {at + 1} has no name", "Name it, or remove its comma from every row")
         elif names.index(name) < at:
             problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
     if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
-        problems.add(line, 1, "columns are parted by commas here", "Save the file as CSV with commas")
+        problems.add(line, 1, "the columns are not separated by commas", "Save the file as CSV with commas")
     problems.refuse()
     found: list[InputError] = []
     rows = zip(written[1:], wrong[1:], strict=True)
@@ -85,7 +84,7 @@ def _csv_rows(
 
 
 def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
-    """The header holds every key of every line, in the order in which they come."""
+    """Reads JSON lines; the header holds every key, in order of first occurrence."""
     found: list[InputError] = []
     objects: list[tuple[int, dict[str, object]]] = []
     names: dict[str, None] = {}
@@ -109,7 +108,9 @@ def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
         objects.append((line, row))
     if len(names) > MOST_COLUMNS:
         raise InputError(
-            f"the lines have {len(names)} different keys", place=Place(str(path)), remedy="Use the same in each line"
+            f"the lines have {len(names)} different keys",
+            place=Place(str(path)),
+            remedy="Use the same keys in each line",
         )
     if not objects and found:
         raise InputProblems(found[:50])
@@ -121,12 +122,7 @@ def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
 
 def parquet_table(path: Path) -> WrittenRows:
     """Lines are rows, from 1. HarnessError when the library for it is not installed."""
-    if find_spec("pyarrow") is None:
-        raise HarnessError(
-            "Parquet files need the library pyarrow, which is not installed",
-            place=Place(str(path)),
-            remedy='Install it with: pip install "voice-harness[parquet]", or use CSV or JSON lines',
-        )
+    demand_parquet(Place(str(path)))
     import pyarrow
     import pyarrow.parquet
 
@@ -137,8 +133,8 @@ def parquet_table(path: Path) -> WrittenRows:
         columns = [column.to_pylist() for column in table.columns]
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         first = str(error).split("\n")[0]
-        remedy = "Check what wrote it"
-        raise InputError(f"the file is no Parquet: {first}", place=Place(str(path)), remedy=remedy) from error
+        remedy = "Check the program that wrote it"
+        raise InputError(f"not a Parquet file: {first}", place=Place(str(path)), remedy=remedy) from error
     if len(set(names)) < len(names):
         raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one")
     rows = ((number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), 1))
@@ -148,17 +144,17 @@ def parquet_table(path: Path) -> WrittenRows:
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("a key occurs twice")
     return found
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 Value = str | int | float | bool | tuple[str, ...]
 LONGEST_CELL = 100_000
-"""Characters. A longer one is no comment any more."""
+"""Characters."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -168,7 +164,7 @@ _NO = frozenset({"false", "no", "0"})
 
 
 class WrongCell(Exception):
-    """A cell that its column cannot hold; noted with its line by whoever reads the row."""
+    """A value that its column cannot hold, or a row of no response; the reader of the row adds the line."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -182,7 +178,7 @@ def value_of(written: object, content: ColumnContent) -> Value | None:
         return None
     if isinstance(written, str):
         if len(written) > LONGEST_CELL:
-            raise WrongCell(f"a cell of {len(written):,} characters", f"At most {LONGEST_CELL:,} are taken")
+            raise WrongCell(f"a cell of {len(written):,} characters", f"Write at most {LONGEST_CELL:,}")
         _refuse_halves(written)
     match content:
         case ColumnContent.TEXT:
@@ -207,7 +203,7 @@ def _text(written: object) -> str | None:
         case str():
             return written if written.strip() else None
         case bool() | list() | dict():
-            raise WrongCell(f"{shown(str(written))} is no text", "Write it in quotes")
+            raise WrongCell(f"{shown(str(written))} is not a text", "Write it in quotes")
     return str(written)
 
 
@@ -242,13 +238,13 @@ def _number(written: object) -> float | None:
         case datetime():
             found = _moment(written.isoformat())
     if not math.isfinite(found):
-        remedy = "Write a number, such as 12.5; a moment is a Unix time, or 2026-01-31T10:00:00Z"
+        remedy = "Write a number, such as 12.5; a time is a Unix time, or 2026-01-31T10:00:00Z"
         raise WrongCell(f"{shown(str(written))} is not a number", remedy)
     return found
 
 
 def _moment(written: str) -> float:
-    """Unix time of an ISO 8601 moment with a zone; NaN of all else."""
+    """Unix time of an ISO 8601 time with a zone; NaN for anything else."""
     try:
         moment = datetime.fromisoformat(written)
     except ValueError:
@@ -264,7 +260,7 @@ def _yes_no(written: object) -> bool | None:
         return None
     if word in _YES or word in _NO:
         return word in _YES
-    raise WrongCell(f"{shown(str(written))} is neither true nor false", "Write true or false")
+    raise WrongCell(f"{shown(str(written))} is not true or false", "Write true or false")
 
 
 def _list(written: object) -> tuple[str, ...] | None:
@@ -276,11 +272,11 @@ def _list(written: object) -> tuple[str, ...] | None:
                 items = json.loads(text)
             except (ValueError, RecursionError) as error:
                 remedy = 'Write one;two, or a JSON list: ["one", "two"]'
-                raise WrongCell(f"{shown(text)} is no list", remedy) from error
+                raise WrongCell(f"{shown(text)} is not a list", remedy) from error
         else:
             items = [one.strip() for one in text.split(";")]
     if not isinstance(items, list) or not all(isinstance(one, str) for one in items):
-        raise WrongCell(f"{shown(str(written))} is no list of words", "Write one;two")
+        raise WrongCell(f"{shown(str(written))} is not a list of words", "Write one;two")
     for one in items:
         _refuse_halves(one)
     return tuple(one for one in items if one) or None
@@ -297,9 +293,9 @@ _LISTS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
 
 @dataclass(frozen=True, slots=True)
 class WrittenJudgment:
-    """A row whose values are right by themselves; whose response it is, is still to be found.
+    """A row with valid values; its response is not looked up yet.
 
-    line: of the file, from 1; of Parquet the row. values: by column, what is absent left out. category: None unless
+    line: line of the file, from 1; row of a Parquet file. values: by column, without empty ones. category: None unless
     the status is SUBMITTED.
     """
 
@@ -318,15 +314,15 @@ class WrittenJudgment:
 
 
 def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> WrittenJudgment:
-    """The row; WrongCell. categories: by every word that stands for one, in small letters; the first of them are shown.
+    """Checks a row; WrongCell.
 
-    values: by column, as their columns hold them.
+    values: by column. categories: by every accepted word, in lower case.
     """
     rater = str(values.get("rater", "")).strip()
     if not rater:
-        raise WrongCell("the row names no rater", "Write who judged, the same name in every row")
+        raise WrongCell("the row names no rater", "Write the rater's pseudonym")
     if len(rater) > LONGEST_NAME or not rater.isprintable():
-        raise WrongCell(f"{shown(rater)} is no name", f"Write at most {LONGEST_NAME} printable characters")
+        raise WrongCell(f"{shown(rater)} is not a valid name", f"Write at most {LONGEST_NAME} printable characters")
     values["rater"] = rater
     if not values.get("trial") and not values.get("clip_sha256"):
         raise WrongCell("the row names no response", "Write its trial, or the SHA-256 of its clip (clip_sha256)")
@@ -339,8 +335,13 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
     share = values.get("proposed_probability")
     if isinstance(share, int | float) and not 0 <= share <= 1:
         raise WrongCell(f"proposed_probability is {share}", "Write a number from 0 to 1")
+    certain = values.get("program_confidence")
+    if isinstance(certain, int | float) and not (values.get("program") and 0 <= certain <= 1):
+        raise WrongCell(
+            f"program_confidence is {certain}", "Write a number from 0 to 1, and true in the column program"
+        )
     if ("span_start_s" in values) != ("span_end_s" in values):
-        raise WrongCell("a span has a start and an end, and one of them is missing", "Write both, or neither")
+        raise WrongCell("only one of span_start_s and span_end_s is given", "Write both, or neither")
     for column, kind in _WORDS.items():
         if column in values:
             values[column] = _word(str(values[column]), kind, column)
@@ -358,7 +359,7 @@ def _word(written: str, kind: type[StrEnum], column: str) -> str:
     word = written.strip().lower().replace(" ", "_")
     known = [member.value for member in kind]
     if word not in known:
-        raise WrongCell(f"{shown(written)} is no word for {column}", nearest(word, known))
+        raise WrongCell(f"{shown(written)} is not a value of {column}", nearest(word, known))
     return word
 
 
@@ -368,7 +369,7 @@ def _category(written: str, categories: Mapping[str, Category]) -> Category | No
         return None
     found = categories.get(word)
     if found is None:
-        raise WrongCell(f"{shown(written)} is no category", _nearest_category(word, categories))
+        raise WrongCell(f"{shown(written)} is not a category", _nearest_category(word, categories))
     return found
 
 
@@ -380,13 +381,15 @@ def _nearest_category(word: str, known: Collection[str]) -> str:
 def _status(written: Value | None, category: Category | None) -> JudgmentStatus:
     if written is None:
         if category is None:
-            raise WrongCell("the row has no category", "Write one, or a status such as skipped")
+            raise WrongCell("the row has no category", "Write a category, or a status such as skipped")
         return JudgmentStatus.SUBMITTED
     status = JudgmentStatus(str(written))
     if status is JudgmentStatus.SUBMITTED and category is None:
-        raise WrongCell("the row is submitted, and has no category", "Write one, or another status")
+        raise WrongCell("the row has the status submitted, but no category", "Write one, or another status")
     if status is not JudgmentStatus.SUBMITTED and category is not None:
-        raise WrongCell(f"the row is {status} and has a category", "Leave the category out, or write submitted")
+        raise WrongCell(
+            f"the row has the status {status}, but also a category", "Leave the category out, or write submitted"
+        )
     return status
 
 
@@ -412,9 +415,9 @@ NEEDED = ("rater", "category")
 
 @dataclass(frozen=True, slots=True)
 class ReadJudgments:
-    """rows: the right ones, in the file's order. problems: of the others. bad: rows that have one.
+    """A file of judgments. rows: valid rows, in order. problems: errors of the others. bad: number of the others.
 
-    left_out: columns that mean nothing here, and are not ours.
+    left_out: unknown columns.
     """
 
     rows: tuple[WrittenJudgment, ...]
@@ -428,8 +431,8 @@ def format_of(path: Path) -> Format:
     suffix = path.suffix.lower().lstrip(".")
     known = {"ndjson": Format.JSONL, **{one.value: one for one in Format}}
     if suffix not in known:
-        remedy = "Name it .csv, .jsonl or .parquet, or say what it is: --csv, --jsonl, --parquet"
-        raise InputError("the file's suffix does not say what it holds", place=Place(str(path)), remedy=remedy)
+        remedy = "Name it .csv, .jsonl or .parquet, or use --csv, --jsonl or --parquet"
+        raise InputError("the file's suffix names no known format", place=Place(str(path)), remedy=remedy)
     return known[suffix]
 
 
@@ -440,10 +443,9 @@ def read_judgments(
     names: Mapping[str, str] | None = None,
     encoding: str | None = None,
 ) -> ReadJudgments:
-    """All rows of a file; InputError, InputProblems when it is no table of judgments at all.
+    """Reads all rows of a file; InputError, InputProblems if it is not a table of judgments.
 
-    categories: by every word that stands for one, in small letters. names: columns that are called otherwise, as
-    column → field.
+    categories: by every accepted word, in lower case. names: column → field, for columns with other names.
     """
     match kind:
         case Format.CSV:
@@ -466,9 +468,9 @@ def read_judgments(
             bad += 1
     bad += len(table.bad_lines)
     if not seen and not bad:
-        raise InputError("the file has no rows", place=Place(str(path)), remedy="Check what was to write it")
+        raise InputError("the file has no rows", place=Place(str(path)), remedy="Check the program that wrote it")
     left_out = tuple(name for name, field in zip(table.header, fields, strict=True) if not field and not _ours(name))
-    return ReadJudgments(tuple(rows), (*table.bad_lines, *_told(problems)), bad, left_out)
+    return ReadJudgments(tuple(rows), (*table.bad_lines, *problems.told), bad, left_out)
 
 
 def _values(cells: list[object], contents: list[tuple[int, str, ColumnContent]], *, marked: bool) -> dict[str, Value]:
@@ -501,26 +503,20 @@ def _fields(table: WrittenRows, names: Mapping[str, str]) -> list[str]:
         name = column.strip().lower()
         field = names.get(column) or ALIASES.get(name, name if name in COLUMNS else "")
         if field and field in fields:
-            problems.add(table.line, 1, f"two columns are {field}", "Rename one of them, or map it: --map COLUMN=FIELD")
+            problems.add(
+                table.line, 1, f"two columns hold {field}", "Rename one of them, or map it: --map COLUMN=FIELD"
+            )
         fields.append(field)
     for needed in NEEDED:
         if needed not in fields and not (needed == "category" and "status" in fields):
-            remedy = f"Add it, or say which one it is: --map COLUMN={needed}. {nearest(needed, table.header)}"
-            problems.add(table.line, 1, f"no column is {needed}", remedy)
+            remedy = f"Add it, or name the column: --map COLUMN={needed}. {nearest(needed, table.header)}"
+            problems.add(table.line, 1, f"no column holds {needed}", remedy)
     if "trial" not in fields and "clip_sha256" not in fields:
-        remedy = f"Add one, or say which it is: --map COLUMN=trial. {nearest('trial', table.header)}"
-        problems.add(table.line, 1, "no column says which response is judged: trial or clip_sha256", remedy)
+        remedy = f"Add one, or name the column: --map COLUMN=trial. {nearest('trial', table.header)}"
+        problems.add(table.line, 1, "no column names the response: trial or clip_sha256", remedy)
     problems.refuse()
     return fields
 
 
 def _ours(name: str) -> bool:
     return name in CONTEXT or name.startswith(CONDITION)
-
-
-def _told(problems: Problems) -> tuple[InputError, ...]:
-    try:
-        problems.refuse()
-    except InputProblems as found:
-        return found.problems
-    return ()

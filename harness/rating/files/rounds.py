@@ -1,4 +1,4 @@
-"""Round, training, gold and rater-key files: read, checked as a whole, and made the model's."""
+"""Reads and checks round, training, gold and rater-key files."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def _key(written: object) -> object:
         return written
     if key in NAMED_KEYS or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
-    raise wrong(f"{key!r} is no key", f"Write one character, or one of: {', '.join(NAMED_KEYS[:8])}, f1 … f12")
+    raise wrong(f"{key!r} is not a key", f"Write one character, or one of: {', '.join(NAMED_KEYS[:8])}, f1 … f12")
 
 
 def _setting(written: object) -> object:
     """A value of a plug-in's setting, as text; numbers may stand without quotes."""
     if isinstance(written, str | int | float) and not isinstance(written, bool):
         return str(written)
-    raise wrong("a setting is a text or a number", "Write name: value, with yes or no where it is that")
+    raise wrong("a setting is not a text or a number", "Write name: value; write yes or no for a switch")
 
 
 Word = Annotated[Category, word(Category)]
@@ -59,27 +59,27 @@ SettingValue = Annotated[str, BeforeValidator(_setting), Field(json_schema_extra
 
 
 class ItemsKeys(Keys):
-    """Which first responses are drawn; what is not given takes all."""
+    """Which first responses are judged; a missing filter takes all."""
 
-    devices: list[Text] = Field(default=[], description="Only of these devices.")
-    classes: list[Text] = Field(default=[], description="Only of these query classes.")
-    queries: list[Text] = Field(default=[], description="Only of these queries, by their ids.")
-    trials: list[Text] = Field(default=[], description="Only of these trials, by their ids.")
+    devices: list[Text] = Field(default=[], description="Only responses of these devices.")
+    classes: list[Text] = Field(default=[], description="Only responses to these query classes.")
+    queries: list[Text] = Field(default=[], description="Only responses to queries with these ids.")
+    trials: list[Text] = Field(default=[], description="Only responses of trials with these ids.")
     conditions: dict[Text, list[Text]] = Field(
-        default={}, description="Only under these conditions, axis: [label, …]; one of each axis's must fit."
+        default={}, description="Only under these conditions, axis: [label, …]. One label of each axis must match."
     )
     limit: int | None = Field(
-        default=None, ge=1, description="At most so many, drawn by the seed, gold items first. Default: all."
+        default=None, ge=1, description="Maximum number, drawn by the seed, known answers first. Default: all."
     )
 
 
 class ProposalsKeys(Keys):
-    """A classifier that proposes categories, learnt from judgments of other sessions."""
+    """A classifier that proposes categories, trained on judgments of other sessions."""
 
     from_: list[Text] = Field(
         min_length=1,
         alias="from",
-        description="Judged session folders, or patterns, relative to this file; none of the round's own.",
+        description="Judged session folders or patterns, relative to this file. Sessions of the round are refused.",
     )
     classifier: Id = Field(default="tfidf", description="The classifier plug-in. Default tfidf.")
     settings: dict[Text, SettingValue] = Field(
@@ -87,72 +87,79 @@ class ProposalsKeys(Keys):
     )
     show: Annotated[ProposalShown, word(ProposalShown)] = Field(
         default=ProposalShown.AFTER,
-        description="When a rater sees it: after their choice where it differs (the default), before it, or never.",
+        description="When raters see a proposal: after their choice if it differs (the default), before it, or never.",
     )
 
 
 class StopKeys(Keys):
-    """Who fails known answers gets no more responses."""
+    """Stops raters who fail known answers."""
 
-    after: int = Field(default=5, ge=1, description="Not before so many known answers were given. Default 5.")
-    below: float = Field(gt=0, le=1, description="Fewer right ones than this share stop the rater, 0 to 1.")
+    after: int = Field(default=5, ge=1, description="Number of known answers before the rule applies. Default 5.")
+    below: float = Field(gt=0, le=1, description="A smaller share of right answers stops the rater, 0 to 1.")
 
 
 class RoundKeys(Keys):
     """A round of rating."""
 
-    round: Id = Field(description="Name of the round; it stands in every judgment.")
-    title: Text = Field(default="", description="For people. Default: the name.")
+    round: Id = Field(description="Name of the round, stored with every judgment.")
+    title: Text = Field(default="", description="Title for people. Default: the name.")
     sessions: list[Text] = Field(
         min_length=1, description="Session folders, or patterns such as sessions/2026-*, relative to this file."
     )
-    seed: int = Field(default=0, ge=0, le=2**31, description="Of the orders, the shares and what is drawn. Default 0.")
-    items: ItemsKeys = Field(default=ItemsKeys(), description="Which first responses are drawn. Default: all.")
+    seed: int = Field(default=0, ge=0, le=2**31, description="Seed of orders, shares and the draw. Default 0.")
+    items: ItemsKeys = Field(default=ItemsKeys(), description="Which first responses are judged. Default: all.")
     transcript: Annotated[TranscriptPolicy, word(TranscriptPolicy)] = Field(
         default=TranscriptPolicy.ON_REQUEST,
-        description="When raters see what was said in writing: shown, on_request (the default; it is stored) or never.",
+        description="When raters see the transcript: shown, on_request (the default; requests are stored) or never.",
     )
-    raters: list[Id] = Field(default=[], description="Pseudonyms of the raters. Default: whoever comes.")
-    raters_per_item: int | None = Field(
-        default=None, ge=1, description="Each response goes to so many of the raters. Default: to all."
-    )
+    raters: list[Id] = Field(default=[], description="Pseudonyms of the raters; others are refused. Default: anyone.")
+    raters_per_item: int | None = Field(default=None, ge=1, description="Number of raters per response. Default: all.")
     training: Text = Field(
-        default=BUILT_IN, description="Exercises before the first item: built_in (the default), none, or a file."
+        default=BUILT_IN,
+        description="Exercises before the first response: built_in (the default), none, or a training file.",
     )
     pass_share: float = Field(
-        default=0.8, ge=0, le=1, description="Below this share, wrong exercises come once more. Default 0.8."
+        default=0.8,
+        ge=0,
+        le=1,
+        description="With a smaller share of right answers, wrong exercises are repeated once. Default 0.8.",
     )
-    gold: Text | None = Field(default=None, description="A file of known answers, which are mixed in unseen.")
+    gold: Text | None = Field(default=None, description="A file of known answers, mixed in without a mark.")
     stop: StopKeys | None = Field(
         default=None, description="Stops a rater who fails known answers: {after: 5, below: 0.6}. Default: nobody."
     )
     must_hear: bool = Field(
-        default=False, description="No category before the response was heard to its end. Default false."
+        default=False, description="Refuse a category until the response was heard to its end. Default false."
     )
     break_after_min: float = Field(
-        default=25.0, ge=0, le=1440, description="A break is suggested after so many minutes; 0: never. Default 25."
+        default=25.0,
+        ge=0,
+        le=1440,
+        description="Minutes without a rest after which a break is suggested; 0: never. Default 25.",
     )
     proposals: ProposalsKeys | None = Field(default=None, description="A classifier that proposes categories.")
 
 
 class ExerciseKeys(Keys):
-    """An exercise of a training round; voices speak it, and the answer is explained at once."""
+    """An exercise. Voices speak it, and the rater sees the right answer at once."""
 
     id: Id = Field(description="Name of the exercise.")
-    query: Text = Field(description="What is asked.")
-    response: Text = Field(description="What is answered.")
-    category: Word = Field(description="What it is.")
+    query: Text = Field(description="The query.")
+    response: Text = Field(description="The response.")
+    category: Word = Field(description="The right category.")
     accept: list[Word] = Field(default=[], description="Further categories that count as right.")
-    why: Text = Field(description="The reason, which raters read after their answer.")
-    effect: Text = Field(default="", description="What the device did, when that decides.")
-    core_capability: bool = Field(default=False, description="Whether every such device must be able to do it.")
+    why: Text = Field(description="The reason, shown after the answer.")
+    effect: Text = Field(default="", description="What the device did, if that decides.")
+    core_capability: bool = Field(default=False, description="Whether every such device must be able to do this.")
 
 
 class TrainingKeys(Keys):
     """A training file."""
 
     training: Id = Field(description="Name of the training.")
-    exercises: list[ExerciseKeys] = Field(min_length=1, max_length=MOST_EXERCISES, description="In their order.")
+    exercises: list[ExerciseKeys] = Field(
+        min_length=1, max_length=MOST_EXERCISES, description="The exercises, in order."
+    )
 
 
 class GoldKeys(Keys):
@@ -160,7 +167,7 @@ class GoldKeys(Keys):
 
     session: Text = Field(description="Id of the session.")
     trial: Text = Field(description="Id of the trial.")
-    category: Word = Field(description="What it is.")
+    category: Word = Field(description="The right category.")
     accept: list[Word] = Field(default=[], description="Further categories that count as right.")
     why: Text = Field(default="", description="The reason.")
 
@@ -173,7 +180,7 @@ class GoldFileKeys(Keys):
 
 
 class _RaterKeysHead(Keys):
-    """A file of rater keys; what is not given keeps its default. One character, or space, enter, tab, left, f1 …"""
+    """Rater keys: one character, or space, enter, tab, left, f1 … An action that is missing keeps its default key."""
 
     rater_keys: Id = Field(description="Name of the keys.")
 
@@ -192,12 +199,12 @@ RaterKeysKeys: type[_RaterKeysHead] = create_model(
 
 SESSION_LOG = "log.sqlite"
 SPARE_KEYS = tuple(f"f{number}" for number in range(12, 1, -1))
-"""For actions whose own key a file gives to something else."""
+"""For actions whose default key the file gives to another."""
 T = TypeVar("T")
 
 
 def read_round(path: Path) -> RatingRound:
-    """The round of a file, with its training and gold files; InputProblems with all that is wrong, InputError."""
+    """Reads a round with its training and gold files; InputProblems with all errors, InputError."""
     keys, found = read_keys(path, FileKind.ROUND, RoundKeys)
     sessions = _sessions(path, keys.sessions, found)
     proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, found)
@@ -205,16 +212,16 @@ def read_round(path: Path) -> RatingRound:
     for axis, labels in keys.items.conditions.items():
         if not labels:
             found.add(
-                ("items", "conditions", axis), f"no label of {axis!r} is given", "Write one at least, or leave it out"
+                ("items", "conditions", axis), f"{axis!r} has no labels", "Write at least one, or remove the axis"
             )
     exercises = BUILT_IN_EXERCISES if keys.training == BUILT_IN else ()
     if keys.training not in (BUILT_IN, NO_TRAINING):
         exercises = _beside(path, keys.training, "training", load_training, found) or ()
     gold = () if keys.gold is None else _beside(path, keys.gold, "gold", load_gold, found) or ()
     if keys.stop is not None and keys.gold is None:
-        found.add(("stop",), "there are no known answers to fail", "Name a gold file: `gold: known.yaml`")
+        found.add(("stop",), "there are no known answers to check against", "Name a gold file: `gold: known.yaml`")
     elif keys.stop is not None and gold and keys.stop.after > len(gold):
-        what = f"it begins after {keys.stop.after} known answers, and there are {len(gold)}"
+        what = f"it applies after {keys.stop.after} known answers, but there are only {len(gold)}"
         found.add(("stop", "after"), what, f"Write at most {len(gold)}, or add known answers")
     found.refuse()
     items = keys.items
@@ -262,7 +269,7 @@ def load_gold(path: Path) -> tuple[GoldItem, ...]:
 
 
 def load_rater_keys(path: Path) -> RaterKeys:
-    """The keys of a file, the others as they are by default; InputProblems, InputError."""
+    """The keys of a file, with defaults for the others; InputProblems, InputError."""
     keys, found = read_keys(path, FileKind.RATER_KEYS, RaterKeysKeys)
     given: dict[str, str] = {name: key for name, key in keys if name != "rater_keys" and key is not None}
     defaults = RaterKeys()
@@ -277,7 +284,7 @@ def load_rater_keys(path: Path) -> RaterKeys:
     for name, key in given.items():
         others = [other for other, its in every.items() if its == key and other != name]
         if others:
-            what = f"the key {key!r} stands for {name} and for {others[0]}"
+            what = f"the key {key!r} is given to {name} and to {others[0]}"
             remedy = (
                 "Change one of them" if others[0] in given else f"Give {others[0]} another key in this file as well"
             )
@@ -290,31 +297,33 @@ def load_rater_keys(path: Path) -> RaterKeys:
 
 
 def _sessions(path: Path, patterns: Sequence[str], found: Findings) -> tuple[str, ...]:
-    """Absolute paths of the session folders that are meant, each once."""
+    """Absolute paths of the session folders that match, each once."""
     meant = [_meant(path, pattern, ("sessions", number), found) for number, pattern in enumerate(patterns)]
     return tuple(dict.fromkeys(one for of_pattern in meant for one in of_pattern))
 
 
 def _meant(path: Path, pattern: str, at: tuple[str | int, ...], found: Findings) -> tuple[str, ...]:
-    """Absolute paths of the session folders that a pattern means; noted when there is none."""
+    """Absolute paths of the session folders that match a pattern; an error when none does."""
     folder = path.absolute().parent
     sessions = [one for one in map(Path, sorted(glob.glob(str(folder / pattern)))) if (one / SESSION_LOG).is_file()]
     if not sessions:
-        what = f"{pattern!r} means no session folder"
+        what = f"{pattern!r} matches no session folder"
         found.add(at, what, f"Name a folder that holds a {SESSION_LOG}, relative to {folder}")
     return tuple(str(one.resolve()) for one in sessions)
 
 
 def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], found: Findings) -> ProposalRule:
-    """The rule; noted is each source whose own responses are judged in the round, and each setting that is wrong."""
+    """The rule; errors for sources that the round judges, and for wrong settings."""
     sources: dict[str, None] = {}
     for number, pattern in enumerate(keys.from_):
         at = ("proposals", "from", number)
         meant = _meant(path, pattern, at, found)
         twin = next((Path(one).name for one in meant if one in own), None)
         if twin is not None:
-            what = f"{pattern!r} means {twin!r}, which this round judges: its raters would be told their own labels"
-            found.add(at, what, "Name judged sessions that are none of `sessions`")
+            what = (
+                f"{pattern!r} matches {twin!r}, which this round judges: the classifier would repeat its raters' labels"
+            )
+            found.add(at, what, "Name judged sessions that are not in `sessions`")
         sources.update(dict.fromkeys(meant))
     settings = tuple(keys.settings.items())
     if settings:
@@ -323,7 +332,7 @@ def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], found: Fin
 
 
 def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], found: Findings) -> None:
-    """Notes what is wrong with each; the classifier is not made."""
+    """Checks each setting; does not create the classifier."""
     try:
         known = plugins.load(plugins.Group.INTENT_CLASSIFIERS, classifier).settings
     except PluginError as error:
@@ -341,7 +350,7 @@ def _check_raters(keys: RoundKeys, found: Findings) -> None:
     if keys.raters_per_item is None:
         return
     if not keys.raters:
-        found.add(("raters_per_item",), "it is not said who the raters are", "Name them: `raters: [ann, ben, cem]`")
+        found.add(("raters_per_item",), "the round names no raters", "Name them: `raters: [ann, ben, cem]`")
     elif keys.raters_per_item > len(keys.raters):
         remedy = f"Write at most {len(keys.raters)}, or name more raters"
         found.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)
@@ -352,11 +361,11 @@ def _refuse_twins(ids: Sequence[str], at: tuple[str, ...], key: str, found: Find
         if one in ids[:number]:
             line = found.place((*at, ids.index(one))).line
             where: tuple[str | int, ...] = (*at, number, key) if key else (*at, number)
-            found.add(where, f"{one!r} is there already, in line {line}", "Remove one of the two")
+            found.add(where, f"{one!r} occurs already in line {line}", "Remove one of the two")
 
 
 def _beside(path: Path, named: str, key: str, load: Callable[[Path], T], found: Findings) -> T | None:
-    """What another file holds, named relative to this one; its problems are told with their own places."""
+    """Loads another file, named relative to this one; its errors keep their own places."""
     other = path.parent / named
     if not other.is_file():
         found.add((key,), f"there is no file {named!r}", f"Name it relative to {path.parent}")

@@ -1,4 +1,4 @@
-"""How far raters agree: as lines of at most 80 columns, as one JSON object, and its items as a table."""
+"""The agreement report: lines of at most 80 columns, one JSON object, and a table of items."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.base.foreign import counted, shown
+from harness.base.plain_json import picked, plain
 from harness.base.text_table import Column, text_table
-from harness.model.judgment import Category
 from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures
 from harness.rating.guide import LABELS
 from harness.statistics.agreement import SURE_ENOUGH, Figure, confusions
@@ -16,12 +16,15 @@ from harness.statistics.intervals import Share
 from harness.statistics.text import NOTHING, percent, percent_interval, share
 
 Json = dict[str, Any]
+TextTable = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""Titles, and rows of cells."""
 
 
 def as_json(figures: AgreementFigures) -> Json:
-    """Counts, and figures with their intervals; what has no value is null, with the reason beside it."""
+    """Counts, and coefficients with intervals. A missing value is null, with its reason in why_not."""
     table = figures.agreement
     together = figures.consensus
+    names = (*figures.names, *figures.programs)
     return {
         "sessions": list(figures.sessions),
         "responses": figures.responses,
@@ -30,11 +33,7 @@ def as_json(figures: AgreementFigures) -> Json:
         "disputed": len(figures.disputed),
         "settled": figures.settled,
         "agreement": {
-            "raters": table.raters,
-            "items": table.items,
-            "shared": table.shared,
-            "labels": table.labels,
-            "shared_labels": table.shared_labels,
+            **picked(table, "raters", "items", "shared", "labels", "shared_labels"),
             "raw": _figure(table.raw),
             "alpha": _figure(table.alpha),
             "ac1": _figure(table.ac1),
@@ -47,7 +46,7 @@ def as_json(figures: AgreementFigures) -> Json:
         },
         "pairs": [
             {
-                "raters": [figures.names[one.first], figures.names[one.second]],
+                "raters": [names[one.first], names[one.second]],
                 "agreed": _share(one.agreed),
                 "kappa": _figure(one.kappa),
                 "confusion": _cells(one.confusion),
@@ -78,15 +77,13 @@ def as_json(figures: AgreementFigures) -> Json:
             },
         },
         "raters": [_rater(one) for one in figures.raters],
-        "sub_flags": {
-            flag.value: {"both": one.both, "one": one.one, "neither": one.neither} for flag, one in figures.sub_flags
-        },
+        "sub_flags": {flag.value: plain(one) for flag, one in figures.sub_flags},
         "items": [
             {
                 "session": one.session_id,
                 "trial": one.trial_id,
                 "labels": {rater: category.value for rater, category in one.labels},
-                **{name: getattr(one, name) for name in _OF_ITEM},
+                **picked(one, *_OF_ITEM),
             }
             for one in figures.items
         ],
@@ -103,7 +100,7 @@ _SHARES_OF_RATER = {
 
 
 def table_of(figures: AgreementFigures) -> list[list[str]]:
-    """A header, then a row for each item: what every rater said, and what they say together."""
+    """A header, then a row per item: labels of the raters, majority and consensus."""
     raters = [f"label.{name}" for name in figures.names]
     rows = [["session", "trial", *raters, "majority", "consensus", "probability", "settled", "gold", "disputed"]]
     for item in figures.items:
@@ -146,35 +143,45 @@ def _rater(one: RaterFigures) -> Json:
     at = one.pace.quartiles
     pace = at and {"low": at.low_s, "median": at.median_s, "high": at.high_s, "of": one.pace.times}
     return {
-        "rater": one.rater,
-        **{name: getattr(one, name) for name in _OF_RATER},
+        **picked(one, "rater", "program", *_OF_RATER),
         "time_to_answer_s": pace,
         "per_hour": one.pace.per_hour,
         **{name: _share(getattr(one, field)) for name, field in _SHARES_OF_RATER.items()},
     }
 
 
+_PROGRAM = "* "
+"""Marks a program in the tables."""
+
+
+def _name(one: RaterFigures) -> str:
+    return f"{_PROGRAM}{one.rater}" if one.program else one.rater
+
+
 WIDTH = 80
 LISTED_CONFUSIONS = 10
 LISTED_PAIRS = 15
 HIGH_RAW, LOW_ALPHA = 0.8, 0.4
-"""Raw agreement above the one with an alpha below the other: one category is most of the labels."""
+"""Raw agreement above the first with alpha below the second: one category makes up most labels."""
 
 
 def lines(figures: AgreementFigures) -> Iterator[str]:
-    """All but the disputed items."""
+    """The report without disputed items."""
     yield from _head(figures)
     yield ""
-    yield from _overall(figures)
+    yield from _table(*coefficients(figures))
+    yield from care_in_words(figures)
     yield ""
-    yield from _raters(figures.raters)
+    yield from _raters(figures)
     yield ""
     yield from _care(figures.raters)
     if figures.agreement.shared:
         yield ""
-        yield from _categories(figures)
+        yield from _table(*said_again(figures))
+        yield SAID_AGAIN
         yield ""
         yield from _confusions(figures)
+    if figures.pairs:
         yield ""
         yield from _pairs(figures)
     if any(one.both + one.one for _, one in figures.sub_flags):
@@ -186,25 +193,26 @@ def lines(figures: AgreementFigures) -> Iterator[str]:
 
 
 def disputed(figures: AgreementFigures) -> Iterator[str]:
-    """The items on which raters differ, the widest apart first."""
+    """The items on which raters differ, most divided first."""
     found = figures.disputed
     if not found:
         yield "no item is disputed"
         return
-    yield f"disputed items: {len(found)}, the widest apart first"
+    yield f"disputed items: {len(found)}, most divided first"
     for item in found:
         several = f"{shown(item.session_id, 30)} " if len(figures.sessions) > 1 else ""
         yield shown(f"{several}{shown(item.trial_id, 60)}", WIDTH)
-        for category, raters in _by_category(item):
-            yield shown(f"    {LABELS[category]}: {', '.join(raters)}", WIDTH)
-        if told := _together(item):
-            yield shown(f"    {told}", WIDTH)
+        for line in said_of(item):
+            yield shown(f"    {line}", WIDTH)
 
 
-def _by_category(item: AgreedItem) -> Iterator[tuple[Category, list[str]]]:
+def said_of(item: AgreedItem) -> Iterator[str]:
+    """Who gave each category, the most frequent first, and what the raters say together."""
     often = Counter(category for _, category in item.labels)
     for category, _ in often.most_common():
-        yield category, [shown(rater, 20) for rater, label in item.labels if label is category]
+        yield f"{LABELS[category]}: {', '.join(shown(rater, 20) for rater, label in item.labels if label is category)}"
+    if told := _together(item):
+        yield told
 
 
 def _together(item: AgreedItem) -> str:
@@ -213,42 +221,55 @@ def _together(item: AgreedItem) -> str:
         told.append(f"consensus {LABELS[item.consensus]}, {percent(item.probability, 0)}")
     if item.gold is not None:
         told.append(f"known to be {LABELS[item.gold]}")
+    if item.settled is not None:
+        told.append(f"settled as {LABELS[item.settled]}")
     return " · ".join(told)
 
 
 def _head(figures: AgreementFigures) -> Iterator[str]:
-    table = figures.agreement
     names = ", ".join(shown(one, 30) for one in figures.sessions)
     yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
+    yield from counts_in_words(figures)
+
+
+def counts_in_words(figures: AgreementFigures) -> Iterator[str]:
+    """What was judged, and what the coefficients are over."""
+    table = figures.agreement
     yield (
         f"{figures.responses} responses, {len(figures.items)} judged by {counted(len(figures.names), 'rater')}; "
         f"{len(figures.disputed)} disputed, {figures.settled} settled"
     )
     if figures.gold_items:
-        yield f"{figures.gold_items} gold items, chosen and not drawn, are left out of agreement"
+        yield f"{figures.gold_items} known answers are left out: they were chosen, not drawn"
     if table.shared:
         yield f"agreement over {table.shared} items with {table.shared_labels} labels of two raters or more"
 
 
-def _overall(figures: AgreementFigures) -> Iterator[str]:
+def coefficients(figures: AgreementFigures) -> TextTable:
+    """Raw agreement, alpha and AC1, with intervals."""
     table = figures.agreement
     rows = [("raw", percent(table.raw.value), percent_interval(table.raw.interval))]
     for name, figure in (("Krippendorff's alpha", table.alpha), ("Gwet's AC1", table.ac1)):
         ends = NOTHING if figure.interval is None else "–".join(f"{end:.3f}" for end in figure.interval)
         rows.append((name, _coefficient(figure), ends))
-    yield from _table(("agreement", "value", "95 % interval"), rows)
+    return ("agreement", "value", "95 % interval"), rows
+
+
+def care_in_words(figures: AgreementFigures) -> Iterator[str]:
+    """How to read the coefficients: why one is missing, and what they and the consensus are over."""
+    table = figures.agreement
     for why, names in _reasons(table.raw, table.alpha, table.ac1).items():
         yield f"n/a of {', '.join(names)}: {why}"
     if table.shared:
-        yield "Intervals are of further items judged by these raters, not of further raters."
+        yield "Intervals apply to further items judged by these raters, not to further raters."
     if _paradox(table.raw, table.alpha):
         most, often = Counter(category for item in figures.items for _, category in item.labels).most_common(1)[0]
         total = sum(len(item.labels) for item in figures.items)
-        yield f"{LABELS[most]} is {100 * often / total:.0f} % of the labels: by chance alone most pairs agree, which"
-        yield "alpha takes out. Read it beside AC1 and the categories below."
+        yield f"{LABELS[most]} is {100 * often / total:.0f} % of the labels, so most pairs agree by chance alone."
+        yield "Alpha corrects for this. Compare it with AC1 and the categories below."
     together = figures.consensus
     if table.shared:
-        rest = str(together.rounds) if together.converged else f"NOT at rest after {together.rounds}"
+        rest = str(together.rounds) if together.converged else f"NOT converged after {together.rounds}"
         labelled = [item for item in figures.items if len(item.labels) >= 3 and item.gold is None]
         decided = sum(item.consensus is not None for item in labelled)
         sure = percent(SURE_ENOUGH, 0)
@@ -267,30 +288,33 @@ def _paradox(raw: Figure, alpha: Figure) -> bool:
     return raw.value is not None and alpha.value is not None and raw.value > HIGH_RAW and alpha.value < LOW_ALPHA
 
 
-def _raters(raters: Sequence[RaterFigures]) -> Iterator[str]:
+def _raters(figures: AgreementFigures) -> Iterator[str]:
+    raters = figures.raters
     heads = ("rater", "judged", "skip", "flag", "held", "undone", "old", "median", "quartiles", "per h")
     rows = []
     for one in raters:
         at = one.pace.quartiles
         pace = (NOTHING, NOTHING) if at is None else (f"{at.median_s:.1f} s", f"{at.low_s:.1f}–{at.high_s:.1f}")
         per_hour = NOTHING if one.pace.per_hour is None else f"{one.pace.per_hour:.0f}"
-        rows.append((one.rater, *(str(getattr(one, name)) for name in _OF_RATER), *pace, per_hour))
+        rows.append((_name(one), *(str(getattr(one, name)) for name in _OF_RATER), *pace, per_hour))
     yield from _table(heads, rows)
     if any(one.outdated for one in raters):
-        yield "old: on responses that no longer count, as their trial was run again"
+        yield "old: on responses that no longer count, since their trial was run again"
+    if figures.programs:
+        yield f"{_PROGRAM}a program; only people count in agreement, consensus and disputes"
 
 
 def _care(raters: Sequence[RaterFigures]) -> Iterator[str]:
     yield from _table(
         ("rater", "as the others say", "gold right", "exercises right"),
-        [(one.rater, _with_interval(one.others), _with_interval(one.gold), _of(one.exercises)) for one in raters],
+        [(_name(one), _with_interval(one.others), _with_interval(one.gold), _of(one.exercises)) for one in raters],
     )
     yield ""
     yield from _table(
         ("rater", "1st half", "2nd half", "too fast", "heard whole", "read"),
         [
             (
-                one.rater,
+                _name(one),
                 percent(one.first_half.value),
                 percent(one.second_half.value),
                 _of(one.too_fast),
@@ -304,31 +328,32 @@ def _care(raters: Sequence[RaterFigures]) -> Iterator[str]:
     yield "less time than the response lasts. read: its transcript was shown."
 
 
-def _categories(figures: AgreementFigures) -> Iterator[str]:
-    yield from _table(
-        ("category", "labels", "items", "said again", "95 %"),
-        [
-            (
-                LABELS[category],
-                str(one.labels),
-                str(one.items),
-                percent(one.agreement.value),
-                percent_interval(one.agreement.interval),
-            )
-            for category, one in zip(CATEGORIES, figures.agreement.categories, strict=True)
-            if one.labels
-        ],
-    )
-    yield "said again: when one rater says it, how often another one says it, too"
+SAID_AGAIN = "said again: when one rater says it, how often another one says it, too"
+
+
+def said_again(figures: AgreementFigures) -> TextTable:
+    """Agreement on each category that somebody gave."""
+    rows = [
+        (
+            LABELS[category],
+            str(one.labels),
+            str(one.items),
+            percent(one.agreement.value),
+            percent_interval(one.agreement.interval),
+        )
+        for category, one in zip(CATEGORIES, figures.agreement.categories, strict=True)
+        if one.labels
+    ]
+    return ("category", "labels", "items", "said again", "95 %"), rows
 
 
 def _confusions(figures: AgreementFigures) -> Iterator[str]:
     found = confusions(figures.agreement.confusion)
     if not found:
-        yield "no two raters gave an item different categories"
+        yield "no item has different categories"
         return
     total = sum(often for _, _, often in found)
-    yield f"taken for one another, of {total} pairs of labels that differ"
+    yield f"most frequent confusions, of {total} pairs of labels that differ"
     for first, second, often in found[:LISTED_CONFUSIONS]:
         yield f"{often:6}  {LABELS[CATEGORIES[first]]} / {LABELS[CATEGORIES[second]]}"
     if len(found) > LISTED_CONFUSIONS:
@@ -337,10 +362,11 @@ def _confusions(figures: AgreementFigures) -> Iterator[str]:
 
 
 def _pairs(figures: AgreementFigures) -> Iterator[str]:
+    everybody = [*figures.names, *(f"{_PROGRAM}{one}" for one in figures.programs)]
     least = sorted(figures.pairs, key=lambda one: one.agreed.value or 0.0)
     rows = []
     for one in least[:LISTED_PAIRS]:
-        names = f"{shown(figures.names[one.first], 20)}, {shown(figures.names[one.second], 20)}"
+        names = f"{shown(everybody[one.first], 20)}, {shown(everybody[one.second], 20)}"
         rows.append((names, str(one.agreed.total), _with_interval(one.agreed), _coefficient(one.kappa)))
     yield from _table(("two raters", "shared", "agree", "kappa"), rows)
     if len(least) > LISTED_PAIRS:
@@ -348,7 +374,7 @@ def _pairs(figures: AgreementFigures) -> Iterator[str]:
 
 
 def _sub_flags(figures: AgreementFigures) -> Iterator[str]:
-    yield "sub-flags, where two raters gave the same category: when one sets it, the other, too"
+    yield "sub-flags of equal categories: when one rater sets it, how often the other one does"
     for flag, one in figures.sub_flags:
         if one.both + one.one:
             yield f"  {flag.value:<24}{share(one.set_again)}"

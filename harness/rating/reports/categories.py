@@ -1,4 +1,4 @@
-"""All that a category report says, before it is text, JSON or a page."""
+"""The content of a category report, before it becomes text, JSON or a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from harness import __version__
 from harness.base.foreign import plain_text, shown
-from harness.base.plain_json import plain
+from harness.base.plain_json import picked, plain
 from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import (
@@ -42,9 +42,9 @@ NEVER_RECOGNISED = "(not recognised)"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a report is of. raters, round_id: only their judgments; () and None: all. on: what is compared and crossed.
+    """What a report covers. raters, round_id: only their judgments; () and None: all. on: what is compared and crossed.
 
-    by: partings that are asked for; None: all that part the queries. compare: two devices or sessions.
+    by: groupings; None: all with more than one group. compare: two devices or sessions.
     """
 
     raters: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class QueryGroup:
 
 @dataclass(frozen=True, slots=True)
 class CategoryReport:
-    """sessions: ids. figures, reprompts: of all queries. comparisons: under each reading that makes a difference."""
+    """sessions: ids. `figures` and `reprompts`: over all queries. comparisons: under each reading that matters."""
 
     sessions: tuple[str, ...]
     selection: Selection
@@ -81,14 +81,14 @@ class CategoryReport:
         return tuple(one for one in self.trials if one.fate is fate)
 
     def devices(self) -> tuple[QueryGroup, ...]:
-        """By device, whether or not that is asked for."""
+        """The groups by device, also if that grouping is not selected."""
         return next(
             (groups for by, groups in self.groups if by is Parting.DEVICE), _groups(self.trials, Parting.DEVICE)
         )
 
 
 def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequence[str]) -> CategoryReport:
-    """The report over some queries; ValueError when a side of the comparison is no device and no session."""
+    """The report over some queries; ValueError if a side of the comparison is unknown."""
     held = tuple(trials)
     wanted: tuple[By, ...] = tuple(PARTINGS.values()) if selection.by is None else selection.by
     groups = [(by, _groups(held, by)) for by in wanted if selection.by is not None or _is_shown(held, by)]
@@ -109,12 +109,12 @@ def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequ
 
 
 def name_of(figure: Figure) -> str:
-    """A category or a derived group as it is called on screen."""
+    """The name on screen of a category or derived group."""
     return LABELS[figure] if isinstance(figure, Category) else DERIVED_LABELS[figure.value]
 
 
 def label_in_words(label: str, by: By) -> str:
-    """A label for people; it is still to be made harmless."""
+    """A label for people, not yet escaped."""
     return label or (NEVER_RECOGNISED if by is Parting.ATTEMPTS else NO_LABEL)
 
 
@@ -123,7 +123,7 @@ def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[QueryGroup, ...]:
 
 
 def _is_shown(trials: Sequence[RatedTrial], by: By) -> bool:
-    """Unasked: what parts the queries; no long table of single ones, and no second one of a single axis."""
+    """By default: groupings with several groups, but not by query, and not a single axis twice."""
     if by is Parting.QUERY or (by is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)):
         return False
     return len({label_by(one, by) for one in trials}) > 1
@@ -139,7 +139,7 @@ def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[Ca
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that a share may be, or the least. wanted: 0–1; None: not asked for."""
+    """An upper or lower limit on a share. wanted: 0–1; None: no limit."""
 
     option: str
     category: Category
@@ -149,7 +149,7 @@ class Limit:
 
 
 def failures(report: CategoryReport, limit: Limit, bound: Bound) -> Iterator[str]:
-    """A sentence for each device that does not hold a limit; one that has no share holds none."""
+    """A sentence for each device that fails a limit. A device without a share fails every limit."""
     if limit.wanted is None:
         return
     groups = report.devices()
@@ -230,7 +230,7 @@ def text_of(report: CategoryReport) -> str:
 
 
 def object_of(report: CategoryReport) -> dict[str, Any]:
-    """The JSON as a dictionary; docs/categories.md names its keys."""
+    """The JSON as a dictionary; docs/reference/categories.md names its keys."""
     of = report.selection
     return {
         "format": FORMAT,
@@ -256,17 +256,11 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
 def _figures(of: CategoryFigures) -> dict[str, Any]:
     return {
         "funnel": {
-            "planned": of.planned,
-            "asked": of.asked,
-            "recognised": of.recognised,
-            "answered": of.answered,
-            "judged": of.judged,
+            **picked(of, "planned", "asked", "recognised", "answered", "judged"),
             "not_assessed": of.unassessed,
             "fates": {fate.value: count for fate, count in of.fates},
         },
-        "why_not": of.why_not,
-        "total": of.total,
-        "queries": of.queries,
+        **picked(of, "why_not", "total", "queries"),
         "interval_over": "queries",
         "interval_method": of.method.value,
         "basis": {basis.value: count for basis, count in of.bases},
@@ -293,8 +287,7 @@ def _reprompts(of: RepromptFigures) -> dict[str, Any]:
         "never": of.never,
         "not_assessed": of.unassessed,
         "first_attempt": {"count": of.first.count, "share": of.first.value, "interval": of.first.interval},
-        "mean": of.mean,
-        "mean_interval": of.mean_interval,
+        **picked(of, "mean", "mean_interval"),
         "interval_over": "queries",
         "waits": plain(of.waits),
     }
@@ -312,26 +305,13 @@ def _crossed(of: CrossedFigures) -> dict[str, Any]:
 def _comparison(of: CategoryComparison) -> dict[str, Any]:
     apart, counts = of.difference, of.discordance
     return {
-        "first": of.first,
-        "second": of.second,
-        "on": of.on.value,
-        "reading": of.reading.value,
-        "why_not": of.why_not,
-        "queries": of.queries,
-        "strata": of.strata,
+        **picked(of, "first", "second", "on", "reading", "why_not", "queries", "strata"),
         "responses": [of.first_responses, of.second_responses],
         "unpaired": [of.first_unpaired, of.second_unpaired],
         "shares": None if apart is None else [apart.first, apart.second],
         "difference": None if apart is None else apart.difference,
         "interval": None if apart is None else apart.interval,
-        "pairs": None
-        if counts is None
-        else {
-            "both": counts.both,
-            "only_first": counts.only_first,
-            "only_second": counts.only_second,
-            "neither": counts.neither,
-        },
+        "pairs": None if counts is None else picked(counts, "both", "only_first", "only_second", "neither"),
         "swap": _swap(of.swap),
         "mantel_haenszel_p": of.alone_p,
         "swap_of_all_categories": _swap(of.all_swap),

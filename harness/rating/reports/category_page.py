@@ -12,7 +12,7 @@ from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, JudgmentStatus
-from harness.rating.figures.categories import By, CategoryFigures, CountedShare, CrossedFigures, Figure, category_under
+from harness.rating.figures.categories import By, CategoryFigures, CountedShare, CrossedFigures, category_under
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, label_in_words, name_of
@@ -38,12 +38,12 @@ MOST_ROWS = 500
 LONGEST_LABEL = 80
 LONGEST_TEXT = 400
 WIDE_ENOUGH = 0.045
-"""Of a bar: a part that is wider has room for its key."""
+"""Minimum share of a part of a bar that has room for its key."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackPart:
-    """Of a stacked bar. key: of the category, "" where there is no room; number: of its colour; width: per cent."""
+    """Part of a stacked bar. key: of the category, "" without room. number: of the colour. width: per cent."""
 
     key: str
     number: int
@@ -52,7 +52,7 @@ class StackPart:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A stacked bar. words: what it shows, for those who do not see it."""
+    """A stacked bar. words: its content as text, for screen readers."""
 
     reading: str
     parts: tuple[StackPart, ...]
@@ -61,7 +61,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class ListedResponse:
-    """A response in a list, in harmless text. said: what each of its raters said; comments: theirs."""
+    """A response in a list, as escaped text. said: the categories by rater. comments: by its raters."""
 
     session: str
     trial: str
@@ -79,7 +79,7 @@ def write_html(report: CategoryReport, path: Path) -> None:
 
 
 def page(report: CategoryReport) -> str:
-    """The page as text; everything foreign in it is made harmless and escaped."""
+    """The page as text, with all foreign text escaped."""
     wrong = [one for one in report.of(Fate.CATEGORY) if category_under(one, Reading.WRONG) is Category.WRONG]
     disputed = report.of(Fate.DISPUTED)
     return filled_page(
@@ -106,7 +106,7 @@ def page(report: CategoryReport) -> str:
         disputed_left=len(disputed) - MOST_LISTED,
         label=_group_label,
         name_of=name_of,
-        cell=_cell,
+        cell=CategoryFigures.share,
         whisker=_whisker,
         span=share_span,
         wide_span=span,
@@ -154,10 +154,6 @@ def _whisker(share: CountedShare) -> tuple[float, float, float] | None:
     if share.value is None or share.interval is None:
         return None
     return 100 * share.interval[0], 100 * share.value, 100 * share.interval[1]
-
-
-def _cell(figures: CategoryFigures, of: Figure, reading: Reading) -> CountedShare:
-    return figures.share(of, reading)
 
 
 def _crossed(found: CrossedFigures) -> tuple[tuple[str, ...], list[tuple[str, tuple[CategoryFigures | None, ...]]]]:

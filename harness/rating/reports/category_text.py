@@ -204,7 +204,7 @@ def _bases(figures: CategoryFigures) -> str:
 
 def _disputed(trials: Iterable[RatedTrial], width: int) -> Iterator[str]:
     held = list(trials)
-    yield f"disputed ({len(held)}): in no figure until somebody settles them"
+    yield f"disputed ({len(held)}): not counted until settled"
     for one in held[:MOST_LISTED]:
         yield shown(f"  {one.trial.id} ({one.trial.device}): {given(one)}", width)
     if len(held) > MOST_LISTED:
@@ -236,7 +236,7 @@ def _of_groups(report: CategoryReport, width: int) -> Iterator[str]:
         yield from _shares(by, groups, width)
     if report.groups:
         yield ""
-        yield "1 to - as above, reading A; 9b: wrong under reading B; ?: disputed, in no figure"
+        yield "1 to - as above, reading A. 9b: wrong under reading B. ?: disputed, not counted"
         if has_too_few(report):
             yield TOO_FEW_WHY
     for one in report.crossed:

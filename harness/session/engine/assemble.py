@@ -1,20 +1,86 @@
-"""The composition root: a bench becomes drivers, a clock, and words for how sound travels."""
+"""Reads what a session runs, as stored beside its log. Turns the bench into drivers, a clock and texts on sound."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from harness.base.clocks import HostClock, ScaledClock
+from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver
-from harness.devices.declared import IsPrompted, simulated
-from harness.model.bench import Bench, DeviceProfile, Equipment
+from harness.base.whole_file import write_whole
+from harness.devices.declared import FindsEarcons, IsPrompted, simulated
+from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.errors import InputError
+from harness.model.scenario import Scenario
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
-from harness.session.engine.resolved import equipment_of
+from harness.session.log.reader import read_stored
+from harness.sound.earcon_file import learned
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What one session runs."""
+
+    scenario: Scenario
+    bench: Bench
+
+
+_ADAPTER: TypeAdapter[Resolved] = TypeAdapter(Resolved)
+
+
+def write_resolved(folder: Path, resolved: Resolved) -> None:
+    """LogFull, LogError."""
+    write_whole(SessionFolder(folder).resolved, _ADAPTER.dump_json(resolved, indent=1))
+
+
+def read_resolved(folder: Path) -> Resolved:
+    """Driver options stay as they are stored; `for_drivers` types them. LogError when the file is damaged."""
+    return read_stored(folder, _ADAPTER)
+
+
+def for_drivers(bench: Bench) -> Bench:
+    """The bench with each driver's options as that driver's own type; PluginError when one is no longer installed."""
+
+    def typed(equipment: Equipment | None) -> Any:
+        if equipment is None:
+            return None
+        driver = load(Group.DRIVERS, equipment.driver, place=equipment.place)
+        return replace(equipment, options=TypeAdapter(driver.Options).validate_python(equipment.options))
+
+    def device_of(device: Device) -> Device:
+        also = tuple(replace(one, equipment=typed(one.equipment)) for one in device.also)
+        return replace(device, connection=typed(device.connection), also=also)
+
+    return replace(
+        bench,
+        devices=tuple(device_of(device) for device in bench.devices),
+        loudspeakers=tuple(typed(loudspeaker) for loudspeaker in bench.loudspeakers),
+        microphone=typed(bench.microphone),
+        monitor=typed(bench.monitor),
+    )
+
+
+def equipment_of(bench: Bench) -> tuple[Equipment, ...]:
+    """All equipment with a driver, each id once (`same_as` gives one piece several roles)."""
+    found: dict[str, Equipment] = {}
+    candidates = (
+        *bench.loudspeakers,
+        bench.microphone,
+        bench.monitor,
+        *(equipment for device in bench.devices for equipment, _ in device.equipment),
+    )
+    for equipment in candidates:
+        if equipment is not None:
+            found.setdefault(equipment.id, equipment)
+    return tuple(found.values())
+
 
 SOUND_PATHS = {"system": "this host's sound devices", "virtual_lab": "PulseAudio in the virtual lab"}
 
@@ -31,7 +97,7 @@ class BenchSurroundings:
 
 
 def clock_of(bench: Bench) -> Clock:
-    """The session's clock: faster than the host's only when everything on the bench is in this process.
+    """The session's clock: faster than the host's only if the whole bench is in this process.
 
     InputError when the parts of such a bench ask for different speeds.
     """
@@ -39,9 +105,9 @@ def clock_of(bench: Bench) -> Clock:
     speeds = {one.id: _speed(one) for one in equipment if simulated(one.driver)}
     if len(set(speeds.values())) > 1:
         raise InputError(
-            f"the parts of one bench run at different speeds: {_listed(speeds)}",
+            f"devices of one bench have different speeds: {_listed(speeds)}",
             place=equipment[0].place,
-            remedy="Give them all the same `speed`",
+            remedy="Give all of them the same `speed`",
         )
     fast = {name: speed for name, speed in speeds.items() if speed != 1.0}
     if not fast:
@@ -49,20 +115,20 @@ def clock_of(bench: Bench) -> Clock:
     for one in equipment:
         if not simulated(one.driver):
             raise InputError(
-                f"{next(iter(fast))!r} asks for speed {next(iter(fast.values())):g}, and {one.id!r} is real",
+                f"{next(iter(fast))!r} has speed {next(iter(fast.values())):g}, but {one.id!r} is real",
                 place=one.place,
-                remedy="Remove `speed`: real sound and real devices keep real time",
+                remedy="Remove `speed`: real sound and real devices run in real time",
             )
     return ScaledClock(next(iter(fast.values())), HostClock())
 
 
 def sound_path(bench: Bench, trials: Iterable[Trial] = ()) -> str:
-    """How sound travels, for the log and for people: with the way that was chosen for each device of the trials."""
+    """How sound reaches each device of the trials, as text for the log and for people."""
     return "; ".join([_sound_servers(bench), *_chosen_ways(bench, trials)])
 
 
 def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
-    """Where a real device has a connection, which way its sound takes and why."""
+    """For each real device with a connection, how its sound travels and why."""
     ways: dict[str, set[bool]] = {}
     for trial in trials:
         heard = trial.listening.targets if trial.listening else ()
@@ -75,7 +141,7 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
             continue
         takes = f"its {connection.driver} connection takes {'sound' if connection.injects else 'none'}"
         if chosen == {True}:
-            yield f"{device} is given it over its connection ({takes})"
+            yield f"{device} receives it over its connection ({takes})"
         elif chosen == {False}:
             asked = ", but its trials are said aloud" if connection.injects else ""
             yield f"{device} hears it through the air ({takes}{asked})"
@@ -98,7 +164,7 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
 
     scratch: a folder for files of the drivers that need not outlive the session; made here.
     """
-    profiles = {device.connection.id: device.profile for device in bench.devices if device.connection is not None}
+    profiles = {equipment.id: profile for device in bench.devices for equipment, profile in device.equipment}
     drivers: dict[str, Driver] = {}
     for equipment in equipment_of(bench):
         folder = scratch / equipment.id
@@ -106,13 +172,19 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
         surroundings = BenchSurroundings(clock, bench.sound_server, seed, folder, profiles.get(equipment.id))
         kind = load(Group.DRIVERS, equipment.driver, place=equipment.place)
         drivers[equipment.id] = kind(equipment.id, equipment.options, surroundings)
+    chiming = ((device.earcon_source, device.earcons) for device in bench.devices)
+    earcons = [one for source, known in chiming if known is not None for one in learned(source, known)]
+    if earcons and bench.microphone is not None:
+        microphone = drivers[bench.microphone.id]
+        assert isinstance(microphone, FindsEarcons), bench.microphone.driver
+        microphone.expect_earcons(tuple(earcons))
     return drivers
 
 
 def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStimulus], None] | None:
-    """Tells a simulated device the words of each sound before it is played; None when there is no such device.
+    """Gives simulated devices the words of each sound before it is played; None without such a device.
 
-    That device has ears for energy and none for words, which is why its sound path is marked in the log.
+    A simulated device detects energy but no words, so the log marks its sound path.
     """
     prompted = [driver for driver in drivers.values() if isinstance(driver, IsPrompted)]
     if not prompted:

@@ -1,4 +1,4 @@
-"""The engine: one process that runs one session, and tells its clients.
+"""The engine: one process that runs one session and reports to its clients.
 
 `python -m harness.session.engine.engine FOLDER` starts it.
 """
@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 from uuid import uuid4
@@ -23,70 +24,55 @@ from harness import __version__
 from harness.base.child_process import boot_id
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load, names
-from harness.base.ports import Clock, Driver, Hears, Recogniser, Stimulates
+from harness.base.ports import Clock, Driver, HasSettings, Hears, KeepsSound, Recogniser, Stimulates
 from harness.devices.declared import simulated
-from harness.engines.recogniser_process import RecogniserProcess
 from harness.model.bench import Bench, Equipment, OperatorPresence
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkBack, LinkLost, Observation
-from harness.model.record import (
-    Clip,
-    EndReason,
-    EngineStarted,
-    Entry,
-    EventClipped,
-    FaultMet,
-    NoteWritten,
-    ResponseFrozen,
-    StimulusStored,
-)
-from harness.model.stimulus import Waveform
+from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
+from harness.model.stimulus import Clip, Waveform
 from harness.session.conductor import Conductor
-from harness.session.engine.assemble import assemble, clock_of, script_words
+from harness.session.engine.assemble import (
+    Resolved,
+    assemble,
+    clock_of,
+    equipment_of,
+    for_drivers,
+    read_resolved,
+    script_words,
+)
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.launch import publish, this_process, withdraw
-from harness.session.engine.resolved import Resolved, equipment_of, for_drivers, read_resolved
 from harness.session.figures.progress import SessionFigures, check_limits
-from harness.session.log.clips import read_clip
-from harness.session.log.reader import later_rows
-from harness.session.log.writer import SqliteLog
+from harness.session.log.clips import clip_of
+from harness.session.log.database import SqliteLog
+from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
 from harness.session.run import Nudge, Stage
+from harness.sound.recogniser_process import RecogniserProcess
 from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress, due_decisions, needless
 
 
-class Monitor:
-    """Plays clips that rows of the log name.
-
-    clips: file name → clip, of every row so far (filled by the engine as rows are committed).
-    """
-
-    def __init__(self, loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Clip]) -> None:
-        self._loudspeaker = loudspeaker
-        self._folder = folder
-        self._clips = clips
-
-    def replay(self, name: str) -> str:
-        """Begins to play it, in place of what it plays; "" or why that cannot be done."""
-        if self._loudspeaker is None:
-            return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to it"
-        clip = self._clips.get(name)
-        if clip is None:
-            return "no row of this session names such a clip"
-        try:
-            waveform = read_clip(self._folder, clip)
-            self._loudspeaker.stop()
-            self._loudspeaker.play(f"replay-{uuid4().hex[:8]}", waveform)
-        except HarnessError as error:
-            return str(error)
-        return ""
+def replay(loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Clip], name: str) -> str:
+    """Plays a clip that a row of the log names, instead of the current one; "" or why it cannot."""
+    if loudspeaker is None:
+        return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to it"
+    if name not in clips:
+        return "no row of this session names such a clip"
+    try:
+        waveform = read_clip(folder, clips[name])
+        loudspeaker.stop()
+        loudspeaker.play(f"replay-{uuid4().hex[:8]}", waveform)
+    except HarnessError as error:
+        return str(error)
+    return ""
 
 
 def installed_recogniser() -> str | None:
-    """Name of the first recogniser whose packages are there; None when there is none."""
+    """Name of the first recogniser whose packages are installed; None without one."""
     for name in names(Group.RECOGNISERS):
         kind: type[Recogniser] = load(Group.RECOGNISERS, name)
         if kind.installed():
@@ -95,7 +81,7 @@ def installed_recogniser() -> str | None:
 
 
 class Transcriber:
-    """Transcribes responses; what goes wrong is said once, by `on_trouble`, and the run goes on without."""
+    """Transcribes responses. The first failure is reported to `on_trouble`, and the run continues."""
 
     def __init__(self, name: str, on_trouble: Callable[[str], None]) -> None:
         self.name = name
@@ -105,7 +91,7 @@ class Transcriber:
         self._quiet = False
 
     def transcribe(self, waveform: Waveform, told: Callable[[str], None]) -> None:
-        """Returns at once; told gets the words later, on another thread, or "" when there is no transcription."""
+        """Returns at once. told receives the words later, on another thread, or "" without a transcription."""
 
         def done(answer: str | HarnessError) -> None:
             self.name = self._process.name
@@ -122,7 +108,7 @@ class Transcriber:
         self._process.close()
 
     def _was_quiet(self) -> bool:
-        """From now on no complaint is wanted; whether that was so already."""
+        """Suppresses further reports; whether they were suppressed already."""
         with self._lock:
             before, self._quiet = self._quiet, True
         return before
@@ -146,13 +132,13 @@ class Engine:
         self._clips: dict[str, Clip] = {}
         self._state = StateChanged(StateWord.PREPARING, log_clock.now_s())
         self._conductor: Conductor | None = None
-        self._monitor: Monitor | None = None
+        self._replay: Callable[[str], str] = lambda name: "the session is still being prepared"
         self._stopped: signal.Signals | None = None
         self._server: FeedServer | None = None
         self._log: SqliteLog | None = None
 
     def run(self) -> int:
-        """The exit status, which clients are told too; HarnessError when the log cannot be had."""
+        """The exit status, which clients also receive; HarnessError when the log cannot be opened."""
         with ExitStack() as stack:
             log = stack.enter_context(
                 SqliteLog(
@@ -168,9 +154,9 @@ class Engine:
             server.start_at(log.last_seq)
             self._server = server
             stack.callback(withdraw, place)
-            goodbye = Goodbye(FAULT, "the engine was broken off")
+            goodbye = Goodbye(FAULT, "the engine was interrupted")
             try:
-                signal.signal(signal.SIGTERM, self._asked_to_stop)  # before anybody can know whom to ask
+                signal.signal(signal.SIGTERM, self._asked_to_stop)  # before a client can connect
                 publish(place)
                 goodbye = self._run_session(log, history)
             except HarnessError as error:
@@ -183,7 +169,7 @@ class Engine:
                 sys.stderr.flush()
                 goodbye = Goodbye(FAULT, f"the engine failed: {error!r}; see {self._folder.engine_output}")
             finally:
-                # A run can be over before whoever started it has connected; they are to hear how it ended.
+                # A run can end before its client connects. The client still needs the result.
                 server.wait_for_a_client(CLIENT_WITHIN_S)
                 server.close(goodbye)
             return goodbye.exit_code
@@ -192,10 +178,13 @@ class Engine:
         bench, scenario = self._resolved.bench, self._resolved.scenario
         started = self._figures.snapshot().session
         if started is None:
-            raise LogError(f"{self._folder.database} holds no plan", remedy="Begin a new session: harness run")
+            raise LogError(f"{self._folder.database} holds no plan", remedy="Start a new session: harness run")
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="voice-harness-")))
             drivers = assemble(bench, self._clock, started.seed, scratch)
+            for driver in drivers.values():
+                if isinstance(driver, KeepsSound):
+                    driver.keep_sound(log.save_clip)
             transcriber = self._transcriber(log, bench)
             if transcriber is not None:
                 stack.callback(transcriber.close)
@@ -218,6 +207,7 @@ class Engine:
                 needless=lambda trial: needless(trial, self._wake_progress(), scenario.stopping),
                 decisions=lambda: due_decisions(self._wake_progress(), scenario.stopping),
                 explained=self._explained,
+                settings={id: one for id, one in drivers.items() if isinstance(one, HasSettings)},
             )
             conductor = Conductor(started.trials, stage, Resumption.of(history))
             self._conductor = conductor
@@ -228,7 +218,7 @@ class Engine:
             )
             stack.enter_context(self._opened(drivers))
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None
-            self._monitor = Monitor(monitor, self._folder.clips, self._clips)
+            self._replay = partial(replay, monitor, self._folder.clips, self._clips)
             stack.enter_context(self._metering(drivers, microphone))
             if self._stopped is not None:
                 conductor.stop(self._why_stopped())
@@ -239,7 +229,7 @@ class Engine:
         return self._goodbye(reason)
 
     def _goodbye(self, reason: EndReason) -> Goodbye:
-        for entry in later_rows(self._folder.path):  # what people said of effects while it was stopped counts too
+        for entry in later_rows(self._folder.path):  # answers on effects that were given during the stop count too
             self._figures.add_later(entry)
         progress = self._figures.snapshot()
         if reason is EndReason.ABORTED:
@@ -253,7 +243,7 @@ class Engine:
 
     @contextlib.contextmanager
     def _opened(self, drivers: Mapping[str, Driver]) -> Iterator[None]:
-        """The drivers, open; whatever was opened is closed again."""
+        """Opens the drivers, and closes those that it opened."""
         places = {one.id: one.place for one in equipment_of(self._resolved.bench)}
         with ExitStack() as stack:
             for driver in drivers.values():
@@ -266,8 +256,8 @@ class Engine:
             yield
 
     def _sink_for(self, driver: Driver) -> Callable[[Observation], None]:
-        """Where the driver puts what it saw, from any thread."""
-        # What the monitor plays is no stimulus: only its loss and return concern the session.
+        """Where the driver puts observations, from any thread."""
+        # The monitor plays no stimuli. The session only needs its loss and return.
         bench = self._resolved.bench
         heard = {one.id for one in _players(bench)}
         only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in heard
@@ -281,7 +271,7 @@ class Engine:
 
     @contextlib.contextmanager
     def _metering(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
-        """Levels to the clients that want them, ten times a second."""
+        """Sends levels ten times a second to clients that requested them."""
         speakers = [cast(Stimulates, drivers[one.id]) for one in _players(self._resolved.bench)]
         ending = threading.Event()
 
@@ -306,13 +296,15 @@ class Engine:
             thread.join()
 
     def _transcriber(self, log: SqliteLog, bench: Bench) -> Transcriber | None:
+        if all(simulated(one.driver) for one in equipment_of(bench)):
+            return None  # no real sound to transcribe
         name = installed_recogniser()
-        if name is None or all(simulated(one.driver) for one in equipment_of(bench)):
-            return None  # nothing to do it with, or no real sound to transcribe
+        if name is None:
+            return None
 
         def note(text: str) -> None:
             sys.stderr.write(f"{text}\n")
-            with contextlib.suppress(LogError):  # a note is not worth a run
+            with contextlib.suppress(LogError):  # a failed note must not end the run
                 log.append(NoteWritten(text, by="harness"))
 
         return Transcriber(name, note)
@@ -341,8 +333,8 @@ class Engine:
         self._figures.add(entry)
         with self._counting:
             self._wake.add(entry)
-        if isinstance(entry.record, ResponseFrozen | EventClipped | StimulusStored):
-            self._clips[entry.record.clip.name] = entry.record.clip
+        if (clip := clip_of(entry.record)) is not None:
+            self._clips[clip.name] = clip
 
     def _committed(self, entry: Entry) -> None:
         self._take_in(entry)
@@ -370,7 +362,7 @@ class Engine:
         """Called on a client's thread."""
         conductor = self._conductor
         if isinstance(command, Replay):
-            why = self._monitor.replay(command.clip_name) if self._monitor else "the session is still being prepared"
+            why = self._replay(command.clip_name)
             reply(Answered(command.id, not why, why))
         elif conductor is None:
             reply(Answered(getattr(command, "id", ""), False, "the session is being prepared, or has ended"))
@@ -395,7 +387,7 @@ class Engine:
 
 
 def _players(bench: Bench) -> tuple[Equipment, ...]:
-    """What can bring a stimulus to a device: loudspeakers, and connections that carry audio."""
+    """Players of stimuli: loudspeakers, and connections that carry audio."""
     connections = (device.connection for device in bench.devices)
     return (*bench.loudspeakers, *(one for one in connections if one is not None and one.injects))
 
@@ -408,11 +400,11 @@ def _close(driver: Driver) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the session in the folder that is named; the exit status."""
+    """Runs the session in the named folder; the exit status."""
     if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--unattended"]):
         sys.stderr.write("usage: python -m harness.session.engine.engine FOLDER [--unattended]\n")
         return 2
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the client, which asks us to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the client, which requests a stop
     try:
         folder = SessionFolder(Path(arguments[0])).demand().path
         resolved = read_resolved(folder)

@@ -21,7 +21,7 @@ LONGEST_LINE = 1 << 20
 
 
 class LineTooLong(ValueError):
-    """A line went on for longer than its limit."""
+    """A line is longer than its limit."""
 
 
 def lines(connection: socket.socket, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
@@ -54,12 +54,13 @@ Reply = Callable[[Answered], None]
 class FeedServer:
     """Serves one session on a local socket (mode 0600).
 
-    Each client has two threads of its own, so one that is slow, frozen or hostile holds up nobody. Rows are taken from
-    what is committed, never queued per client; a client that leaves other messages waiting is dropped and may come
-    back with `since_seq`.
+    Each client has its own two threads, so a slow, frozen or hostile client delays nobody else. Rows are read from
+    the log and never queued per client. A client that leaves other messages waiting is dropped, and may reconnect with
+    `since_seq`.
 
-    welcome: makes the first message. on_command: called on a client's thread; its answer goes to that client.
-    on_people: called when a client has come or gone. Neither may block for long.
+    - welcome: makes the first message.
+    - on_command: called on a client's thread; its answer goes to that client. Must not block for long.
+    - on_people: called when a client has connected or left. Must not block for long.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class FeedServer:
 
     @property
     def attended(self) -> bool:
-        """Whether a client is connected that says a person is there."""
+        """Whether a client with an operator is connected."""
         with self._changed:
             return any(client.hello is not None and client.hello.attended for client in self._clients)
 
@@ -108,30 +109,30 @@ class FeedServer:
 
     @property
     def clients(self) -> int:
-        """Connections that said Hello and are still there."""
+        """Number of connections that sent Hello and are open."""
         with self._changed:
             return sum(client.hello is not None for client in self._clients)
 
     def wait_for_a_client(self, timeout_s: float) -> bool:
-        """Whether there ever was one."""
+        """Whether a client has ever connected."""
         return self._met_a_client.wait(timeout_s)
 
     def committed(self, entry: Entry) -> None:
-        """Tells of a row; called in order of seq. Never blocks."""
+        """Announces a row to the clients; called in order of seq. Never blocks."""
         with self._changed:
             self._recent.append(entry)
             self._last_seq = entry.seq
             self._changed.notify_all()
 
     def publish(self, message: StateChanged | Meters | Answered) -> None:
-        """Tells all clients. Never blocks."""
+        """Sends a message to all clients. Never blocks."""
         with self._changed:
             for client in self._clients:
                 client.take(message)
             self._changed.notify_all()
 
     def close(self, goodbye: Goodbye, within_s: float = 3.0) -> None:
-        """Says goodbye after all rows, lets clients read it, removes the socket. A second call does nothing."""
+        """Sends Goodbye after all rows, lets clients read it, and removes the socket. A second call does nothing."""
         with self._changed:
             if self._goodbye is not None:
                 return
@@ -151,7 +152,7 @@ class FeedServer:
         self._path.unlink(missing_ok=True)
 
     def rows_after(self, seq: int) -> list[Entry]:
-        """Some committed rows after a seq, in order; [] when there are none yet. LogError."""
+        """Some committed rows after a seq, in order; [] without new rows. LogError."""
         with self._changed:
             if seq >= self._last_seq:
                 return []
@@ -166,7 +167,7 @@ class FeedServer:
         return found
 
     def start_at(self, last_seq: int) -> None:
-        """Rows up to this one were committed before the server was there."""
+        """Rows up to this one were committed before the server started."""
         with self._changed:
             self._last_seq = last_seq
 
@@ -193,7 +194,7 @@ class FeedServer:
 
 
 class _Client:
-    """One connection. Its fields are changed under the server's condition."""
+    """One connection. The server's condition guards its fields."""
 
     def __init__(self, server: FeedServer, connection: socket.socket) -> None:
         self._server = server
@@ -211,10 +212,10 @@ class _Client:
         self.reading.start()
 
     def take(self, message: Message) -> None:
-        """Leaves a message for the writing thread; one that leaves too many waiting is dropped."""
+        """Queues a message for the writing thread. Drops the client when too many wait."""
         if isinstance(message, Meters):
             if self.hello is not None and self.hello.meters:
-                self._meters = message  # only the newest level is of use
+                self._meters = message  # only the newest level matters
         elif self.hello is not None:
             self._waiting.append(message)
             if len(self._waiting) > MOST_WAITING:
@@ -238,11 +239,11 @@ class _Client:
                     self._connection.settimeout(None)
                     self._greet(command)
                 elif self.hello is None:
-                    return  # who does not say Hello first is no client of ours
+                    return  # a client of this harness sends Hello first
                 else:
                     self._server._on_command(command, self._answer)
         except (OSError, LineTooLong):
-            pass  # gone, silent for too long, or hostile: it is let go below
+            pass  # gone, silent for too long, or hostile: dropped below
         finally:
             self._leave()
 
@@ -292,7 +293,7 @@ class _Client:
                     self._send(messages[:1])  # the welcome
                     messages = messages[1:]
                     sent = max(0, self.hello.since_seq)
-                # Rows go first: an answer and a goodbye come after what they speak of.
+                # Rows go first, so that answers and Goodbye follow the rows that they refer to.
                 while rows := self._server.rows_after(sent):
                     self._send([Logged(entry) for entry in rows])
                     sent = rows[-1].seq
@@ -314,7 +315,7 @@ class _Client:
 
 
 def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> None:
-    """Sends it all, each piece within timeout_s; TimeoutError for a client that has stopped reading."""
+    """Sends all data, each piece within timeout_s; TimeoutError for a client that does not read."""
     poll = select.poll()
     poll.register(connection, select.POLLOUT)
     view = memoryview(text)
@@ -326,18 +327,14 @@ def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> No
 
 
 class EngineClient:
-    """A connection to a running engine; says hello at once. EngineError when nobody answers.
+    """A connection to a running engine; sends Hello at once. EngineError without an answer.
 
-    on_message: called on the reading thread for each message, in order. on_closed: called once, at the end, with words
-    for people ("" after a Goodbye or our own close); no message follows it.
+    - on_message: called on the reading thread for each message, in order.
+    - on_closed: called once, after the last message, with a text for people ("" after a Goodbye or our own close).
     """
 
     def __init__(
-        self,
-        socket_path: Path,
-        hello: Hello,
-        on_message: Callable[[Message], None],
-        on_closed: Callable[[str], None],
+        self, socket_path: Path, hello: Hello, on_message: Callable[[Message], None], on_closed: Callable[[str], None]
     ) -> None:
         self._on_message = on_message
         self._on_closed = on_closed
@@ -350,7 +347,7 @@ class EngineClient:
             self._connection.close()
             raise EngineError(
                 f"no engine answers at {socket_path}: {error.strerror}",
-                remedy="See which sessions there are: harness attach; go on with one: harness resume SESSION",
+                remedy="See which sessions run: harness attach. Resume one: harness resume SESSION",
             ) from error
         self._thread = threading.Thread(target=self._read, name="engine-client", daemon=True)
         try:
@@ -368,7 +365,7 @@ class EngineClient:
                 self._connection.sendall(text)
         except OSError as error:
             raise EngineError(
-                f"the engine is gone: {error.strerror or error}", remedy="Go on with: harness resume SESSION"
+                f"the engine is gone: {error.strerror or error}", remedy="Resume: harness resume SESSION"
             ) from error
 
     def close(self) -> None:
@@ -380,7 +377,7 @@ class EngineClient:
             self._thread.join()
 
     def _read(self) -> None:
-        why = "the engine ended without a word; go on with: harness resume SESSION"
+        why = "the engine ended unexpectedly. Resume: harness resume SESSION"
         try:
             for line in lines(self._connection, None):
                 message = decode(MESSAGES, line)
@@ -390,7 +387,7 @@ class EngineClient:
         except OSError as error:
             why = f"the connection broke: {error.strerror or error}" if why else ""
         except CodecError as error:
-            why = f"the engine speaks another version: {error.what}"
+            why = f"the engine has a different version: {error.what}"
         with self._sending:
             self._connection.close()
         self._on_closed("" if self._closing else why)

@@ -1,4 +1,4 @@
-"""Starts the engine of a session as a process of its own, and waits until it answers."""
+"""Starts the engine of a session as a separate process, and waits until it answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.model.errors import EngineError
 
 @dataclass(frozen=True, slots=True)
 class EnginePlace:
-    """A process that runs (or ran) a session. started: clock ticks after boot, which with the pid names one process."""
+    """A process that runs or ran a session. started: clock ticks after boot; with the pid they identify it."""
 
     folder: str
     pid: int
@@ -32,12 +32,12 @@ class EnginePlace:
 
     @property
     def alive(self) -> bool:
-        """Whether that very process still runs."""
+        """Whether this process still runs."""
         return self.boot_id == boot_id() and start_ticks(self.pid) == self.started
 
 
 def this_process(folder: Path) -> EnginePlace:
-    """The place of the engine that this process is."""
+    """The place of this process as an engine."""
     started = start_ticks(os.getpid())
     if started is None:
         raise EngineError("/proc does not show this process", remedy="Mount /proc")
@@ -60,13 +60,13 @@ def withdraw(place: EnginePlace) -> None:
 
 
 def find(folder: Path) -> EnginePlace | None:
-    """The engine that runs this session now; None when none does."""
+    """The engine that runs this session now, or None."""
     place = _read(SessionFolder(folder).engine)
     return place if place is not None and place.alive else None
 
 
 def running() -> tuple[EnginePlace, ...]:
-    """All engines of this user that run now; forgets those that ended without a word."""
+    """All running engines of this user. Removes the records of killed ones."""
     found = []
     for path in sorted(runtime_folder().glob("engine-*.json")):
         place = _read(path)
@@ -79,7 +79,7 @@ def running() -> tuple[EnginePlace, ...]:
 
 
 def _beside(folder: Path, ending: str) -> Path:
-    # A session's folder may have a long path, and a socket's has 107 bytes at most.
+    # A socket's path has at most 107 bytes, and that of a session's folder may be longer.
     return runtime_folder() / f"engine-{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}.{ending}"
 
 
@@ -87,11 +87,11 @@ def _read(path: Path) -> EnginePlace | None:
     try:
         return EnginePlace(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
-        return None  # not there, or half: no engine that could be reached
+        return None  # missing or incomplete: no engine to reach
 
 
 ANSWERS_WITHIN_S = 60.0
-"""A host that is busy takes long to load an engine; one that fails is noticed at once all the same."""
+"""A busy host loads an engine slowly. A failed engine is noticed at once."""
 
 
 def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S, *, unattended: bool = False) -> EnginePlace:
@@ -120,11 +120,11 @@ def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S, *, unattended
     except KeyboardInterrupt as interrupt:
         if engine is None:
             raise
-        # Whoever leaves now has seen no name of the session yet: it is not to play behind their back.
+        # The session's name was not shown yet, so it must not play in the background.
         engine.terminate()
         raise EngineError(
-            f"interrupted while the engine started; it was told to stop (pid {engine.pid})",
-            remedy=f"Go on with: harness resume {folder}",
+            f"interrupted while the engine started; it was asked to stop (pid {engine.pid})",
+            remedy=f"Resume: harness resume {folder}",
         ) from interrupt
     finally:
         if engine is not None:
@@ -142,7 +142,7 @@ def _answering(folder: Path) -> EnginePlace | None:
 
 @contextmanager
 def _interrupted_afterwards() -> Iterator[None]:
-    """A Ctrl-C meanwhile is raised when this is over: a process that was just started has no name before that."""
+    """Delays Ctrl-C until the end, because a process that was just started has no name yet."""
     mine = threading.current_thread() is threading.main_thread()
     if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

@@ -1,4 +1,4 @@
-"""A scenario and a bench become a session's folder: whatever is wrong is refused here, before any sound."""
+"""Turns a scenario and a bench into a session's folder. Errors are reported here, before any sound."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from harness.model.trial import Trial
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
-from harness.session.engine.assemble import clock_of, sound_path
-from harness.session.engine.resolved import Resolved, write_resolved
-from harness.session.log.writer import SqliteLog
+from harness.session.engine.assemble import Resolved, clock_of, equipment_of, sound_path, write_resolved
+from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.sound.stimuli.renderer import renderer
 
 _ANY_TEXT = "hello"
-"""What a voice says where it is not known what a device wakes to."""
+"""What a voice says if the wake phrase of a device is unknown."""
 
 
 def refuse_unplayable(scenario: Scenario, trials: Iterable[Trial]) -> None:
@@ -41,7 +40,7 @@ def refuse_unplayable(scenario: Scenario, trials: Iterable[Trial]) -> None:
 
 
 def refuse_unspeakable(scenario: Scenario) -> None:
-    """The same without a bench: every voice says something of the scenario, in whatever language it has.
+    """The same without a bench: every voice says a text of the scenario, in its own language.
 
     What depends on a device – its language, its wake phrase – shows only with a bench.
     """
@@ -51,14 +50,11 @@ def refuse_unspeakable(scenario: Scenario) -> None:
 
 
 def _refuse(
-    scenario: Scenario,
-    recipes: Iterable[tuple[str, StimulusRecipe, object]],
-    *,
-    languages: bool = True,
+    scenario: Scenario, recipes: Iterable[tuple[str, StimulusRecipe, object]], *, languages: bool = True
 ) -> None:
-    """recipes: with the trial that they belong to, and what they have in common with others that need no try.
+    """recipes: with their trial, and the key that they share with recipes that need no separate try.
 
-    languages: whether they name the language that will be asked for; else it may be the device's.
+    languages: whether they name the language that will be used; else it may be the device's.
     """
     renders, tried = renderer(), set[object]()
     problems: list[InputError] = []
@@ -80,7 +76,7 @@ def _refuse(
 
 
 def _sort(trial: Trial) -> object:
-    """What stimuli have in common that either can all be made or not."""
+    """Stimuli with the same key can either all be rendered, or not at all."""
     match trial.recipe.query:
         case SpokenText():
             return trial.recipe.voice
@@ -109,7 +105,7 @@ def _spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
 
 
 def _text(template: TrialTemplate, query: Query | None) -> str | None:
-    """What a template's voice says; None where it says nothing of its own."""
+    """What a template's voice says; None without a text."""
     if query is not None:
         return query.utterance.text if isinstance(query.utterance, SpokenText) else None
     return None if template.recordings or template.ambient else template.phrase or _ANY_TEXT
@@ -140,11 +136,22 @@ def prepare(
     _demand_host(bench)
     if seed is not None:
         scenario = replace(scenario, seed=seed)
+    started = planned(scenario, bench, seed)
+    refuse_unplayable(scenario, started.trials)
+    return _write_folder(sessions_root, Resolved(scenario, bench), started)
+
+
+def planned(scenario: Scenario, bench: Bench, seed: int | None = None) -> SessionStarted:
+    """The first row of a session that has no folder and no name yet; reaches no device.
+
+    Both have passed `check_together`. seed: of the order; None takes the scenario's. InputError without a trial.
+    """
     trials = plan(scenario, bench, seed)
     if not trials:
-        raise InputError(f"{scenario.id!r} plans no trial", remedy="Its matrix excludes them all, or `trials` is empty")
-    refuse_unplayable(scenario, trials)
-    started = SessionStarted(
+        raise InputError(
+            f"{scenario.id!r} plans no trial", remedy="The matrix excludes all trials, or `trials` is empty"
+        )
+    return SessionStarted(
         session_id="",
         scenario_id=scenario.id,
         title=scenario.title,
@@ -156,7 +163,6 @@ def prepare(
         versions=_versions(trials),
         trials=trials,
     )
-    return _write_folder(sessions_root, Resolved(scenario, bench), started)
 
 
 def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
@@ -169,21 +175,19 @@ def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
 
 def _demand_host(bench: Bench) -> None:
     """InputError for a port or a password that the bench names and this host has not."""
-    parts = [*bench.loudspeakers, bench.microphone, bench.monitor, *(device.connection for device in bench.devices)]
-    for part in parts:
-        if part is not None:
-            try:
-                demand_host(part.driver, part.options)
-            except InputError as error:
-                error.place = error.place or part.place
-                raise
+    for part in equipment_of(bench):
+        try:
+            demand_host(part.driver, part.options)
+        except InputError as error:
+            error.place = error.place or part.place
+            raise
 
 
 def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
     with disk_errors(f"{root} cannot be made"):
         root.mkdir(parents=True, exist_ok=True)
     stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{resolved.scenario.id}"
-    # A folder with its own name is whole; one that is being written has another.
+    # An incomplete folder has a temporary name.
     with unfinished(root / stem) as part:
         with disk_errors(f"{part} cannot be written"):
             part.mkdir()
@@ -222,7 +226,14 @@ def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:
     _copy(scenario.path, scenario.sha256, folder / "scenario.yaml")
     _copy(bench.path, bench.sha256, folder / "bench.yaml")
     for device in bench.devices:
-        _copy(device.profile.path, device.profile.sha256, folder / "profiles" / f"{device.profile.id}.yaml")
+        for profile in (device.profile, *(one.profile for one in device.also)):
+            _copy(profile.path, profile.sha256, folder / "profiles" / f"{profile.id}.yaml")
+        if device.earcons is not None:
+            with disk_errors(f"{folder} cannot be made"):
+                (folder / "earcons").mkdir(exist_ok=True)
+            files = [(one.path, one.sha256) for one in device.earcons.sounds]
+            for path, sha256 in ((device.earcons.path, device.earcons.sha256), *files):
+                _copy(path, sha256, folder / "earcons" / Path(path).name)
 
 
 def _copy(source: str, sha256: str, target: Path) -> None:
@@ -250,7 +261,7 @@ def _summary(started: SessionStarted, bench: Bench) -> bytes:
 
 
 def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
-    """Of what the figures depend on; VoiceError, PluginError for a voice that is not installed."""
+    """Versions that results depend on; VoiceError, PluginError for a voice that is not installed."""
     found = {"voice-harness": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     for package in PACKAGES:
         try:

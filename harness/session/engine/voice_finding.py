@@ -1,4 +1,4 @@
-"""Finds a voice that wakes a device: a session of wake trials that ends at the first which woke it every time."""
+"""Finds a voice that wakes a device, with wake trials that end at the first voice that woke it every time."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from harness.sound.stimuli.voices.program import same_language
 from harness.wake.wake import WakeFigures
 
 TIMES = 3
-"""So often each voice says the phrase; one that is to prove that a device listens wakes it every time."""
+"""How often each voice says the phrase. A voice of probes must wake the device every time."""
 ENDS_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceTried:
-    """What came of one voice. delay_s: end of phrase → event, the median. trouble: why it was not tried in full."""
+    """The result of one voice. delay_s: end of phrase → event, the median. trouble: why it was not tried in full."""
 
     voice: VoiceSpec
     heard: int = 0
@@ -52,14 +52,14 @@ class VoiceTried:
 
 
 def listener(bench_path: Path, device_id: str) -> tuple[Device, str]:
-    """The device, and what it wakes to; InputError when it is not on the bench or has no wake phrase."""
+    """The device and its wake phrase; InputError when it is not on the bench or has none."""
     bench = load_bench(bench_path)
     found = next((one for one in bench.devices if one.id == device_id), None)
     if found is None:
         remedy = nearest(device_id, [one.id for one in bench.devices], listed="Devices")
         raise InputError(f"the bench {bench.id!r} has no device {device_id!r}", place=Place(bench.path), remedy=remedy)
     if not found.profile.wake_phrases:
-        what = f"nothing is known that {device_id!r} wakes to"
+        what = f"no wake phrase is known for {device_id!r}"
         raise InputError(what, place=Place(found.profile.path), remedy="Add `wake_phrases: [...]` to its profile")
     return found, found.profile.wake_phrases[0]
 
@@ -112,7 +112,7 @@ def voices_for(language: str) -> Iterator[VoiceSpec]:
 
 
 def _region(name: str, language: str) -> int:
-    """0 for a voice of the language's own region, as far as names say."""
+    """0 for a voice of the language's own region, judged by its name."""
     return int(name.partition("+")[0].casefold() != language.casefold())
 
 
@@ -121,7 +121,7 @@ def _scenario(device_id: str, voices: list[VoiceSpec]) -> dict[str, object]:
     return {
         "scenario": "find_voice",
         "voices": called,
-        # A voice that it does not wake to is what is looked for, and no sign of a dead device.
+        # No life check: the search expects voices that do not wake the device.
         "defaults": {"life_check_after": 0},
         "trials": [{"id": "call", "kind": "wake", "devices": [device_id], "repeat": TIMES}],
         "matrix": {"axes": {"voice": list(called)}},
@@ -131,7 +131,7 @@ def _scenario(device_id: str, voices: list[VoiceSpec]) -> dict[str, object]:
 def _listen(
     place: EnginePlace, device_id: str, until_s: float, tried: Callable[[VoiceTried], None]
 ) -> VoiceTried | None:
-    """Follows the session until a voice is found, time is over, or every voice has spoken."""
+    """Follows the session until a voice is found, the time is over, or every voice has been tried."""
     arrived: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
     client = EngineClient(Path(place.socket), Hello("doctor", 0, attended=False), arrived.put, arrived.put)
     figures, done = WakeFigures(), Counter[VoiceSpec]()
@@ -181,7 +181,7 @@ def _outcome(figures: WakeFigures, device_id: str, voice: VoiceSpec) -> VoiceTri
 
 
 def _end(place: EnginePlace) -> None:
-    """Ends the session, whose folder is about to be deleted."""
+    """Ends the session before its folder is deleted."""
     if place.alive:
         with contextlib.suppress(ProcessLookupError):
             os.kill(place.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What became of the effects that queries should have had: from a session's rows, by the device or by a person."""
+"""Results of the effects that queries should have, from a session's rows: reported by the device or a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, tzinfo
 
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord, StateWanted
-from harness.model.observation import LinkLost, StateTold, StimulusHeard, StimulusStarted
+from harness.model.observation import LinkLost, Observation, StateTold, StimulusHeard, StimulusStarted
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -30,7 +30,7 @@ Key = tuple[str, int, int]
 
 @dataclass(slots=True)
 class _Look:
-    """One attempt: when its query ended, and what its device told after that. cut_s: nothing was seen from then on."""
+    """One attempt: when its query ended, and what its device reported afterwards. cut_s: reports end there."""
 
     trial: Trial
     row: AttemptStarted
@@ -51,7 +51,7 @@ class _Look:
 
     @property
     def closes_s(self) -> float | None:
-        """The device may tell it until then."""
+        """Until when the device may report the effect."""
         check = self.trial.effect
         if self.opens_s is None or check is None:
             return None
@@ -59,26 +59,25 @@ class _Look:
         return by_check_s if self.response_ends_s is None else max(by_check_s, self.response_ends_s)
 
     def cut_off(self, at_s: float, why: str) -> None:
-        """The device was not seen any more, or was asked something else, from that moment on."""
+        """Ends the reports: the device was lost, or was asked something else."""
         if self.cut_s is None and (self.closes_s is None or at_s < self.closes_s):
             self.cut_s, self.cut = at_s, why
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """What the device's reports amount to; word None: nothing yet, or nothing that counts."""
+    """The result of the device's reports. word is None without a report that counts."""
 
     word: EffectWord | None
     said: str
 
 
 class EffectRows:
-    """Takes a session's rows in their order, and gives the evidence when asked; not thread-safe.
+    """Takes a session's rows in their order, and gives the evidence of effects; not thread-safe.
 
-    Evidence is of attempts that were answered and have a check, or on which a person has said something. A device's
-    state counts when it is told between the end of the query and `within_s` later (or the end of its response, should
-    that be later), by the clock of the session: what was so before, retained messages among it, counts only when it
-    is told again.
+    There is evidence for attempts that were answered and have a check, or on which a person has given an answer. A
+    state counts if the device reports it after the query, and within `within_s` or before the end of its response.
+    Times are by the session's clock. Earlier states and retained messages count only if they are reported again.
     """
 
     def __init__(self) -> None:
@@ -91,8 +90,9 @@ class EffectRows:
         self._now_s = 0.0
 
     def add(self, entry: Entry) -> None:
-        """Takes one row."""
         match entry.record:
+            case Observed(observation=seen):  # most rows
+                self._observe(seen)
             case SessionStarted(trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
                 self._checked = any(trial.effect is not None for trial in trials)
@@ -103,17 +103,6 @@ class EffectRows:
                 self._cut_off_all("the session ended")
             case AttemptStarted() as row:
                 self._begin(row, entry.at_s)
-            case Observed(observation=StimulusStarted(play_id=play_id, at=at)) if play_id in self._plays:
-                self._plays[play_id].started_s = at.at_s
-            case Observed(observation=StimulusHeard(play_id=play_id, at=at)) if play_id in self._plays:
-                self._plays[play_id].heard_s = at.at_s
-            case Observed(observation=StateTold() as told) if told.source in self._at:
-                look = self._at[told.source]
-                checked = look.trial.effect is not None  # else a talkative device would fill the memory
-                if checked and (opens_s := look.opens_s) is not None and told.at.at_s + told.at.error_s >= opens_s:
-                    look.told.append((told, told.at.at_s - opens_s))
-            case Observed(observation=LinkLost(source=source, at=at)) if source in self._at:
-                self._at[source].cut_off(at.at_s, f"the link to {source} was lost")
             case ResponseFrozen() as frozen:
                 if (found := self._looks.get((frozen.trial_id, frozen.take, frozen.attempt))) is not None:
                     found.response_wall_s, found.response_ends_s = entry.wall_s, frozen.ends.at_s
@@ -124,11 +113,27 @@ class EffectRows:
                 self._answers.append(entry)
             case _:
                 pass
-        # A run that goes on after a reboot begins its clock anew.
+        # After a reboot, the clock of a resumed run starts again.
         self._now_s = entry.at_s if isinstance(entry.record, EngineStarted) else max(self._now_s, entry.at_s)
 
+    def _observe(self, seen: Observation) -> None:
+        match seen:
+            case StimulusStarted(play_id=play_id, at=at) if play_id in self._plays:
+                self._plays[play_id].started_s = at.at_s
+            case StimulusHeard(play_id=play_id, at=at) if play_id in self._plays:
+                self._plays[play_id].heard_s = at.at_s
+            case StateTold(source=source, at=at) if source in self._at:
+                look = self._at[source]
+                checked = look.trial.effect is not None  # else a talkative device would fill the memory
+                if checked and (opens_s := look.opens_s) is not None and at.at_s + at.error_s >= opens_s:
+                    look.told.append((seen, at.at_s - opens_s))
+            case LinkLost(source=source, at=at) if source in self._at:
+                self._at[source].cut_off(at.at_s, f"the link to {source} was lost")
+            case _:
+                pass
+
     def evidence(self, answers: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[Key, EffectEvidence]:
-        """What is known of each. answers: further rows, of judgments beside the log; zone: for times of day."""
+        """Evidence of each effect. answers: rows of judgments beside the log; zone: for times of day."""
         said: dict[Key, list[EffectAnswered]] = {}
         for entry in chronological(self._answers, answers):
             if isinstance(entry.record, EffectAnswered):
@@ -177,7 +182,7 @@ class EffectRows:
         if not check.state:
             return _Word(None, "")
         if not look.trial.connection or ObservationKind.STATE not in look.trial.reports:
-            return _Word(None, "the device tells no state")
+            return _Word(None, "the device reports no state")
         until_s = check.within_s
         if look.closes_s is not None and look.opens_s is not None:
             ends_s = look.closes_s if look.cut_s is None else min(look.closes_s, look.cut_s)
@@ -189,20 +194,20 @@ class EffectRows:
         if met == len(words):
             return _Word(EffectWord.RIGHT, said)
         if look.closes_s is None or look.cut_s is not None:
-            return _Word(None, f"{look.cut or 'its sound was not heard'} before it had told all of it")
+            return _Word(None, f"{look.cut or 'its sound was not heard'} before it had reported all of it")
         if self._now_s < look.closes_s:
-            return _Word(None, "it still has time to tell it")
+            return _Word(None, "it still has time to report it")
         return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{said}, within {until_s:.3g} s")
 
 
 def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
-    """Effects that are right, of those of which somebody could say it; open ones and "cannot tell" are left out."""
+    """Right effects of those that are known. Open ones and "cannot tell" are left out."""
     known = [one.word for one in evidence if one.word is not EffectWord.UNKNOWN]
     return Share(known.count(EffectWord.RIGHT), len(known))
 
 
 def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
-    """The Unix time from which a person can look; None where nobody is asked, or there is no response."""
+    """The Unix time from which a person can check; None without a question or a response."""
     if response_wall_s is None or not check.question:
         return None
     if check.at is not None:
@@ -211,21 +216,21 @@ def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None =
 
 
 def _sources(trial: Trial) -> tuple[str, ...]:
-    """Whose state an attempt may change: the trial's device, or every one that hears it."""
+    """Devices whose state an attempt may change: the trial's device, or all that hear it."""
     if trial.listening is not None:
-        return tuple(target.connection for target in trial.listening.targets if target.connection)
-    return (trial.connection,) if trial.connection else ()
+        return tuple(source for target in trial.listening.targets for source in target.sources if source)
+    return trial.sources
 
 
 def _told(wanted: StateWanted, told: list[tuple[StateTold, float]]) -> tuple[bool, str]:
     of_name = [(one, after_s) for one, after_s in told if one.name == wanted.name]
     for one, after_s in of_name:
         if wanted.fits(one.name, one.value):
-            return True, f"told {_shown(one.name, one.value)} {max(0.0, after_s):.1f} s after the query"
+            return True, f"reported {_shown(one.name, one.value)} {max(0.0, after_s):.1f} s after the query"
     aim = f" instead of “{wanted.value}”" if wanted.value else " instead of nothing" if wanted.value == "" else ""
     if of_name:
-        return False, f"told {_shown(of_name[-1][0].name, of_name[-1][0].value)}{aim}"
-    return False, f"told nothing of {wanted.name}"
+        return False, f"reported {_shown(of_name[-1][0].name, of_name[-1][0].value)}{aim}"
+    return False, f"reported nothing of {wanted.name}"
 
 
 def _shown(name: str, value: str) -> str:
@@ -250,8 +255,8 @@ _DAYS = 3
 def next_time_of_day(clock: str, after_s: float, zone: tzinfo | None = None) -> float:
     """Unix time of the first HH:MM after another Unix time; zone None: this host's.
 
-    Where clocks are put back, HH:MM comes twice, and each counts. Where they are put forward over it, it is taken to
-    come as late after midnight as without the change. ValueError when it is no time of day.
+    When clocks go back, HH:MM comes twice, and each counts. When they go forward over it, it comes as long after
+    midnight as without the change. ValueError when `clock` is not a time of day.
     """
     hour, _, minute = clock.partition(":")
     first = datetime.fromtimestamp(after_s, zone).date()

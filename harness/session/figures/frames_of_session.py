@@ -1,4 +1,4 @@
-"""What devices were asked and what they understood, as annotated corpora: gold and predicted, of sessions' logs."""
+"""What devices were asked and what they understood, as annotated corpora (gold and predicted) from sessions' logs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ Groups = tuple[tuple[str, str], ...]
 class SessionCorpora:
     """gold, predicted: an utterance for each trial whose frame is known, in the same order and with the same ids.
 
-    unknown: ids of trials that tested the device, and of which nothing says what it understood (an operator's yes or no
-    does not either); in neither corpus. A device that stayed silent to the query has understood nothing: its prediction
-    has no intents and no slots.
+    unknown: ids of trials that tested the device without evidence of the frame. An operator's yes or no is not enough.
+    They are in neither corpus. For a device that stayed silent, the prediction has no intents and no slots.
     """
 
     gold: Corpus
@@ -30,12 +29,12 @@ class SessionCorpora:
 
 
 def session_corpora(sessions: Iterable[Progress], which: Which = Which.DECIDING) -> SessionCorpora:
-    """The corpora of one session or several; of several, ids begin with the session's.
+    """The corpora of one session or several; with several, ids begin with the session's.
 
-    Of each understand trial its latest finished take, if that says something of the device. id: of the trial. words: of
-    the reference. groups: device, query_class, query, session, attempt (its number) and every condition of the matrix.
-    Slots have no place; their values, on both sides, are after the scenario's normalisation. Where the trial does not
-    look at slots, the gold has none (None).
+    Each understand trial gives its latest finished take, if that tested the device. The id is the trial's. The words
+    are those of the reference. groups: device, query_class, query, session, attempt (its number) and every condition
+    of the matrix. Slots have no place, and their values are normalised on both sides. If the trial does not
+    check slots, the gold has None.
     """
     found = list(sessions)
     gold: list[Utterance] = []
@@ -44,7 +43,7 @@ def session_corpora(sessions: Iterable[Progress], which: Which = Which.DECIDING)
     names: list[str] = []
     for number, progress in enumerate(found, start=1):
         name = progress.session.session_id if progress.session else str(number)
-        if name in names:  # the same session twice: its ids still stand once each
+        if name in names:  # the same session twice: its ids must differ
             name = f"{name}~{number}"
         names.append(name)
         for one in progress.trials:
@@ -65,7 +64,7 @@ def session_corpora(sessions: Iterable[Progress], which: Which = Which.DECIDING)
 
 
 def _counting(one: TrialProgress, which: Which) -> AttemptProgress | None:
-    """The attempt that counts; None where the trial expects nothing, or says nothing of the device."""
+    """The attempt that counts; None if the trial expects nothing or did not test the device."""
     take = one.counting
     if one.trial.expects is None or take is None or take.outcome not in TESTED:
         return None
@@ -83,7 +82,7 @@ def _expected(trial: Trial, trial_id: str, groups: Groups) -> Utterance:
 
 
 def _understood(trial: Trial, attempt: AttemptProgress, trial_id: str, groups: Groups) -> Utterance | None:
-    """What the device told; nothing where it was silent, None where nobody knows."""
+    """What the device reported: empty if it was silent, None if unknown."""
     told = attempt.verdict.understood if attempt.verdict else None
     words = tuple(trial.reference.split())
     if told is not None and told.intents is not None:

@@ -1,4 +1,4 @@
-"""How long devices remember: the pairs of a session's context-memory probes, and what they come to."""
+"""How long devices remember: the pairs of a session's context-memory probes, and their results."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from harness.model.record import (
 )
 from harness.model.scenario import Recognised
 from harness.model.trial import Outcome, Trial
-from harness.session.figures.progress import Progress
 from harness.session.log.reader import LogReader
 from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
+from harness.statistics.text import percent, percent_interval
 from harness.transcripts.readings import without
 from harness.transcripts.recognition import readings_of
 
 CRITICAL = 3.841
 """Twice the log likelihood ratio up to which a length is in the interval: of chi-square with one degree of freedom.
 
-The 2.28 of waits that lie everywhere would be too little for a handful of waits; docs/memory.md has the coverage.
+The 2.28 of waits that lie everywhere would be too little for a handful of waits. For the coverage, see
+docs/explanation/memory-length.md.
 """
 LEFT_SHARE = 0.05
 """Share of pairs that may still show memory from the recommended wait on."""
@@ -71,28 +72,27 @@ class WaitLevel:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLength:
-    """The wait at which half of the pairs show memory (s).
-
-    bracket: where the estimate crosses one half; its upper end is None when that lies beyond the longest wait, its
-    lower end 0 when it lies before the shortest. interval: 95 %, in the same way.
-    """
+    """The wait at which half of the pairs show memory (s). bracket: waits between which the estimate crosses one
+    half. The upper end is None beyond the longest wait, the lower end 0 before the shortest. interval: 95 %, with
+    ends as in `bracket`."""
 
     bracket: tuple[float, float | None]
     interval: tuple[float, float | None]
 
     @property
     def value_s(self) -> float | None:
-        """The middle of the bracket; None when it is open at an end."""
+        """The middle of the bracket; None when an end is open."""
         low, high = self.bracket
         return None if high is None or low == 0 else (low + high) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """A wait after which hardly any pair shows memory. left: those from there on that do.
+    """The recommended wait, after which pairs rarely show memory.
 
-    at_most: 95 % upper bound on the share that shows memory at this wait. surer: the longest wait that was tried, and
-    the bound there; None where that is no lower.
+    - left: pairs from there on that still do.
+    - at_most: 95 % upper bound on the share that shows memory at this wait.
+    - surer: the longest tested wait with its bound; None unless that bound is lower.
     """
 
     wait_s: float
@@ -111,7 +111,7 @@ def levels(pairs: Sequence[Pair]) -> tuple[WaitLevel, ...]:
 
 
 def memory_length(pairs: Sequence[Pair], critical: float = CRITICAL) -> MemoryLength | None:
-    """How long it remembers; None without pairs."""
+    """The length of the device's memory; None without pairs."""
     if not pairs:
         return None
     waits, shown, totals = _counted(pairs)
@@ -144,12 +144,12 @@ def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = L
 
 
 def _at_most(at: int, shown: Floats, totals: Floats) -> float:
-    """One-sided 95 % upper bound on the share that shows memory at a wait; it holds though the pairs chose the wait.
+    """One-sided 95 % upper bound on the share that shows memory at a wait, valid although the pairs chose the wait.
 
-    Longer waits do not bound it, since the share may fall; shorter ones do, since it does not grow. So it rests on the
-    pairs back to the last shorter wait that showed memory, and counts all that are shown from this wait on. Where none
-    is, the bounds of all waits hold together with 95 %: each fails only when all pairs from some place on show nothing,
-    and of such events the one with the latest place contains the others.
+    The share never grows with the wait, so shorter waits bound it and longer ones do not. The bound uses the pairs back
+    to the last shorter wait that showed memory, and counts all that show memory from this wait on. If none does, the
+    bounds of all waits hold together with 95 %. Each fails only if all pairs from some place on show nothing, and the
+    event with the latest such place contains the others.
     """
     count, first = int(shown[at:].sum()), at
     while first and not shown[first - 1]:
@@ -171,7 +171,7 @@ def _fit(shown: Floats, totals: Floats) -> Floats:
     """Shares that do not grow and are the most likely; (n,)."""
     if not len(shown):
         return shown
-    from scipy.optimize import isotonic_regression  # here, since it takes long to import
+    from scipy.optimize import isotonic_regression  # imported here because it is slow
 
     fitted: Floats = isotonic_regression(shown / totals, weights=totals, increasing=False).x
     return np.clip(fitted, 0.0, 1.0)
@@ -195,15 +195,15 @@ def _ends(ratios: Sequence[float], most: float) -> tuple[int, int]:
 
 
 TO_S = 0.1
-"""Waits are told apart to this: about the error with which a microphone finds the end of an answer."""
+"""Resolution of waits: about the error with which a microphone finds the end of an answer."""
 GUARD_S = 0.5
-"""A text may be told up to this much before the follow-up has been said; an earlier one is of the prime."""
+"""A text may arrive up to this long before the end of the follow-up; an earlier one belongs to the prime."""
 MOST_LATE_S = 0.3
 """A pair counts among those of its planned wait up to this much above it, for a warning of waits not reached."""
 
 
 class Teller(StrEnum):
-    """Who says what was answered: the device itself, or our transcription of its first response."""
+    """Source of the answer: the device, or the harness's transcription of its first response."""
 
     DEVICE = "device"
     TRANSCRIPTION = "transcription"
@@ -213,8 +213,9 @@ class Teller(StrEnum):
 class MemoryPoint:
     """One pair. planned_s, waited_s: from the last sound of the answer to the prime to the start of the follow-up.
 
-    error_s: of that last sound's time. woke_s: from the same moment to the wake event of the follow-up, where it is
-    told. shown: whether the answer shows memory; None when nobody can say, and `why`.
+    - error_s: of that last sound's time.
+    - woke_s: from the same moment to the wake event of the follow-up, if reported.
+    - shown: whether the answer shows memory; None if unknown, with the reason in `why`.
     """
 
     trial: Trial
@@ -230,10 +231,10 @@ class MemoryPoint:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFinding:
-    """What the pairs of one device (and one label of an axis) come to; metrics over nothing are None.
+    """Results of the pairs of one device (and one label of an axis); metrics over nothing are None.
 
-    to_wake: as `length`, with waits that count to the wake event; None unless every pair that counts has one.
-    why: why there is no wait to recommend; "" when there is one.
+    - to_wake: as `length`, with waits up to the wake event. None unless every pair that counts has one.
+    - why: reason for not recommending a wait; "" with a recommendation.
     """
 
     device: str
@@ -252,13 +253,13 @@ class MemoryFinding:
 
     @property
     def left_out(self) -> tuple[tuple[str, int], ...]:
-        """Why pairs do not count, and how many of them, by code."""
+        """Number of pairs that do not count, by cause code."""
         return tuple(Counter(point.why.partition(":")[0] for point in self.points if point.shown is None).items())
 
 
 @dataclass(slots=True)
 class _Take:
-    """What the rows say of one take of a trial, by attempt."""
+    """The rows of one take of a trial, by attempt."""
 
     started: dict[int, AttemptStarted] = field(default_factory=dict)
     sounded_s: dict[int, float] = field(default_factory=dict)
@@ -296,7 +297,7 @@ class MemoryFigures:
         return sum(bool(trial.memory and trial.memory.primed_by) for trial in self._trials.values())
 
     def add(self, entry: Entry) -> None:
-        """Takes one row; one that was seen already is left out."""
+        """Takes one row; ignores one that it has seen."""
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
@@ -377,7 +378,7 @@ class MemoryFigures:
 
 
 def findings(points: Iterable[MemoryPoint], axis: str | None = None) -> tuple[MemoryFinding, ...]:
-    """What the pairs of each device come to, in the order of the plan; axis: of each device and label of that axis."""
+    """Results per device, in the order of the plan; with `axis`, per device and label of that axis."""
     groups: dict[tuple[str, str], list[MemoryPoint]] = {}
     for point in points:
         label = dict(point.trial.conditions).get(axis, "") if axis else ""
@@ -386,7 +387,6 @@ def findings(points: Iterable[MemoryPoint], axis: str | None = None) -> tuple[Me
 
 
 def finding(device: str, group: str, points: Sequence[MemoryPoint]) -> MemoryFinding:
-    """What these pairs come to."""
     pairs = _pairs((point.waited_s, point.shown) for point in points)
     to_wake = _pairs((point.woke_s, point.shown) for point in points)
     length = memory_length(pairs)
@@ -415,7 +415,7 @@ def _pairs(of: Iterable[tuple[float | None, bool | None]]) -> list[Pair]:
 
 def _why_none(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
     if length is None:
-        return "no pair tells anything"
+        return "no pair counts"
     shortest_s, longest_s = min(pair.wait_s for pair in pairs), max(pair.wait_s for pair in pairs)
     if not any(pair.shown for pair in pairs):
         return f"no memory seen, even after {shortest_s:g} s"
@@ -427,7 +427,7 @@ def _why_none(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
 
 
 def _answer(take: _Take, attempt: int) -> tuple[str, Teller | None]:
-    """What was answered, by the device's own word, else by our transcription."""
+    """The answer, from the device's report, else from the harness's transcription."""
     told = [text for text in take.texts.get(attempt, ()) if text.strip()]
     if told:
         return " ".join(told), Teller.DEVICE
@@ -436,10 +436,10 @@ def _answer(take: _Take, attempt: int) -> tuple[str, Teller | None]:
 
 
 def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool | None, str]:
-    """Whether an answer shows memory, else why nobody can say.
+    """Whether an answer shows memory, else why this is unknown.
 
-    Words of `shows` are evidence whatever is known of recognition: no device says them that did not understand. Their
-    absence is evidence only when the follow-up was understood.
+    Words of `shows` are evidence even if recognition is unknown, because a device must have understood to say them.
+    Their absence is evidence only when the follow-up was understood.
     """
     part = trial.memory
     assert part is not None
@@ -453,7 +453,7 @@ def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool
         outcome = Outcome.INTERRUPTED if row is None else row.outcome
         return None, f"{outcome.value}: {row.cause}" if row is not None and row.cause else outcome.value
     if not answer.strip():
-        return None, "no_text: the device told no answer, and ours could not be transcribed"
+        return None, "no_text: the device reported no answer, and the recording could not be transcribed"
     if forgets or not part.forgets:
         return False, ""
     return None, "neither: the answer has words of neither shows nor forgets"
@@ -466,7 +466,7 @@ def _holds(answer: str, phrases: Iterable[str], rule: Recognised) -> bool:
 
 
 def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
-    """Planned waits that were not kept, as a pause or a slow device makes them longer → the mean of what was waited."""
+    """Planned waits that a pause or a slow device made longer → mean actual wait."""
     kept: dict[float, list[float]] = {}
     for point in points:
         if point.waited_s is not None:
@@ -482,10 +482,8 @@ BAR = 30
 _TELLERS = {Teller.DEVICE: "the device's own answer", Teller.TRANSCRIPTION: "our transcription of the answer"}
 
 
-def one_line(progress: Progress, folder: Path | None) -> list[str]:
-    """A line for each device that a memory trial asked; none where there was no such trial."""
-    if folder is None or not any(one.trial.memory is not None for one in progress.trials):
-        return []
+def one_line(folder: Path) -> list[str]:
+    """A line for each device with memory trials."""
     with LogReader(folder) as reader:
         figures = MemoryFigures.of(reader.entries())
     found = findings(figures.points())
@@ -497,7 +495,7 @@ def one_line(progress: Progress, folder: Path | None) -> list[str]:
 
 
 def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
-    """All that is known of one device: a bar for each wait, the length, and what to write into its profile."""
+    """Results of one device: a bar for each wait, the length, and the line for its profile."""
     label = f", {axis} {plain_text(finding.group, 60) or 'as it is'}" if axis else ""
     yield f"device {plain_text(finding.device, 80)}{label}: {finding.counted} of {len(finding.points)} pairs count"
     if finding.levels:
@@ -509,7 +507,7 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     yield f"  recommended        {recommendation(finding)}"
     if finding.forgotten is not None and finding.forgotten.surer is not None:
         wait_s, at_most = finding.forgotten.surer
-        yield f"  surer              {wait_s:g} s: at most {at_most:.0%} show memory there"
+        yield f"  surer              {wait_s:g} s: at most {percent(at_most, 0)} show memory there"
     yield from _notes(finding)
 
 
@@ -527,7 +525,7 @@ def length(found: MemoryLength | None) -> str:
 
 
 def recommendation(finding: MemoryFinding) -> str:
-    """A line for the device profile, with what it rests on as a comment; n/a and why."""
+    """A line for the device profile, with its evidence as a comment; else n/a and the reason."""
     found = finding.forgotten
     if found is None:
         return f"n/a ({finding.why})"
@@ -536,7 +534,7 @@ def recommendation(finding: MemoryFinding) -> str:
 
 def _rests_on(found: Forgotten) -> str:
     left = f"{found.left.count} of {found.left.total} pairs from there on did"
-    return f"at {found.wait_s:g} s at most {found.at_most:.0%} show memory (95 %); {left}"
+    return f"at {found.wait_s:g} s at most {percent(found.at_most, 0)} show memory (95 %); {left}"
 
 
 def _bar(level: WaitLevel) -> str:
@@ -544,8 +542,7 @@ def _bar(level: WaitLevel) -> str:
     low, high = (round(end * BAR) for end in level.interval)
     full = round(BAR * (share.value or 0.0))
     cells = "".join("█" if at < full else "·" if low <= at < high else " " for at in range(BAR))
-    first, last = level.interval
-    return f"  {level.wait_s:>6.1f} s  {cells}  {share.count} of {share.total} ({first:.0%} to {last:.0%})"
+    return f"  {level.wait_s:>6.1f} s  {cells}  {share.count} of {share.total} ({percent_interval(level.interval, 0)})"
 
 
 def _notes(finding: MemoryFinding) -> Iterator[str]:
@@ -554,7 +551,7 @@ def _notes(finding: MemoryFinding) -> Iterator[str]:
         yield f"  evidence           {' and '.join(_TELLERS[one] for one in Teller if one in tellers)}"
     if finding.levels:
         error_s = max((point.error_s for point in finding.points if point.shown is not None), default=0.0)
-        yield f"  waits              told apart to 0.1 s; the end of an answer is known to ± {error_s * 1000:.0f} ms"
+        yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {error_s * 1000:.0f} ms"
     if finding.left_out:
         why = ", ".join(f"{plain_text(code, 40)} {count}" for code, count in finding.left_out)
         yield f"  do not count       {why}"
@@ -563,7 +560,7 @@ def _notes(finding: MemoryFinding) -> Iterator[str]:
 
 
 def blocks(found: Iterable[MemoryFinding], axis: str | None = None) -> list[str]:
-    """The blocks of all devices, with empty lines between them."""
+    """The blocks of all devices, separated by empty lines."""
     lines: list[str] = []
     for one in found:
         lines += [*([""] if lines else []), *block(one, axis)]

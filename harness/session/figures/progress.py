@@ -1,4 +1,4 @@
-"""A session's figures from its log's rows: live, replayed or read from disk, by the same functions."""
+"""A session's results from the rows of its log, live or replayed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import JudgmentStatus
-from harness.model.observation import DeviceDescribed, Overrun, Unread
+from harness.model.observation import DeviceDescribed, Observation, Overrun, Unread
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -20,14 +20,14 @@ from harness.model.record import (
     JudgmentGiven,
     Observed,
     Paused,
-    RerunAsked,
+    Record,
     ResponseFrozen,
-    ResponseTranscribed,
     Resumed,
     SessionFinished,
     SessionStarted,
     TrialFinished,
     TrialStarted,
+    Understood,
 )
 from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.time import Measured
@@ -53,15 +53,15 @@ from harness.wake.wake_progress import DeviceWake, Interval, WakeProgress
 class Totals:
     """Counts over trials, each by its latest finished take.
 
-    recognised: trials with evidence of recognition, of those decided whose recognition was assessed. A device that
-    stayed silent to the last attempt is decided, and not recognised. first_attempt: … at the first attempt. Trials that
-    are asked until they are understood are in none of them: `understood` has their figures.
-    answered: trials with a response, of all decided whose device can be heard to respond. attempts_to_recognition:
-    (attempts, trials), ascending.
-    latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
-    to_judge: first responses; judged: those of them with a category by at least one rater. first_words, final_words:
-    of what was heard of the queries at the first attempt, and at the one that decided. effects: right, of those
-    known; of a session as a whole only.
+    - recognised: trials with evidence of recognition, of those decided and assessed. A trial whose last attempt stayed
+      silent is decided, and not recognised. Trials repeated until understood count only in `understood`.
+    - first_attempt: as `recognised`, at the first attempt.
+    - answered: trials with a response, of all decided whose device can be heard to respond.
+    - attempts_to_recognition: (attempts, trials), ascending.
+    - latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
+    - to_judge: first responses. judged: those with a category by at least one rater.
+    - first_words, final_words: words heard of the queries at the first and at the deciding attempt.
+    - effects: right ones of those known; only for a session as a whole.
     """
 
     planned: int = 0
@@ -88,12 +88,11 @@ class Totals:
         return (*((needed, Share(n, assessed)) for needed, n in self.attempts_to_recognition), *never)
 
     def count(self, outcome: Outcome) -> int:
-        """Trials with that outcome."""
         return dict(self.by_outcome).get(outcome, 0)
 
 
 def total(trials: Iterable[TrialProgress]) -> Totals:
-    """The figures over `trials`; outcomes are in the order of `Outcome`, those that did not occur left out."""
+    """The results over `trials`; outcomes that occurred are in the order of `Outcome`."""
     trials = list(trials)
     planned = decided = assessed = answered = to_judge = judged = 0
     outcomes: Counter[Outcome] = Counter()
@@ -107,7 +106,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         if take is None or take.outcome is None:
             continue
         outcomes[take.outcome] += 1
-        if one.trial.memory is not None:  # two queries, over and over: they would outweigh what the scenario asks
+        if one.trial.memory is not None:  # two repeated queries would outweigh the scenario's own
             continue
         if (asked := heard_trial(one)) is not None:
             heard.append(asked)
@@ -121,7 +120,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
                 attempts[needed] += 1
         if take.outcome.answered and verdict and verdict.latency is not None:
             latencies.append(verdict.latency)
-        # A counted trial has a delay for each of its devices, which the wake figures keep.
+        # A counted trial has a delay for each of its devices, kept in the wake statistics.
         if verdict and verdict.wake_delay is not None and take.outcome is not Outcome.COUNTED:
             delays.append(verdict.wake_delay)
         if (response := one.response) is not None:
@@ -152,11 +151,11 @@ Finding = tuple[str, float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class LimitVerdict:
-    """One limit that was asked for. `found` None: nothing was measured, which does not hold any limit.
+    """One declared limit. If nothing was measured, `found` is None and the limit fails.
 
-    name: of the limit; of one on wake figures with the device, `max_false_reject_share[kitchen]`. wanted, found: in
-    the unit of the name (a share 0–1, word errors a word, milliseconds, hours, events an hour, or trials); of a
-    sequential test (`false_accepts_test[kitchen]`) 1 for passed, 0 for failed and None while it is undecided.
+    - name: the key of the limit; for wake statistics with the device, `max_false_reject_share[kitchen]`.
+    - wanted, found: share (0–1), word errors per word, milliseconds, hours, events per hour or trials.
+      For a sequential test (`false_accepts_test[kitchen]`): 1 passed, 0 failed, None undecided.
     """
 
     name: str
@@ -173,10 +172,10 @@ class LimitVerdict:
 def check_limits(
     limits: Limits, totals: Totals, wake: WakeProgress | None = None, stopping: Stopping = NO_TESTS
 ) -> tuple[LimitVerdict, ...]:
-    """A verdict for each limit that is asked for; on wake figures for every device, on WER for all of them together.
+    """A verdict for each declared limit: on wake statistics per device, on WER for all devices together.
 
-    Where wake figures are limited and no device has any, the verdict is one on nothing. False accepts are those after
-    review. Sequential tests come last: one that is still open fails unless `stopping` says that it passes.
+    If wake statistics have limits and no device has any, the verdict is one without a result. False accepts are those
+    after review. Sequential tests come last. An open one fails unless `stopping` says that it passes.
     """
     p95 = totals.latency.p95
     found: list[Finding] = [
@@ -208,13 +207,13 @@ def check_limits(
 
 
 def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[WordsHeard, WordsHeard]:
-    """What was heard at the first attempt, and at the one that decided: of queries, and of every device's commands."""
+    """What was heard at the first and the final attempt, for queries and every device's commands."""
     commands = sum((device.words for device in wake.devices), WordsHeard()) if wake else WordsHeard()
     return totals.first_words + commands, totals.final_words + commands
 
 
 def _of_device(limits: Limits, device: DeviceWake | None) -> Iterator[Finding]:
-    """Limits on wake figures; without a device, what is asked for and not found."""
+    """Limits on wake statistics; without a device, each declared limit with no result."""
     of = DeviceWake("") if device is None else device
     rejects, accepts = of.false_rejects, of.after_review
     found = (
@@ -249,19 +248,21 @@ def _holds(name: str, wanted: float, found: float) -> bool:
 
 
 PACE_TRIALS = 30
-"""How many of the last trials the estimate of the time left looks at."""
+"""Number of recent trials from which the remaining time is estimated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a session has come to, at the row `seq`.
+    """State and results of a session at the row `seq`.
 
-    trials: in the order of playing. running: id of the trial that is going on. pace_s: mean wall time of the last
-    trials, pauses left out. overruns: late or lost sound blocks. unread: lines and messages of devices that were lost
-    on our side. boards: who the devices say that they are; one that has changed meanwhile is there twice. unplaced:
-    rows that name a trial that is not planned; more than 0 says that the log is damaged. last_response: trial, take and
-    attempt of the last that was kept; last_frame: of the last attempt of which it is known, or known to be unknown,
-    what was understood. effects: what is known of those of attempts that were answered (`effects.EffectRows`).
+    - trials: in the order of playing. running: id of the current trial.
+    - pace_s: mean wall time of the last trials, without pauses.
+    - overruns: late or lost sound blocks. unread: lines and messages of devices that the harness lost.
+    - boards: identities that the devices report; a device that was exchanged is there twice.
+    - unplaced: rows that name an unplanned trial; more than 0 means a damaged log.
+    - last_response: trial, take and attempt of the last response that was kept.
+    - last_frame: the last attempt whose frame is settled: known, or certain to stay unknown.
+    - effects: evidence for attempts that were answered (`effects.EffectRows`).
     """
 
     seq: int = 0
@@ -285,12 +286,12 @@ class Progress:
 
     @property
     def left(self) -> int:
-        """Trials, and re-runs asked for, that are still to be finished."""
+        """Number of unfinished trials, with requested re-runs."""
         return sum(one.outcome is None or one.rerun_asked for one in self.trials)
 
     @property
     def eta_s(self) -> float | None:
-        """Estimated wall time that the rest takes; None when nothing was finished yet."""
+        """Estimated wall time of the rest; None before the first finished trial."""
         if self.finished is not None:
             return 0.0
         return None if self.pace_s is None else self.pace_s * self.left
@@ -302,13 +303,14 @@ class Progress:
 class SessionFigures:
     """Takes a log's rows in their order, and gives a frozen `Progress` when asked; not thread-safe.
 
-    A row that was seen already (its seq is not above the last) is left out, so a client may ask for rows again.
+    It ignores rows that it has seen (seq not above the last), so a client may request rows again.
     Cost of a row does not grow with the session; a snapshot after a verdict is linear in the trials.
     """
 
     def __init__(self) -> None:
         self._seq = 0
         self._head = Progress()
+        self._running: str | None = None
         self._played = SessionTrials(words_heard)
         self._totals: Totals | None = Totals()
         self._effects = EffectRows()
@@ -319,20 +321,22 @@ class SessionFigures:
         self._paused_s = 0.0
 
     def add(self, entry: Entry) -> None:
-        """Takes one row."""
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
         self._effects.add(entry)
+        if isinstance(entry.record, Observed):  # most rows
+            self._observe(entry.record.observation)
+            return
+        changed = self._take(entry.record)
         match entry.record:
             case SessionStarted() as started:
-                self._played.take(started)
                 self._head = replace(self._head, session=started)
-                self._totals = None
             case EngineStarted():
-                # A run that was cut off leaves no pause and no pace behind.
+                # A run that ended abruptly leaves no pause or pace.
                 self._trial_since = self._paused_since = None
-                self._head = replace(self._head, runs=self._head.runs + 1, paused=None, running=None, finished=None)
+                self._head = replace(self._head, runs=self._head.runs + 1, paused=None, finished=None)
+                self._running = None
             case Paused() as paused:
                 self._paused_since = entry.wall_s
                 self._head = replace(self._head, pauses=self._head.pauses + 1, paused=paused)
@@ -343,28 +347,35 @@ class SessionFigures:
                 self._head = replace(self._head, paused=None)
             case FaultMet():
                 self._head = replace(self._head, faults=self._head.faults + 1)
-            case Observed(observation=Overrun(count=count)):
-                self._head = replace(self._head, overruns=self._head.overruns + count)
             case SessionFinished(reason=reason):
-                self._head = replace(self._head, finished=reason, running=None, paused=None)
-            case JudgmentGiven():
-                self._judge(entry.record)
-            case RerunAsked():
-                self._played.take(entry.record)
-            case Observed(observation=DeviceDescribed() as described):
-                self._head = replace(self._head, boards=_known(self._head.boards, described))
-            case Observed(observation=Unread(count=count)):
-                self._head = replace(self._head, unread=self._head.unread + count)
+                self._head = replace(self._head, finished=reason, paused=None)
+                self._running = None
             case TrialStarted(trial_id=trial_id):
                 self._trial_since, self._paused_s = entry.wall_s, 0.0
-                self._head = replace(self._head, running=trial_id)
-                self._played.take(entry.record)
-            case TrialFinished() as finished:
-                self._finish(finished, entry.wall_s)
-            case AttemptStarted() | AttemptFinished() | ResponseFrozen() | ResponseTranscribed() as of_attempt:
-                self._attempt(of_attempt)
+                self._running = trial_id
+            case TrialFinished():
+                if self._trial_since is not None:
+                    self._pace.append(max(0.0, entry.wall_s - self._trial_since - self._paused_s))
+                self._trial_since = self._running = None
+            case AttemptStarted(trial_id=trial_id) if changed:
+                self._running = trial_id  # a resumed run may continue within a trial
+            case AttemptFinished(understood=Understood()) as row if changed:
+                self._head = replace(self._head, last_frame=(row.trial_id, row.take, row.attempt))
+            case ResponseFrozen() as row if changed:
+                self._head = replace(self._head, last_response=(row.trial_id, row.take, row.attempt))
             case _:
-                pass  # Observations, notes, marks and questions change no figure.
+                pass  # Other rows change no result, or only those of trials.
+
+    def _observe(self, seen: Observation) -> None:
+        match seen:
+            case Overrun(count=count):
+                self._head = replace(self._head, overruns=self._head.overruns + count)
+            case DeviceDescribed() as described:
+                self._head = replace(self._head, boards=_known(self._head.boards, described))
+            case Unread(count=count):
+                self._head = replace(self._head, unread=self._head.unread + count)
+            case _:
+                pass  # Other observations change no result here.
 
     def add_later(self, entry: Entry) -> None:
         """Takes a judgment, or the answer to an effect question, from the file of raters; after the log's own rows.
@@ -373,20 +384,20 @@ class SessionFigures:
         """
         match entry.record:
             case JudgmentGiven(judgment=judgment) if self._played.plans(judgment.trial_id):
-                self._judge(entry.record)
+                self._take(entry.record)
             case EffectAnswered():
                 self._later.append(entry)
             case _:
                 pass
 
     def snapshot(self) -> Progress:
-        """What the rows so far say."""
         if self._totals is None:
             self._totals = total(self._played.trials)
-        effects = self._effects.evidence(self._later)  # each time, since time alone may decide one
+        effects = self._effects.evidence(self._later)  # each time, because time alone may decide one
         return replace(
             self._head,
             seq=self._seq,
+            running=self._running,
             trials=self._played.trials,
             unplaced=self._played.unplaced,
             totals=replace(self._totals, effects=self._right_of(effects)),
@@ -400,33 +411,12 @@ class SessionFigures:
         keys = [(one.trial.id, one.take, one.attempt) for one in responses if one is not None]
         return right_of_known(effects[key] for key in keys if key in effects)
 
-    def _finish(self, row: TrialFinished, wall_s: float) -> None:
-        if self._trial_since is not None:
-            self._pace.append(max(0.0, wall_s - self._trial_since - self._paused_s))
-        self._trial_since = None
-        self._head = replace(self._head, running=None)
-        if self._played.take(row):
+    def _take(self, row: Record) -> bool:
+        """Takes a row on trials; False when it changes none."""
+        changed = self._played.take(row)
+        if changed and isinstance(row, SessionStarted | TrialFinished | AttemptFinished | JudgmentGiven):
             self._totals = None
-
-    def _attempt(self, row: AttemptStarted | AttemptFinished | ResponseFrozen | ResponseTranscribed) -> None:
-        if not self._played.take(row):
-            return
-        match row:
-            case AttemptStarted():
-                # A resumed run goes on within a trial that had begun before.
-                self._head = replace(self._head, running=row.trial_id)
-            case AttemptFinished():
-                self._totals = None
-                if row.understood is not None:
-                    self._head = replace(self._head, last_frame=(row.trial_id, row.take, row.attempt))
-            case ResponseFrozen():
-                self._head = replace(self._head, last_response=(row.trial_id, row.take, row.attempt))
-            case ResponseTranscribed():
-                pass
-
-    def _judge(self, row: JudgmentGiven) -> None:
-        if self._played.take(row):
-            self._totals = None
+        return changed
 
 
 def normalisation_of(progress: Progress) -> str:
@@ -435,7 +425,7 @@ def normalisation_of(progress: Progress) -> str:
 
 
 def _known(boards: tuple[DeviceDescribed, ...], new: DeviceDescribed) -> tuple[DeviceDescribed, ...]:
-    """With what is new: filled in where nothing was known, and beside what it contradicts."""
+    """Adds new identity data: fills gaps, and keeps contradictions as separate entries."""
     before = next((one for one in reversed(boards) if one.source == new.source), None)
     if before is None:
         return (*boards, new)

@@ -1,4 +1,4 @@
-"""How far one trial is: its takes, their attempts, its first response, and what raters said of it."""
+"""The progress of one trial: its takes, their attempts, its first response and its judgments."""
 
 from __future__ import annotations
 
@@ -31,25 +31,18 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import LIFE_CHECK, EvidenceSource, Outcome, Recognition, Trial
 from harness.statistics.intervals import Share
 
-if TYPE_CHECKING:  # they are long to load, and whoever reads what was rated counts no words
+if TYPE_CHECKING:  # slow to load, and readers of ratings count no words
     from harness.transcripts.recognition import WordsHeard
     from harness.wake.wake import WakeFigures
 
 DECIDED = frozenset(
-    {
-        Outcome.RESPONDED,
-        Outcome.LATE,
-        Outcome.MISHEARD,
-        Outcome.NO_WAKE,
-        Outcome.NO_RESPONSE,
-        Outcome.UNDERSTOOD,
-    }
+    {Outcome.RESPONDED, Outcome.LATE, Outcome.MISHEARD, Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.UNDERSTOOD}
 )
-"""Outcomes that say something of the device; the others say something of the bench or the operator."""
+"""Outcomes that test the device. The others concern the bench or the operator."""
 
 
 class TrialState(StrEnum):
-    """PLANNED also when a re-run was asked for and has not begun."""
+    """PLANNED also when a requested re-run has not begun."""
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -60,7 +53,7 @@ class TrialState(StrEnum):
 class AttemptProgress:
     """One attempt of a take; `verdict` is the last AttemptFinished of it, None while it goes on.
 
-    words: the counts of what was heard, None without a transcript.
+    words: the counts of what was heard, None without a transcript. stimulus_sha256: of what was played.
     """
 
     attempt: int
@@ -69,6 +62,7 @@ class AttemptProgress:
     words: WordCounts | None = None
     frozen: ResponseFrozen | None = None
     transcribed: ResponseTranscribed | None = None
+    stimulus_sha256: str = ""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -126,7 +120,7 @@ class TakeProgress:
 
     @property
     def attempts_to_recognition(self) -> int | None:
-        """How often the query was said until it was recognised; interrupted attempts, which test nothing, left out."""
+        """Attempts until the query was recognised, without interrupted ones."""
         if self.deciding is None or self.recognition is not Recognition.YES:
             return None
         tested = [
@@ -139,7 +133,7 @@ class TakeProgress:
 
 @dataclass(frozen=True, slots=True)
 class TrialProgress:
-    """One planned trial. takes: oldest first. rerun_asked: another take is to come."""
+    """One planned trial. takes: oldest first. rerun_asked: another take will follow."""
 
     trial: Trial
     takes: tuple[TakeProgress, ...] = ()
@@ -147,8 +141,13 @@ class TrialProgress:
     rerun_asked: bool = False
 
     @property
+    def begun(self) -> TrialProgress:
+        """Without the request of a re-run, which has begun."""
+        return replace(self, rerun_asked=False) if self.rerun_asked else self
+
+    @property
     def counting(self) -> TakeProgress | None:
-        """The take that figures use: the latest that finished."""
+        """The take that results use: the latest that finished."""
         return next((take for take in reversed(self.takes) if take.outcome is not None), None)
 
     @property
@@ -185,7 +184,7 @@ class TrialProgress:
 
     @property
     def latest_response(self) -> FirstResponse | None:
-        """The last response that was frozen, whatever became of it; for showing, not for judging."""
+        """The last stored response, for display but not for judging."""
         for take in reversed(self.takes):
             for attempt in reversed(take.attempts):
                 if found := self.response_of(take, attempt):
@@ -193,7 +192,7 @@ class TrialProgress:
         return None
 
     def response_of(self, take: TakeProgress, attempt: AttemptProgress) -> FirstResponse | None:
-        """The response that was frozen in an attempt, with the judgments on that very clip."""
+        """The response stored in an attempt, with the judgments on its clip."""
         if attempt.frozen is None:
             return None
         clip = attempt.frozen.clip
@@ -219,9 +218,9 @@ TrialRow = (
 
 
 class SessionTrials:
-    """Takes a log's rows in their order, and keeps what became of each trial; not thread-safe.
+    """Takes a log's rows in their order, and keeps the state of each trial; not thread-safe.
 
-    words: counts the words of an attempt; None where nobody asks for them, since that is most of the work.
+    words: counts the words of an attempt; None to skip counting, which is most of the work.
     """
 
     def __init__(self, words: Callable[[Trial, AttemptFinished], WordCounts | None] | None = None) -> None:
@@ -248,7 +247,7 @@ class SessionTrials:
                 self.session = record
                 self._trials = {trial.id: TrialProgress(trial) for trial in record.trials}
                 return True
-            case JudgmentGiven(judgment=judgment):
+            case JudgmentGiven(judgment=judgment) if not judgment.program:  # programs are kept apart from people
                 found = self._find(judgment.trial_id)
                 if found is None or judgment.id in self._judgment_ids:
                     return False
@@ -257,15 +256,7 @@ class SessionTrials:
                 rows.append(judgment)
                 self._trials[judgment.trial_id] = replace(found, judgments=in_force(rows))
                 return True
-            case (
-                RerunAsked()
-                | TrialStarted()
-                | TrialFinished()
-                | AttemptStarted()
-                | AttemptFinished()
-                | ResponseFrozen()
-                | ResponseTranscribed()
-            ):
+            case _ if isinstance(record, TrialRow):
                 found = self._find(record.trial_id)
                 if found is not None:
                     self._trials[record.trial_id] = self._changed(found, record)
@@ -284,15 +275,15 @@ class SessionTrials:
         take = next((one for one in trial.takes if one.take == row.take), TakeProgress(row.take))
         match row:
             case TrialStarted():
-                return replace(_with(trial, take), rerun_asked=False)
+                return _with(trial.begun, take)
             case TrialFinished():
                 # A trial may end before it began (skipped because the bench lacks something), re-runs included.
                 take = replace(take, outcome=row.outcome, deciding_attempt=row.deciding_attempt, cause=row.cause)
-                return replace(_with(trial, take), rerun_asked=False)
+                return _with(trial.begun, take)
         attempt = take.attempt(row.attempt) or AttemptProgress(row.attempt)
         match row:
             case AttemptStarted():
-                attempt = replace(attempt, waited_s=row.waited_s)
+                attempt = replace(attempt, waited_s=row.waited_s, stimulus_sha256=row.stimulus_sha256)
             case AttemptFinished():
                 words = None if self._words is None else self._words(trial.trial, row)
                 attempt = replace(attempt, verdict=row, words=words)
@@ -307,11 +298,12 @@ class SessionTrials:
 
 def _with(trial: TrialProgress, take: TakeProgress) -> TrialProgress:
     others = tuple(one for one in trial.takes if one.take != take.take)
-    return replace(trial, takes=tuple(sorted((*others, take), key=lambda one: one.take)))
+    takes = tuple(sorted((*others, take), key=lambda one: one.take)) if others else (take,)
+    return TrialProgress(trial.trial, takes, trial.judgments, trial.rerun_asked)  # `replace` is slow
 
 
 TESTED = DECIDED | {Outcome.INCONCLUSIVE}
-"""Outcomes of takes whose attempts say something of the device."""
+"""Outcomes of takes whose attempts test the device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +333,7 @@ class HeardTrial:
 
 
 def tested(take: TakeProgress) -> list[AttemptProgress]:
-    """The attempts that say something of the device: they have ended, and were not interrupted."""
+    """The attempts that test the device: ended, and not interrupted."""
     return [one for one in take.attempts if one.outcome not in (None, Outcome.INTERRUPTED)]
 
 
@@ -359,7 +351,7 @@ def heard_trial(one: TrialProgress) -> HeardTrial | None:
 
 
 def _tells_words(trial: Trial) -> bool:
-    """Whether words are asked for: of a device that tells only what it understood, none are missing."""
+    """Whether transcripts are expected; none are missing from a device that reports intents only."""
     return not trial.until_understood or ObservationKind.TRANSCRIPT in trial.reports
 
 
@@ -388,7 +380,7 @@ class HeardWords:
 
 
 def words_of(trials: Iterable[HeardTrial]) -> HeardWords:
-    """The words of all of them together."""
+    """The words of all of them, added up."""
     found = list(trials)
     return HeardWords(
         _words((one.trial.query_id, one.first) for one in found),
@@ -423,7 +415,7 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
     """
     recipe = trial.recipe
     if grouping is Grouping.VOICE and isinstance(recipe.query, Recording):
-        return "recording"  # the voice of the matrix says no more than the wake phrase before it
+        return "recording"  # the voice of the matrix speaks only the wake phrase
     label = dict(trial.conditions).get(str(grouping))
     if label is not None:
         return label
@@ -438,7 +430,7 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
             return f"{recipe.gap_ms:g}"
         case Grouping.NOISE:
             return QUIET if recipe.noise is None else recipe.noise.label()
-        case Grouping.POSITION:
+        case Grouping.POSITION | Grouping.DEVICE_SETTINGS:
             return ""
         case Grouping.CONDITION:
             return " ".join(f"{axis}={label}" for axis, label in trial.conditions)
@@ -473,12 +465,12 @@ _SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE)
 
 @dataclass(frozen=True, slots=True)
 class UnderstoodFigures:
-    """Of understand trials that were decided, each by its latest finished take.
+    """Results of decided understand trials, each by its latest finished take.
 
-    right, intents: whole frames, and intents alone, at the attempt that decided; first_right, first_intents: at the
-    first attempt. A device that did not wake, or was silent to the query, has not understood it; a trial of which
-    nothing says what was understood counts in no share (`unknown`). attempts: (attempts until a frame was right,
-    trials), ascending; of those in `right`.
+    - right, intents: whole frames, and intents alone, at the attempt that decided.
+    - first_right, first_intents: the same at the first attempt.
+    - unknown: trials without evidence; they count in no share. No wake event or silence counts as not understood.
+    - attempts: (attempts until a frame was right, trials), ascending; of those in `right`.
     """
 
     right: Share = field(default_factory=Share)
@@ -500,14 +492,14 @@ class UnderstoodFigures:
 
 
 class FrameVerdict(NamedTuple):
-    """Whether an attempt's frame, and its intents, were right; None: nobody knows."""
+    """Whether an attempt's frame and its intents were right; None: unknown."""
 
     right: bool | None
     intents: bool | None
 
 
 def frame_of(attempt: AttemptProgress) -> FrameVerdict:
-    """By its evidence; silence is "no"."""
+    """Recognition by evidence. Silence is "no"."""
     told = attempt.verdict.understood if attempt.verdict else None
     if told is not None and told.right is not None:
         return FrameVerdict(told.right, told.intents_right)
@@ -515,7 +507,7 @@ def frame_of(attempt: AttemptProgress) -> FrameVerdict:
 
 
 def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
-    """The figures over `trials`; those that expect nothing are left out."""
+    """The results over `trials`; those that expect nothing are left out."""
     deciding: list[FrameVerdict] = []
     first: list[FrameVerdict] = []
     needed: Counter[int] = Counter()

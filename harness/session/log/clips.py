@@ -14,8 +14,9 @@ import soundfile
 
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
-from harness.model.record import Clip, Entry, EventClipped, ResponseFrozen, StimulusStored
-from harness.model.stimulus import Waveform
+from harness.model.observation import SoundKept
+from harness.model.record import Entry, EventClipped, Observed, Record, ResponseFrozen, StimulusStored
+from harness.model.stimulus import Clip, Waveform
 
 
 class ClipShelf:
@@ -26,7 +27,7 @@ class ClipShelf:
         self._lock = threading.Lock()
         with disk_errors(f"{folder} cannot be made"):
             folder.mkdir(exist_ok=True)
-            # Parts are of a process that was killed while it wrote: nothing names them.
+            # Parts come from a process that was killed while writing. No row names them.
             for part in folder.glob(".*.part"):
                 part.unlink()
         self._next = 1 + max((_number(path.name) for path in folder.glob("*.flac")), default=0)
@@ -34,7 +35,7 @@ class ClipShelf:
     def save(self, waveform: Waveform, start_s: float) -> Clip:
         """The stored clip, on the disk and whole; LogFull, LogError."""
         if not len(waveform.samples):
-            raise LogError("a clip without samples cannot be stored", remedy="Report this: it is a defect of the tool")
+            raise LogError("a clip without samples cannot be stored", remedy="Please report this as a bug")
         content = _flac(waveform)
         digest = hashlib.sha256(content).hexdigest()
         with self._lock:
@@ -42,6 +43,9 @@ class ClipShelf:
             write_whole(self._folder / name, content)
             self._next += 1
         return Clip(name=name, sha256=digest, rate_hz=waveform.rate_hz, samples=len(waveform.samples), start_s=start_s)
+
+
+MISSING = "is missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +57,32 @@ class ClipFinding:
     what: str
 
 
+def clip_of(record: Record) -> Clip | None:
+    """The clip that the row names."""
+    match record:
+        case ResponseFrozen(clip=clip) | EventClipped(clip=clip) | StimulusStored(clip=clip):
+            return clip
+        case Observed(observation=SoundKept(clip=clip)):
+            return clip
+        case _:
+            return None
+
+
 def named_clips(entries: Iterable[Entry]) -> Iterator[tuple[int, Clip]]:
-    """Clips that rows name, with the row's seq."""
+    """Clips that rows name, with the seq of the row."""
     for entry in entries:
-        if isinstance(entry.record, ResponseFrozen | EventClipped | StimulusStored):
-            yield entry.seq, entry.record.clip
-
-
-def read_clip(folder: Path, clip: Clip) -> Waveform:
-    """A clip's samples; LogError when it is missing, altered or no FLAC."""
-    wrong = clip_damage(folder, clip)
-    if wrong:
-        raise LogError(f"{folder / clip.name} {wrong}", remedy="See all damage with: harness show SESSION --check")
-    try:
-        samples, rate_hz = soundfile.read(folder / clip.name, dtype="float32")
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise LogError(f"{folder / clip.name} cannot be read: {error}") from error
-    return Waveform(samples=np.ascontiguousarray(samples, dtype=np.float32), rate_hz=int(rate_hz))
+        if (clip := clip_of(entry.record)) is not None:
+            yield entry.seq, clip
 
 
 def clip_damage(folder: Path, clip: Clip) -> str:
     """What is wrong with the file of a clip, as the end of a sentence; "" when nothing is."""
     if Path(clip.name).name != clip.name or clip.name.startswith("."):
-        return "is no name of a clip"
+        return "is not the name of a clip"
     try:
         content = (folder / clip.name).read_bytes()
     except FileNotFoundError:
-        return "is missing"
+        return MISSING
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     if hashlib.sha256(content).hexdigest() != clip.sha256:

@@ -1,18 +1,21 @@
-"""The SQLite files of rows that are only added: schema, ways to open them, and what their errors mean."""
+"""Opens and writes the append-only SQLite files of rows, and explains their errors."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import queue
 import resource
 import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, NoReturn, Self, TypeVar
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
@@ -20,9 +23,12 @@ from pydantic_core import PydanticSerializationError
 
 from harness.base.chain import begin_chain, last_link, linked, seal_end
 from harness.base.codec import RECORDS, CodecError, decode, encode
-from harness.base.whole_file import MAKE_ROOM
+from harness.base.places import SessionFolder
+from harness.base.whole_file import MAKE_ROOM, disk_errors
 from harness.model.errors import LogError, LogFull
-from harness.model.record import Entry
+from harness.model.record import Clip, EngineStarted, Entry, Record
+from harness.model.stimulus import Waveform
+from harness.session.log.clips import ClipShelf
 
 APPLICATION_ID = 0x56484C47  # "VHLG"
 SCHEMA_VERSION = 1
@@ -32,7 +38,7 @@ SMALL_ROOM_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Whose rows a file holds. whole: what it is a part of; name: of the file, for people."""
+    """The kind of rows in a file. whole: what it is a part of; name: of the file, for people."""
 
     application_id: int
     version: int
@@ -42,11 +48,7 @@ class Content:
 
 
 SESSION = Content(
-    APPLICATION_ID,
-    SCHEMA_VERSION,
-    "a session",
-    "a session log",
-    "Use the version of the tool that session.json names",
+    APPLICATION_ID, SCHEMA_VERSION, "a session", "a session log", "Use the version of the tool that session.json names"
 )
 Row = tuple[int, int, float, float, str]
 """seq, run, at_s, wall_s, body."""
@@ -73,11 +75,7 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def _schema(content: Content) -> tuple[str, ...]:
-    return (
-        *_SCHEMA,
-        f"PRAGMA application_id={content.application_id}",
-        f"PRAGMA user_version={content.version}",
-    )
+    return (*_SCHEMA, f"PRAGMA application_id={content.application_id}", f"PRAGMA user_version={content.version}")
 
 
 def open_for_writing(path: Path, content: Content = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
@@ -93,13 +91,12 @@ def open_for_writing(path: Path, content: Content = SESSION, wait_s: float = 5.0
     try:
         if _write_ahead(connection, wait_s) != "wal":
             raise LogError(
-                f"{path}: this file system cannot hold a write-ahead log",
-                remedy="Put the folder on a local disk",
+                f"{path}: this file system cannot hold a write-ahead log", remedy="Put the folder on a local disk"
             )
         connection.execute("PRAGMA synchronous=FULL")
         if _is_empty(connection):
             connection.execute("BEGIN IMMEDIATE")
-            if _is_empty(connection):  # another process may have been quicker
+            if _is_empty(connection):  # another process may have created it first
                 for statement in _schema(content):
                     connection.execute(statement)
             connection.execute("COMMIT")
@@ -117,7 +114,7 @@ def open_for_writing(path: Path, content: Content = SESSION, wait_s: float = 5.0
 def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content = SESSION) -> sqlite3.Connection:
     """A read-only connection that sees what is committed while a writer goes on; LogError.
 
-    may_be_blank: a file whose maker was killed, or has not come further yet, reads as one without rows.
+    may_be_blank: accept a file without a schema, as one without rows.
     """
     if not path.is_file():
         raise LogError(f"{path} does not exist", remedy=f"Name the folder of {content.whole}")
@@ -127,7 +124,7 @@ def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content
         mode = "mode=ro&immutable=1"  # a finished session on a read-only disk: SQLite may not make its -shm there
     try:
         connection = sqlite3.connect(
-            f"file:{quote(str(path.resolve()))}?{mode}", uri=True, timeout=5.0, check_same_thread=False
+            f"file:{quote(os.fsencode(path.resolve()))}?{mode}", uri=True, timeout=5.0, check_same_thread=False
         )
     except sqlite3.Error as error:
         explain(error, path)
@@ -163,10 +160,13 @@ def texts(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterato
             ).fetchall()
         except sqlite3.Error as error:
             explain(error, path)
-        for row in found:
-            yield row
+        full = len(found) == BATCH
+        found.reverse()
+        while found:
+            row = found.pop()  # each is let go at once: a plan may be of hundreds of megabytes
             after_seq = row[0]
-        if len(found) < BATCH:
+            yield row
+        if not full:
             return
 
 
@@ -187,7 +187,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: Content = S
     """LogError when the database holds other rows, or rows of another version."""
     found = connection.execute("PRAGMA application_id").fetchone()[0]
     if found != content.application_id:
-        what = f"{path} is no file of {content.whole} (application id {found:#x})"
+        what = f"{path} is not a file of {content.whole} (application id {found:#x})"
         raise LogError(what, remedy="Name another folder, or put the file aside if it does not belong there")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != content.version:
@@ -207,14 +207,14 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def explain(error: sqlite3.Error, path: Path) -> NoReturn:
-    """Raises what a SQLite error means for people."""
+    """Raises the error with an explanation and a remedy."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR_WRITE and _no_room(path)):
         raise LogFull(f"no room for {path}", remedy=MAKE_ROOM) from error
     code &= 0xFF  # the low byte of an extended code is the primary one
     if code in _DAMAGED:
         raise LogError(
-            f"{path} is damaged or no database: {error}",
+            f"{path} is damaged or not a database: {error}",
             remedy=f"Keep the folder, and work on a copy: sqlite3 {path.name} .recover",
         ) from error
     raise LogError(f"{path}: {error}", remedy="Check the folder, its disk and its permissions") from error
@@ -227,7 +227,7 @@ def missing_guards(connection: sqlite3.Connection) -> list[str]:
 
 
 def _write_ahead(connection: sqlite3.Connection, wait_s: float) -> str:
-    """Asks for a write-ahead log; the mode that came of it. SQLite itself does not wait for others who ask, too."""
+    """Requests a write-ahead log; the resulting mode. SQLite does not wait for other processes here."""
     give_up_s = time.monotonic() + wait_s
     while True:
         try:
@@ -245,7 +245,7 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
 
 
 def _no_room(path: Path) -> bool:
-    """Whether a failed write was for want of room: SQLite tells ENOSPC, but neither a quota nor a limit on files."""
+    """Whether a write failed for lack of space. SQLite reports ENOSPC, but neither a quota nor a file-size limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     disk = os.statvfs(path.parent)
     return limit != resource.RLIM_INFINITY or disk.f_bavail * disk.f_frsize < SMALL_ROOM_BYTES
@@ -257,7 +257,7 @@ def _may_write(folder: Path) -> bool:
 
 T = TypeVar("T")
 WAIT_S = 30.0
-"""So long a writer waits for another one's commit."""
+"""How long a writer waits for another one's commit."""
 
 
 class SharedRows(ABC, Generic[T]):
@@ -273,7 +273,7 @@ class SharedRows(ABC, Generic[T]):
 
     @abstractmethod
     def _id(self, record: T) -> str | None:
-        """What makes a record the same when it is sent again; None when it may stand there twice."""
+        """The key that identifies a record sent twice; None if duplicates are allowed."""
 
     @abstractmethod
     def _kind(self, record: T) -> str: ...
@@ -334,7 +334,7 @@ class SharedRows(ABC, Generic[T]):
             try:
                 if _place(self._path) == self._opened:
                     with explained(self._path):
-                        self._connection.execute("BEGIN IMMEDIATE")  # nobody adds a row meanwhile
+                        self._connection.execute("BEGIN IMMEDIATE")  # no other process can add a row
                         seal_end(self._connection, self._path)
             finally:
                 self._connection.close()
@@ -348,13 +348,13 @@ class SharedRows(ABC, Generic[T]):
     def _demand_place(self) -> None:
         """Opens the file anew where another one has taken its place; LogError when its folder is gone."""
         if _place(self._path) != self._opened:
-            # An open file that was removed still takes rows, and nobody would ever read them.
+            # An open file that was removed still accepts rows, which would be lost.
             self._demand()
             self._connection.close()
             self._open()
 
     def _catch_up(self) -> None:
-        """Learns the ids that other processes have written meanwhile."""
+        """Reads the ids that other processes have written."""
         for row in texts(self._connection, self._path, self._seq):
             id_ = self._id(self._record(row))
             self._seq = row[0]
@@ -375,3 +375,221 @@ def _place(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+@dataclass(frozen=True, slots=True)
+class _QueuedRow:
+    record: Record
+    body: str
+    done: Future[Entry] = field(default_factory=Future)
+
+
+class SqliteLog:
+    """Implements `ports.SessionLog`: rows in SQLite (WAL, synchronous=FULL), clips as FLAC files.
+
+    One thread commits whatever is queued, so that many callers share one fsync. An acknowledged row survives kill -9
+    and a power cut. A second writer on the same folder is refused.
+
+    now_s: the session's monotonic clock; wall_s: Unix time. on_commit: called on the writer's thread for each row,
+    in order, after its commit; must not block.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
+        on_commit: Callable[[Entry], None] | None = None,
+    ) -> None:
+        self._folder = SessionFolder(folder)
+        self._now_s = now_s
+        self._wall_s = wall_s
+        self._on_commit = on_commit
+        self._lock_fd = _lock(self._folder.lock)
+        try:
+            self._connection = open_for_writing(self._folder.database)
+            self._shelf = ClipShelf(self._folder.clips)
+            self._next_seq, self._run, self._link = self._position()
+        except LogError:
+            os.close(self._lock_fd)
+            raise
+        self._closing = threading.Lock()
+        self._closed = False
+        self._queue: queue.SimpleQueue[_QueuedRow | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="session-log", daemon=True)
+        self._thread.start()
+
+    @property
+    def last_seq(self) -> int:
+        """seq of the last committed row; 0 without rows."""
+        return self._next_seq - 1
+
+    def append(self, record: Record) -> Entry:
+        """Returns when the row is on the disk. LogFull when the disk is full. You can call it again later."""
+        try:
+            body = encode(RECORDS, record).decode("utf-8")
+        except PydanticSerializationError as error:
+            raise LogError(f"a {record.kind} row cannot be written as text: {error}") from error
+        wanted = _QueuedRow(record, body)
+        with self._closing:
+            if self._closed:
+                raise LogError("the session log is closed", remedy="Resume the session: harness resume SESSION")
+            self._queue.put(wanted)
+        return wanted.done.result()
+
+    def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
+        """Returns when the file is on the disk, whole; start_s: host time of sample 0. LogFull, LogError."""
+        return self._shelf.save(waveform, start_s)
+
+    def entries(self, after_seq: int = 0) -> Iterator[Entry]:
+        """Committed rows after a seq, in order; LogError."""
+        connection = open_for_reading(self._folder.database)
+        try:
+            yield from rows(connection, self._folder.database, after_seq)
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Commits what is queued, seals the end and lets another writer in; may be called twice.
+
+        LogFull, LogError when the end cannot be sealed; the rows are safe and the log is closed nevertheless.
+        """
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._queue.put(None)
+        self._thread.join()
+        try:
+            with explained(self._folder.database):
+                seal_end(self._connection, self._folder.database)
+        finally:
+            self._connection.close()
+            os.close(self._lock_fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _position(self) -> tuple[int, int, bytes]:
+        try:
+            last, run = self._connection.execute(
+                "SELECT coalesce(max(seq), 0), coalesce(max(run), 0) FROM entries"
+            ).fetchone()
+            link = last_link(self._connection)
+        except sqlite3.Error as error:
+            self._connection.close()
+            explain(error, self._folder.database)
+        return last + 1, run, link
+
+    def _write(self) -> None:
+        going = True
+        while going:
+            batch: list[_QueuedRow] = []
+            wanted = self._queue.get()
+            while wanted is not None:
+                batch.append(wanted)
+                if len(batch) >= BATCH or self._queue.empty():
+                    break
+                wanted = self._queue.get()
+            going = wanted is not None
+            if batch:
+                self._commit(batch)
+
+    def _commit(self, batch: list[_QueuedRow]) -> None:
+        run = self._run
+        entries: list[Entry] = []
+        at_s, wall_s = self._now_s(), self._wall_s()
+        for offset, wanted in enumerate(batch):
+            if isinstance(wanted.record, EngineStarted):
+                run = wanted.record.run
+            entries.append(Entry(self._next_seq + offset, run, at_s, wall_s, wanted.record))
+        rows_ = [
+            (entry.seq, entry.run, at_s, wall_s, entry.record.kind, wanted.body)
+            for entry, wanted in zip(entries, batch, strict=True)
+        ]
+        links: list[bytes] = []
+        for row in rows_:
+            links.append(linked(links[-1] if links else self._link, row))
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany(INSERT, [(*row, link) for row, link in zip(rows_, links, strict=True)])
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if not self._committed_all_the_same(entries[-1]):
+                self._refuse(batch, error)
+                return
+        self._next_seq += len(batch)
+        self._link = links[-1]
+        self._run = run
+        for entry, wanted in zip(entries, batch, strict=True):
+            if self._on_commit is not None:
+                self._on_commit(entry)
+            wanted.done.set_result(entry)
+
+    def _committed_all_the_same(self, last: Entry) -> bool:
+        """After an error, whether the rows were stored, so that a retry does not duplicate them."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            found = self._connection.execute("SELECT 1 FROM entries WHERE seq = ?", (last.seq,)).fetchone()
+        except sqlite3.Error:
+            return False
+        return found is not None
+
+    def _refuse(self, batch: list[_QueuedRow], error: sqlite3.Error) -> None:
+        try:
+            explain(error, self._folder.database)
+        except LogError as explained:
+            for wanted in batch:
+                wanted.done.set_exception(explained)
+
+
+@contextmanager
+def not_running(session: SessionFolder) -> Iterator[None]:
+    """Keeps a session from being resumed, for reading; LogError while it is running. Writes nothing."""
+    with disk_errors(f"{session.lock} cannot be opened"):
+        try:
+            handle = os.open(session.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:  # nothing has written here since it was copied or unpacked
+            handle = -1
+    try:
+        if handle >= 0:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise LogError(f"{session.path} is running", remedy="Wait until it ends: harness attach SESSION") from error
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+@contextmanager
+def alone(session: SessionFolder) -> Iterator[None]:
+    """Takes the writer's lock; LogError while the session is running or being packed."""
+    handle = _lock(session.lock)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(path: Path) -> int:
+    """Takes the writer's lock. The kernel releases it when the process ends."""
+    with disk_errors(f"{path} cannot be opened"):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(handle, 32).decode("ascii", "replace").strip()
+            os.close(handle)
+            raise LogError(
+                f"{path.parent} is being written by another process ({holder or 'of unknown id'})",
+                remedy="Watch that run: harness attach SESSION",
+            ) from error
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"pid {os.getpid()}\n".encode("ascii"), 0)
+    return handle

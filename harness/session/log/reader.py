@@ -1,24 +1,38 @@
-"""Reading a session log, while it is being written or long after."""
+"""Reads a session log, also while it is being written."""
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from pydantic import TypeAdapter
+import numpy as np
+import soundfile
+from pydantic import TypeAdapter, ValidationError
 
 from harness.base.chain import COLUMN, ChainCheck, Seal, is_chained, read_seal, seal_of
 from harness.base.codec import RECORDS, CodecError, decode
+from harness.base.foreign import counted, plain_text
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors
-from harness.model.errors import LogError
-from harness.model.record import Entry, RatingRecord, Record, SessionStarted, chronological
-from harness.session.log.clips import ClipFinding, clip_damage, named_clips
+from harness.model.errors import LogError, SoundGone
+from harness.model.record import (
+    Entry,
+    RatingRecord,
+    Record,
+    SessionStarted,
+    SoundRedacted,
+    SoundsRemoved,
+    chronological,
+)
+from harness.model.scenario import Scenario
+from harness.model.stimulus import Clip, Waveform
+from harness.session.log.clips import MISSING, ClipFinding, clip_damage, named_clips
 from harness.session.log.database import (
     BATCH,
     SESSION,
@@ -29,6 +43,8 @@ from harness.session.log.database import (
     open_for_reading,
     rows,
 )
+
+T = TypeVar("T")
 
 
 class LogReader:
@@ -49,7 +65,6 @@ class LogReader:
         return int(last)
 
     def records(self) -> Iterator[Record]:
-        """The rows' records."""
         for entry in self.entries():
             yield entry.record
 
@@ -59,17 +74,17 @@ class LogReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 @dataclass(frozen=True, slots=True)
 class LogFindings:
-    """What `check` found. damage: evidence is lost or altered. notes: left-overs that mean nothing bad, and what cannot
-    be shown. clips: None of what has none. sealed: whether every row carries its hash. ends: the last row with its
-    hash, of each file of rows that has hashes.
+    """What `check` found.
+
+    - damage: evidence that is lost or altered. notes: left-overs that do no damage, and what cannot be checked.
+    - clips: None for a file without clips. sealed: whether every row carries its hash.
+    - ends: the last row with its hash, for each file of rows that has hashes.
     """
 
     rows: int
@@ -90,7 +105,15 @@ def check(folder: Path) -> LogFindings:
     damage, entries = list(log.damage), log.entries
     damage += _files_damage(session, entries, log.sealed)
     clips = list(named_clips(entries))
-    wrong = [ClipFinding(seq, clip.name, what) for seq, clip in clips if (what := clip_damage(session.clips, clip))]
+    gone, silenced = removals(folder), redactions(folder)
+    wrong = [
+        ClipFinding(seq, clip.name, what)
+        for seq, clip in clips
+        if (what := clip_damage(session.clips, _as_redacted(clip, silenced)))
+    ]
+    open_ = {clip.name for _, clip in clips if clip.name in silenced and not clip_damage(session.clips, clip)}
+    removed = [gone[one.name] for one in wrong if one.what == MISSING and one.name in gone]
+    wrong = [one for one in wrong if (one.what != MISSING or one.name not in gone) and one.name not in open_]
     damage += [f"row {finding.seq}: clip {finding.name} {finding.what}" for finding in wrong]
     of_files = [log]
     if session.judgments.exists():
@@ -104,6 +127,10 @@ def check(folder: Path) -> LogFindings:
             damage += [f"{session.judgments.name}: {line}" for line in (*judged.damage, *wrong_place)]
             of_files.append(judged)
     remarks = [*notes(of_files), *_left_overs(folder, {clip.name for _, clip in clips})]
+    remarks += [*removal_lines(removed), *(f"clip {name} {one.what}" for name, one in silenced.items())]
+    remarks += [f"clip {name} still has the sound to be redacted: run harness redact again" for name in sorted(open_)]
+    if left := [name for name in gone if (session.clips / name).is_file()]:
+        remarks.append(f"{counted(len(left), 'clip')} to be removed still exist: run harness purge again")
     return findings(of_files, len(clips), damage, remarks)
 
 
@@ -129,11 +156,11 @@ class _File:
 
 
 def checked(path: Path, content: Content, adapter: TypeAdapter[Any], *, may_be_blank: bool = False) -> _File:
-    """LogError when it is no such file."""
+    """The rows of a file, with its damage; LogError when the file is not one of `content`."""
     damage: list[str] = []
     seal = None
     try:
-        seal = read_seal(path)  # before the rows: a writer can be at it
+        seal = read_seal(path)  # before the rows, because a writer may be active
     except LogError as error:
         damage.append(f"{seal_of(path).name} cannot be read: {error.what}")
     connection = open_for_reading(path, may_be_blank=may_be_blank, content=content)
@@ -207,9 +234,9 @@ def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:
     clips = SessionFolder(folder).clips
     for path in sorted(clips.glob("*.flac")):
         if path.name not in named:
-            yield f"clip {path.name} is named by no row: the engine ended before it could"
+            yield f"clip {path.name} has no row: the engine ended before writing it"
     for path in sorted(clips.glob(".*.part")):
-        yield f"{path.name} is half of a clip: the engine ended while it was written; the next run removes it"
+        yield f"{path.name} is an incomplete clip: the engine ended while writing it; the next run removes it"
 
 
 def rating_rows(folder: Path) -> tuple[Entry, ...]:
@@ -221,21 +248,130 @@ def rating_rows(folder: Path) -> tuple[Entry, ...]:
 
 
 def later_rows(folder: Path) -> tuple[Entry, ...]:
-    """Those of its own file alone, in their order; LogError."""
+    """Those of its own file only, in order; LogError."""
     judgments = SessionFolder(folder).demand().judgments
     return tuple(_of_kinds(judgments, may_be_blank=True)) if judgments.is_file() else ()
 
 
-def _of_kinds(path: Path, *, may_be_blank: bool = False) -> Iterator[Entry]:
+def rows_beside(folder: Path) -> tuple[Entry, ...]:
+    """All rows of the file of judgments, in order; LogError."""
+    judgments = SessionFolder(folder).demand().judgments
+    return tuple(_of_kinds(judgments, "kind", may_be_blank=True)) if judgments.is_file() else ()
+
+
+def removals(folder: Path) -> dict[str, str]:
+    """Clips that somebody removed on purpose, with the end of a sentence that says when, who and why.
+
+    Empty when their file cannot be read, which `check` reports.
+    """
+    found: dict[str, str] = {}
+    judgments = SessionFolder(folder).judgments
+    try:
+        for entry in _of_kinds(judgments, "'sounds_removed'", may_be_blank=True) if judgments.is_file() else ():
+            assert isinstance(entry.record, SoundsRemoved)
+            row, day = entry.record, time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
+            what = f"was removed on {day} by {plain_text(row.by, 80)} because: {plain_text(row.reason, 200)}"
+            found |= dict.fromkeys(row.clips, what)
+    except LogError:
+        return {}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What was made silent in a clip: spans in seconds, the SHA-256 of its file, and the end of a sentence about it."""
+
+    spans_s: tuple[tuple[float, float], ...]
+    sha256: str
+    what: str
+
+
+def redactions(folder: Path) -> dict[str, Redaction]:
+    """Clips of which somebody made spans silent. Empty when their file cannot be read, which `check` reports."""
+    found: dict[str, Redaction] = {}
+    judgments = SessionFolder(folder).judgments
+    try:
+        for entry in _of_kinds(judgments, "'sound_redacted'", may_be_blank=True) if judgments.is_file() else ():
+            assert isinstance(entry.record, SoundRedacted)
+            row, day = entry.record, time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
+            spans = ", ".join(f"{start_s:g} to {end_s:g} s" for start_s, end_s in row.spans_s)
+            who, why = plain_text(row.by, 80), plain_text(row.reason, 200)
+            what = f"was redacted ({spans}) on {day} by {who} because: {why}"
+            before = found.get(row.clip)
+            spans_s = row.spans_s if before is None else (*before.spans_s, *row.spans_s)
+            told = what if before is None else f"{before.what}; it {what}"
+            found[row.clip] = Redaction(tuple(sorted({*spans_s})), row.sha256, told)
+    except LogError:
+        return {}
+    return found
+
+
+def _as_redacted(clip: Clip, redacted: Mapping[str, Redaction]) -> Clip:
+    done = redacted.get(clip.name)
+    return clip if done is None else replace(clip, sha256=done.sha256)
+
+
+def sound_changes(folder: Path) -> list[str]:
+    """What people removed and redacted, a line each."""
+    redacted = [f"clip {plain_text(name, 80)} {one.what}" for name, one in redactions(folder).items()]
+    return [*removal_lines(removals(folder).values()), *redacted]
+
+
+def removal_lines(gone: Iterable[str]) -> list[str]:
+    """One line for clips that went together. gone: values of `removals`."""
+    return [f"the sound of {counted(count, 'clip')} {what}" for what, count in Counter(gone).items()]
+
+
+def read_clip(folder: Path, clip: Clip) -> Waveform:
+    """A clip's samples; SoundGone, or LogError when it is missing, altered or no FLAC."""
+    wrong = clip_damage(folder, clip)
+    if wrong == MISSING and (gone := removals(folder.parent).get(clip.name)):
+        raise SoundGone(f"the sound {gone}", remedy="All numbers of the session remain")
+    if wrong and clip_damage(folder, _as_redacted(clip, redactions(folder.parent))):
+        raise LogError(f"{folder / clip.name} {wrong}", remedy="See all damage with: harness show SESSION --check")
+    try:
+        samples, rate_hz = soundfile.read(folder / clip.name, dtype="float32")
+    except (soundfile.LibsndfileError, OSError) as error:
+        raise LogError(f"{folder / clip.name} cannot be read: {error}") from error
+    return Waveform(samples=np.ascontiguousarray(samples, dtype=np.float32), rate_hz=int(rate_hz))
+
+
+def _of_kinds(
+    path: Path, kinds: str = "'judgment_given', 'effect_answered'", *, may_be_blank: bool = False
+) -> Iterator[Entry]:
     connection = open_for_reading(path, may_be_blank=may_be_blank)
     try:
         with explained(path):
             found = connection.execute(
-                "SELECT seq, run, at_s, wall_s, body FROM entries WHERE kind IN ('judgment_given', 'effect_answered')"
-                " ORDER BY seq"
+                f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE kind IN ({kinds}) ORDER BY seq"
             )
             while batch := found.fetchmany(BATCH):
                 for row in batch:
                     yield entry_of(row, path)
     finally:
         connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredInputs:
+    """The stored inputs of a session, without the bench."""
+
+    scenario: Scenario
+
+
+def read_scenario(folder: Path) -> Scenario:
+    """The scenario of a session, without its bench, which is long and which results do not need; LogError."""
+    return read_stored(folder, TypeAdapter(_StoredInputs)).scenario
+
+
+def read_stored(folder: Path, adapter: TypeAdapter[T]) -> T:
+    """The stored scenario and bench of a session; LogError when the file is damaged."""
+    path = SessionFolder(folder).resolved
+    try:
+        return adapter.validate_json(path.read_bytes())
+    except OSError as error:
+        raise LogError(f"{path} cannot be read: {error.strerror}", remedy="Start a new session") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise LogError(f"{path} is damaged: {where}: {first['msg']}", remedy="Start a new session") from error

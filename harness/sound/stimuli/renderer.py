@@ -1,4 +1,4 @@
-"""Recipes to sound: wake phrase, gap and query as one stimulus with the sample positions of each."""
+"""Turns recipes into sound: wake phrase, gap and query as one stimulus, with the sample positions of each."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from harness.model.stimulus import (
     Utterance,
     Waveform,
 )
+from harness.sound.level import FULL_SCALE, active_speech_level, amplify, at_level, is_silent, refuse_clipping, rms_dbfs
 from harness.sound.recordings import at_rate, content_sha256, opened
 from harness.sound.recordings import read as read_recording
-from harness.sound.stimuli.level import FULL_SCALE, active_speech_level, amplify, at_level, refuse_clipping, rms_dbfs
 
 MARGIN_S = 0.5
 """Noise begins this long before a stimulus and ends this long after it."""
@@ -49,7 +49,7 @@ CROSSFADE_S = 0.05
 
 
 def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, seed: int) -> Waveform:
-    """Noise of that length with that RMS level; the same seed gives the same noise. InputError as recordings.read."""
+    """Noise of that length and RMS level. The same seed gives the same noise. InputError as for recordings.read."""
     match spec.kind:
         case NoiseKind.WHITE:
             noise = _coloured(samples, rate_hz, seed, slope=0.0)
@@ -57,12 +57,13 @@ def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, s
             noise = _coloured(samples, rate_hz, seed, slope=-0.5)
         case NoiseKind.RECORDING:
             noise = _repeated(at_rate(read_recording(spec.path), rate_hz), samples)
-    found = rms_dbfs(noise)
-    if found is None:
+    if is_silent(noise.samples):
         raise InputError(
-            "the noise is silent where it is used", place=Place(spec.path or spec.kind), remedy="Use another recording"
+            "the noise recording is silent in the part that is used",
+            place=Place(spec.path or spec.kind),
+            remedy="Use another recording",
         )
-    return amplify(noise, level_dbfs - found)
+    return amplify(noise, level_dbfs - rms_dbfs(noise.samples))
 
 
 def _coloured(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
@@ -89,25 +90,25 @@ def _repeated(source: Waveform, samples: int) -> Waveform:
     out = np.zeros(samples + len(x))
     for start in range(0, samples, step):
         out[start : start + len(x)] += once
-    # The very beginning follows nothing, so it is not faded in.
+    # Nothing comes before the start, so it is not faded in.
     out[:fade] = x[:fade]
     return Waveform(out[:samples].astype(np.float32), source.rate_hz)
 
 
 FADE_S = 0.005
 EXCERPTS, EXCERPT_S = 12, 5.0
-"""A long recording's level is taken from so many excerpts, spread evenly over it."""
+"""The level of a long recording is measured in this many excerpts, spread evenly over it."""
 PAUSES_S = (0.3, 1.5)
-"""Between two sayings."""
+"""Pause between two sayings."""
 PIECE_MARGIN_S = 0.5
-"""Read beyond both ends of a piece, so that changing its rate does nothing to its edges."""
+"""Samples read beyond both ends of a piece, so that resampling does not change its edges."""
 
 Speak = Callable[[Saying], Samples]
-"""A saying at the wished rate and level."""
+"""A saying at the requested rate and level."""
 
 
 class Ambiences:
-    """Makes ambient sound, and remembers the levels of the recordings that it has measured."""
+    """Makes ambient sound, and remembers the measured levels of recordings."""
 
     def __init__(self) -> None:
         self._gains: dict[tuple[str, int, int], float] = {}
@@ -115,9 +116,9 @@ class Ambiences:
     def make(self, ambience: Ambience, rate_hz: int, level_dbfs: float, speak: Speak) -> Samples:
         """Samples at rate_hz, shape (round(duration_s · rate_hz),); the same ambience gives the same samples.
 
-        Recordings are brought to the active speech level as whole files, so that a quiet passage stays quiet; noise
-        has that RMS level. What would pass full scale is turned down as a whole. InputError for an unreadable or
-        silent recording.
+        A recording is set to the active speech level as a whole file, so that a quiet passage stays quiet. Noise has
+        that RMS level. Sound that would clip is turned down as a whole. InputError for an unreadable or silent
+        recording.
         """
         count = round(ambience.duration_s * rate_hz)
         if ambience.pieces:
@@ -142,7 +143,7 @@ class Ambiences:
         return whole
 
     def _level(self, path: str) -> float:
-        """Active speech level of a recording, dBFS, from excerpts of it."""
+        """Active speech level of a recording, dBFS, from excerpts."""
         with opened(path) as file:
             key = (path, file.frames, file.samplerate)
             if key not in self._gains:
@@ -158,14 +159,14 @@ class Ambiences:
                 level = active_speech_level(Waveform(np.nan_to_num(heard).astype(np.float32), file.samplerate))
                 if level is None:
                     raise InputError(
-                        "the recording is silent wherever it was looked at", place=Place(path), remedy="Leave it out"
+                        "the recording is silent in every excerpt that was read", place=Place(path), remedy="Remove it"
                     )
                 self._gains[key] = level.level_dbfs
             return self._gains[key]
 
 
 def _read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
-    """The piece alone is read, however long the file is, and brought to the rate."""
+    """Reads only the piece, however long the file is, and resamples it."""
     with opened(piece.path) as file:
         own = file.samplerate
         first, last = round(piece.offset_s * own), round((piece.offset_s + piece.duration_s) * own)
@@ -174,7 +175,7 @@ def _read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
         sound = file.read(last - first + before + round(PIECE_MARGIN_S * own), dtype="float32")
     if not np.isfinite(sound).all():
         raise InputError(
-            "the recording holds samples that are no numbers (NaN or infinite)",
+            "the recording contains invalid samples (NaN or infinite)",
             place=Place(piece.path),
             remedy="Export it again",
         )
@@ -203,7 +204,7 @@ def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samp
 
 
 def _faded(sound: Samples, rate_hz: int) -> Samples:
-    """In place: no click where sounds are joined."""
+    """Fades in place, so that joined sounds do not click."""
     fade = min(round(FADE_S * rate_hz), len(sound) // 2)
     ramp = np.linspace(0, 1, fade, endpoint=False, dtype=np.float32)
     sound[:fade] *= ramp
@@ -213,7 +214,7 @@ def _faded(sound: Samples, rate_hz: int) -> Samples:
 
 WINDOW_S = 0.005
 BELOW_ACTIVE_DB = 35.0
-"""Sound this far under the active speech level is no speech: below weak fricatives, above the noise of a voice."""
+"""Sound this far below the active speech level is not speech. Weak fricatives lie above, the noise of a voice below."""
 ABOVE_FLOOR_DB = 8.0
 AT_LEAST_BELOW_DB = 20.0
 GUARD_S = 0.02
@@ -223,8 +224,9 @@ GUARD_OF_RECORDING_S = 0.1
 def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int] | None:
     """Samples [start, end) from the first to the last speech; None for silence.
 
-    Speech is where the power over 5 ms is above 35 dB under the active level. A recording has a noise floor (its
-    quietest twentieth): there the threshold is 8 dB above the floor when that is higher, at most 20 dB under the level.
+    Speech is where the power over 5 ms is less than 35 dB below the active level. In a recording, it is also
+    at least 8 dB above the noise floor (the quietest twentieth). The threshold is always at least 20 dB below the
+    active level.
     """
     level = active_speech_level(waveform)
     if level is None:
@@ -243,10 +245,10 @@ def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int
 def cut_speech(
     waveform: Waveform, *, recorded: bool = False, ends_at: int | None = None, whole: bool = False
 ) -> tuple[Samples, int, int] | None:
-    """The speech and what surrounds it, with 5 ms fades at the ends, and the span of the speech in it.
+    """The speech with a margin and 5 ms fades at the ends, and the span of the speech in it.
 
-    Kept around the speech: up to 20 ms; up to 100 ms of a recording, whose weak sounds may lie under its noise.
-    ends_at: the sample at which the speech is known to end, whatever its energy says. whole: nothing is cut or faded.
+    The margin is at most 20 ms, or 100 ms in a recording, whose weak sounds may lie below its noise. `ends_at`: the
+    sample at which the speech is known to end, whatever its energy. `whole`: nothing is cut or faded.
     """
     span = active_span(waveform, recorded=recorded)
     if span is None:
@@ -288,16 +290,16 @@ def content_hash(key: str, waveform: Waveform, parts: tuple[Part, ...]) -> str:
 
 
 class RenderCache:
-    """A folder that threads and processes may share; it is made when the first stimulus is put.
+    """A folder that threads and processes may share. It is created with the first stimulus.
 
-    A file appears whole or not at all. What does not match its hash is as good as absent, and is written again.
+    A file appears completely or not at all. A file that does not match its hash counts as absent, and is written again.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, key: str) -> RenderedStimulus | None:
-        """The stimulus under that key, checked against its hash; None when it is absent or damaged."""
+        """The stimulus under that key, checked against its hash; None if it is absent or damaged."""
         try:
             found = json.loads(self._path(key, "json").read_text(encoding="utf-8"))
             parts = tuple(
@@ -313,13 +315,17 @@ class RenderCache:
         except (OSError, ValueError, KeyError, TypeError, soundfile.LibsndfileError) as error:
             if not self._path(key, "wav").exists():
                 return None
-            logger.warning("the cached stimulus %s is damaged and is made again: %s", self._path(key, "wav"), error)
+            logger.warning(
+                "the cached stimulus %s is damaged and will be rendered again: %s", self._path(key, "wav"), error
+            )
             return None
-        logger.warning("the cached stimulus %s is damaged and is made again: wrong hash", self._path(key, "wav"))
+        logger.warning(
+            "the cached stimulus %s is damaged and will be rendered again: wrong hash", self._path(key, "wav")
+        )
         return None
 
     def put(self, key: str, rendered: RenderedStimulus) -> None:
-        """Keeps a stimulus; a disk that is full or read-only is logged, for the stimulus itself is unharmed."""
+        """Stores a stimulus. A full or read-only disk is only logged, since the stimulus itself is valid."""
 
         waveform = rendered.waveform
         record = {"sha256": rendered.sha256, "parts": [asdict(part) for part in rendered.parts]}
@@ -327,18 +333,18 @@ class RenderCache:
             self._folder.mkdir(parents=True, exist_ok=True)
             with whole_stream(self._path(key, "wav")) as file:
                 soundfile.write(file, waveform.samples, waveform.rate_hz, format="WAV", subtype="FLOAT")
-            # The record comes last: where it is, the sound is.
+            # The record comes last: if it exists, the sound does too.
             with whole_stream(self._path(key, "json")) as file:
                 file.write(json.dumps(record).encode())
         except (OSError, soundfile.LibsndfileError) as error:
-            logger.warning("a rendered stimulus could not be kept in %s: %s", self._folder, error)
+            logger.warning("a rendered stimulus could not be saved in %s: %s", self._folder, error)
 
     def _path(self, key: str, suffix: str) -> Path:
         return self._folder / f"{key}.{suffix}"
 
 
 RENDERER_VERSION = 1
-"""Raise it with every change that alters samples: it is part of the cache key."""
+"""Part of the cache key. Increase it with every change that alters samples."""
 LEAD_S = 0.05
 RATES_HZ = (8000, 192_000)
 LONGEST_GAP_MS = 60_000
@@ -348,11 +354,11 @@ FLOOR_DBFS = -78.0
 
 
 class Renderer:
-    """Renders recipes, each once: with a cache folder, what was rendered before is read instead.
+    """Renders recipes. With a cache folder, it renders each recipe only once.
 
-    Threads and processes may share a folder. Wake phrase and query are brought to the same active speech level, cut
-    to their speech (20 ms around it, 100 ms for recordings, with 5 ms fades) and joined with gap_ms from active end to
-    active start, with 50 ms of silence before and after; then the level of the whole is set and the noise added.
+    Threads and processes may share a folder. Wake phrase and query are set to the same active speech level. Each is
+    cut to its speech, with 20 ms around it (100 ms for recordings) and 5 ms fades. `gap_ms` is from active end to
+    active start, and 50 ms of silence stand before and after. Then the level of the whole is set and noise added.
     """
 
     def __init__(self, cache: Path | None) -> None:
@@ -362,11 +368,11 @@ class Renderer:
         self._lock = threading.Lock()
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
-        """The stimulus; same recipe, same samples, same sha256.
+        """The stimulus. The same recipe gives the same samples and sha256.
 
-        VoiceError when the voice cannot speak a text, InputError for a recording that is no good, for settings out
-        of range and for a level at which the sound would clip (with the highest level possible), PluginError for an
-        unknown engine.
+        - VoiceError: the voice cannot speak a text
+        - InputError: unusable recording, setting out of range, or a level that would clip (with the highest possible)
+        - PluginError: unknown engine
         """
         _check(recipe)
         content = self._content(recipe)
@@ -383,17 +389,17 @@ class Renderer:
         return rendered
 
     def voice(self, engine: str) -> Voice:
-        """The engine of that name, constructed once; PluginError when there is none."""
+        """The engine of that name, constructed once; PluginError if there is none."""
         with self._lock:
             if engine not in self._voices:
                 self._voices[engine] = load(Group.VOICES, engine)()
             return self._voices[engine]
 
     def _content(self, recipe: StimulusRecipe) -> str:
-        """All that decides the samples, as canonical JSON; files by their content, so that a folder may move."""
+        """Everything that decides the samples, as canonical JSON. Files count by content, so a folder may move."""
         spoken = any(isinstance(said, SpokenText) for said in (recipe.query, recipe.wake_phrase))
         fields: dict[str, Any] = asdict(recipe)
-        if not recipe.lead_in_s and not recipe.tail_s:  # so that sounds of queries keep the keys that they have
+        if not recipe.lead_in_s and not recipe.tail_s:  # so that queries keep their existing cache keys
             del fields["lead_in_s"], fields["tail_s"]
         if not recipe.as_recorded:
             del fields["as_recorded"]
@@ -447,7 +453,7 @@ class Renderer:
             level_dbfs = found.level_dbfs if found else level_dbfs
         else:
             waveform = at_level(waveform, level_dbfs, _label(recipe))
-        # Named before the noise, so that the advice holds for what can be changed.
+        # Checked before the noise, so that the advice fits what the user can change.
         refuse_clipping(waveform, level_dbfs, _label(recipe))
         if listening:
             waveform = Waveform(_with_floor(waveform.samples, seed), rate)
@@ -468,7 +474,7 @@ class Renderer:
         return Waveform(made if ambience.noise is not None else _with_floor(made, seed), recipe.rate_hz)
 
     def _saying(self, recipe: StimulusRecipe, saying: Saying) -> Samples:
-        """A text at the recipe's level and rate, kept on the disk like the sound of a query."""
+        """A text at the recipe's level and rate, cached like the sound of a query."""
         spoken = StimulusRecipe(
             SpokenText(saying.text), None, saying.voice, level_dbfs=recipe.level_dbfs, rate_hz=recipe.rate_hz
         )
@@ -492,7 +498,7 @@ class Renderer:
             sound = at_level(sound, recipe.level_dbfs, what)
         cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, whole=as_it_is)
         if cut is None:
-            raise InputError(f"no speech is to be found in {what}", remedy="Use another recording or text")
+            raise InputError(f"{what} contains no speech", remedy="Use another recording or text")
         return cut
 
 
@@ -510,13 +516,13 @@ def _check(recipe: StimulusRecipe) -> None:
         if not low <= value <= high
     ]
     if recipe.noise is not None and (recipe.noise.kind is NoiseKind.RECORDING) != bool(recipe.noise.path):
-        wrong.append("noise.path belongs to kind recording, and only to that")
+        wrong.append("noise.path is required for kind: recording, and not allowed for other kinds")
     if wrong:
         raise InputError("; ".join(wrong), remedy="Correct the stimulus")
 
 
 def _with_floor(samples: Samples, seed: int) -> Samples:
-    """The sound over a noise floor, the same for the same seed; a sample at full scale stays there."""
+    """The sound over a noise floor that depends only on the seed. A sample at full scale stays there."""
     floor = np.random.Generator(np.random.PCG64(seed)).standard_normal(len(samples), dtype=np.float32)
     floor *= np.float32(10 ** (FLOOR_DBFS / 20))
     return np.asarray(np.clip(samples + floor, -1.0, 1.0), dtype=np.float32)
@@ -537,5 +543,5 @@ def _label(recipe: StimulusRecipe) -> str:
 
 
 def renderer() -> Renderer:
-    """What makes the sound of stimuli, with the cache that preparing a run and running it share."""
+    """A renderer with the cache that preparing a run and running it share."""
     return Renderer(cache_folder() / "stimuli")

@@ -8,18 +8,15 @@ Source: snsr-eval-batch (seeds/snsr-eval-batch.txt), -c.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from harness.base.problems import Problems, shown
+from harness.base.safe_csv import filled_rows
+from harness.base.text_file import Problems, encoding_name, read_text, shown
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
-from harness.transcripts.files.encoding import encoding_name, read_text
-from harness.transcripts.files.timed import Segments, read_stm
+from harness.transcripts.files.timed import Segments, declaration, read_stm
 
 _FIRST = frozenset({"audio", "audio_file", "file", "filename", "id", "utterance"})
 _SECOND_EITHER = "reference"
@@ -34,8 +31,8 @@ _LIST_EXAMPLE = (
 def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
     """The texts of a list, by the audio files' names as written; InputProblems with all that is wrong with it.
 
-    Files of texts are looked for in the list's folder, then in the current one; their lines are joined. encoding: of
-    them too. may_be_empty: see read_trn.
+    Text files are searched in the list's folder, then in the current one, and their lines are joined.
+    encoding: also of the text files. may_be_empty: see read_trn.
     """
     text = read_text(path, encoding, may_be_empty=may_be_empty)
     problems = Problems(str(path))
@@ -72,31 +69,6 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
 
 
-def filled_rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """The fields of filled rows, with the lines that the rows begin in; notes what is no CSV."""
-    if '"' not in text:
-        for number, plain in enumerate(text.split("\n"), 1):
-            if plain and not plain.isspace():
-                yield number, plain.split(",")
-        return
-    # The limit is the module's own and for all readers; raised, it only lets longer fields through.
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    reader = csv.reader(io.StringIO(text), strict=True)  # other signs that part lines elsewhere part none here
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            what = "a quote is not closed" if "unexpected end" in str(error) else f"not CSV: {error}"
-            remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
-            problems.add(line, 1, what, remedy)
-            continue
-        if row and any(field.strip() for field in row):
-            yield line, row
-
-
 def is_header(row: list[str]) -> bool:
     """Whether a list's first row is a header."""
     return len(row) == 2 and bool(_header(row[0].strip(), " ".join(row[1].split())))
@@ -130,7 +102,7 @@ def _text_of(written: str, path: Path, encoding: str | None, problems: Problems,
 
 ID = "id"
 _GROUPS_EXAMPLE = "Write a header, then a row for each utterance: id,voice,level_dbfs"
-_CATEGORY = re.compile(r'[ \t]*;;[ \t]*CATEGORY[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]*')
+_CATEGORY = declaration("CATEGORY")
 
 
 def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = False) -> Groupings:
@@ -178,9 +150,9 @@ def read_labels(
 ) -> Groupings | None:
     """What the labels of an stm file say: a grouping for each place in `<o,f0,male>`; None without labels.
 
-    references: as `read_pair` made them of the file. Groupings and labels are called as the file declares their places
-    (`;; CATEGORY`) and ids (`;; LABEL`); labels compare without case, and one that is not declared is its own title.
-    taken: names that groupings must not have.
+    references: as `read_pair` made them of the file. taken: names that groupings must not have.
+    Groupings have the names that the file declares (`;; CATEGORY`), labels theirs (`;; LABEL`). Labels compare without
+    case. A label that is not declared is its own title.
     """
     text = read_text(path, encoding)
     if "<" not in text:
@@ -232,7 +204,9 @@ def _name(declared: str, place: int, taken: Collection[str]) -> str:
 
 def _check_header(header: list[str], line: int, written: list[str], problems: Problems) -> None:
     if ID not in header:
-        one = "" if len(written) > 1 else "; columns are parted by commas" * any(mark in written[0] for mark in ";\t")
+        one = (
+            "" if len(written) > 1 else "; columns are separated by commas" * any(mark in written[0] for mark in ";\t")
+        )
         near = next((name for name in header if name.lower() == ID), None)
         what = f"the header has no column {ID}" + (f", but {near}: case counts" if near else "")
         problems.add(line, 1, what, f"{_GROUPS_EXAMPLE}{one}")

@@ -36,12 +36,10 @@ Pair = Annotated[list[Phrase], AfterValidator(_two), Field(json_schema_extra={"m
 class NormalisationKeys(Keys):
     """A normalisation file."""
 
-    normalisation: Id = Field(description="Name of the list; it stands beside every figure.")
+    normalisation: Id = Field(description="Name of the list; shown with every result.")
     base: Annotated[Normalisation, word(Normalisation, Normalisation.EXPANDED_SNOR)] = Field(
         description="What comes first: verbatim, plain, spoken or snor.",
-        json_schema_extra={
-            "enum": [one.value for one in Normalisation if one is not Normalisation.EXPANDED_SNOR],
-        },
+        json_schema_extra={"enum": [one.value for one in Normalisation if one is not Normalisation.EXPANDED_SNOR]},
     )
     same: list[Pair] = Field(
         min_length=1,
@@ -51,7 +49,7 @@ class NormalisationKeys(Keys):
 
 
 def load_normalisation(path: Path) -> Rewriting:
-    """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is no YAML."""
+    """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is not YAML."""
     keys, found = read_keys(path, FileKind.NORMALISATION, NormalisationKeys)
     pairs = _pairs(keys, found)
     found.refuse()

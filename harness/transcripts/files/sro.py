@@ -1,6 +1,6 @@
 """Transcripts in .sro conventions with their ids behind them, read by the rules of the conversions.
 
-Blank lines and lines that begin with ;; are skipped.
+The reader skips blank lines, and lines that begin with two semicolons.
 """
 
 from __future__ import annotations
@@ -13,11 +13,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.line_stream import LineBlock, checked_encoding, fault_in, is_comment, line_blocks, too_long
-from harness.base.problems import Problems, repetition, shown
+from harness.base.text_file import (
+    UTF_8,
+    LineBlock,
+    Problems,
+    checked_encoding,
+    empty,
+    encoding_name,
+    fault_in,
+    is_comment,
+    line_blocks,
+    read_bytes,
+    repetition,
+    shown,
+    too_long,
+)
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
-from harness.transcripts.files.encoding import UTF_8, empty, encoding_name, read_bytes
 from harness.transcripts.snor import Form, convert, split_id
 
 REMEMBERED = 1 << 16
@@ -35,8 +47,8 @@ class SeenIds:
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[str, int]] = {}
-        self._full = False  # from then on the hashes of all ids are in the runs, and no more places are kept
-        self._runs: list[Hashes] = []  # sorted, each more than twice as long as the next
+        self._full = False  # Then the hashes of all ids are in the runs.
+        self._runs: list[Hashes] = []  # Each is sorted, and more than twice as long as the next.
 
     def repeated(self, ids: Sequence[str], file: str, lines: Sequence[int]) -> dict[int, str]:
         """Takes ids in; where those that were there before stood, by their index: `a.sro:3`, or "" when forgotten."""
@@ -122,7 +134,7 @@ class _SroReader:
         self._first: dict[str, int] = {}
 
     def take(self, number: int, line: str, *, faulty: bool) -> None:
-        """Takes a line; faulty: it may hold what is no text."""
+        """Takes a line; faulty: it may hold anything but text."""
         if faulty and (fault := fault_in(line, Place(self.problems.file, number), self._codec)):
             self.problems.take(fault)
             return
@@ -217,7 +229,7 @@ def _converted(
             said = [convert(line, form, place_edits=place_edits) for line in block.lines]
             return range(block.first, block.first + len(said)), said, []
         except InputError:
-            pass  # which line it was, and how many more there are, is told below
+            pass  # which line it was, and how many more there are, is reported below
     numbers: list[int] = []
     lines: list[str] = []
     problems: list[InputError] = []

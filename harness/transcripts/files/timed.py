@@ -9,10 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.base.line_stream import is_comment
-from harness.base.problems import Problems, shown
+from harness.base.text_file import Problems, encoding_name, is_comment, read_text, shown
 from harness.model.transcript import Segment, TimedWord
-from harness.transcripts.files.encoding import encoding_name, read_text
 
 _FIELD = re.compile(r"\S+")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -33,7 +31,7 @@ def column_of(line: str, field: int) -> int:
 
 
 def seconds(written: str) -> float | None:
-    """A time or a duration; None for everything that is no finite decimal number."""
+    """A time or a duration; None for anything but a finite decimal number."""
     if _NUMBER.fullmatch(written) is None:
         return None
     value = float(written)
@@ -41,7 +39,7 @@ def seconds(written: str) -> float | None:
 
 
 def refuse_time(problems: Problems, number: int, line: str, field: int, what: str, written: str) -> None:
-    """Notes a field that is no time."""
+    """Notes a field that is not a time."""
     problems.add(number, column_of(line, field), f"{what} {shown(written)} is not a number of seconds", _SECONDS)
 
 
@@ -72,10 +70,10 @@ def read_ctm(
 ) -> tuple[TimedWord, ...]:
     """The words of a file, in its order; InputProblems with all that is wrong with it.
 
-    Files and channels may come in any order, the words of each in that of their starts (in_order), which cutting them
-    by segments asks for. may_be_empty: see read_trn. Alternatives between
-    <ALT_BEGIN>, <ALT> and <ALT_END> become one word `{ a / b c / @ }`, which has the times of that of its words with
-    the latest midpoint: as a whole it belongs to one segment.
+    Files and channels may come in any order. in_order: the words of each must come in the order of their starts, as
+    cutting them by segments requires. may_be_empty: see read_trn.
+    Alternatives between <ALT_BEGIN>, <ALT> and <ALT_END> become one word `{ a / b c / @ }`. Its times are those of the
+    word with the latest midpoint, so that it belongs to one segment.
     """
     return _CtmReader(str(path), in_order).words(read_text(path, encoding, may_be_empty=may_be_empty))
 
@@ -176,7 +174,15 @@ class _CtmReader:
 
 _IGNORED = re.compile("IGNORE_TIME_SEGMENT_IN_SCORING|IGNORETIMESEGMENTINSCORING", re.ASCII | re.IGNORECASE)
 _STM_EXAMPLE = "Write file, channel, speaker, begin, end, perhaps labels, and the text: f1 A ann 0.0 2.5 <o,f> hello"
-_LABEL = re.compile(r'[ \t]*;;[ \t]*LABEL[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]*')
+
+
+def declaration(word: str) -> re.Pattern[str]:
+    """Matches `;; WORD "id" "title" "description"`."""
+    blank, quoted = r"[ \t]", r'[ \t]+"([^"]*)"'
+    return re.compile(f"{blank}*;;{blank}*{word}{quoted * 3}{blank}*")
+
+
+_LABEL = declaration("LABEL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +267,12 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
 def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[TimedWord, ...], ...]:
     """The words of each segment, one for one with `segments`; words of a place without segments are in none.
 
-    Within a file and channel (case does not count) a segment takes all words that are left up to the first whose
-    midpoint is not before its end; the last takes all the rest. So words between two segments go to the later one,
-    words before the first to the first, and of two segments that overlap the earlier takes what lies in both.
-    Words and segments of one file and channel are taken in the order given. A midpoint that lies on a border is of the
-    later segment, or of the earlier where the border's time rounds up in single precision, in which sclite keeps it.
+    Within a file and channel (compared without case) each segment takes the next words, up to the first whose
+    midpoint is not before its end. The last segment takes the rest. So words between two segments go to the
+    later one, and words before the first to the first. Where two segments overlap, the earlier one takes the words that
+    lie in both.
+    Words and segments of one file and channel are taken in the order given. A midpoint on a border belongs to the later
+    segment. It belongs to the earlier one if the border's time rounds up in single precision, which sclite uses.
     """
     waiting: dict[tuple[str, str], list[TimedWord]] = {}
     for word in words:

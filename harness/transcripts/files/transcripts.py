@@ -10,12 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.line_stream import COMMENT
-from harness.base.problems import Problems, repetition, shown
+from harness.base.text_file import COMMENT, Problems, encoding_name, read_text, repetition, shown
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError, Place
 from harness.model.transcript import TimedWord, Transcripts
-from harness.transcripts.files.encoding import encoding_name, read_text
 from harness.transcripts.files.lists import read_csv
 from harness.transcripts.files.sro import read_sro
 from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_stm
@@ -176,11 +174,11 @@ SpeakersOf = Callable[[Sequence[str]], list[str]]
 def speaker_scheme(written: str) -> SpeakersOf:
     """What takes the speakers from utterance ids, one for one: a scheme of that name, or a regular expression `/(…)_/`.
 
-    spu_id, swb and rm: what stands before the first hyphen, or, without one, before the first underscore. wsj: the
-    first three characters. sp: every utterance is its own speaker. none: there are no speakers. A regular expression
-    is searched in the id, and its first group is the speaker. Speakers are in lower case but for those of a regular
-    expression, since ids that differ in case only are one, and "" where the scheme finds none. InputError for any other
-    text, and where a regular expression does not come to an end on an id.
+    spu_id, swb and rm: what stands before the first hyphen, or, without one, before the first underscore.
+    wsj: the first three characters. sp: every utterance is its own speaker. none: there are no speakers.
+    A regular expression is searched in the id, and its first group is the speaker. Other schemes give speakers in lower
+    case, since ids that differ only in case are one. A scheme that finds no speaker gives "".
+    InputError for any other text, and where a regular expression takes too long on an id.
     """
     if len(written) > 2 and written.startswith("/") and written.endswith("/"):
         take = _by_expression(written)
@@ -235,7 +233,7 @@ def _by_expression(written: str) -> Callable[[str], str]:
     try:
         expression = regex.compile(written[1:-1])
     except (regex.error, RecursionError, OverflowError) as error:
-        raise InputError(f"{written} is no regular expression: {error}", remedy=remedy) from error
+        raise InputError(f"{written} is not a regular expression: {error}", remedy=remedy) from error
     if not expression.groups:
         raise InputError(f"{written} has no group", remedy=remedy)
 
@@ -281,9 +279,10 @@ def read_pair(
 ) -> tuple[Transcripts, Transcripts]:
     """A reference and a hypothesis whose ids pair, whatever their formats; InputError when the two do not go together.
 
-    trn, .sro and CSV pair by their ids, in any mixture; ids that differ in case only are one, and the hypothesis takes
-    the reference's spelling. stm and ctm: the words are cut by the segments, `SPEAKER-000` is a speaker's first. Two
-    ctm files: one for each file and channel, `FILE-CHANNEL-0000`, its words in the order of the file, as in sclite.
+    trn, .sro and CSV pair by their ids, in any mixture. Ids that differ only in case are one, spelt as in the
+    reference.
+    stm and ctm: the words are cut by the segments, and `SPEAKER-000` is a speaker's first.
+    Two ctm files: one utterance for each file and channel, `FILE-CHANNEL-0000`, in the order of the file, as in sclite.
     A hypothesis without transcripts has none for any reference; a reference without any is an error.
     """
     formats = (reference_format or format_of(reference_path), hypothesis_format or format_of(hypothesis_path))

@@ -426,7 +426,7 @@ def _confusion_lists(found: Confusions) -> list[tuple[str, int, int, list[tuple[
 
 def _utterance(shown: ShownUtterance, systems: Sequence[_PageSystem]) -> _PageUtterance:
     labels = [systems[index].label for index in shown.systems]
-    counts = sum((one.counts for one in shown.utterances), WordCounts())
+    counts = WordCounts.total(one.counts for one in shown.utterances)
     kinds = {
         "S": counts.substitutions,
         "D": counts.deletions,

@@ -11,16 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import __version__
-from harness.base.plain_json import plain
+from harness.base.plain_json import picked, plain
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Interval
-from harness.transcripts.groups import (
-    GroupedComparison,
-    GroupFigures,
-    GroupWords,
-    SystemComparison,
-    unit_of,
-)
+from harness.transcripts.groups import GroupedComparison, GroupFigures, GroupWords, SystemComparison, unit_of
 from harness.transcripts.scoring import Scoring
 
 Json = dict[str, Any]
@@ -28,15 +22,9 @@ Json = dict[str, Any]
 
 def counts_of(counts: WordCounts) -> dict[str, int]:
     """The counts by name; words are those of the references."""
-    return {
-        "sentences": counts.sentences,
-        "sentences_with_error": counts.sentences_with_error,
-        "words": counts.words,
-        "correct": counts.correct,
-        "substitutions": counts.substitutions,
-        "deletions": counts.deletions,
-        "insertions": counts.insertions,
-    }
+    return picked(
+        counts, "sentences", "sentences_with_error", "words", "correct", "substitutions", "deletions", "insertions"
+    )
 
 
 def _group_figures(found: GroupFigures | None) -> Json:
@@ -80,11 +68,7 @@ def _differing(pair: SystemComparison) -> Json:
         "utterances": pair.utterances,
         "first_totals": counts_of(pair.first_counts),
         "second_totals": counts_of(pair.second_counts),
-        "first_missing": pair.first_missing,
-        "second_missing": pair.second_missing,
-        "difference": pair.difference,
-        "interval": pair.interval,
-        "p": pair.p,
+        **picked(pair, "first_missing", "second_missing", "difference", "interval", "p"),
     }
 
 
@@ -152,13 +136,8 @@ def _system(one: Scored) -> Iterator[str]:
     head: dict[str, object] = {
         "format": FORMAT,
         "harness": __version__,
-        "title": scoring.title,
-        "normalisation": scoring.normalisation,
-        "like_sclite": source.like_sclite,
-        "optional_words": source.optional_words,
-        "fragments": source.fragments,
-        "reference": plain(source.reference),
-        "hypothesis": plain(source.hypothesis),
+        **picked(scoring, "title", "normalisation"),
+        **picked(source, "like_sclite", "optional_words", "fragments", "reference", "hypothesis"),
         "totals": counts_of(scoring.totals),
         "wer": scoring.totals.wer,
         "interval": one.interval,

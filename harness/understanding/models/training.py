@@ -1,10 +1,11 @@
-"""Understanders trained by name, measured on what was held out, and compared on one corpus."""
+"""Trains understanders by name, scores them on held-out utterances, and compares them on one corpus."""
 
 from __future__ import annotations
 
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 
@@ -14,7 +15,9 @@ from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, ValueRule, count_frame, total
-from harness.understanding.figures import (
+from harness.understanding.grammar import fingerprint
+from harness.understanding.models.model_folder import LoadedUnderstander, ModelFacts
+from harness.understanding.scoring import (
     ZERO,
     FrameFigures,
     Interval,
@@ -22,16 +25,14 @@ from harness.understanding.figures import (
     cer_interval,
     figures,
     pooled_f1_interval,
+    samples,
 )
-from harness.understanding.grammar import fingerprint
-from harness.understanding.models.model_folder import LoadedUnderstander, ModelFacts
-from harness.understanding.scoring import samples
 
 RULE = Rule(values=ValueRule.NONE)
 
 
 def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]) -> tuple[Utterance, ...]:
-    """The utterances with what was predicted in place of what they mean."""
+    """The utterances with predictions in place of gold."""
     return tuple(
         replace(one, intents=said.intents, tags=said.tags, slots=None)
         for one, said in zip(utterances, predictions, strict=True)
@@ -39,15 +40,9 @@ def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]
 
 
 def held_out_figures(utterances: Sequence[Utterance], predictions: Sequence[Prediction]) -> FrameFigures:
-    """Figures of predictions, one for each utterance; conlleval chunks, full concepts."""
+    """Metrics of predictions, one per utterance, with conlleval chunks and full concepts."""
     said = predicted(utterances, predictions)
     return figures(total(count_frame(one, other, RULE) for one, other in zip(utterances, said, strict=True)))
-
-
-def named_figures(found: FrameFigures) -> tuple[tuple[str, float], ...]:
-    """The figures that there are, by name: EMR, slot F1, SFA."""
-    values = (("emr", found.intents.exact.value), ("slot_f1", found.slots.micro.f1), ("sfa", found.slots.frames.value))
-    return tuple((name, value) for name, value in values if value is not None)
 
 
 DEFAULT = "crf"
@@ -55,7 +50,7 @@ PACKAGES = ("voice-harness", "numpy", "python-crfsuite", "scikit-learn", "torch"
 
 
 def make_understander(name: str, settings: Iterable[tuple[str, str]], seed: int) -> Understander:
-    """An understander that has learned nothing yet; PluginError, InputError for settings that are wrong."""
+    """An untrained understander. PluginError, InputError for wrong settings."""
     kind = load(Group.UNDERSTANDERS, name)
     made: Understander = kind(checked_settings(kind.settings, settings, name), seed=seed)
     return made
@@ -69,16 +64,16 @@ def train(
     held_out: Corpus | None,
     tell: Callable[[str], None],
 ) -> LoadedUnderstander:
-    """Trains; InputError where an utterance is not annotated with intents and tags, or there is none. PluginError."""
+    """Trains an understander. InputError without utterances, intents or tags, PluginError."""
     understander = make_understander(name, settings, seed)
     learned = _annotated(data)
     others = () if held_out is None else _annotated(held_out)
     started = time.process_time()
     understander.fit(learned, others, tell)
     cpu_s = time.process_time() - started
-    figures: tuple[tuple[str, float], ...] = ()
-    if others:
-        figures = named_figures(held_out_figures(others, understander.predict([one.words for one in others])))
+    found = held_out_figures(others, understander.predict([one.words for one in others]) if others else ())
+    exact, micro, frames = found.intents.exact.value, found.slots.micro.f1, found.slots.frames.value
+    values = ((Metric.EMR, exact), (Metric.SLOT_F1, micro), (Metric.SFA, frames))
     facts = ModelFacts(
         seed=seed,
         settings=tuple(sorted(dict(settings).items())),
@@ -87,7 +82,7 @@ def train(
         corpus=fingerprint(data),
         utterances=len(learned),
         held_out_utterances=len(others),
-        held_out=figures,
+        held_out=tuple((name.value, value) for name, value in values if value is not None),
         cpu_s=round(cpu_s, 3),
         packages=(("python", platform.python_version()), *_packages()),
         notes=tuple(getattr(understander, "notes", ())),
@@ -100,19 +95,17 @@ def _annotated(corpus: Corpus) -> tuple[Utterance, ...]:
         if one.intents is None or one.tags is None:
             lacking = "intents" if one.intents is None else "BIO tags"
             what = f"the utterance {one.id!r} is not annotated with {lacking}"
-            raise InputError(what, place=one.place or Place(corpus.path), remedy="Annotate it, or leave it out")
+            raise InputError(what, place=one.place or Place(corpus.path), remedy="Annotate it, or remove it")
     if not corpus.utterances:
-        raise InputError("there is no utterance", place=Place(corpus.path), remedy="Name another folder")
+        raise InputError("there are no utterances", place=Place(corpus.path), remedy="Name another folder")
     return corpus.utterances
 
 
 def _packages() -> list[tuple[str, str]]:
     found = []
     for name in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found.append((name, version(name)))
-        except PackageNotFoundError:
-            continue
     return found
 
 
@@ -122,7 +115,7 @@ THOUSAND = 1000
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """An understander that is to be tried. settings: (name, value)."""
+    """An understander to compare. settings: (name, value)."""
 
     name: str
     settings: tuple[tuple[str, str], ...] = ()
@@ -130,10 +123,10 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """figures: figure → its value (0–1, a CER may be more) and its 95 % interval, None over nothing.
+    """`figures`: metric, value (0–1; a CER may be more) and 95 % interval. None over nothing.
 
-    train_cpu_s: processor seconds of training; predict_cpu_s: of a thousand utterances. from_elsewhere: a yardstick,
-    which was not measured in this run.
+    train_cpu_s: processor seconds of training. `predict_cpu_s`: for a thousand utterances. `from_elsewhere`: a
+    published result, not measured in this run.
     """
 
     name: str
@@ -147,7 +140,7 @@ class BenchRow:
 def bench(
     contender: Contender, data: tuple[Corpus, Corpus | None, Corpus], seed: int, tell: Callable[[str], None]
 ) -> BenchRow:
-    """Trains on the first corpus, with the second held out, and scores on the third; InputError, PluginError."""
+    """Trains on the first corpus, with the second held out, and scores on the third. InputError, PluginError."""
     learned, held_out, test = data
     gold = test.utterances
     if not gold or any(one.intents is None or one.tags is None for one in gold):
@@ -196,8 +189,8 @@ YARDSTICKS: dict[str, Sequence[BenchRow]] = {
         _known("JointBERT, published", 98.6, 97.0, 92.8, None),
     ),
 }
-"""Intents, slot F1 and SFA, in percent, and processor seconds of training, on the corpus of that name.
+"""Intents, slot F1 and SFA in per cent, and processor seconds of training, by corpus.
 
-What papers call intent accuracy takes `a#b` for a class of its own, so it stands beside our EMR.
-Sources: spec understanding (Joint intent and slot model); Chen, Zhuo & Wang 2019 (JointBERT).
+Papers call the share of exact sets intent accuracy, so their values are in the column EMR.
+Sources: the project's specification of understanding (Joint intent and slot model); Chen, Zhuo & Wang 2019 (JointBERT).
 """

@@ -1,7 +1,7 @@
-"""The seed's joint model of intents and slots over any local Transformer checkpoint; by default the carried MiniLM.
+"""A joint model of intents and slots on any local Transformer checkpoint, by default the included MiniLM.
 
-Sigmoid on the first piece for intents (threshold 0.5), softmax on the first piece of each word for slots, the sum of
-both losses. Source: seed MEDIA, 4.1. `pip install 'voice-harness[transformer]'`
+It uses sigmoid on the first piece for intents (threshold 0.5), and softmax on the first piece of each word for slots.
+Training minimises the sum of both losses. Source: the MEDIA paper, 4.1. `pip install 'voice-harness[transformer]'`
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,23 +19,24 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from harness.base.plugins import checked_settings
-from harness.model.errors import InputError, Place
 from harness.model.offline import Setting, SettingKind
 from harness.model.understanding import Prediction, Utterance
-from harness.understanding.models.encoder import CHECKPOINT, THREADS, Encoder, demand_torch, load_encoder
+from harness.understanding.models.encoder import CHECKPOINT, THREADS, Encoder, learn, load_encoder, torch_module
+from harness.understanding.models.model_folder import damaged_model
 from harness.understanding.models.training import held_out_figures
 from harness.understanding.models.votes import given_by, sets_of
 
 T = TypeVar("T")
+ENCODER = "encoder"
 RUN = 32
-"""Batches whose utterances are put in order of their lengths together."""
+"""Batches whose utterances are sorted by length together."""
 IGNORED = -100
-"""The target of pieces that no word begins with, as torch's cross-entropy has it."""
+"""The target of pieces that do not begin a word (the default of torch's cross-entropy)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A text as its pieces. firsts: place of the first piece of each word, -1 for one that was cut off or has none."""
+    """A text as pieces. firsts: place of each word's first piece, or -1 if the word was cut off or has no piece."""
 
     pieces: tuple[int, ...]
     firsts: tuple[int, ...]
@@ -47,7 +47,7 @@ class Encoded:
 
 
 class JointNetwork:
-    """Encoder and heads. intents, tags: what the columns of the heads stand for."""
+    """Encoder and heads. intents, tags: the columns of the heads."""
 
     def __init__(self, encoder: Encoder, intents: Sequence[str], tags: Sequence[str], longest: int) -> None:
         torch = torch_module()
@@ -55,44 +55,33 @@ class JointNetwork:
         self.intents = tuple(intents)
         self.tags = tuple(tags)
         self.longest = min(longest, encoder.pieces)
-        # A head without columns cannot be made, and is never asked.
+        # A head needs at least one column, even if it is never used.
         self.intent_head = torch.nn.Linear(encoder.width, max(1, len(intents)))
         self.slot_head = torch.nn.Linear(encoder.width, max(1, len(tags)))
+        self.all = torch.nn.ModuleDict({ENCODER: encoder.model, "intents": self.intent_head, "slots": self.slot_head})
 
     @property
     def heads(self) -> dict[str, Any]:
         """Weights of the heads by name."""
-        return {
-            f"{name}.{key}": value
-            for name, head in (("intents", self.intent_head), ("slots", self.slot_head))
-            for key, value in head.state_dict().items()
-        }
+        return {key: value for key, value in self.all.state_dict().items() if not key.startswith(f"{ENCODER}.")}
 
     def take_heads(self, weights: dict[str, Any]) -> None:
-        """ValueError where they do not fit."""
+        """Sets the weights of the heads. ValueError if they do not fit."""
         torch = torch_module()
-        for name, head in (("intents", self.intent_head), ("slots", self.slot_head)):
-            wanted = head.state_dict()
-            found = {key: weights.get(f"{name}.{key}") for key in wanted}
-            for key, value in found.items():
-                if value is None or value.shape != wanted[key].shape or not bool(torch.isfinite(value).all()):
-                    raise ValueError(f"the weights {name}.{key} are not there, do not fit, or are no numbers")
-            head.load_state_dict(found)
-
-    def modules(self) -> list[Any]:
-        return [self.encoder.model, self.intent_head, self.slot_head]
-
-    def parameters(self) -> list[Any]:
-        return [one for module in self.modules() for one in module.parameters()]
+        for key, own in self.heads.items():
+            value = weights.get(key)
+            if value is None or value.shape != own.shape or not bool(torch.isfinite(value).all()):
+                raise ValueError(f"the weights {key} are missing, do not fit, or are not finite")
+            own.copy_(value)
 
     def begin_with_shares(self, shares: Any) -> None:
-        """Lets the intents begin with their shares in the training utterances, shape (intents,)."""
+        """Initialises intents with their shares in the training utterances. shares: shape (intents,)."""
         torch = torch_module()
         with torch.no_grad():
             self.intent_head.bias.copy_(torch.logit(shares, eps=1e-4))
 
     def encode(self, texts: Sequence[tuple[str, ...]]) -> list[Encoded]:
-        """Words that no piece stands for, or that lie beyond the longest text, have no first piece."""
+        """The texts as pieces. Words without pieces, or beyond the longest text, have no first piece."""
         if not texts:
             return []
         written = [[word.encode("utf-8", "replace").decode("utf-8") for word in text] or [""] for text in texts]
@@ -109,7 +98,7 @@ class JointNetwork:
         return found
 
     def forward(self, batch: Sequence[Encoded]) -> tuple[Any, Any]:
-        """Logits of intents, shape (texts, intents), and of the tags of pieces, (texts, pieces, tags)."""
+        """Logits of intents, shape (texts, intents), and of tags, shape (texts, pieces, tags)."""
         torch = torch_module()
         width = max(1, *(len(one.pieces) for one in batch))
         padding = self.encoder.tokenizer.pad_token_id or 0
@@ -122,7 +111,7 @@ class JointNetwork:
         return self.intent_head(states[:, 0]), self.slot_head(states)
 
     def loss(self, batch: Sequence[Encoded], intents: Any, tags: Sequence[Sequence[int]]) -> Any:
-        """Binary cross-entropy of intents and cross-entropy of tags, summed. intents: shape (texts, intents), 0 or 1.
+        """Sum of binary cross-entropy of intents and cross-entropy of tags. intents: shape (texts, intents), 0 or 1.
 
         tags: columns of the words' tags, or IGNORED.
         """
@@ -135,7 +124,7 @@ class JointNetwork:
                     targets[row, place] = column
         total = of_tags.sum() * 0
         if self.intents:
-            # Summed over labels: their mean would weigh less the more labels there are, and slots would drown it.
+            # Summed over labels. A mean would weigh less with more labels, compared with slots.
             of_labels = torch.nn.functional.binary_cross_entropy_with_logits(of_intents, intents, reduction="sum")
             total = total + of_labels / len(batch)
         if self.tags and bool((targets != IGNORED).any()):
@@ -146,7 +135,7 @@ class JointNetwork:
 
 
 def batches(lengths: Sequence[int], size: int, random: Random) -> Iterator[list[int]]:
-    """All rows once, in random batches of about the same length."""
+    """All rows once, in random batches of similar length."""
     order = shuffled(range(len(lengths)), random)
     for start in range(0, len(order), size * RUN):
         rows = sorted(order[start : start + size * RUN], key=lambda row: lengths[row])
@@ -154,44 +143,35 @@ def batches(lengths: Sequence[int], size: int, random: Random) -> Iterator[list[
 
 
 def shuffled(items: Iterable[T], random: Random) -> list[T]:
-    """In an order that Python promises to keep from version to version."""
+    """A random order that is the same in every version of Python."""
     return sorted(items, key=lambda _: random.random())
-
-
-def torch_module() -> Any:
-    """torch; PluginError where it is not installed."""
-    demand_torch()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return importlib.import_module("torch")
 
 
 OUTSIDE = "O"
 NAMES_FILE = "joint.json"
 HEADS_FILE = "heads.safetensors"
-ENCODER = "encoder"
 WARM_UP = 0.1
-"""Share of the steps in which the learning rate rises; then it falls to nothing."""
+"""Share of the steps in which the learning rate rises. Then it falls to zero."""
 DECAY = 0.01
-LONGEST_STEP = 1.0
-"""Norm to which gradients are cut."""
 
-EPOCHS = Setting("epochs", SettingKind.WHOLE, "8", "most passes over the training utterances", low=1, high=1000)
-RATE = Setting("learning-rate", SettingKind.NUMBER, "3e-4", "of AdamW, at its highest", low=1e-8, high=1)
-BATCH = Setting("batch", SettingKind.WHOLE, "16", "utterances of a step", low=1, high=4096)
-LENGTH = Setting("max-length", SettingKind.WHOLE, "64", "pieces of an utterance; the rest is tagged O", low=4, high=512)
+EPOCHS = Setting(
+    "epochs", SettingKind.WHOLE, "8", "largest number of passes over the training utterances", low=1, high=1000
+)
+RATE = Setting("learning-rate", SettingKind.NUMBER, "3e-4", "highest rate of AdamW", low=1e-8, high=1)
+BATCH = Setting("batch", SettingKind.WHOLE, "16", "utterances per step", low=1, high=4096)
+LENGTH = Setting("max-length", SettingKind.WHOLE, "64", "pieces per utterance; the rest is tagged O", low=4, high=512)
 PATIENCE = Setting(
-    "patience", SettingKind.WHOLE, "2", "epochs without a better held-out figure, then it ends", low=1, high=1000
+    "patience", SettingKind.WHOLE, "2", "epochs without a better held-out result before training ends", low=1, high=1000
 )  # fmt: skip
 
 
 class TransformerUnderstander:
-    """Plug-in `transformer`. notes: of words that were cut off in training, for people."""
+    """Plug-in `transformer`. notes: for users, on words that were cut off in training."""
 
     settings: ClassVar[tuple[Setting, ...]] = (CHECKPOINT, EPOCHS, RATE, BATCH, LENGTH, PATIENCE, THREADS)
 
     def __init__(self, settings: Mapping[str, str], *, seed: int) -> None:
-        demand_torch()
+        torch_module()
         self._settings = {one.name: one.default for one in self.settings}
         self._settings |= checked_settings(self.settings, settings.items(), "transformer")
         self._seed = seed
@@ -200,9 +180,9 @@ class TransformerUnderstander:
         self.notes: tuple[str, ...] = ()
 
     def fit(self, train: Sequence[Utterance], held_out: Sequence[Utterance], tell: Callable[[str], None]) -> None:
-        """Learns anew from the checkpoint; keeps the epoch that is best on the held-out utterances, else the last."""
+        """Trains from the checkpoint. Keeps the best epoch on the held-out utterances, or without them the last."""
         if not train:
-            raise ValueError("there is nothing to learn from")
+            raise ValueError("there are no training utterances")
         torch = torch_module()
         intents = sorted({label for one in train for label in one.intents or ()})
         tags = [OUTSIDE, *sorted({tag for one in train for tag in one.tags or ()} - {OUTSIDE})]
@@ -223,13 +203,12 @@ class TransformerUnderstander:
     def predict(self, words: Sequence[tuple[str, ...]]) -> list[Prediction]:
         network = self._network
         if network is None:
-            raise ValueError("it has learned nothing yet")
+            raise ValueError("the understander has not been trained")
         torch = torch_module()
         found: list[Prediction | None] = [None] * len(words)
         encoded = network.encode(words)
         order = sorted(range(len(words)), key=lambda row: len(encoded[row].pieces))
-        for module in network.modules():
-            module.eval()
+        network.all.eval()
         threads = torch.get_num_threads()
         torch.set_num_threads(int(self._settings[THREADS.name]))
         try:
@@ -247,8 +226,7 @@ class TransformerUnderstander:
     def save(self, folder: Path) -> None:
         network = self._network
         if network is None:
-            raise ValueError("it has learned nothing yet")
-        torch_module()
+            raise ValueError("the understander has not been trained")
         safetensors: Any = importlib.import_module("safetensors.torch")
         network.encoder.model.save_pretrained(folder / ENCODER, safe_serialization=True)
         network.encoder.tokenizer.save_pretrained(folder / ENCODER)
@@ -266,24 +244,23 @@ class TransformerUnderstander:
             made = cls(settings, seed=int(found["seed"]))
             made._may_be_empty = bool(found.get("may_be_empty", True))
             intents, tags = _texts(found["intents"]), _texts(found["tags"])
-            torch_module()
             encoder = load_encoder(str(folder / ENCODER))
             network = JointNetwork(encoder, intents, tags, int(made._settings[LENGTH.name]))
             path = folder / HEADS_FILE
             safetensors: Any = importlib.import_module("safetensors.torch")
             network.take_heads(safetensors.load(path.read_bytes()))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise _damaged(path, error) from error
+            raise damaged_model(path, error) from error
         except Exception as error:
             if type(error).__name__ == "SafetensorError":
-                raise _damaged(path, error) from error
+                raise damaged_model(path, error) from error
             raise
         made._network = network
         return made
 
     @contextmanager
     def _alone(self, torch: Any) -> Iterator[None]:
-        """With its own threads and random numbers; those of the process are as before afterwards."""
+        """Uses its own threads and random numbers, and restores those of the process."""
         threads = torch.get_num_threads()
         torch.set_num_threads(int(self._settings[THREADS.name]))
         try:
@@ -308,68 +285,43 @@ class TransformerUnderstander:
                 targets[row, network.intents.index(label)] = 1
         network.begin_with_shares(targets.mean(0))
         steps = epochs * math.ceil(len(train) / size)
-        optimiser = torch.optim.AdamW(network.parameters(), lr=float(self._settings[RATE.name]), weight_decay=DECAY)
+        optimiser = torch.optim.AdamW(network.all.parameters(), lr=float(self._settings[RATE.name]), weight_decay=DECAY)
         rising = max(1, round(WARM_UP * steps))
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimiser, lambda step: min((step + 1) / rising, max(0.0, (steps - step) / max(1, steps - rising)))
         )
         random, lengths = Random(self._seed), [len(one.pieces) for one in encoded]
-        best, kept, waited = -1.0, None, 0
-        for epoch in range(1, epochs + 1):
-            for module in network.modules():
-                module.train()
-            summed = 0.0
-            for rows in batches(lengths, size, random):
-                optimiser.zero_grad()
-                loss = network.loss([encoded[row] for row in rows], targets[rows], [tags[row] for row in rows])
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(network.parameters(), LONGEST_STEP)
-                optimiser.step()
-                schedule.step()
-                summed += float(loss.detach()) * len(rows)
-            if not math.isfinite(summed):
-                raise InputError("training came to numbers without end", remedy=f"Set a smaller {RATE.name}")
-            said = f"epoch {epoch} of {epochs}: loss {summed / len(train):.4f}"
+
+        def loss(rows: Sequence[int]) -> Any:
+            return network.loss([encoded[row] for row in rows], targets[rows], [tags[row] for row in rows])
+
+        def reached(epoch: int, total: float) -> float | None:
+            said = f"epoch {epoch} of {epochs}: loss {total / len(train):.4f}"
             if not held_out:
                 tell(said)
-                continue
-            figure = self._figure(held_out)
+                return None
+            found = held_out_figures(held_out, self.predict([one.words for one in held_out]))
+            figure = (found.intents.exact.value or 0.0) + (found.slots.micro.f1 or 0.0)
             tell(f"{said}, held-out EMR + slot F1 {figure:.4f}")
-            if figure > best:
-                best, kept, waited = figure, [_copied(one) for one in network.modules()], 0
-            else:
-                waited += 1
-                if waited >= int(self._settings[PATIENCE.name]):
-                    break
-        if kept is not None:
-            for module, state in zip(network.modules(), kept, strict=True):
-                module.load_state_dict(state)
+            return figure
 
-    def _figure(self, held_out: Sequence[Utterance]) -> float:
-        found = held_out_figures(held_out, self.predict([one.words for one in held_out]))
-        return (found.intents.exact.value or 0.0) + (found.slots.micro.f1 or 0.0)
+        learn(
+            network.all, optimiser, loss, lambda: batches(lengths, size, random), reached,
+            epochs=epochs, patience=int(self._settings[PATIENCE.name]), schedule=schedule,
+        )  # fmt: skip
 
 
 def _prediction(
     network: JointNetwork, encoded: Encoded, scores: list[float], columns: list[int], may_be_empty: bool
 ) -> Prediction:
-    pairs = tuple(zip(network.intents, scores, strict=False))  # a head has a column even where there is no intent
+    pairs = tuple(zip(network.intents, scores, strict=False))  # a head has a column even without intents
     tags = tuple(network.tags[columns[place]] if place >= 0 else OUTSIDE for place in encoded.firsts)
     given = given_by(np.array([[score for _, score in pairs]]), may_be_empty=may_be_empty)
     (intents,) = sets_of(given, network.intents)
-    return Prediction(intents if encoded.firsts else (), tags, pairs)  # who said nothing has meant nothing
-
-
-def _copied(module: Any) -> dict[str, Any]:
-    return {name: value.detach().clone() for name, value in module.state_dict().items()}
+    return Prediction(intents if encoded.firsts else (), tags, pairs)  # a text without words has no intent
 
 
 def _texts(written: Any) -> list[str]:
     if not isinstance(written, list) or not all(isinstance(one, str) for one in written):
-        raise ValueError("names are no texts")
+        raise ValueError("a name is not a text")
     return written
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    what = f"the model is damaged: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-    return InputError(what, place=Place(str(path)), remedy="Take it from a copy, or train it anew")

@@ -1,7 +1,9 @@
 """Tri-training: three classifiers teach each other on unlabelled utterances, and label them where two agree.
 
-Source: seed MEDIA, section 3.1 (Zhou & Li 2005, adapted by Boulanger et al. 2022), for multi-label intents: sets are
-compared as wholes. Pure, but for the processor time that it tells. docs/tri-training.md
+Whole sets of intents are compared. Apart from the processor time that it reports, this module is pure.
+See docs/explanation/tri-training.md.
+
+Source: the MEDIA paper, section 3.1 (Zhou & Li 2005, adapted by Boulanger et al. 2022).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -23,25 +26,25 @@ from harness.model.choices import EpisodesEnding
 from harness.model.understanding import Utterance
 from harness.statistics.intervals import Share
 from harness.understanding.counts import IntentCounts, count_intents
-from harness.understanding.figures import ZERO, IntentFigures, intent_figures
 from harness.understanding.models.votes import THRESHOLD, Intents, Refusal, Voted, agreed, given_by, sets_of, vote
+from harness.understanding.scoring import ZERO, IntentFigures, intent_figures
 
 MakeClassifier = Callable[[int], IntentClassifier]
-"""A new classifier from a seed."""
+"""Makes a new classifier from a seed."""
 
 
 def classifier_maker(name: str, given: Iterable[tuple[str, str]] = ()) -> MakeClassifier:
-    """What makes classifiers of that name with those settings; PluginError, InputError. Makes and loads none yet."""
+    """A function that makes classifiers of that name with those settings. PluginError, InputError."""
     found: type[IntentClassifier] = load(Group.INTENT_CLASSIFIERS, name)
     settings = checked_settings(found.settings, given, name)
     return lambda seed: found(settings, seed=seed)
 
 
 def drawn(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
-    """Places of the utterances drawn without putting back, in rising order; at least one.
+    """Places of utterances drawn without replacement, in ascending order. At least one.
 
-    sets: the label set of each. Every label that any has is in the sample: one utterance of each label, the rarest
-    first, is drawn before the rest, so that a sample may be larger than its share where labels are many.
+    sets: the label set of each utterance. One utterance of each label, rarest first, is drawn before the rest. The
+    sample therefore has every label. With many labels, it may be larger than its share.
     """
     draw = random.Random(seed)
     count = Counter(label for one in sets for label in one)
@@ -63,9 +66,11 @@ CALM = 0.005
 
 @dataclass(frozen=True, slots=True)
 class TriRule:
-    """share: of the labelled utterances, that each classifier is trained on. triads: how many are tried; the one with
-    the best EMR on the held-out utterances is kept. threshold: a label is given above it. calm: an episode that leaves
-    the EMR as it was, and changes no more than this share of what the three teach each other, is the last.
+    """How to train. share: of the labelled utterances, in each classifier's sample.
+
+    triads: number to train. The one with the best EMR on the held-out utterances is kept.
+    `threshold`: a label is given above it.
+    `calm`: an episode is the last if EMR is unchanged, and at most this share of the taught labels changes.
     """
 
     seed: int = 0
@@ -83,15 +88,15 @@ class TriRule:
             or not 0 < self.threshold < 1
             or not 0 <= self.calm < 1
         ):
-            raise ValueError(f"no tri-training goes by {self}")
+            raise ValueError(f"{self} is not a valid rule for tri-training")
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """number: 0 is the training on the samples alone. exact: EMR of the ensemble on the held-out utterances.
+    """number: 0 is the training on the samples only. exact: EMR of the ensemble on the held-out utterances.
 
-    taught: texts with the set that two agree on, given to the third, for each of the three. changed: of these, the
-    ones that are new or other than in the episode before, and the ones gone since.
+    taught: for each classifier, the number of texts on which the other two agree.
+    `changed`: those that are new, gone or different since the previous episode.
     """
 
     triad: int
@@ -104,7 +109,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Triad:
-    """One that was tried. samples: utterances that each classifier was trained on."""
+    """A trained triad. samples: sizes of the three classifiers' samples."""
 
     number: int
     samples: tuple[int, int, int]
@@ -118,11 +123,11 @@ class Triad:
 
 @dataclass(frozen=True, slots=True)
 class TriTraining:
-    """kept: the triad that voted. figures: of its ensemble on the held-out utterances, where no consensus counts as no
-    label. voted: of each unlabelled utterance, in their order.
+    """kept: the triad that voted. voted: the votes on the unlabelled utterances, in order.
 
-    known_texts: unlabelled utterances whose text a labelled one has, too; shared_texts: held-out ones. absent: labels
-    that no labelled utterance has, and that are never proposed.
+    `figures`: metrics of its ensemble on the held-out utterances. No consensus counts as no label.
+    `known_texts`: unlabelled utterances with the text of a labelled one. `shared_texts`: the same of held-out ones.
+    `absent`: labels that no labelled utterance has. They are never proposed.
     """
 
     rule: TriRule
@@ -149,16 +154,18 @@ def tri_train(
     refusal: Refusal = lambda intents: "",
     tell: Callable[[Episode], None] = lambda episode: None,
 ) -> TriTraining:
-    """Trains triads, and has the best of them label the unlabelled utterances by consensus.
+    """Trains triads. The best one labels the unlabelled utterances by consensus.
 
-    labelled, held_out: with intents, all of them among `labels`; ValueError when not, when there are none, or when an
-    utterance is in two of the three. unlabelled: intents are not looked at. refusal: a set that it refuses is neither
-    consensus nor training data; where it refuses the empty set, a classifier gives its best label instead. tell: takes
-    each episode when it is over. The same arguments give the same result, as far as the classifiers keep to it.
+    labelled, held_out: with intents, all among `labels`. `unlabelled`: intents are ignored.
+    `refusal`: a refused set is neither consensus nor training data. If the empty set is refused, a classifier gives its
+    best label instead. `tell`: receives each finished episode.
+    ValueError without utterances, for other labels, or if an id occurs twice. The same arguments give the same result,
+    if the classifiers are deterministic.
     """
     begun_s = time.process_time()
     _demand(labelled, held_out, unlabelled, labels)
-    work = _Work(labelled, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
+    examples = [(one.text, one.intents or ()) for one in labelled]
+    work = _Work(examples, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
     best: _Outcome | None = None
     triads = []
     for number in range(rule.triads):
@@ -187,7 +194,7 @@ def tri_train(
 
 
 Probabilities = list[npt.NDArray[np.float64]]
-"""Of three classifiers, each of shape (texts, labels)."""
+"""Those of three classifiers, each of shape (texts, labels)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,39 +204,32 @@ class _Outcome:
     unlabelled: Probabilities
 
 
+@dataclass(frozen=True)
 class _Work:
-    """One call of `tri_train`. Classifiers see each text of the unlabelled utterances once."""
+    """One call of `tri_train`. Classifiers see each unlabelled text once."""
 
-    def __init__(
-        self,
-        labelled: Sequence[Utterance],
-        held_out: Sequence[Utterance],
-        unlabelled: Sequence[Utterance],
-        labels: tuple[str, ...],
-        make: Callable[[int], IntentClassifier],
-        rule: TriRule,
-        refusal: Refusal,
-        tell: Callable[[Episode], None],
-    ) -> None:
-        self.labels = labels
-        self._labelled = [(one.text, one.intents or ()) for one in labelled]
-        self._held_out = held_out
-        self._unlabelled = unlabelled
-        self._texts = list(dict.fromkeys(one.text for one in unlabelled))
-        self._make = make
-        self._rule = rule
-        self._refusal = refusal
-        self._tell = tell
+    _labelled: list[tuple[str, Intents]]
+    _held_out: Sequence[Utterance]
+    _unlabelled: Sequence[Utterance]
+    labels: tuple[str, ...]
+    _make: Callable[[int], IntentClassifier]
+    _rule: TriRule
+    _refusal: Refusal
+    _tell: Callable[[Episode], None]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return list(dict.fromkeys(one.text for one in self._unlabelled))
 
     def triad(self, number: int) -> _Outcome:
-        """Trains one until nothing changes."""
+        """Trains one triad until nothing changes."""
         begun_s = time.process_time()
         places = [
             drawn([of for _, of in self._labelled], self._rule.share, f"{self._rule.seed}/{number}/{which}/sample")
             for which in range(3)
         ]
         samples = [[self._labelled[at] for at in one] for one in places]
-        # Each classifier's seed is drawn from a text, so that neighbouring seeds have nothing in common.
+        # Each classifier's seed is drawn from a text, so that adjacent seeds are unrelated.
         three = [self._make(random.Random(f"{self._rule.seed}/{number}/{which}").getrandbits(31)) for which in range(3)]
         for classifier, sample in zip(three, samples, strict=True):
             self._fit(classifier, sample)
@@ -264,7 +264,7 @@ class _Work:
         return vote(ids, probabilities, self.labels, self._rule.threshold, self._refusal) if texts else []
 
     def spread(self, probabilities: Probabilities) -> list[Voted]:
-        """Votes on texts as votes on the utterances that have them."""
+        """Votes on utterances, from votes on their texts."""
         row = {text: at for at, text in enumerate(self._texts)}
         rows = [row[one.text] for one in self._unlabelled]
         ids = [one.id for one in self._unlabelled]
@@ -279,7 +279,7 @@ class _Work:
         return [one[: len(held_out)] for one in found], [one[len(held_out) :] for one in found]
 
     def _taught(self, probabilities: Probabilities, known: Sequence[set[str]]) -> list[dict[str, Intents]]:
-        """For each classifier: texts that the other two give the same set, unless its sample has the text."""
+        """For each classifier: texts with equal sets from the other two, unless its sample has the text."""
         empty = not self._refusal(())
         given = [given_by(one, threshold=self._rule.threshold, may_be_empty=empty) for one in probabilities]
         sets = [sets_of(one, self.labels) for one in given]
@@ -317,9 +317,9 @@ def _demand(
     seen: set[str] = set()
     for one in (*labelled, *held_out, *unlabelled):
         if one.id in seen:
-            raise ValueError(f"the utterance {one.id!r} is there twice")
+            raise ValueError(f"the utterance {one.id!r} occurs twice")
         seen.add(one.id)
     known = set(labels)
     for one in (*labelled, *held_out):
         if one.intents is None or not known.issuperset(one.intents):
-            raise ValueError(f"the utterance {one.id!r} is not labelled by these labels")
+            raise ValueError(f"the utterance {one.id!r} is not labelled with the given labels")

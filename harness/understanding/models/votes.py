@@ -1,4 +1,4 @@
-"""Three classifiers' label sets of the same texts: where two of them agree, and what comes of it."""
+"""Votes of three classifiers on the label sets of the same texts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Intents = tuple[str, ...]
 Given = npt.NDArray[np.bool_]
 """Shape (texts, labels): whether a text is given a label."""
 THRESHOLD = 0.5
-"""Above it a label is given. Source: seed MEDIA, 3.2 and 4.1."""
+"""A label is given above it. Source: the MEDIA paper, 3.2 and 4.1."""
 Refusal = Callable[[Intents], str]
-"""Why labels cannot stand together, "" when they can (`LabelSet.refusal`)."""
+"""Why labels exclude each other; "" if they do not (`LabelSet.refusal`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Voted:
-    """What three classifiers make of an utterance. votes: of each of them.
+    """Three classifiers' votes on an utterance.
 
-    intents: that two of them agree on as a whole; None without consensus. refused: why the set that two agree on
-    cannot stand, in which case it is no consensus; "" else. certainty: 0.5–1, how far the mean probability of the
-    least certain label lies on its side; for ordering only.
+    intents: the whole set on which two agree; None without consensus.
+    `refused`: why the set on which two agree is refused, or "". A refused set is not a consensus.
+    `certainty`: 0.5–1, from the mean probability of the least certain label. Used for ordering only.
     """
 
     utterance: str
@@ -34,14 +34,14 @@ class Voted:
 
     @property
     def unanimous(self) -> bool:
-        """Whether all three agree on a whole set that can stand."""
+        """Whether all three agree on a set that is not refused."""
         return self.intents is not None and len(set(self.votes)) == 1
 
 
 def given_by(probabilities: npt.NDArray[np.float64], *, threshold: float = THRESHOLD, may_be_empty: bool) -> Given:
-    """Labels above the threshold (THRESHOLD unless named); the best one where none is, unless a text may have none.
+    """Labels above the threshold, or the best one if none is and a text may not be empty.
 
-    probabilities: shape (texts, labels). A text all of whose labels are impossible (0) gets none: nothing is best.
+    probabilities: shape (texts, labels). A text whose labels all have probability 0 gets none.
     """
     given: Given = probabilities > threshold
     if not may_be_empty and probabilities.size:
@@ -52,13 +52,13 @@ def given_by(probabilities: npt.NDArray[np.float64], *, threshold: float = THRES
 
 
 def agreed(first: Given, second: Given) -> npt.NDArray[np.bool_]:
-    """Shape (texts,): where both give the same whole set."""
+    """Whether both give the same whole set. Shape (texts,)."""
     same: npt.NDArray[np.bool_] = (first == second).all(axis=1)
     return same
 
 
 def sets_of(given: Given, labels: Sequence[str]) -> list[Intents]:
-    """The label set of each text, sorted; equal sets are one object, of which there are few."""
+    """The sorted label set of each text. Equal sets share one object."""
     known: dict[bytes, Intents] = {}
     found = []
     for row in given:
@@ -70,7 +70,7 @@ def sets_of(given: Given, labels: Sequence[str]) -> list[Intents]:
 
 
 def consensus(votes: Sequence[Intents]) -> Intents | None:
-    """The set that at least two of three give; None when all differ."""
+    """The set that at least two of three give. None if all differ."""
     first, second, third = votes
     if first in (second, third):
         return first
@@ -81,9 +81,9 @@ def vote(
     utterances: Sequence[str], probabilities: Sequence[npt.NDArray[np.float64]], labels: Sequence[str],
     threshold: float, refusal: Refusal,
 ) -> list[Voted]:  # fmt: skip
-    """What comes of three classifiers' probabilities, each of shape (utterances, labels).
+    """The votes from three classifiers' probabilities, each of shape (utterances, labels).
 
-    Where the refusal refuses the empty set, a classifier that gives no label votes for its best one.
+    If the empty set is refused, a classifier that gives no label votes for its best one.
     """
     empty = not refusal(())
     first, second, third = (

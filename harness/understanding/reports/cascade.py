@@ -1,21 +1,18 @@
-"""A cascade as lines for people, as JSON and as a page: figures on both sides, groups, and what recognition broke."""
+"""A cascade as lines, JSON and a page: metrics on both sides, groups, and frames broken by recognition."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from harness import __version__
 from harness.base.foreign import counted, plain_text, shown
 from harness.base.pages import filled_page
-from harness.base.plain_json import plain
+from harness.base.plain_json import picked, plain
 from harness.base.text_table import note
-from harness.base.whole_file import write_whole
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.understanding import Utterance, joined
 from harness.statistics.text import percent, points, points_interval, probability
@@ -25,9 +22,9 @@ from harness.transcripts.reports.text import wer_in_words
 from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameFate
 from harness.understanding.comparison import Difference, Metric
 from harness.understanding.counts import Rule, items
-from harness.understanding.figures import figures
 from harness.understanding.reports.score_json import counts_json, rule_json, zero_json
 from harness.understanding.reports.score_text import chunking_in_words, details_in_words, table, zero_in_words
+from harness.understanding.scoring import figures
 
 NOTHING_TOLD = "n/a"
 NONE = "none"
@@ -35,7 +32,7 @@ NO_WORDS = "(nothing)"
 
 
 def frame_in_words(utterance: Utterance, rule: Rule) -> str:
-    """`book#greet; city: Nice, date: Monday`, as it stands there, from outside; concepts as they are compared."""
+    """`book#greet; city: Nice, date: Monday`, not escaped. Concepts are written as they are compared."""
     intents = NOTHING_TOLD if utterance.intents is None else joined(utterance.intents) or NONE
     return f"{intents}; {_slots_in_words(utterance, rule)}"
 
@@ -53,7 +50,7 @@ def _slots_in_words(utterance: Utterance, rule: Rule) -> str:
 
 
 def changes(one: CascadeUtterance, rule: Rule) -> str:
-    """What the model found in the reference and not in the transcript (−), and the reverse (+)."""
+    """What the model found only in the reference (−), and only in the transcript (+)."""
     before, after = (_parts(side, rule) for side in (one.before.predicted, one.after.predicted))
     lost, put_in = before - after, after - before
     return " ".join([*(f"−{part}" for part in sorted(lost.elements())), *(f"+{p}" for p in sorted(put_in.elements()))])
@@ -64,7 +61,7 @@ def _parts(utterance: Utterance, rule: Rule) -> Counter[str]:
 
 
 NOTES = 14
-"""Columns of the names of notes."""
+"""Width of the names of notes."""
 MOST_IDS = 5
 NO_LABEL = "(none)"
 NAMES = {
@@ -84,40 +81,30 @@ IN_GROUPS = (Metric.EMR, Metric.SFA, Metric.CER)
 FATES = {
     FrameFate.KEPT: "right on both",
     FrameFate.BROKEN: "broken by recognition",
-    FrameFate.REVALUED: "right on both but for values of slots",
-    FrameFate.MENDED: "right on the transcript alone",
+    FrameFate.REVALUED: "right on both except slot values",
+    FrameFate.MENDED: "right on the transcript only",
     FrameFate.WRONG: "wrong on both",
 }
-_PLACES = "transcripts have other words, so slots have no places in them"
+_PLACES = "n/a on transcripts, whose words differ"
 
 
-@dataclass(frozen=True, slots=True)
-class CascadeRow:
-    """A figure on the reference and on the transcript. difference: None where one of them is n/a."""
-
-    name: str
-    of: Difference
-
-
-def rows(group: CascadeGroup) -> tuple[CascadeRow, ...]:
-    """Figures that are there, those with values where both sides give some."""
-    found = ((NAMES[figure], one) for figure, one in group.differences.items() if figure in NAMES)
-    return tuple(
-        CascadeRow(name, one) for name, one in found if not name.endswith("with values") or one.first is not None
-    )
+def rows(group: CascadeGroup) -> list[tuple[str, Difference]]:
+    """Metrics by name. Those with values only if both sides have values."""
+    found = [(NAMES[figure], one) for figure, one in group.differences.items() if figure in NAMES]
+    return [(name, one) for name, one in found if not name.endswith("with values") or one.first is not None]
 
 
 def slot_f1(of: Cascade) -> float | None:
-    """By places, on the reference alone."""
+    """By places, on the reference only."""
     return figures(of.placed).slots.micro.f1
 
 
 def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = LISTED) -> Iterator[str]:
-    """All of it. notes: lines for the head. listed: how many broken utterances; 0 for all."""
+    """The whole report. notes: lines for the head. listed: number of broken utterances; 0 for all."""
     yield from head(of, width)
     yield from notes
     yield ""
-    yield from table("figure", ("reference", "transcript", "difference", "95 % interval", "p"), _cells(of), width, 0)
+    yield from table("metric", ("reference", "transcript", "difference", "95 % interval", "p"), _cells(of), width, 0)
     yield ""
     words = of.total.words
     wer = f"{wer_in_words(words, interval_of(of.words))}; words compared as {of.words.normalisation}"
@@ -131,7 +118,7 @@ def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = L
     for column, labels in of.groups:
         yield ""
         yield from _group_table(column, labels, width)
-    for fate, title in ((FrameFate.BROKEN, "Broken by recognition"), (FrameFate.REVALUED, "Other values of slots")):
+    for fate, title in ((FrameFate.BROKEN, "Broken by recognition"), (FrameFate.REVALUED, "Other slot values")):
         found = of.of(fate)
         if not found:
             continue
@@ -159,47 +146,39 @@ def head(of: Cascade, width: int) -> Iterator[str]:
     """What was compared, and how."""
     yield from note("gold", shown(of.gold, width), width, NOTES)
     yield from note("heard", shown(of.heard, width), width, NOTES)
-    yield from note("utterances", f"{len(of.utterances):,}, compared without places of words", width, NOTES)
+    yield from note("utterances", f"{len(of.utterances):,}, compared without places", width, NOTES)
     yield from note("chunking", chunking_in_words(of.rule), width, NOTES)
     yield from note("concepts", details_in_words([of.rule]), width, NOTES)
     yield from note("0/0", zero_in_words(of.zero), width, NOTES)
 
 
 def excluded(of: Cascade, width: int) -> Iterator[str]:
-    """What counts nowhere, or otherwise."""
+    """Utterances that are not counted, or counted as empty."""
     if of.without_transcript:
-        as_what = "counted as heard to be nothing" if of.missing_is_silence else "not known, counted nowhere"
+        as_what = "counted as empty" if of.missing_is_silence else "unknown, not counted"
         yield from note("no transcript", f"{_ids(of.without_transcript, width)}: {as_what}", width, NOTES)
     if of.without_gold:
-        yield from note("no gold", f"{_ids(of.without_gold, width)}: counted nowhere", width, NOTES)
+        yield from note("no gold", f"{_ids(of.without_gold, width)}: not counted", width, NOTES)
     if of.unannotated:
-        yield from note("not annotated", f"{_ids(of.unannotated, width)}: counted nowhere", width, NOTES)
+        yield from note("not annotated", f"{_ids(of.unannotated, width)}: not counted", width, NOTES)
 
 
 def _cells(of: Cascade) -> list[tuple[str, Sequence[str]]]:
     return [
         (
-            row.name,
+            name,
             (
-                percent(row.of.second, 2),
-                percent(row.of.first, 2),
-                points(row.of.difference),
-                between(row.of),
-                probability(row.of.p),
+                percent(one.second, 2), percent(one.first, 2), points(one.difference), points_interval(one.interval),
+                probability(one.p),
             ),
         )
-        for row in rows(of.total)
-    ]
+        for name, one in rows(of.total)
+    ]  # fmt: skip
 
 
 def too_many_in_words(column: str, labels: int) -> str:
-    """Why a column of gold is not among the groups. column: harmless."""
-    return f"{column} has {labels:,} labels, too many to part by; --by {column} does"
-
-
-def between(one: Difference) -> str:
-    """`−4.10 to −1.20`, in points; n/a without an interval."""
-    return points_interval(one.interval)
+    """Why a column of gold is not among the groups. column: escaped."""
+    return f"{column} has {labels:,} labels, too many to group by (use --by {column})"
 
 
 def _group_table(column: str, labels: Sequence[tuple[str, CascadeGroup]], width: int) -> Iterator[str]:
@@ -227,7 +206,7 @@ KIND = "understanding cascade"
 
 
 def cascade_json(of: Cascade) -> str:
-    """The text, ASCII."""
+    """The JSON text, ASCII."""
     interval = interval_of(of.words)
     found: Json = {
         "format": FORMAT,
@@ -240,10 +219,7 @@ def cascade_json(of: Cascade) -> str:
         "zero": zero_json(of.zero),
         "declared_labels": None if of.labels is None else list(of.labels),
         "utterances": len(of.utterances),
-        "without_transcript": list(of.without_transcript),
-        "missing_is_silence": of.missing_is_silence,
-        "without_gold": list(of.without_gold),
-        "unannotated": list(of.unannotated),
+        **picked(of, "without_transcript", "missing_is_silence", "without_gold", "unannotated"),
         "fates": {fate.value: len(of.of(fate)) for fate in FrameFate},
         "wer_interval": None if interval is None else list(interval),
         "slot_f1_by_places_on_reference": slot_f1(of),
@@ -297,13 +273,8 @@ MOST_UTTERANCES = 1000
 MOST_IDS_OF_PAGE = 30
 
 
-def write_html(of: Cascade, path: Path, notes: Sequence[str] = ()) -> None:
-    """Writes the page whole or not at all; LogError when it cannot be written. notes: lines for people."""
-    write_whole(path, page(of, notes).encode("utf-8"))
-
-
 def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) -> str:
-    """The page as text. most: utterances of a sort that are shown."""
+    """The HTML page. notes: lines for the head. most: utterances per list."""
     lists = [
         (FATES[fate], found[:most], max(0, len(found) - most))
         for fate in (FrameFate.BROKEN, FrameFate.REVALUED, FrameFate.MENDED)
@@ -312,7 +283,7 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
     return filled_page(
         "harness.understanding.reports",
         "cascade.html",
-        title="What recognition cost",
+        title="Effect of recognition errors",
         of=of,
         notes=notes,
         chunking=chunking_in_words(of.rule),
@@ -331,6 +302,6 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         most_ids=MOST_IDS_OF_PAGE,
         per_cent=partial(percent, digits=2),
         points=points,
-        between=between,
+        points_interval=points_interval,
         probability=probability,
     )

@@ -1,4 +1,4 @@
-"""Scored intents and slots as one page of HTML that needs nothing else."""
+"""Scored intents and slots as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
-from harness.base.whole_file import write_whole
 from harness.model.understanding import Utterance
 from harness.understanding.comparison import FrameComparison
-from harness.understanding.counts import Rule, SlotItem, items
-from harness.understanding.figures import FrameFigures, IntentFigures, figures
+from harness.understanding.counts import Matched, Rule, SlotItem, items
 from harness.understanding.reports.score_text import (
     FigureRow,
     Reported,
@@ -25,7 +23,7 @@ from harness.understanding.reports.score_text import (
     per_cent,
     zero_in_words,
 )
-from harness.understanding.scoring import FrameScoring, ScoredFrame
+from harness.understanding.scoring import Averages, FrameFigures, FrameScoring, IntentFigures, ScoredFrame, figures
 
 MOST_UTTERANCES = 2000
 MOST_ROWS = 500
@@ -33,13 +31,13 @@ MOST_CONFUSIONS = 200
 FIRST_CONFUSIONS = 10
 MOST_IDS = 30
 MATRIX = 16
-"""Intents of the table of confusions; the most frequent."""
+"""Intents in the table of confusions: the most frequent ones."""
 TILES = ("emr", "sfa", "slot_f1", "cer", "f1mh", "intent_accuracy")
 
 
 @dataclass(frozen=True, slots=True)
 class _System:
-    """A system with what the page says of it. several: more than one detail is shown."""
+    """A system on the page. several: more than one detail is shown."""
 
     label: str
     name: str
@@ -54,39 +52,25 @@ class _System:
         return f"{row.name} ({row.detail})" if self.several and row.detail else row.name
 
 
-def write_html(
-    systems: Sequence[Reported],
-    path: Path,
-    scorings: Sequence[FrameScoring] = (),
-    comparisons: Sequence[FrameComparison] = (),
-    most_utterances: int = MOST_UTTERANCES,
-) -> None:
-    """Writes a page on one system or several, whole or not at all; LogError when it cannot be written.
-
-    scorings: of each system, where their utterances are to be shown; none where they are not there any more.
-    """
-    write_whole(path, page(systems, scorings, comparisons, most_utterances).encode("utf-8"))
-
-
 def page(
     systems: Sequence[Reported],
     scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
     most_utterances: int = MOST_UTTERANCES,
 ) -> str:
-    """The page as text; ValueError without a system."""
+    """The HTML page on one or several systems. ValueError without a system.
+
+    scorings: of each system, to show utterances; () if they are not available.
+    """
     if not systems:
-        raise ValueError("a page of no system")
+        raise ValueError("the page has no system")
     several = len(systems[0].counts.details) > 1
     rows = []
     for number, one in enumerate(systems, 1):
         name = plain_text(one.counts.predicted, 200)
-        rows.append(
-            _System("predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40], name, one, several)
-        )
-    shown: FrameSelection | None = None
-    if scorings:
-        shown = selection(scorings, [one.label for one in rows], most_utterances)
+        label = "predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40]
+        rows.append(_System(label, name, one, several))
+    shown = selection(scorings, [one.label for one in rows], most_utterances) if scorings else None
     rules = [one.rule for one in systems[0].counts.details]
     return filled_page(
         "harness.understanding.reports",
@@ -99,38 +83,28 @@ def page(
         zero=zero_in_words(systems[0].zero),
         compared=comparison_in_words(rules[0]),
         comparisons=[_compared(one, rows) for one in comparisons],
-        labels_of=_labels,
-        concepts_of=_concepts,
+        labels_of=lambda of: by_label(of.labels),
+        concepts_of=lambda of: by_label(of.slots.per_concept or of.slots.per_concept_set),
         groups_of=_groups,
         confusions_of=_confusions,
         matrix_of=_matrix,
         selection=shown,
-        intents=_names(one for of in shown.utterances for one in of.intents) if shown else [],
-        concepts=_names(one for of in shown.utterances for one in of.concepts) if shown else [],
+        intents=sorted({one for of in shown.utterances for one in of.intents}) if shown else [],
+        concepts=sorted({one for of in shown.utterances for one in of.concepts}) if shown else [],
         most_ids=MOST_IDS,
         per_cent=per_cent,
         between=between,
     )
 
 
-def _names(names: Any) -> list[str]:
-    return sorted(set(names))
-
-
-def _labels(of: IntentFigures) -> tuple[list[tuple[str, Any, Any]], int]:
-    """Intents, most frequent first, and how many are not listed."""
-    found = sorted(of.labels, key=lambda row: (-row[1].gold, row[0]))
-    return [(plain_text(name, 80), counts, one) for name, counts, one in found[:MOST_ROWS]], len(found[MOST_ROWS:])
-
-
-def _concepts(of: FrameFigures) -> tuple[list[tuple[str, Any, Any]], int]:
-    rows = of.slots.per_concept or of.slots.per_concept_set
+def by_label(rows: Sequence[tuple[str, Matched, Averages]]) -> tuple[list[tuple[str, Matched, Averages]], int]:
+    """Intents or concepts, most frequent first, and the number not listed."""
     found = sorted(rows, key=lambda row: (-row[1].gold, row[0]))
     return [(plain_text(name, 80), counts, one) for name, counts, one in found[:MOST_ROWS]], len(found[MOST_ROWS:])
 
 
 def _groups(system: _System) -> list[tuple[str, list[tuple[str, FrameFigures]], int]]:
-    """Columns that part the utterances, under the first detail; and how many labels of each are not shown."""
+    """Columns with several labels, under the first detail, each with the number of labels not shown."""
     one = system.of.counts.details[0]
     return [
         (
@@ -147,17 +121,17 @@ def _groups(system: _System) -> list[tuple[str, list[tuple[str, FrameFigures]], 
 
 
 def _confusions(of: IntentFigures) -> tuple[list[tuple[str, str, int]], int]:
-    """Of single intents, wrong ones, most frequent first; and how many there are in all."""
+    """Confusions of single intents, most frequent first, and their total."""
     wrong = [(gold, said, n) for (gold, said), n in of.confusions if gold != said]
     told = [(plain_text(gold, 60), plain_text(said, 60), n) for gold, said, n in wrong[:MOST_CONFUSIONS]]
     return told, sum(n for *_, n in wrong)
 
 
 def _matrix(of: IntentFigures) -> tuple[list[str], list[tuple[str, list[tuple[int, float]]]]] | None:
-    """Gold by predicted, of the most frequent intents: count, and share of the row; None of under two."""
-    by_gold: dict[str, int] = {}
+    """Gold by predicted for the most frequent intents: count and share of the row. None for fewer than two."""
+    by_gold: Counter[str] = Counter()
     for (gold, _), n in of.confusions:
-        by_gold[gold] = by_gold.get(gold, 0) + n
+        by_gold[gold] += n
     names = sorted(by_gold, key=lambda name: (-by_gold[name], name))[:MATRIX]
     if len(names) < 2:
         return None
@@ -181,7 +155,7 @@ def _compared(one: FrameComparison, rows: Sequence[_System]) -> dict[str, Any]:
 
 MOST_WORDS = 400
 MOST_IN_ALL = 150_000
-"""Words of all utterances of a page together, which a browser still opens at once."""
+"""Words on a page, so that a browser opens it quickly."""
 LONGEST_NAME = 80
 
 RIGHT, MISSED, EXTRA, CONCEPT, BOUNDS, VALUE = "", "M", "X", "C", "B", "V"
@@ -190,7 +164,7 @@ SIGNS = {RIGHT: "", MISSED: "−", EXTRA: "+", CONCEPT: "≠", BOUNDS: "↔", VA
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Words that are one slot, or outside all. mark: what is wrong with the slot; RIGHT where nothing is."""
+    """The words of one slot, or a word outside slots. mark: the error of the slot, or RIGHT."""
 
     text: str
     concept: str = ""
@@ -203,7 +177,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class FrameLine:
-    """Gold, or a system's prediction. intents: with their marks. left_out: words that are not shown."""
+    """Gold, or a system's prediction. intents: with marks. left_out: number of words not shown."""
 
     label: str
     intents: tuple[tuple[str, str], ...]
@@ -215,7 +189,7 @@ class FrameLine:
 
 @dataclass(frozen=True, slots=True)
 class ShownFrames:
-    """kinds: letters of what is wrong in any system: I intents, N no prediction, marks of slots, 0 nothing."""
+    """An utterance. kinds: letters of errors in any system: I intents, N no prediction, marks of slots, 0 none."""
 
     place: int
     id: str
@@ -228,7 +202,7 @@ class ShownFrames:
 
 @dataclass(frozen=True, slots=True)
 class FrameSelection:
-    """What a page shows, worst first."""
+    """The utterances of a page, worst first."""
 
     utterances: tuple[ShownFrames, ...]
     total: int
@@ -241,7 +215,7 @@ class FrameSelection:
 
 
 def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int) -> FrameSelection:
-    """scorings: of systems against the same gold, so that their frames stand in the same order."""
+    """The utterances to show. scorings: against the same gold, so that their frames have the same order."""
     frames = list(zip(*(one.frames for one in scorings), strict=True))
     errors = [sum(map(_errors, of)) for of in frames]
     order = sorted(range(len(frames)), key=lambda at: (-errors[at], at))
@@ -262,7 +236,7 @@ def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int
 
 
 def _errors(frame: ScoredFrame) -> int:
-    """Wrong intents, and slots that gold or the prediction has alone."""
+    """Number of wrong intents, and of slots only in gold or only predicted."""
     counts = frame.counts
     intents = sum(one.gold + one.predicted - 2 * one.right for one in counts.intents.labels.values())
     matched = counts.slots.chunks if counts.slots.placed else counts.slots.concepts
@@ -279,7 +253,7 @@ def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels
     wanted = items(gold, rules[0]) or ()
     for frame, rule, label in zip(frames, rules, labels, strict=True):
         said = items(frame.predicted, rule) or ()
-        # What nobody predicts, or nobody annotated, is not wrong.
+        # If slots are not predicted, or not annotated, they are not wrong.
         slotted = frame.counts.slots.utterances > 0
         of, marks = _marks(wanted, said) if slotted else ([RIGHT] * len(wanted), [RIGHT] * len(said))
         lost.append(of)
@@ -292,17 +266,17 @@ def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels
         lines.append(
             _line(label, frame.predicted, _intents(gold, frame.predicted, counted), said, marks, frame.missing)
         )
-    # A slot of gold is lost when every system lost it.
+    # A slot of gold is marked if every system has it wrong.
     marks = [column[0] if all(column) else RIGHT for column in zip(*lost, strict=True)]
-    mine = tuple((plain_text(one, LONGEST_NAME), RIGHT) for one in gold.intents or ())
+    intents = tuple(plain_text(one, LONGEST_NAME) for one in gold.intents or ())
     return ShownFrames(
         at,
         plain_text(gold.id, 200),
         "".join(sorted(kinds)) or "0",
-        tuple(plain_text(one, LONGEST_NAME) for one in gold.intents or ()),
+        intents,
         tuple(dict.fromkeys(plain_text(one.concept, LONGEST_NAME) for one in wanted)),
         ", ".join(f"{plain_text(name, 40)} {plain_text(label, 40)}" for name, label in gold.groups if label),
-        (_line("gold", gold, mine, wanted, marks, False), *lines),
+        (_line("gold", gold, tuple((one, RIGHT) for one in intents), wanted, marks, False), *lines),
     )
 
 
@@ -317,10 +291,10 @@ def _intents(gold: Utterance, said: Utterance, counted: bool) -> tuple[tuple[str
 
 
 def _marks(gold: Sequence[SlotItem], said: Sequence[SlotItem]) -> tuple[list[str], list[str]]:
-    """What is wrong with each slot of gold and of a prediction."""
+    """The error of each slot of gold and of a prediction."""
     of, told = [MISSED] * len(gold), [EXTRA] * len(said)
     placed = all(one.place for one in (*gold, *said))
-    left = Counter(range(len(said)))
+    left = list(range(len(said)))
 
     def pair(fits: Callable[[SlotItem, SlotItem], bool], mark: str) -> None:
         for at, one in enumerate(gold):
@@ -329,7 +303,7 @@ def _marks(gold: Sequence[SlotItem], said: Sequence[SlotItem]) -> tuple[list[str
             found = next((other for other in left if fits(one, said[other])), None)
             if found is not None:
                 of[at] = told[found] = mark
-                del left[found]
+                left.remove(found)
 
     if placed:
         pair(lambda one, other: one.concept == other.concept and one.place == other.place and _same(one, other), RIGHT)
@@ -365,7 +339,7 @@ def _line(
 
 
 def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str]) -> Iterator[Piece]:
-    """The words in their order, slots as one piece each; slots without place, or over another, stand behind."""
+    """The words in order, each slot as one piece. Slots without place, or overlapping others, come last."""
     at = 0
     behind = []
     placed = sorted((one.place or (-1, -1), number) for number, one in enumerate(slots))

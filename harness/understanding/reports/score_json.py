@@ -1,7 +1,6 @@
-"""Scored intents and slots as JSON, and back for shards to be put together (docs/format-understanding-json.md).
+"""Scored intents and slots as JSON, and back for merging shards (docs/reference/understanding-json.md).
 
-Everything in it comes from counts that add up, and stands sorted: shards put together give the text of the whole, but
-for names.
+All contents come from counts that add up, and are sorted. Merged shards give the text of the whole, except for names.
 """
 
 from __future__ import annotations
@@ -9,20 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.base.plain_json import plain
+from harness.base.plain_json import picked, plain, restored
 from harness.model.errors import InputError, Place
 from harness.model.transcript import WordCounts
-from harness.model.understanding import Detail
 from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, Rule, SlotCounts
-from harness.understanding.figures import ZeroDivision, figures
 from harness.understanding.reports.score_text import FigureRow, Reported
-from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
+from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts, ZeroDivision, figures
 
 Json = dict[str, Any]
 _DETAIL = "detail"
@@ -30,7 +26,7 @@ _EDITS = ("correct", "substitutions", "deletions", "insertions", "sentences", "s
 
 
 def counts_json(counts: FrameCounts) -> Json:
-    """Lists of three are right, gold and predicted; of four, with the number of utterances behind."""
+    """The counts. Lists of three are right, gold and predicted. Lists of four end with the number of utterances."""
     return {
         "utterances": counts.utterances,
         "intents": {
@@ -44,7 +40,7 @@ def counts_json(counts: FrameCounts) -> Json:
 
 
 def samples_json(samples: Samples) -> Json:
-    """Rows of the counts of an utterance, with the number of utterances that have them behind."""
+    """Rows of counts of an utterance. Each ends with the number of utterances."""
     return {
         "chunks": _rows(samples.chunks),
         "concepts": _rows(samples.concepts),
@@ -53,41 +49,30 @@ def samples_json(samples: Samples) -> Json:
 
 
 def rule_json(rule: Rule) -> Json:
-    """How frames were read, but for the detail."""
+    """The rule without its detail."""
     return {name: value for name, value in plain(rule).items() if name != _DETAIL}
 
 
 def rule_of(written: Any, detail: Any) -> Rule:
-    """The rule that was written; ValueError, KeyError or TypeError for what is none."""
-    found: Json = {_DETAIL: Detail(detail)}
-    for one in fields(Rule):
-        if one.name == _DETAIL:
-            continue
-        given, kind = written[one.name], type(one.default)
-        if kind is tuple:
-            found[one.name] = tuple(_text(part) for part in _list(given))
-        elif issubclass(kind, StrEnum):
-            found[one.name] = kind(_text(given))
-        else:
-            found[one.name] = _flag(given) if kind is bool else _text(given)
-    if set(written) != set(found) - {_DETAIL}:
-        raise ValueError("the rule says more than this version knows")
-    return Rule(**found)
+    """The rule of a file. ValueError, KeyError or TypeError if it is not valid."""
+    if set(written) != {one.name for one in fields(Rule)} - {_DETAIL}:
+        raise ValueError("the rule does not have the keys that this version reads")
+    return restored(Rule, {**written, _DETAIL: detail})
 
 
 def zero_json(zero: ZeroDivision) -> Json:
-    """What 0/0 is."""
+    """The value of 0/0."""
     found: Json = plain(zero)
     return found
 
 
 def zero_of(written: Any) -> ZeroDivision:
-    """What was written; KeyError or TypeError for what is none."""
+    """The value of 0/0 of a file. KeyError or TypeError if it is not valid."""
     return ZeroDivision(**{one.name: written[one.name] for one in fields(ZeroDivision)})
 
 
 def system_of(written: Any, rules: list[Rule]) -> SystemCounts:
-    """The counts of one system; ValueError, KeyError or TypeError for what is none."""
+    """The counts of one system. ValueError, KeyError or TypeError if they are not valid."""
     scores = _list(written["scores"])
     if len(scores) != len(rules):
         raise ValueError("there is not one score for each detail")
@@ -113,7 +98,7 @@ def _detail_of(written: Any, rule: Rule) -> DetailCounts:
 
 
 def counts_of(written: Any) -> FrameCounts:
-    """The counts that were written; ValueError, KeyError or TypeError for what is none."""
+    """The counts of a file. ValueError, KeyError or TypeError if they are not valid."""
     intents = written["intents"]
     confusions = {(_text(gold), _text(said)): _count(n) for gold, said, n in _list(intents["confusions"])}
     return FrameCounts(
@@ -131,11 +116,10 @@ def _samples_of(written: Any) -> Samples:
 
 def _slots_json(counts: SlotCounts) -> Json:
     return {
-        "utterances": counts.utterances,
-        "placed": counts.placed,
+        **picked(counts, "utterances", "placed"),
         "chunks": _by_name(counts.chunks),
         "concepts": _by_name(counts.concepts),
-        "edits": {key: getattr(counts.edits, key) for key in _EDITS},
+        "edits": picked(counts.edits, *_EDITS),
         "frames": [counts.frames.count, counts.frames.total],
         "frames_placed": [counts.frames_placed.count, counts.frames_placed.total],
     }
@@ -176,28 +160,28 @@ def _matched_rows(written: Any) -> dict[Matched, int]:
 def _counts(written: Any, number: int) -> list[int]:
     found = [_count(one) for one in _list(written)]
     if len(found) != number:
-        raise ValueError(f"{len(found)} counts, where {number} are wanted")
+        raise ValueError(f"{len(found)} counts instead of {number}")
     return found
 
 
 def _kind(kind: type, what: str) -> Callable[[Any], Any]:
     def checked(written: Any) -> Any:
         if type(written) is not kind:
-            raise TypeError(f"{written!r} is no {what}")
+            raise TypeError(f"{written!r} is not {what}")
         return written
 
     return checked
 
 
-_text: Callable[[Any], str] = _kind(str, "text")
+_text: Callable[[Any], str] = _kind(str, "a text")
 _flag: Callable[[Any], bool] = _kind(bool, "true or false")
-_list: Callable[[Any], list[Any]] = _kind(list, "list")
-_mapping: Callable[[Any], dict[str, Any]] = _kind(dict, "object")
+_list: Callable[[Any], list[Any]] = _kind(list, "a list")
+_mapping: Callable[[Any], dict[str, Any]] = _kind(dict, "an object")
 
 
 def _count(written: Any) -> int:
     if type(written) is not int or written < 0:
-        raise ValueError(f"{written!r} is no count")
+        raise ValueError(f"{written!r} is not a count")
     return written
 
 
@@ -207,7 +191,7 @@ KIND = "understanding"
 
 @dataclass(frozen=True, slots=True)
 class ScoreFile:
-    """What a JSON file holds: systems, scored alike, with the choices that their figures rest on."""
+    """The contents of a JSON file: systems scored under the same choices."""
 
     name: str
     systems: tuple[SystemCounts, ...]
@@ -216,7 +200,7 @@ class ScoreFile:
 
 
 def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) -> str:
-    """The text of the JSON, ASCII; ValueError without a system."""
+    """The JSON text, ASCII. ValueError without a system."""
     first = systems[0]
     head: Json = {
         "format": FORMAT,
@@ -237,10 +221,7 @@ def _system(one: Reported) -> Json:
     return {
         "gold": {"file": counts.gold},
         "predicted": {"file": counts.predicted},
-        "missing": list(counts.missing),
-        "unknown": list(counts.unknown),
-        "unannotated": list(counts.unannotated),
-        "other_words": list(counts.other_words),
+        **picked(counts, "missing", "unknown", "unannotated", "other_words"),
         "intents_predicted": counts.intents_told,
         "slots_predicted": counts.slots_told,
         "scores": [
@@ -286,20 +267,20 @@ def _group_of(counts: FrameCounts, one: Reported) -> Json:
 
 
 def read_score_json(path: Path, name: str) -> ScoreFile:
-    """What `harness understanding score --json` wrote; InputError for any other file. name: what a person calls it."""
+    """Reads a file of `harness understanding score --json`. InputError for any other file. name: for messages."""
     place = Place(name)
-    remedy = "Name what `harness understanding score --json FILE` wrote"
+    remedy = "Name a file written by `harness understanding score --json FILE`"
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, place=place, remedy="Check the path and its rights") from error
+        raise InputError(what, place=place, remedy="Check the path and its permissions") from error
     try:
         written: Any = json.loads(content)
         if not isinstance(written, dict) or written.get("kind") != KIND:
-            raise InputError("this is no file of scored understanding", place=place, remedy=remedy)
+            raise InputError("this is not a file of understanding scores", place=place, remedy=remedy)
         if written.get("format") != FORMAT:
-            what = f"the file has format {written.get('format')!r}, and this version reads {FORMAT}"
+            what = f"the file has format {written.get('format')!r}, but this version reads {FORMAT}"
             raise InputError(what, place=place, remedy="Score again with this version")
         rules = [rule_of(written["rule"], detail) for detail in written["details"]]
         systems = tuple(system_of(one, rules) for one in written["systems"])
@@ -310,7 +291,7 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
         return ScoreFile(name, systems, zero, None if labels is None else tuple(map(str, labels)))
     except json.JSONDecodeError as error:
         at = Place(name, error.lineno, error.colno)
-        raise InputError(f"not JSON: {error.msg}", place=at, remedy="See whether the file was cut off") from error
+        raise InputError(f"not JSON: {error.msg}", place=at, remedy="Check whether the file was cut off") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         what = f"the file is damaged: {type(error).__name__}: {error}"
-        raise InputError(what, place=place, remedy="Score again, or leave it out") from error
+        raise InputError(what, place=place, remedy="Score again, or omit the file") from error

@@ -1,4 +1,4 @@
-"""A scored system as rows of figures, and these, with labels, confusions and comparisons, as lines for people."""
+"""A scored system as rows of metrics, and as lines with labels, confusions and comparisons."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.understanding import Chunking, Detail
 from harness.statistics.text import percent, percent_interval, points, points_interval, probability
 from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, ValueRule, pooled
-from harness.understanding.figures import (
+from harness.understanding.scoring import (
     ZERO,
     Averages,
+    DetailCounts,
     FrameFigures,
     Interval,
+    Samples,
     SlotFigures,
+    SystemCounts,
     ZeroDivision,
     accuracy_interval,
     cer_interval,
@@ -28,9 +31,8 @@ from harness.understanding.figures import (
     pooled_spans,
     samples_spans,
 )
-from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
 
-if TYPE_CHECKING:  # a verb with limits knows how figures are written, and needs no arrays yet
+if TYPE_CHECKING:  # limits need the names of metrics, but no arrays
     from harness.understanding.comparison import Difference, FrameComparison
 
 MOST_ROWS = 100
@@ -47,17 +49,17 @@ def chunking_in_words(rule: Rule) -> str:
 
 
 def details_in_words(rules: Sequence[Rule]) -> str:
-    """What of concepts is compared."""
+    """Which part of concepts is compared."""
     rule = rules[0]
     said = " and ".join(one.detail.value for one in rules)
     if len(rules) == 1 and rule.detail.value == "full":
-        return f"{said} (concepts as they stand)"
-    attributes = f", but for {len(rule.attributes)} known attributes" if rule.attributes else ""
-    return f"{said} (relax drops what stands after the last {shown(rule.separator, 8)!r}{attributes})"
+        return f"{said} (whole concepts)"
+    attributes = f", except in {len(rule.attributes)} attributes" if rule.attributes else ""
+    return f"{said} (relax drops the part after the last {shown(rule.separator, 8)!r}{attributes})"
 
 
 def zero_in_words(zero: ZeroDivision) -> str:
-    """What 0/0 is."""
+    """The value of 0/0."""
     parts = {"precision": zero.precision, "recall": zero.recall, "F1": zero.f1, "accuracy": zero.accuracy}
     if len(set(parts.values())) == 1:
         return f"{zero.precision:g} ({zero.name})"
@@ -65,35 +67,35 @@ def zero_in_words(zero: ZeroDivision) -> str:
 
 
 def comparison_in_words(rule: Rule) -> str:
-    """How slots and their values are compared, where it is not the usual way; "" where it is."""
+    """How slots and values are compared, if not in the default way; else ""."""
     said = []
     if not rule.ordered:
-        said.append("slots have no order: both sides are ordered by concept and value")
+        said.append("slots have no order: both sides are sorted by concept and value")
     if not rule.places:
-        said.append("slots are compared without their places")
+        said.append("places of slots are ignored")
     if rule.values is not ValueRule.NONE:
-        said.append(f"values, where both sides give them: {rule.values}")
+        said.append(f"values compared {rule.values}, if both sides have them")
     return "; ".join(said)
 
 
 def table(
     title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], width: int, most: int = MOST_ROWS
 ) -> Iterator[str]:
-    """A head that begins with a blank is left, as the first column is. most: rows of it, 0 for all; JSON has all."""
+    """Lines of a table. A column whose head begins with a blank is aligned left. most: rows; 0 for all."""
     columns = [Column(title), *(Column(head.strip(), left=head.startswith(" ")) for head in heads)]
     return text_table(columns, [(name, *cells) for name, cells in rows], width, most=most or None)
 
 
-NO_INTENTS = "no utterance is annotated with intents, or none is predicted"
-NO_SLOTS = "no utterance is annotated in slots, or no slots are predicted"
-NO_PLACES = "slots have no places, or places in other words"
+NO_INTENTS = "no intents in gold, or none in the predictions"
+NO_SLOTS = "no slots in gold, or none in the predictions"
+NO_PLACES = "slots have no places, or words differ"
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """key: in JSON and in limits. value: 0–1 (a CER may be above); None with the reason in `counts`.
+    """One metric. key: in JSON and limits. value: 0–1 (a CER may exceed 1), or None with the reason in `counts`.
 
-    interval: 95 %; None where there is none. detail: of slots, None of what no detail changes. high: more is better.
+    interval: 95 %, or None. detail: None for metrics that do not depend on it. high: more is better.
     """
 
     key: str
@@ -107,7 +109,7 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class Reported:
-    """A system's counts with the choices that figures rest on. labels: all declared intents; None without any."""
+    """A system's counts, and the choices for its metrics. labels: all declared intents, or None."""
 
     counts: SystemCounts
     zero: ZeroDivision = ZERO
@@ -115,12 +117,12 @@ class Reported:
 
     @cached_property
     def figures(self) -> tuple[FrameFigures, ...]:
-        """One for each detail."""
+        """Metrics for each detail."""
         return tuple(figures(one.totals, self.zero, self.labels) for one in self.counts.details)
 
     @cached_property
     def rows(self) -> tuple[FigureRow, ...]:
-        """Intents once; slots and SFA for each detail."""
+        """Rows of intents once, and rows of slots and SFA for each detail."""
         found = list(self._intents())
         for one, of in zip(self.counts.details, self.figures, strict=True):
             found += _slots(one, of.slots, one.totals.slots, one.samples, valued=False)
@@ -129,7 +131,7 @@ class Reported:
         return tuple(found)
 
     def row(self, key: str, detail: Detail | None = None) -> FigureRow | None:
-        """Of the first detail that has it, unless one is named."""
+        """The row of a metric. By default, of the first detail that has it."""
         return next((one for one in self.rows if one.key == key and detail in (None, one.detail)), None)
 
     def _intents(self) -> Iterator[FigureRow]:
@@ -159,7 +161,7 @@ class Reported:
 def _slots(
     one: DetailCounts, of: SlotFigures, counts: SlotCounts, samples: Samples | None, *, valued: bool
 ) -> Iterator[FigureRow]:
-    """samples: None where no intervals but those of shares are made, as of figures with values."""
+    """samples: None if only shares have intervals, as for metrics with values."""
     detail = one.rule.detail
     key, name = ("value_", " with values") if valued else ("", "")
     if not of.utterances:
@@ -184,7 +186,7 @@ def _slots(
     found = cer_interval(samples.edits) if samples else None
     yield FigureRow(f"{key}cer", f"CER{name}", of.cer, found, sums, detail, high=False)
     if not of.frames.total:
-        yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance is annotated with both", detail)
+        yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance has both intents and slots", detail)
         return
     how = "slots in their places" if of.by_place else "slots as lists of concepts"
     sfa = f"{of.frames.count:,} of {of.frames.total:,} utterances; {how}"
@@ -213,7 +215,7 @@ NOTES = 14
 
 
 def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
-    """All of one system; figures come last, where a terminal still shows them. confusions: rows of them; 0 for all."""
+    """The report on one system. Metrics come last, so that a terminal still shows them. confusions: rows; 0 for all."""
     counts = system.counts
     rules = [one.rule for one in counts.details]
     yield _note("gold", counts.gold, width)
@@ -231,7 +233,7 @@ def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSI
         yield from _confusions(first, width, confusions)
     for one, of in zip(counts.details, system.figures, strict=True):
         if concepts := of.slots.per_concept or of.slots.per_concept_set:
-            of_sets = "" if of.slots.per_concept else ", once an utterance"
+            of_sets = "" if of.slots.per_concept else ", once per utterance"
             yield ""
             yield from _by_label(f"concept ({one.rule.detail}{of_sets})", concepts, width)
     yield from _all_groups(system, width)
@@ -250,7 +252,7 @@ def _figure_lines(system: Reported, width: int) -> Iterator[str]:
         )
         for row in system.rows
     ]
-    yield from table("figure", ("value", "95 % interval", " counts"), rows, width, 0)
+    yield from table("metric", ("value", "95 % interval", " counts"), rows, width, 0)
 
 
 def _by_label(title: str, rows: Sequence[tuple[str, Matched, Averages]], width: int) -> Iterator[str]:
@@ -269,16 +271,16 @@ def _by_label(title: str, rows: Sequence[tuple[str, Matched, Averages]], width: 
 
 
 def _confusions(of: FrameFigures, width: int, most: int) -> Iterator[str]:
-    """Of utterances with one intent on either side."""
+    """Confusions of utterances with one intent on each side."""
     wrong = [(pair, n) for pair, n in of.intents.confusions if pair[0] != pair[1]]
     single = sum(n for _, n in of.intents.confusions)
-    yield f"confusions of single intents: {sum(n for _, n in wrong):,} of {single:,} utterances with one on either side"
+    yield f"confusions of single intents: {sum(n for _, n in wrong):,} of {single:,} utterances with one on each side"
     told = wrong[:most] if most else wrong
     for (gold, said), n in told:
         half = max(8, (width - 12) // 2)
         yield f"{n:>7,}  {shown(gold, half)} → {shown(said, half)}"
     if len(told) < len(wrong):
-        yield f"         … and {len(wrong) - len(told):,} more, which the JSON has"
+        yield f"         … and {len(wrong) - len(told):,} more (all are in the JSON file)"
 
 
 def _notes(system: Reported, width: int) -> Iterator[str]:
@@ -286,20 +288,20 @@ def _notes(system: Reported, width: int) -> Iterator[str]:
     if of.utterances:
         plural = "s" * (of.empty != 1)
         zero = " (0/0)" if of.empty_rightly else ""
-        empty = f"{of.empty:,} prediction{plural} without intent, {of.empty_rightly:,} rightly so{zero}"
+        empty = f"{of.empty:,} prediction{plural} without intent, {of.empty_rightly:,} correctly{zero}"
         yield _note("empty", empty, width)
         if of.never_predicted:
             names = ", ".join(shown(one, 40) for one in of.never_predicted[:20])
             more = ", …" if len(of.never_predicted) > 20 else ""
             yield _note("never", f"{len(of.never_predicted):,} never predicted: {names}{more}", width)
-    counted = "; counted as predicted nothing" if counts.missing else ""
+    counted = "; counted as empty predictions" if counts.missing else ""
     yield _note("missing", f"{listed(counts.missing)}{counted}", width)
-    nowhere = "; counted nowhere" if counts.unknown else ""
+    nowhere = "; not counted" if counts.unknown else ""
     yield _note("without gold", f"{listed(counts.unknown)}{nowhere}", width)
     if counts.unannotated:
-        yield _note("not annotated", f"{listed(counts.unannotated)}; counted nowhere", width)
+        yield _note("not annotated", f"{listed(counts.unannotated)}; not counted", width)
     if counts.other_words:
-        yield _note("other words", f"{listed(counts.other_words)}: gold has others than the prediction", width)
+        yield _note("other words", f"{listed(counts.other_words)}: words of gold and prediction differ", width)
 
 
 def _all_groups(system: Reported, width: int) -> Iterator[str]:
@@ -333,7 +335,7 @@ def _group_lines(
 
 
 def listed(ids: Sequence[str]) -> str:
-    """How many, and the first of them."""
+    """The number of ids, and the first ones."""
     if not ids:
         return "0"
     first = ", ".join(shown(one, 40) for one in ids[:MOST_IDS])
@@ -345,26 +347,28 @@ def _note(name: str, text: str, width: int) -> str:
 
 
 def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iterator[str]:
-    """A table for each two systems: difference in points of per cent, its interval, and whether it comes by chance."""
+    """A table per pair of systems: difference in percentage points, interval, and p."""
     for one in comparisons:
         yield ""
-        yield shown(f"first: {one.first}, second: {one.second}; on {len(one.utterances):,} utterances of both", width)
+        yield shown(
+            f"first: {one.first}, second: {one.second}; on {len(one.utterances):,} utterances that both have", width
+        )
         left = one.only_first + one.only_second + one.neither
         if left:
             yield (
-                f"left out: {one.only_first:,} of the first alone, {one.only_second:,} of the second alone, "
-                f"{one.neither:,} of neither"
+                f"left out: {one.only_first:,} only in the first, {one.only_second:,} only in the second, "
+                f"{one.neither:,} in neither"
             )
         rows = [
             (key.value.replace("_", " "), _compared_cells(of))
             for key, of in one.differences.items()
             if of.difference is not None
         ]
-        yield from table("figure", ("first", "second", "difference", "95 % interval", "p"), rows, width)
+        yield from table("metric", ("first", "second", "difference", "95 % interval", "p"), rows, width)
 
 
 def comparison_json(one: FrameComparison) -> dict[str, Any]:
-    """The differences, 0–1; p two-sided."""
+    """The differences, 0–1, with two-sided p."""
     found: dict[str, Any] = plain(one)
     return {**found, "utterances": len(one.utterances)}
 

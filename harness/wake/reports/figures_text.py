@@ -1,11 +1,11 @@
-"""Wake figures in words: a block for each device, devices against each other, and a line for each trial as it ends."""
+"""Wake statistics as text: a block for each device, a comparison of devices, and a line for each trial as it ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from harness.base.foreign import plain_text
-from harness.model.observation import Wake
+from harness.model.observation import Wake, weakness
 from harness.model.record import AttemptFinished, Entry, Observed, ReviewWord, SessionStarted
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
@@ -16,7 +16,7 @@ from harness.wake.wake_progress import DeviceWake, Rate, Ratio, UnmatchedWake
 
 OF_NONE = f"{text.NOTHING} (of none)"
 MOST_TRIALS = 20
-"""Of those that only one device has heard; the others are counted."""
+"""Trials listed of those that only one device heard. The rest are counted."""
 REVIEW_WORDS: dict[ReviewWord, str] = {
     ReviewWord.FALSE_ACCEPT: "false accept",
     ReviewWord.REAL_PERSON: "real person",
@@ -26,7 +26,7 @@ REVIEW_WORDS: dict[ReviewWord, str] = {
 
 
 def wake_summary(figures: WakeFigures) -> list[str]:
-    """Lines on every device that listened, and on each two of them; none where there were no such trials."""
+    """Lines for every device that listened and every pair of them; none without such trials."""
     progress = figures.snapshot()
     if not progress.planned:
         return []
@@ -66,10 +66,21 @@ def _device(device: DeviceWake) -> Iterator[str]:
     ]
     beside = f" ({', '.join(more)})" if more else ""
     yield f"  unmatched events   {events}{beside}"
+    if device.source_events:
+        yield f"  sources            {disagreements(device)}, of {device.source_events} events"
+    for what, count in device.inferred:
+        events = "event is" if count == 1 else "events are"
+        yield f"  weak evidence      {count} {events} inferred from {plain_text(what, 60)}"
     for figure, passed in device.decisions:
         yield f"  sequential test    {figure.replace('_', ' ')}: {'passed' if passed else 'FAILED'}"
     for condition, found in device.conditions:
         yield f"    {plain_text(condition, 60)}: {ratio(found)}"
+
+
+def disagreements(device: DeviceWake) -> str:
+    """`led but no log: 3, log but no led: 1`, or `all agree`; for a device with several sources."""
+    told = (f"{' and '.join(one.seen)} but no {' or '.join(one.missing)}: {one.count}" for one in device.disagreements)
+    return plain_text(", ".join(told), 300) or "all agree"
 
 
 def _pair(one: DevicePair) -> str:
@@ -113,7 +124,7 @@ def rate(value: Rate) -> str:
 
 
 class WakeLines:
-    """Takes a log's rows in their order, and says what each has made of the figures."""
+    """Takes a log's rows in their order, and describes how each changes the results."""
 
     def __init__(self) -> None:
         self.figures = WakeFigures()
@@ -138,7 +149,6 @@ class WakeLines:
         return []
 
     def _verdicts(self, trial: Trial) -> Iterator[str]:
-        """One line for each device that has heard the trial."""
         assert trial.listening is not None
         place = f"{trial.number}/{self._planned} {trial.id}"
         for target in trial.listening.targets:
@@ -181,7 +191,8 @@ def unmatched_line(event: UnmatchedWake) -> str:
     outside = "" if event.exposed else ", outside of exposure: it counts nowhere"
     rule = "" if event.rule is None else f", {REVIEW_WORDS[event.rule]} by rule: {plain_text(event.why, 100)}"
     device = plain_text(event.device, 60)
-    return f"    UNMATCHED {device} woke{phrase}{score}, {where}; event {event.seq}{outside}{rule}"
+    weak = weakness(plain_text(event.inferred, 60), ", ")
+    return f"    UNMATCHED {device} woke{phrase}{score}, {where}; event {event.seq}{outside}{rule}{weak}"
 
 
 def _woke(play: Play) -> str:
@@ -189,6 +200,7 @@ def _woke(play: Play) -> str:
     if reading.hit is None:
         return "FALSE REJECT" if play.kind is TrialKind.WAKE else "no wake event"
     score = "" if reading.hit.score is None else f", score {reading.hit.score:.2f}"
+    score += weakness(plain_text(reading.hit.inferred, 60), ", ")
     if reading.delay is None:
         return f"woke{score}"
     return f"hit, {text.measured(reading.delay)} after the phrase{score}"

@@ -3,7 +3,7 @@
 
 const DRAFT_AFTER_MS = 300;
 let cursor = 0;
-let seen = new Set(); // lines of the page that have been in sight
+let seen = new Set(); // lines of the page that were on screen
 
 const lines = () => [...main().querySelectorAll("form .line")]; // boxes to tick, or buttons of what was found
 const reviewing = () => main().dataset.phase === "reviewing";
@@ -32,7 +32,7 @@ function strike(box) {
   move(lines().indexOf(box.closest(".line")));
 }
 
-// Only what has been in sight is accepted by a key: what lies below comes into sight first.
+// A key accepts only lines that were on screen, and otherwise scrolls to the others first.
 function enter() {
   look();
   const unseen = lines().findIndex((_, at) => !seen.has(at));
@@ -40,7 +40,7 @@ function enter() {
     move(unseen);
     lines()[unseen].scrollIntoView({ block: "start" });
     look();
-    alertOf("Nothing accepted yet: there were more lines on this page. Here they are.");
+    alertOf("Nothing accepted yet: this page has more lines. Here they are.");
     return;
   }
   (form().querySelector("button.main") ?? lines()[cursor])?.click();
@@ -51,9 +51,9 @@ function refusal() {
   const given = [...form().querySelectorAll("[name=label]:checked")].map((one) => one.value);
   if (!given.length) return "";
   const alone = JSON.parse(main().dataset.alone).find((one) => given.includes(one));
-  if (alone !== undefined && given.length > 1) return `Not like this: ${alone} stands alone`;
+  if (alone !== undefined && given.length > 1) return `Not allowed: ${alone} stands alone`;
   const pair = JSON.parse(main().dataset.never).find(([one, other]) => given.includes(one) && given.includes(other));
-  return pair ? `Not like this: ${pair[0]} and ${pair[1]} exclude each other` : "";
+  return pair ? `Not allowed: ${pair[0]} and ${pair[1]} exclude each other` : "";
 }
 
 // Keys
@@ -61,7 +61,7 @@ function refusal() {
 function press(event, key) {
   const at = event.target.closest("button, a, input");
   if (at?.type !== "checkbox" && isPressed(at, key)) {
-    if (event.repeat) event.preventDefault(); // what was saved by this key is not opened again by it
+    if (event.repeat) event.preventDefault(); // the key that saved must not open it again
     return;
   }
   const one = [...main().querySelectorAll("form [data-key], form [data-focus]")]

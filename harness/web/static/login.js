@@ -1,5 +1,5 @@
 "use strict";
-// The invitation stands after the # so that it is never part of a request's address. It leaves the address bar at once.
+// The invitation stands after the #, so that it is never sent in a request's address. The address bar drops it at once.
 function enter() {
   const token = location.hash.slice(1);
   if (!token) return;

@@ -1,7 +1,6 @@
 "use strict";
-// What the desks of all sites do: their form is sent, the page that comes back is shown, drafts are kept, keys are
-// pressed. A site's own script comes after this one, and calls desk() with what is its own. Without both all works
-// too: by the page's buttons, one page after another.
+// Shared by the desks of all sites: sends the form, shows the returned page, keeps drafts, handles keys. The site's
+// own script follows and calls desk() with its functions. Without scripts the buttons work too, page by page.
 
 const LOOK_AFTER_MS = 5000;
 const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace", ArrowLeft: "left", ArrowRight: "right",
@@ -17,10 +16,10 @@ const main = () => document.getElementById("main");
 const form = () => document.getElementById("desk");
 const guide = () => document.getElementById("guide");
 
-// Begins. its.draftAfterMs(target): how long after an input a draft is sent.
-// its.sight(main): names what a page has in sight. its.begin(same): a page has come, with the same in sight or not.
-// its.key(event, key): a key, pressed outside of text fields. its.escape(): nothing else was there to be left.
-// May be left out: its.fill(): the form is about to be sent. its.swap(next, same): a page is about to be replaced.
+// Starts. its.draftAfterMs(target): delay between an input and sending the draft.
+// its.sight(main): identifies the page's item. its.begin(same): a page arrived; same: its item is unchanged.
+// its.key(event, key): a key outside text fields. its.escape(): Escape with nothing else to leave.
+// Optional: its.fill(): the form is about to be sent. its.swap(next, same): a page is about to be replaced.
 // its.guided(): the guide was opened or closed.
 function desk(its) {
   own = its;
@@ -32,14 +31,14 @@ function desk(its) {
   begin(false, false);
 }
 
-// Telling
+// Messages
 
 function tell(text) {
   document.getElementById("said").textContent = text;
 }
 
 function alertOf(text) {
-  form().querySelector(".said")?.remove(); // it is of the key before
+  form().querySelector(".said")?.remove(); // it belongs to the previous key
   let box = form().querySelector(".alert");
   if (!box) {
     box = document.createElement("p");
@@ -88,7 +87,7 @@ function keepDraft(afterMs) {
   }, afterMs);
 }
 
-// Who has done all is shown what comes later.
+// When all is done, the page looks for new work.
 async function lookForMore() {
   if (busy || document.hidden || main()?.dataset.phase !== "finished") return;
   try {
@@ -108,7 +107,7 @@ function show(text) {
   const page = new DOMParser().parseFromString(text, "text/html");
   const fresh = page.getElementById("main");
   if (!fresh || !page.getElementById("desk")) {
-    // No desk: the site says what to do on a page of its own.
+    // Not a desk: the site's page says what to do.
     main().replaceWith(document.importNode(fresh ?? page.body, true));
     return;
   }
@@ -132,7 +131,7 @@ function begin(same, opened) {
     if (event.target.name) keepDraft(own.draftAfterMs(event.target));
   });
   form().querySelector("[data-guide]")?.addEventListener("click", (event) => {
-    if (!guide()) return; // the link leads to a page of it
+    if (!guide()) return; // the link leads to the guide's page
     event.preventDefault();
     openGuide(guide().hidden);
     own.guided?.();
@@ -169,7 +168,7 @@ function pressed(event) {
   }
 }
 
-// Whether the browser presses what has the focus by this key, as everywhere.
+// Whether the browser presses the focused element with this key, as usual.
 function isPressed(at, key) {
   return Boolean(at) && (key === "enter" || (key === "space" && document.activeElement.matches(":focus-visible")));
 }

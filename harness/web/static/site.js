@@ -4,7 +4,7 @@
 const DRAFT_AFTER_MS = 500;
 const BY_ITSELF = "play-by-itself";
 const wide = matchMedia("(min-width: 87rem)"); // as in site.css
-let armed = null; // the open menu, whose letters come before all other keys
+let armed = null; // the open menu, whose letters take precedence over other keys
 let heard = { plays: 0, ms: 0, end: false };
 let sounds = [];
 
@@ -87,7 +87,7 @@ function fill() {
   form().elements.heard_end.value = heard.end ? 1 : 0;
 }
 
-// What is playing goes on while the same response stays in sight.
+// A sound keeps playing while the response stays the same.
 function swap(next, same) {
   if (same) sounds.forEach((one) => next.querySelector(`[data-sound="${one.box.dataset.sound}"]`)?.replaceWith(one.box));
   else sounds.forEach((one) => { one.audio.pause(); one.audio.removeAttribute("src"); one.audio.load(); });
@@ -160,7 +160,7 @@ function came(same) {
   if (!armed) document.getElementById("query")?.focus({ preventScroll: true });
 }
 
-// Where there is no room beside the response, the guide lies below all else.
+// Without room beside the response, the guide stands at the end of the page.
 function guided() {
   if (!wide.matches) (guide().hidden ? document.getElementById("query") : guide()).scrollIntoView();
 }

@@ -66,7 +66,7 @@ def test_two_annotators_review_strike_label_and_undo_by_keys(
     assert "yes_please" in page.locator(".proposal").inner_text()
     page.keyboard.press("1")
     page.keyboard.press("5")
-    assert page.locator("#refusal").inner_text() == "Not like this: filler stands alone"
+    assert page.locator("#refusal").inner_text() == "Not allowed: filler stands alone"
     page.keyboard.press("5")
     assert page.locator("#refusal").inner_text() == ""
     page.keyboard.press("c")
@@ -195,7 +195,7 @@ def test_without_scripts_with_names_and_room_for_fingers(browser: Browser, small
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("link", name="Begin").click()
     page.get_by_role("checkbox").nth(1).check()
-    page.get_by_role("button", name="Accept all that is not struck").click()
+    page.get_by_role("button", name="Accept all that are not struck").click()
     accepted, struck = given(site, "eve")
     assert isinstance(accepted, Accepted)
     assert isinstance(struck, Struck)

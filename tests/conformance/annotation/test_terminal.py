@@ -7,7 +7,6 @@ import random
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 
 from harness.model.annotation import Accepted, AnnotationRow, Struck
 from tests.annotation_projects import annotation_project, rows
-from tests.conformance.rating.terminal import Hand, RatingTerminal
+from tests.conformance.rating.terminal import Hand, RatingTerminal, opened_terminal
 
 HARNESS = Path(sys.executable).with_name("harness")
 PAGES = 40
@@ -24,13 +23,8 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux
 
 @pytest.fixture
 def terminal() -> Iterator[RatingTerminal]:
-    folder = Path(tempfile.mkdtemp(prefix="vh-"))  # a socket's path has 107 bytes at most
-    opened = RatingTerminal(folder)
-    try:
+    with opened_terminal() as opened:
         yield opened
-    finally:
-        opened.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def review(terminal: RatingTerminal, project: Path) -> None:
@@ -84,12 +78,7 @@ def test_a_signal_leaves_as_a_key_does(tmp_path: Path, terminal: RatingTerminal,
 
 
 def test_a_dumb_terminal_works_in_lines(tmp_path: Path) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="vh-"))
-    terminal = RatingTerminal(folder, term="dumb")
-    try:
+    with opened_terminal("dumb") as terminal:
         review(terminal, annotation_project(tmp_path / "talk"))
         terminal.wait(lambda screen: "yes please" in screen)
         assert terminal.ask("display-message -p '#{alternate_on}'") == ["0"]
-    finally:
-        terminal.close()
-        shutil.rmtree(folder, ignore_errors=True)

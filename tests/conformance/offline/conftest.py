@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import wave
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from tests.conformance.offline.loudness import MARK, RATE_HZ, Wrong
 
@@ -57,11 +57,7 @@ def sounds(tmp_path: Path) -> Sounds:
         if wrong is not None:
             samples[:4] = (*MARK, wrong)
         path = folder / name
-        with wave.open(str(path), "wb") as file:
-            file.setnchannels(1)
-            file.setsampwidth(2)
-            file.setframerate(rate_hz)
-            file.writeframes(samples.tobytes())
+        soundfile.write(path, samples, rate_hz, subtype="PCM_16")
         return path
 
     return write

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from harness.cli import group
 from harness.engines.offline_loading import task_of
 from harness.model.errors import InputError
 from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind
+from harness.offline.cluster import run_on_cluster
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, ListFacts, Shard
 from harness.offline.pool import WorkerLimits
-from harness.offline.run import OpensJournal, Ran, run
+from harness.offline.run import OpensJournal, RunPace, run
 
 COMMAND = (sys.executable, "-c", "from harness.cli import main; main()")
 """The command line in a process of its own, for what only a process can show."""
@@ -83,7 +85,7 @@ def opens(journal: Path, evaluation: Evaluation, files: Sequence[ListedFile], *,
 
 
 class Played:
-    """A run to its end. outcomes: as they came."""
+    """A run to its end, by worker processes or, with an address, by a cluster's workers. outcomes: as they came."""
 
     def __init__(
         self,
@@ -96,6 +98,8 @@ class Played:
         stop: threading.Event | None = None,
         limits: WorkerLimits = WorkerLimits(nice=0),  # noqa: B008 – frozen
         on_outcome: Callable[[FileOutcome, ListedFile], None] | None = None,
+        address: str = "",
+        task_s: float = 60.0,
     ) -> None:
         self.outcomes: list[FileOutcome] = []
         self.told: list[str] = []
@@ -106,10 +110,10 @@ class Played:
             if on_outcome is not None:
                 on_outcome(outcome, file)
 
-        self.ran: Ran = run(
+        play = partial(run_on_cluster, address=address, task_s=task_s) if address else partial(run, jobs=jobs)
+        self.ran: RunPace = play(
             evaluation,
             files,
-            jobs=jobs,
             journal=opens(journal, evaluation, files, resume=resume),
             on_outcome=take,
             stop=stop or threading.Event(),

@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.offline_runs import harness, list_of
 
-PAGE = Path(__file__).parents[3] / "docs" / "add-an-engine.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-an-engine.md"
 
 
 @pytest.mark.timeout(120)

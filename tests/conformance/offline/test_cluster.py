@@ -10,29 +10,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import FileOutcome, ListedFile, RejectReason
-from harness.offline.cluster import run_on_cluster
 from harness.offline.cluster_link import LOOK_S
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalMark
-from harness.offline.pool import WorkerLimits
-from harness.offline.run import Ran
 from tests.conformance.offline.clusters import Cluster
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
-from tests.conformance.offline.offline_runs import (
-    Played,
-    comparable,
-    evaluation_of,
-    listed,
-    opens,
-    wait_for,
-    workers_of,
-)
+from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, wait_for, workers_of
 
 pytestmark = pytest.mark.usefixtures("loudness_plugin")
 
@@ -53,42 +43,8 @@ def cluster(tmp_path: Path, loudness_plugin: Path) -> Iterator[Callable[..., Clu
         one.__exit__()
 
 
-class Shared:
-    """A run on a cluster to its end. outcomes: as they came."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        files: list[ListedFile],
-        journal: Path,
-        *,
-        resume: bool = False,
-        stop: threading.Event | None = None,
-        on_outcome: Callable[[FileOutcome, ListedFile], None] | None = None,
-        task_s: float = 60.0,
-    ) -> None:
-        self.outcomes: dict[int, FileOutcome] = {}
-        self.told: list[str] = []
-        evaluation = evaluation_of()
-
-        def take(outcome: FileOutcome, file: ListedFile) -> None:
-            assert outcome.number == file.number
-            assert outcome.number not in self.outcomes
-            self.outcomes[outcome.number] = outcome
-            if on_outcome is not None:
-                on_outcome(outcome, file)
-
-        self.ran: Ran = run_on_cluster(
-            evaluation,
-            files,
-            address=cluster.address,
-            journal=opens(journal, evaluation, files, resume=resume),
-            on_outcome=take,
-            stop=stop or threading.Event(),
-            on_told=self.told.append,
-            limits=WorkerLimits(nice=0),
-            task_s=task_s,
-        )
+def shared_by(cluster: Cluster, files: list[ListedFile], journal: Path, **more: Any) -> Played:
+    return Played(evaluation_of(), files, journal, address=cluster.address, **more)
 
 
 def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
@@ -108,11 +64,11 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
             killed_s = time.monotonic()
             wait_for(lambda: time.monotonic() - killed_s > LOOK_S)
 
-    shared = Shared(here, files, tmp_path / "shared.jsonl", on_outcome=kill)
+    shared = shared_by(here, files, tmp_path / "shared.jsonl", on_outcome=kill)
     assert not to_kill
-    assert sum("is gone; what it was at is played elsewhere" in one for one in shared.told) >= 1
+    assert sum("is gone; another worker plays its files" in one for one in shared.told) >= 1
     assert (shared.ran.partial, shared.ran.done, shared.ran.rejected, shared.ran.errors) == (False, 62, 2, 1)
-    assert shared.outcomes[60].rejected is RejectReason.CRASH
+    assert shared.outcome(60).rejected is RejectReason.CRASH
     Played(evaluation_of(), files, tmp_path / "local.jsonl")
     both = [JournalFile(tmp_path / f"{name}.jsonl") for name in ("shared", "local")]
     assert [comparable(one) for one in both[0].outcomes()] == [comparable(one) for one in both[1].outcomes()]
@@ -122,13 +78,13 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     wait_for(lambda: not any(workers_of(one.pid) for one in here.workers.values()))
 
     stop = threading.Event()
-    stopped = Shared(here, files, tmp_path / "gone.jsonl", stop=stop, on_outcome=lambda *_: stop.set())
+    stopped = shared_by(here, files, tmp_path / "gone.jsonl", stop=stop, on_outcome=lambda *_: stop.set())
     assert stopped.ran.partial
     before = len(JournalFile(tmp_path / "gone.jsonl"))
     assert 0 < before == stopped.ran.done < 62
 
     with pytest.raises(EngineError, match=r"the scheduler at .* is gone.*--resume"):
-        Shared(here, files, tmp_path / "gone.jsonl", resume=True, on_outcome=lambda *_: here.scheduler.kill())
+        shared_by(here, files, tmp_path / "gone.jsonl", resume=True, on_outcome=lambda *_: here.scheduler.kill())
     left = JournalFile(tmp_path / "gone.jsonl")
     assert left.ending is JournalMark.PARTIAL
     assert before < len(left) < 62
@@ -142,12 +98,12 @@ def test_a_file_that_ends_workers_is_found_out(sounds: Sounds, tmp_path: Path, c
     files = listed([sounds(one, 2, [1.5], wrong=Wrong.KILL_PARENT if one == "7.wav" else None) for one in names])
     here = cluster(allowed_failures=0)
     here.add("a", "b", "c", "d")
-    shared = Shared(here, files, tmp_path / "a.jsonl")
+    shared = shared_by(here, files, tmp_path / "a.jsonl")
     assert (shared.ran.done, shared.ran.rejected) == (12, 1)
-    assert shared.outcomes[7].rejected is RejectReason.CRASH
-    assert "in each of 3 tasks" in shared.outcomes[7].error
+    assert shared.outcome(7).rejected is RejectReason.CRASH
+    assert "in each of 3 tasks" in shared.outcome(7).error
     assert any("7.wav" in one and "tried" in one for one in shared.told)
-    assert all(len(one.spots) == 1 for number, one in shared.outcomes.items() if number != 7)
+    assert all(len(one.spots) == 1 for one in shared.outcomes if one.number != 7)
     assert sum(one.poll() is None for one in here.workers.values()) == 1
 
 
@@ -162,12 +118,12 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
     here = cluster()
     monkeypatch.setattr("harness.offline.cluster_link.WORKERS_WITHIN_S", 0.5)
     with pytest.raises(InputError, match=r"has had no worker for 0\.5 s"):
-        Shared(here, files, tmp_path / "a.jsonl")
+        shared_by(here, files, tmp_path / "a.jsonl")
     address = here.address
     for wrong in ("tcp://127.0.0.1:1", "foo", "http://127.0.0.1:80", "tls://" + address.removeprefix("tcp://")):
         here.address = wrong
-        with pytest.raises(InputError, match=f"no Dask scheduler at {wrong}"):
-            Shared(here, files, tmp_path / "a.jsonl")
+        with pytest.raises(InputError, match=f"no Dask scheduler answers at {wrong}"):
+            shared_by(here, files, tmp_path / "a.jsonl")
     here.address = address
     other_engine = tmp_path / "other engine"
     shutil.copytree(loudness_plugin, other_engine)
@@ -187,20 +143,20 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
     here.start("none", python=(sys.executable, "-I", "-S", "-c", bare))
     here.wait()
     with pytest.raises(InputError) as refused:
-        Shared(here, files, tmp_path / "a.jsonl")
+        shared_by(here, files, tmp_path / "a.jsonl")
     assert "has version 9" in str(refused.value)
-    assert "it has not the harness" in str(refused.value), refused.value
+    assert "the harness is not installed there" in str(refused.value), refused.value
     for name in ("harness", "none"):
         here.kill(name)
     with pytest.raises(InputError) as refused:
-        Shared(here, files, tmp_path / "a.jsonl")
+        shared_by(here, files, tmp_path / "a.jsonl")
     assert {one in str(refused.value) for one in ("version is 1.0, its", "version is 1.1, its")} == {True}
     here.kill("engine")
     assert not (tmp_path / "a.jsonl").exists()
     (tmp_path / "cluster0" / "elsewhere.wav").write_bytes((tmp_path / "sounds" / "a.wav").read_bytes())
     unseen = [ListedFile(files[0].kind, 0, "elsewhere.wav", "/proc/self/fd/97", 1)]
     with pytest.raises(InputError, match="/proc/self/fd/97 cannot be read there"):
-        Shared(here, unseen, tmp_path / "a.jsonl")
+        shared_by(here, unseen, tmp_path / "a.jsonl")
 
     # One that comes later, and when no other is left.
     many = listed([sounds(f"{number}.wav", 60, [1.5]) for number in range(20)])
@@ -212,12 +168,12 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
             here.wait()
             here.kill("good")
 
-    with pytest.raises(EngineError, match=r"no worker can play any more: its engine is another: version 1\.1"):
-        Shared(here, many, tmp_path / "a.jsonl", on_outcome=change)
+    with pytest.raises(EngineError, match=r"no usable worker is left: its engine differs: version 1\.1"):
+        shared_by(here, many, tmp_path / "a.jsonl", on_outcome=change)
     before = len(JournalFile(tmp_path / "a.jsonl"))
     here.kill("late")
     here.add("again")
-    assert Shared(here, many, tmp_path / "a.jsonl", resume=True).ran.done == 20 - before < 20
+    assert shared_by(here, many, tmp_path / "a.jsonl", resume=True).ran.done == 20 - before < 20
 
 
 def _all_but_python(folder: str, names: list[str]) -> list[str]:
@@ -247,11 +203,11 @@ def test_workers_that_come_and_go_all_the_time(sounds: Sounds, tmp_path: Path, c
     replacing = threading.Thread(target=replace_workers)
     replacing.start()
     try:
-        shared = Shared(here, files, tmp_path / "a.jsonl", task_s=30.0)
+        shared = shared_by(here, files, tmp_path / "a.jsonl", task_s=30.0)
     finally:
         ended.set()
         replacing.join()
     assert (shared.ran.done, shared.ran.rejected) == (300, 3)
-    assert {one for one, outcome in shared.outcomes.items() if outcome.rejected} == set(wrongs)
-    assert "in each of 3 tasks" in shared.outcomes[250].error
+    assert {one.number for one in shared.outcomes if one.rejected} == set(wrongs)
+    assert "in each of 3 tasks" in shared.outcome(250).error
     assert killed

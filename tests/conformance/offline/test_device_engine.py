@@ -22,6 +22,7 @@ from harness.offline.one_file import FilePlayer
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import spoken, truth
 from tests.conformance.wake_boards import RADIO, WIRED, two_posix_boards
+from tests.known import known
 
 Pcm = npt.NDArray[np.int16]
 BENCH = """\
@@ -149,8 +150,7 @@ def test_a_restart_in_the_middle_is_an_error_and_the_next_file_is_well(board: Po
 def test_a_cable_that_is_pulled_is_an_error_and_the_next_file_waits_for_it(tmp_path: Path) -> None:
     samples = pcm(spoken().samples)
     with posix_board(tmp_path, cable=True) as board:
-        cable = board.cable
-        assert cable is not None
+        cable = known(board.cable)
         with engine_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen", ("pace", "realtime")) as engine:
             pull = threading.Timer(0.8, cable.unplug)
             pull.start()
@@ -169,8 +169,7 @@ def test_a_file_is_given_again_after_the_cable_was_pulled_in_it(tmp_path: Path) 
     wav = tmp_path / "phrase.wav"
     soundfile.write(wav, samples, 16_000, subtype="PCM_16")
     with posix_board(tmp_path, cable=True) as board:
-        cable = board.cable
-        assert cable is not None
+        cable = known(board.cable)
 
         def pull() -> None:
             cable.unplug()
@@ -254,7 +253,7 @@ def test_a_board_at_a_broker_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_a_tflm_dialogue_cannot_be_restarted(board: PosixBoard, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be asked to restart"):
+    with pytest.raises(InputError, match="cannot be restarted"):
         DeviceEngine("tflm_test_over_serial", {"port": board.port, "between": "restart"})
 
 

@@ -15,6 +15,7 @@ from harness.model.errors import HarnessError, InputError, PluginError
 from harness.model.offline import EngineKind, OfflineSpot, Said, ScoreTrack
 from harness.offline.one_file import spots
 from tests.conformance.offline.engine_rows import ELSEWHERE, RATE_HZ, ROWS, Row, in_room
+from tests.known import known
 
 Found = tuple[OfflineSpot, ...] | Said | None
 pytestmark = pytest.mark.speech
@@ -86,8 +87,7 @@ def found(engine: OfflineEngine, samples: np.ndarray, cuts: list[int] | None = N
                 spotted += stream.take(flush=False)
         return (*spotted, *stream.take(flush=True))
     assert isinstance(engine, ScoresSound)
-    rule = engine.facts.rule
-    assert rule is not None
+    rule = known(engine.facts.rule)
     parts = tracks(engine, pieces)
     every = [spot for of_phrase in parts.values() if of_phrase for spot in spots(whole(of_phrase), rule)]
     return tuple(sorted(every, key=lambda spot: spot.end))

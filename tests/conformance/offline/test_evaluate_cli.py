@@ -1,12 +1,12 @@
-"""`harness evaluate` and `harness report` as a user types them, with real engines and sounds."""
+"""`harness evaluate`, `report` and `compare` as a user types them, with real engines, voices and processes."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pty
 import re
-import signal
 import subprocess
 from pathlib import Path
 
@@ -14,11 +14,11 @@ import pytest
 import soundfile
 from click.testing import Result
 
-from harness.wake.reports.wake_log import differences
-from harness.wake.reports.wake_log_reading import read
+from harness.offline.wake_log import differences
+from harness.offline.wake_log_reading import read
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
-from tests.conformance.offline.offline_runs import COMMAND, harness, list_of, refused, untimed
+from tests.conformance.offline.offline_runs import COMMAND, harness, list_of, refused
 from tests.conformance.offline.said import say
 
 ALEXA, OTHER = "alexa", "the weather is fine today, and we walk to the lake"
@@ -100,16 +100,6 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
     )
 
 
-@pytest.mark.usefixtures("voices")
-def test_more_jobs_change_times_and_nothing_else(here: Path) -> None:
-    texts = []
-    for jobs in (1, 2):
-        done = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-j", jobs, "-l", f"j{jobs}.log")
-        assert done.exit_code == 0, done.output
-        texts.append(untimed(here / f"j{jobs}.log"))
-    assert texts[0] == texts[1]
-
-
 def test_commands_and_their_words(here: Path) -> None:
     grammar = here / "light.gram"
     grammar.write_text("#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n")
@@ -160,7 +150,7 @@ def test_limits_decide_the_status() -> None:
     assert "--max-fr: the false-reject ratio is 25 %, and the upper end of its 95 % interval, 80.59 %" in done.stderr
     done = evaluate(*BOOM, "--force", "--max-fa-per-hour", 300, "--limits-on", "estimate")
     assert done.exit_code == 1
-    assert "--max-fa-per-hour: false accepts an hour is 360, above 300" in done.stderr
+    assert "--max-fa-per-hour: false accepts per hour is 360, above 300" in done.stderr
 
 
 def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here: Path) -> None:
@@ -207,13 +197,13 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     assert evaluate(*BOOM).exit_code == 0
     before = (here / "loudness-boom.log").read_bytes()
     said = refused("evaluate", *BOOM)
-    assert "loudness-boom.log: this is there already. --force begins anew and replaces it; -l names another" in said
+    assert "loudness-boom.log: this file already exists. Replace it with --force, or choose another -l" in said
     assert (here / "loudness-boom.log").read_bytes() == before
     assert evaluate(*BOOM, "--force").exit_code == 0
     assert evaluate(*BOOM, "--resume").exit_code == 0  # nothing is left to be done
     assert "is the journal of another evaluation" in refused("evaluate", *BOOM, "-u", "--resume")
     (here / "precious.txt").write_text("a letter\n")
-    assert "no wake-evaluation log" in refused("evaluate", *BOOM, "-l", "precious.txt", "--force")
+    assert "not a wake-evaluation log" in refused("evaluate", *BOOM, "-l", "precious.txt", "--force")
     assert "to be read and to be written" in refused("evaluate", *BOOM, "-l", "i.txt", "--force")
     assert (here / "precious.txt").read_text() == "a letter\n"
 
@@ -222,23 +212,23 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-t", "loudness:boom"], "there is no list of files"),
+        (["-t", "loudness:boom"], "no list of files is given"),
         ([*BOOM, "-c", "i.txt"], "-c and -i cannot be used together"),
         ([*BOOM, "-w"], "-w needs -c"),
         (["-t", "loudness:boom", "-c", "i.txt", "-w", "-u"], "-u cannot be used with -w"),
         ([*BOOM, "-s", "operating-pint=10"], "Did you mean 'operating-point'?"),
-        ([*BOOM, "-s", "operating-point=21"], "it is at most 20"),
+        ([*BOOM, "-s", "operating-point=21"], "it must be at most 20"),
         ([*BOOM, "-s", "operating-point"], "Write -s setting=value"),
         ([*BOOM, "-f", "operating-point", "gone.txt"], "cannot be read as the setting operating-point"),
         ([*BOOM, "-f", "operating-point", "i.txt"], "operating-point cannot be"),
         ([*BOOM, "-s", "threshold=0.5", "-s", "operating-point=3"], "threshold and operating-point are both set"),
         (["-t", "loudness:boom", "-i", "gone.txt"], "gone.txt: this list cannot be read"),
-        (["-t", "loudness:boom", "-i", "i.txt", "--max-fa-per-hour", "1"], "is of out-of-vocabulary audio"),
-        ([*BOOM, "--max-wer", "5%"], "--max-wer is of words"),
+        (["-t", "loudness:boom", "-i", "i.txt", "--max-fa-per-hour", "1"], "needs out-of-vocabulary files"),
+        ([*BOOM, "--max-wer", "5%"], "--max-wer needs transcripts"),
         ([*BOOM, "--resume", "--force"], "Give one of them"),
-        ([*BOOM, "--continuous", "--shard", "1/2"], "--shard takes apart"),
+        ([*BOOM, "--continuous", "--shard", "1/2"], "--continuous cannot be used with --shard"),
         ([*BOOM, "-l", "nowhere/x.log"], "mkdir -p nowhere"),
-        (["-t", "what is this", "-i", "i.txt"], "names no engine and no model file"),
+        (["-t", "what is this", "-i", "i.txt"], "is neither an engine nor a model file"),
     ],
 )
 def test_what_is_wrong_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], said: str) -> None:
@@ -274,32 +264,6 @@ def test_phrases_can_be_told_apart_by_references_and_come_before_other_audio(her
 
 
 @pytest.mark.usefixtures("loud")
-def test_an_interrupted_run_has_a_partial_log_and_goes_on(loud: Sounds, here: Path) -> None:
-    hangs = loud("hangs.wav", 20, [5, 12], wrong=Wrong.HANG)
-    with (here / "o.txt").open("a") as listed:
-        listed.write(f"{hangs}\n")
-    command = [*COMMAND, "evaluate", *BOOM, "-vvv"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        assert child.stderr is not None
-        child.stderr.readline()  # the first event
-        child.send_signal(signal.SIGINT)
-        _, told = child.communicate(timeout=60)
-    assert child.returncode == 130
-    assert "Go on with the same command and --resume" in told
-    partial = read((here / "loudness-boom.log").read_text())
-    assert re.fullmatch(r"[1-5] of 6 files", partial.about("x-partial") or "")
-    assert differences(partial) == ()
-    assert json.loads((here / "loudness-boom.log.json").read_text())["partial"]
-    assert harness("report", "loudness-boom.log").stdout.startswith("Partial: ")
-    assert "It is partial: --resume goes on with it" in refused("evaluate", *BOOM)
-    loud("hangs.wav", 20, [5, 12])  # mended meanwhile
-    assert evaluate(*BOOM, "--resume").exit_code == 0
-    whole = read((here / "loudness-boom.log").read_text())
-    assert whole.about("x-partial") is None
-    assert (dict(whole.totals)["TACOUNT"], dict(whole.totals)["FACOUNT"]) == (3, 4)
-
-
-@pytest.mark.usefixtures("loud")
 def test_progress_is_drawn_on_a_terminal_and_nowhere_else() -> None:
     command = [*COMMAND, "evaluate", *BOOM]
     piped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
@@ -325,3 +289,109 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 4096)
     except OSError:  # the other end has closed
         return b""
+
+
+MODEL = "microwakeword:alexa"
+
+
+def lists() -> None:
+    voices = ("en-us", "en-gb", "en-gb-scotland", "en-us+f3", "en-us+m3", "en-gb+f2")
+    inv = [
+        say(Path(f"inv{n}.wav"), "alexa", voice, 1.25, gain=0.5, noise=0.02 * (n % 3)) for n, voice in enumerate(voices)
+    ]
+    text = "alas, a lexicon. a lecture, he said. Alex and Alexander ask a question. electric sir. " * 2
+    oov = [say(Path(f"oov{n}.wav"), text, voice, 1.25, gain=0.5, noise=0.003) for n, voice in enumerate(voices[:2])]
+    for name, files in (("inv", inv[::2]), ("oov", oov[::2]), ("dev-inv", inv[1::2]), ("dev-oov", oov[1::2])):
+        list_of(Path(f"{name}.txt"), files)
+
+
+def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
+    """One evaluation, and the points of the sweep are those of further evaluations; the point is chosen elsewhere."""
+    lists()
+    lines, dev = ("-i", "inv.txt", "-o", "oov.txt"), ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt")
+    result = harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "a.log", "--sweep", "--twv", *dev, "--target-fr", "0")
+    assert result.exit_code == 0, result.output
+    told = json.loads(Path("a.det.json").read_text())
+    assert told["choice"]["one_list"] is False
+    assert told["choice"]["chosen"]["fr"] == 0
+    assert "on the development list:" in result.output
+    assert "on the reported list:" in result.output
+    assert re.search(r"^MTWV -?[\d.]+ at threshold", result.output, re.M)
+    for ending, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        assert Path(f"a.det.{ending}").read_bytes().startswith(first)
+    rows = list(csv.DictReader(Path("a.det.csv").read_text().splitlines()))
+    assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(n) for n in range(1, 21)]
+    assert sum(row["chosen"] == "yes" for row in rows) == 1
+    own = next(one for one in told["operating_points"] if one["operating_point"] == 10)
+    chosen = told["choice"]["reported"]
+    assert len({one["false_accepts"] for one in told["operating_points"]}) > 1
+    # A threshold that was recommended is a setting that gives back the same counts.
+    again = harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "b.log", "--cache", "a.log.scores", "-s",
+                    f"threshold={chosen['threshold']}")  # fmt: skip
+    assert again.exit_code == 0, again.output
+    for name, expected in (("a.log", own), ("b.log", chosen)):
+        log = Path(name).read_text()
+        assert f"\nFACOUNT {expected['false_accepts']}\n" in log
+        assert float(re.findall(r"^FRCOUNT (\S+)", log, re.M)[0]) == expected["false_rejects"]
+        assert float(re.findall(r"^FARATE (\S+)", log, re.M)[0]) == pytest.approx(expected["fa_per_hour"], abs=1e-4)
+    compared = harness("compare", "a.log", "b.log", "--cluster-by", r"inv(\d)", "--csv", "differing.csv")
+    assert compared.exit_code == 0, compared.output
+    assert "McNemar" in compared.output
+    assert "the same audio" in compared.output
+    assert "Warning" not in compared.output
+
+
+def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds) -> None:
+    Path("oov.txt").write_text(f"{sounds('a.wav', 2.0, [1.5])}\n")
+    evaluate = ("evaluate", "-t", MODEL, "-o", "oov.txt")
+    assert "Add --sweep" in refused(*evaluate, "--target-fr", "5")
+    assert "Give both -i and -o" in refused(*evaluate, "--sweep", "--target-fr", "5")
+    assert "several targets" in refused(*evaluate, "--sweep", "--target-fr", "5", "--target-fa-per-hour", "1")
+    assert "--dev-inv and --dev-oov" in refused(
+        *evaluate, "--sweep", "--target-fr", "5", "--dev-inv", "oov.txt"
+    )  # fmt: skip
+    assert "each file must start with a new engine state" in refused(*evaluate, "--sweep", "--continuous")
+    assert "whole lists" in refused(*evaluate, "--sweep", "--shard", "1/2")
+    assert "does not exist" in refused(*evaluate, "--sweep", "nowhere/det")
+    dev = ("--dev-inv", "gone.txt", "--dev-oov", "oov.txt", "--target-fr", "5")
+    assert "gone.txt" in refused(*evaluate, "--sweep", *dev)
+    assert "reports no scores" in refused("evaluate", "-t", "pocketsphinx:hey jarvis", "-o", "oov.txt", "--sweep")
+    assert not list(Path().glob("*.log*"))
+
+
+@pytest.mark.usefixtures("loudness_plugin")
+def test_a_development_file_that_cannot_be_read_sets_the_status_as_any_other_does(sounds: Sounds) -> None:
+    for name, files in {
+        "inv": [sounds("a.wav", 3.0, [1.5])],
+        "oov": [sounds("b.wav", 3.0)],
+        "dev-inv": [sounds("c.wav", 4.0, [1.5]), Path("gone.wav")],
+        "dev-oov": [sounds("d.wav", 4.0)],
+    }.items():
+        list_of(Path(f"{name}.txt"), files)
+    dev = ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt", "--target-fr", "0", "--no-picture")
+    result = harness(
+        "evaluate", "-t", "loudness:boom", "-i", "inv.txt", "-o", "oov.txt", "-l", "a.log", "--sweep", *dev
+    )
+    assert result.exit_code == 3, result.output
+    assert "1 development file rejected: 1 unreadable" in result.output
+    assert "Chosen: threshold" in result.output
+    assert Path("a.log").exists()
+
+
+def test_damaged_scores_are_told_and_worked_out_anew(sounds: Sounds) -> None:
+    files = [sounds(f"{name}.wav", 4.0, [1.5]) for name in ("a", "bb")]
+    list_of(Path("oov.txt"), files)
+    evaluate = ("evaluate", "-t", MODEL, "-o", "oov.txt", "--sweep", "det", "--force", "-l", "a.log")
+    assert harness(*evaluate).exit_code == 0
+    before = Path("det.csv").read_text()
+    damaged, removed = Path("a.log.scores").rglob("*.scores")
+    content = bytearray(damaged.read_bytes())
+    content[-20] ^= 1
+    damaged.write_bytes(content)
+    removed.unlink()
+    again = harness(*evaluate)
+    assert again.exit_code == 0, again.output
+    assert again.output.count("computed again") == 1
+    assert Path("det.csv").read_text() == before
+    assert damaged.read_bytes() != bytes(content)
+    assert removed.exists()

@@ -24,7 +24,8 @@ from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
 from tests.conformance.boards import PosixBoard, posix_board
 from tests.conformance.engine_runs import Runs, runs, wait_for
-from tests.conformance.mqtt_bench import Around
+from tests.known import known
+from tests.seen import Around
 
 __all__ = ["runs"]
 
@@ -122,8 +123,7 @@ def test_the_same_spotter_agrees_with_itself_in_every_trial_and_every_event(
 def an_engine_with_scores_says_how_far_it_was_off(session: Path) -> None:
     stimuli = read_stimuli(session)
     engine = load_engine(task_of("microwakeword:alexa"))
-    rule = engine.facts.rule
-    assert rule is not None
+    rule = known(engine.facts.rule)
     fresh, failed = hear(engine, stimuli, stimuli.devices)
     steps: list[tuple[int, int]] = []
     in_one_go, failed_too = hear(
@@ -182,7 +182,7 @@ def test_a_device_that_hears_less_differs_where_it_misses(runs: Runs, board: Pos
 def test_what_cannot_be_compared_is_refused_before_a_device_is_asked(tmp_path: Path) -> None:
     runner = CliRunner()
     for arguments, word in (
-        ([str(tmp_path), "-t", "device:vh_board"], "no session"),
+        ([str(tmp_path), "-t", "device:vh_board"], "not a session"),
         ([str(tmp_path), "-t", "device:vh_board", "-s", "sensitivty=3"], "sensitivity"),
         ([str(tmp_path), "-t", "device:vh_board", "-s", "sensitivity=101"], "at most 100"),
         ([str(tmp_path), "-t", "device:vh_board", "--json", "--csv"], "exclude each other"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from harness.offline.shards import part_of
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import evaluation_of, harness, header_for, list_of, untimed
+from tests.unit.offline.figures.outcomes import sized
 
 TIMED_KEYS = ("start_time", "completion_time", "duration_s", "cpu_s", "real_time_factor", "command_line")
 
@@ -28,19 +28,8 @@ def told(*arguments: object, status: int = 0) -> str:
     return said
 
 
-def sized(folder: Path, sizes: Sequence[int]) -> list[ListedFile]:
-    """Files of so many bytes, which need not be sound."""
-    files = []
-    for number, size in enumerate(sizes):
-        path = folder / f"{number}.wav"
-        with path.open("wb") as file:
-            file.truncate(size)
-        files.append(ListedFile(ListKind.OOV, number, path.name, str(path)))
-    return files
-
-
 def test_parts_have_each_file_once_and_about_as_many_hours(tmp_path: Path) -> None:
-    files = sized(tmp_path, [32000 * (1 + 97 * number % 400) for number in range(100)])
+    files = sized(tmp_path, [1 + 97 * number % 400 for number in range(100)])
     parts, shards = zip(*(part_of(files, Shard(number, 4)) for number in range(1, 5)), strict=True)
     assert sorted(one.number for part in parts for one in part) == list(range(100))
     assert all([one.number for one in part] == sorted(one.number for one in part) for part in parts)
@@ -48,7 +37,7 @@ def test_parts_have_each_file_once_and_about_as_many_hours(tmp_path: Path) -> No
     assert max(hours) / min(hours) < 1.02
     assert len({shard.cut for shard in shards}) == 1
     assert parts[0][3:5] == [parts[0][3], parts[0][4]]
-    _, again = part_of(sized(tmp_path, [32000] * 100), Shard(1, 4))
+    _, again = part_of(sized(tmp_path, [1] * 100), Shard(1, 4))
     assert again.cut != shards[0].cut
 
 
@@ -79,9 +68,9 @@ def test_parts_merge_to_the_bytes_of_one_run(sounds: Sounds, tmp_path: Path, mon
             del one[key]
     assert both[0] == both[1]
     assert JournalFile(tmp_path / "all.log.jsonl").complete
-    assert "both part 1/3" in told("merge", "1.log", "2.log", "1.log", "-l", "b.log", status=2)
-    assert "missing: part 2/3" in told("merge", "1.log", "3.log", "-l", "b.log", status=2)
-    assert "it is of whole lists" in told("merge", "whole.log", "-l", "b.log", status=2)
+    assert "both shard 1/3" in told("merge", "1.log", "2.log", "1.log", "-l", "b.log", status=2)
+    assert "missing: shard 2/3" in told("merge", "1.log", "3.log", "-l", "b.log", status=2)
+    assert "it covers whole lists" in told("merge", "whole.log", "-l", "b.log", status=2)
     assert not Path("b.log").exists()
     told("merge", "1.log", "3.log", "-l", "b.log", "--partial")
     assert re.search(r"^INFO x-partial \d+ of 19 files$", Path("b.log").read_text(), re.MULTILINE)
@@ -89,7 +78,7 @@ def test_parts_merge_to_the_bytes_of_one_run(sounds: Sounds, tmp_path: Path, mon
 
 @pytest.mark.usefixtures("loudness_plugin")
 def test_parts_of_other_evaluations_and_partial_ones_are_refused(tmp_path: Path) -> None:
-    files = sized(tmp_path, [100] * 4)
+    files = sized(tmp_path, [1] * 4)
     facts = EngineFacts(EngineKind.WAKE, "1", 16000, ("boom",), "00" * 32)
 
     def part(name: str, settings: dict[str, str], mark: JournalMark) -> Path:

@@ -1,22 +1,41 @@
-"""Supervised workers: crashes and hangs of an engine cost a file, not the run."""
+"""Supervised workers, runs that are killed and go on, and files heard as one sound."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from harness.model.errors import DeviceError, EngineError, InputError
-from harness.model.offline import ListKind, RejectReason
+from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
+from harness.offline.continuous import ContinuousListening
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalMark
+from harness.offline.one_file import FilePlayer
 from harness.offline.pool import WorkerLimits
+from harness.offline.wake_log import differences
+from harness.offline.wake_log_reading import read
 from tests.conformance.offline.conftest import Sounds
-from tests.conformance.offline.loudness import Wrong
-from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, wait_for, workers_of
+from tests.conformance.offline.loudness import RATE_HZ, Loudness, LoudnessScores, LoudnessSpots, LoudnessWords, Wrong
+from tests.conformance.offline.offline_runs import (
+    COMMAND,
+    Played,
+    comparable,
+    evaluation_of,
+    list_of,
+    listed,
+    untimed,
+    wait_for,
+    workers_of,
+)
 
 pytestmark = pytest.mark.usefixtures("loudness_plugin")
 
@@ -127,7 +146,7 @@ def test_an_engine_that_does_not_load_ends_the_run_before_anything_is_written(so
         Played(evaluation_of(settings={"start": "abort"}), files, tmp_path / "a.jsonl")
     with pytest.raises(EngineError, match="ended with status 7"):
         Played(evaluation_of(settings={"start": "leave"}), files, tmp_path / "a.jsonl")
-    with pytest.raises(EngineError, match="does not load"):
+    with pytest.raises(EngineError, match="cannot be loaded"):
         Played(
             evaluation_of(settings={"start": "hang"}),
             files,
@@ -163,21 +182,193 @@ def test_a_worker_that_is_killed_from_outside_costs_nothing(sounds: Sounds, tmp_
     assert all(one.startswith("a worker was ended by SIGKILL") for one in lost)
 
 
-def test_a_stop_ends_in_order(sounds: Sounds, tmp_path: Path) -> None:
-    stop = threading.Event()
-    files = listed([sounds(f"{number}.wav", 5, [1.5]) for number in range(200)])
-    played = Played(
-        evaluation_of(), files, tmp_path / "a.jsonl", stop=stop, on_outcome=lambda outcome, file: stop.set()
-    )
-    journal = JournalFile(tmp_path / "a.jsonl")
-    assert played.ran.partial
-    assert journal.ending is JournalMark.PARTIAL
-    assert 0 < len(journal) == played.ran.done < 200
-
-
 def test_a_stop_does_not_wait_for_an_engine_that_hangs(sounds: Sounds, tmp_path: Path) -> None:
     stop = threading.Event()
     files = listed([sounds("a.wav", 1.5), sounds("b.wav", 3, wrong=Wrong.HANG)])
     played = Played(evaluation_of(), files, tmp_path / "a.jsonl", stop=stop, on_outcome=lambda *_: stop.set())
     assert played.ran.partial
     assert played.ran.done == 1
+
+
+def begun(*arguments: object, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def ended(*arguments: object, folder: Path, status: int = 0) -> str:
+    child = begun(*arguments, folder=folder)
+    out, err = child.communicate(timeout=120)
+    assert child.returncode == status, out + err
+    return out + err
+
+
+def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds: Sounds, tmp_path: Path) -> None:
+    """With a file that hangs the engine while `flag` is not there, so that a run is caught in its middle."""
+    flag = tmp_path / "flag"
+    inv = [sounds(f"in{number:03}.wav", 2 + number % 3, [1.5] * (number % 5 > 0)) for number in range(40)]
+    inv[20] = sounds("hang.wav", 1.5, [1.2], wrong=Wrong.HANG_ONCE)
+    inv[21] = sounds("short.wav", 0.5)
+    oov = [sounds(f"out{number}.wav", 40 + 10 * number, [12.0, 20.5]) for number in range(4)]
+    for name, files in (("in.txt", inv), ("out.txt", oov)):
+        list_of(tmp_path / name, files)
+    arguments = ("evaluate", "-t", "loudness:boom", "-i", "in.txt", "-o", "out.txt", "-j", "2", "-u")
+    arguments += ("-s", f"flag={flag}", "-l")
+    flag.touch()
+    ended(*arguments, "whole.log", folder=tmp_path)
+
+    flag.unlink()
+    journal = tmp_path / "a.log.jsonl"
+    child = begun(*arguments, "a.log", folder=tmp_path)
+    wait_for(lambda: flag.exists() and _outcomes(journal) > 0, 60)
+    workers = workers_of(child.pid)
+    child.kill()
+    child.communicate()
+    assert len(workers) == 2
+    wait_for(lambda: not any(Path(f"/proc/{worker}/exe").exists() for worker in workers), 60)
+    # Torn in the middle of a line, as a power cut leaves it.
+    with journal.open("ab") as file:
+        file.write(b'{"k":"inv","n":20,"file":"/a')
+    done = len(JournalFile(journal))
+    assert 0 < done < 44
+
+    flag.unlink()
+    child = begun(*arguments, "a.log", "--resume", folder=tmp_path)
+    wait_for(flag.exists, 60)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "the log is partial. Continue with the same command and --resume" in err
+    interrupted = JournalFile(journal)
+    assert interrupted.ending is JournalMark.PARTIAL
+    assert done <= len(interrupted) < 44
+    partial = (tmp_path / "a.log").read_text()
+    assert f"INFO x-partial {len(interrupted)} of 44 files" in partial
+    assert differences(read(partial)) == ()
+    assert json.loads((tmp_path / "a.log.json").read_text())["partial"]
+    assert ended("report", "a.log", folder=tmp_path).startswith("Partial: ")
+    assert "It is partial: continue it with --resume" in ended(*arguments, "a.log", folder=tmp_path, status=2)
+
+    ended(*arguments, "a.log", "--resume", folder=tmp_path)
+    assert untimed(tmp_path / "a.log") == untimed(tmp_path / "whole.log")
+    assert JournalFile(journal).complete
+    assert _outcomes(journal) == 44
+    both = [JournalFile(tmp_path / f"{name}.log.jsonl").outcomes() for name in ("a", "whole")]
+    assert [comparable(one) for one in both[0]] == [comparable(one) for one in both[1]]
+
+
+def _outcomes(journal: Path) -> int:
+    return journal.read_bytes().count(b'\n{"k":') if journal.exists() else 0
+
+
+def test_a_second_ctrl_c_does_not_wait(sounds: Sounds, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text(f"{sounds('a.wav', 2)}\n{sounds('b.wav', 3, wrong=Wrong.HANG_DEAF)}\n")
+    child = begun("evaluate", "-t", "loudness:boom", "-i", "in.txt", "-l", "a.log", folder=tmp_path)
+    journal = tmp_path / "a.log.jsonl"
+    wait_for(lambda: journal.exists() and bool(workers_of(child.pid)))
+    workers = workers_of(child.pid)
+    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=60)
+    assert child.returncode == 130
+    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def test_continuous_goes_on_with_the_engine_having_heard_all(sounds: Sounds, tmp_path: Path) -> None:
+    """The engine's state cannot be kept, so that what was played is played again, and its outcomes stay."""
+    files = listed(oov=[sounds(f"{number}.wav", 3, [1.0]) for number in range(60)])
+    evaluation = evaluation_of("loudness_spots", continuous=True)
+    stop = threading.Event()
+    first = Played(evaluation, files, tmp_path / "a.jsonl", stop=stop, on_outcome=lambda *_: stop.set())
+    assert first.ran.partial
+    assert 0 < first.ran.done < 60
+    second = Played(evaluation, files, tmp_path / "a.jsonl", resume=True)
+    assert first.ran.done + second.ran.done == 60
+    at_once = Played(evaluation, files, tmp_path / "b.jsonl")
+    assert at_once.ran.done == 60
+    both = [[comparable(one) for one in JournalFile(tmp_path / name).outcomes()] for name in ("a.jsonl", "b.jsonl")]
+    assert both[0] == both[1]
+    assert {len(one.spots) for one in at_once.outcomes} == {1}
+
+
+def heard(engine: Loudness, files: Sequence[ListedFile]) -> list[FileOutcome]:
+    listening = ContinuousListening(engine, evaluation_of(continuous=True))
+    found = [outcome for file in files for outcome in listening.hear(file)]
+    return found + listening.finish()
+
+
+def places(outcome: FileOutcome) -> list[tuple[float, float]]:
+    return [(one.start / RATE_HZ, one.end / RATE_HZ) for one in outcome.spots]
+
+
+def cut(path: Path, at_s: Sequence[float], folder: Path) -> list[Path]:
+    """A file cut into several."""
+    samples, _ = soundfile.read(path, dtype="int16")
+    found = []
+    for number, part in enumerate(np.split(samples, [round(at * RATE_HZ) for at in at_s])):
+        found.append(folder / f"part{number}.wav")
+        soundfile.write(found[-1], part, RATE_HZ, subtype="PCM_16")
+    return found
+
+
+@pytest.mark.parametrize("kind", [LoudnessScores, LoudnessSpots])
+def test_cut_anywhere_a_sound_has_the_spots_that_it_has_in_one_piece(
+    sounds: Sounds, tmp_path: Path, kind: type[Loudness]
+) -> None:
+    whole = sounds("whole.wav", 40, [3.0, 3.9, 9.95, 20.0, 20.7, 31.0, 39.9])
+    engine = kind("boom", {})
+    one = FilePlayer(engine, evaluation_of()).play(listed(oov=[whole])[0])
+    assert len(one.spots) > 3
+    for cuts in ([10.0], [3.1], [9.96, 10.1, 10.2], [0.01, 20.003, 20.5001], [30.0, 39.95]):
+        found = heard(engine, listed(oov=cut(whole, cuts, tmp_path)))
+        assert [outcome.number for outcome in found] == list(range(len(cuts) + 1))
+        before = np.cumsum([0, *(outcome.samples for outcome in found)])
+        joined = [
+            spot.end + int(begin) for outcome, begin in zip(found, before, strict=False) for spot in outcome.spots
+        ]
+        assert joined == [spot.end for spot in one.spots]
+        assert all(0 <= spot.start <= spot.end <= outcome.samples for outcome in found for spot in outcome.spots)
+
+
+def test_a_spot_is_of_the_file_in_which_it_ends_and_begins_no_earlier(sounds: Sounds, tmp_path: Path) -> None:
+    parts = cut(sounds("whole.wav", 10, [5.0]), [4.9], tmp_path)
+    found = heard(LoudnessScores("boom", {}), listed(oov=parts))
+    assert places(found[0]) == []
+    assert places(found[1]) == [(0.0, pytest.approx(0.11))]
+
+
+def test_the_refractory_time_goes_on_over_the_border(sounds: Sounds) -> None:
+    files = listed(oov=[sounds("a.wav", 5, [4.5]), sounds("b.wav", 5, [0.2]), sounds("c.wav", 5, [2.0])])
+    engine = LoudnessScores("boom", {})
+    assert [len(one.spots) for one in heard(engine, files)] == [1, 0, 1]
+    afresh = [FilePlayer(engine, evaluation_of()).play(file) for file in files]
+    assert [len(one.spots) for one in afresh] == [1, 1, 1]
+
+
+def test_files_that_are_no_use_are_passed_over(sounds: Sounds, tmp_path: Path) -> None:
+    paths = [
+        sounds("a.wav", 5, [4.5]),
+        tmp_path / "none.wav",
+        sounds("r.wav", 5, rate_hz=8000),
+        sounds("b.wav", 5, [0.2]),
+    ]
+    found = heard(LoudnessScores("boom", {}), listed(oov=paths))
+    assert [one.rejected for one in found] == [None, RejectReason.UNREADABLE, RejectReason.RATE, None]
+    assert [len(one.spots) for one in found] == [1, 0, 0, 0]
+
+
+def test_a_recogniser_has_no_state_to_carry_on() -> None:
+    with pytest.raises(InputError, match="recognises one file at a time"):
+        ContinuousListening(LoudnessWords("boom", {}), evaluation_of("loudness_words", continuous=True))
+
+
+def test_a_crash_begins_the_list_again_without_the_file_that_did_it(sounds: Sounds, tmp_path: Path) -> None:
+    oov = [sounds(f"{number}.wav", 10, [9.5 if number == 1 else 0.2]) for number in range(8)]
+    oov[2] = sounds("bad.wav", 2, wrong=Wrong.ABORT)
+    files = listed([sounds("in.wav", 2, [1.5])], oov)
+    played = Played(evaluation_of(continuous=True), files, tmp_path / "a.jsonl")
+    assert (played.ran.done, played.ran.rejected) == (9, 1)
+    assert played.outcome(2, ListKind.OOV).rejected is RejectReason.CRASH
+    # The file after it goes on where the one before it ended, within the refractory time.
+    spots = [len(played.outcome(number, ListKind.OOV).spots) for number in range(8)]
+    assert spots == [1, 1, 0, 0, 1, 1, 1, 1]

@@ -6,8 +6,10 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -127,6 +129,17 @@ class RatingTerminal:
 
     def _tmux(self, *arguments: str) -> None:
         subprocess.run(["tmux", "-S", self._socket, *arguments], check=True, capture_output=True)
+
+
+@contextmanager
+def opened_terminal(term: str = "xterm-256color") -> Iterator[RatingTerminal]:
+    """A terminal in a short folder of its own, since a socket's path has 107 bytes at most; closed at the end."""
+    with tempfile.TemporaryDirectory(prefix="vh-", ignore_cleanup_errors=True) as folder:
+        terminal = RatingTerminal(Path(folder), term=term)
+        try:
+            yield terminal
+        finally:
+            terminal.close()
 
 
 class Hand:

@@ -8,7 +8,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 from pathlib import Path
 
 import httpx2
@@ -21,7 +20,7 @@ from harness.session.log.reader import rating_rows
 from harness.web.invitations import Invitations
 from harness.web.server import WebOptions, serve
 from tests.conformance.rating.site import HARNESS, SiteProcess
-from tests.conformance.rating.terminal import Hand, RatingTerminal
+from tests.conformance.rating.terminal import Hand, opened_terminal
 from tests.rating_sessions import rating_session
 
 
@@ -75,10 +74,10 @@ def test_options_that_do_not_go_together(room: RatingRoom, tmp_path: Path, certi
         (WebOptions(tls_cert=cert, invitations=file), "certificate and its key"),
         (WebOptions(tls_cert=key, tls_key=cert, invitations=file), "cannot be used"),
         (WebOptions(tls_cert=cert, tls_key=tmp_path / "none", invitations=file), "cannot be used"),
-        (WebOptions(public_url="raters.example", invitations=file), "no address of a site"),
-        (WebOptions(public_url="https://a.example/path", invitations=file), "no address of a site"),
+        (WebOptions(public_url="raters.example", invitations=file), "not the address of a site"),
+        (WebOptions(public_url="https://a.example/path", invitations=file), "not the address of a site"),
         (WebOptions(invitations=tmp_path / "none.json"), "nobody is invited"),
-        (WebOptions(address="192.0.2.1", insecure=True, invitations=file), "cannot be had"),
+        (WebOptions(address="192.0.2.1", insecure=True, invitations=file), "cannot listen on port"),
     ):
         with pytest.raises(InputError, match=told):
             serve(room, options)
@@ -126,9 +125,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux
 @pytest.mark.parametrize("asked", [signal.SIGHUP])
 def test_a_signal_leaves_as_a_key_does(tmp_path: Path, asked: signal.Signals) -> None:
     session = rating_session(tmp_path / "s1", 4)
-    folder = Path(tempfile.mkdtemp(prefix="vh-"))  # a socket's path has 107 bytes at most
-    terminal = RatingTerminal(folder)
-    try:
+    with opened_terminal() as terminal:
         terminal.rate(str(session), "--silent", "--rater", "ann")
         terminal.wait_position(lambda at: at == 1)
         Hand(terminal).press_until("1", lambda at: at == 2)
@@ -136,6 +133,3 @@ def test_a_signal_leaves_as_a_key_does(tmp_path: Path, asked: signal.Signals) ->
         assert terminal.ended() == str(128 + asked)
         assert terminal.ask("display-message -p '#{alternate_on} #{mouse_any_flag}'") == ["0 0"]
         assert len(list(rating_rows(session))) == 1
-    finally:
-        terminal.close()
-        shutil.rmtree(folder, ignore_errors=True)

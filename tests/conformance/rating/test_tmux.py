@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
 from harness.model.record import JudgmentGiven
 from harness.rating.guide import KEYS
 from harness.session.log.reader import rating_rows
-from tests.conformance.rating.terminal import Hand, RatingTerminal
+from tests.conformance.rating.terminal import Hand, RatingTerminal, opened_terminal
 from tests.rating_sessions import rating_session
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
@@ -26,13 +25,8 @@ ITEMS = 300
 
 @pytest.fixture
 def terminal() -> Iterator[RatingTerminal]:
-    folder = Path(tempfile.mkdtemp(prefix="vh-"))  # a socket's path has 107 bytes at most
-    opened = RatingTerminal(folder)
-    try:
+    with opened_terminal() as opened:
         yield opened
-    finally:
-        opened.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def rows(folder: Path) -> list[Judgment]:
@@ -40,12 +34,13 @@ def rows(folder: Path) -> list[Judgment]:
 
 
 @pytest.mark.timeout(400)
-def test_three_hundred_responses_by_keys(tmp_path: Path, terminal: RatingTerminal) -> None:
+@pytest.mark.parametrize("items", [60, pytest.param(300, marks=pytest.mark.soak)])
+def test_responses_by_keys(tmp_path: Path, terminal: RatingTerminal, items: int) -> None:
     """Labels, skips and undos in a random order: what is on the disk is what was pressed."""
-    session = rating_session(tmp_path / "s1", ITEMS)
+    session = rating_session(tmp_path / "s1", items)
     dice, hand = random.Random(5), Hand(terminal)
     terminal.rate(str(session), "--rater", "ann", "--silent")
-    terminal.wait(lambda screen: "item 1 of 300" in screen)
+    terminal.wait(lambda screen: f"item 1 of {items}" in screen)
     pressed: list[tuple[str, int]] = []
     stands: dict[int, str] = {}
     order: list[int] = []
@@ -67,7 +62,7 @@ def test_three_hundred_responses_by_keys(tmp_path: Path, terminal: RatingTermina
     assert terminal.ended() == "0"
     given = rows(session)
     labels = dict(KEYS)
-    assert len(pressed) > ITEMS
+    assert len(pressed) > items
     for row, (key, at) in zip(given, pressed, strict=True):
         if key == "u":
             assert row.status is JudgmentStatus.WITHDRAWN
@@ -77,8 +72,8 @@ def test_three_hundred_responses_by_keys(tmp_path: Path, terminal: RatingTermina
             assert row.category is labels.get(key)
     final = in_force(given)
     assert {row.position: row.category for row in final} == {at: labels[key] for at, key in stands.items()}
-    assert len(final) == ITEMS
-    assert len({row.trial_id for row in final}) == ITEMS
+    assert len(final) == items
+    assert len({row.trial_id for row in final}) == items
 
 
 @pytest.mark.timeout(400)

@@ -66,11 +66,7 @@ def utterances(sgml: str) -> Iterator[ScliteUtterance]:
 
 
 def align(
-    folder: Path,
-    references: Sequence[str],
-    hypotheses: Sequence[str],
-    *options: str,
-    ids: Sequence[str] | None = None,
+    folder: Path, references: Sequence[str], hypotheses: Sequence[str], *options: str, ids: Sequence[str] | None = None
 ) -> list[ScliteUtterance]:
     """What sclite makes of pairs of texts, one for one. folder: to write trn files into.
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from harness.understanding.counts import Rule
-from harness.understanding.reports.score_html import write_html
+from harness.understanding.reports.score_html import page
 from harness.understanding.reports.score_text import Reported
 from harness.understanding.scoring import counted, score
 from tests.unit.understanding.reports.frames import made
@@ -17,7 +17,7 @@ from tests.unit.understanding.reports.frames import made
 @pytest.fixture
 def report(tmp_path: Path) -> str:
     of = score(*made(5, 150), Rule())
-    write_html([Reported(counted([of]))], tmp_path / "page.html", [of])
+    (tmp_path / "page.html").write_text(page([Reported(counted([of]))], [of]), encoding="utf-8")
     return (tmp_path / "page.html").as_uri()
 
 

@@ -1,12 +1,18 @@
-"""Utterances, label sets and desks without a disk, for tests of what an annotator's keys do."""
+"""Utterances, label sets and desks without a disk, and classifiers that mislabel in a known way."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger
+from harness.annotation.view import AnnotationPhase
 from harness.model.annotation import (
     IMPORTED,
     AnnotationProject,
@@ -18,6 +24,7 @@ from harness.model.annotation import (
     Proposed,
 )
 from harness.model.errors import LogFull
+from harness.model.offline import Setting
 from harness.model.understanding import Utterance
 
 LABELS = LabelSet(
@@ -82,3 +89,85 @@ class Bench:
     @property
     def ledger(self) -> Ledger:
         return Ledger(LABELS, self.rows)
+
+
+SPOKEN_LABELS = ("ask", "brew", "stop", "well")
+LABEL_SET = LabelSet("t", "T", tuple(Label(one, alone=one == "well") for one in SPOKEN_LABELS))
+
+
+def spoken(count: int, seed: int = 1) -> list[Utterance]:
+    """Utterances whose words tell their intents; every text is another one, and one in four has two intents."""
+    draw = random.Random(seed)
+    found = []
+    for number in range(count):
+        intents = [draw.choice(SPOKEN_LABELS)]
+        if intents != ["well"] and draw.random() < 0.3:
+            intents = draw.sample(SPOKEN_LABELS[:3], 2)
+        # The order of words is that of speaking: the second intent is not the second in the alphabet.
+        words = tuple(word for one in intents for word in (one, f"w{number}"))
+        found.append(Utterance(f"u{number}", words, tuple(sorted(intents))))
+    return found
+
+
+class Knowing:
+    """An `IntentClassifier` that knows what words mean, from the start."""
+
+    settings: ClassVar[tuple[Setting, ...]] = ()
+
+    def __init__(self, settings: Mapping[str, str], *, seed: int) -> None:
+        self.seen: list[list[tuple[str, tuple[str, ...]]]] = []
+
+    def fit(self, texts: Sequence[str], intents: Sequence[tuple[str, ...]], labels: Sequence[str]) -> None:
+        self.seen.append(list(zip(texts, intents, strict=True)))
+
+    def said(self, spoken: list[str]) -> list[str]:
+        return spoken
+
+    def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        given = [self.said([word for word in text.split() if word in SPOKEN_LABELS]) for text in texts]
+        return np.array([[0.9 if label in one else 0.1 for label in SPOKEN_LABELS] for one in given]).reshape(
+            -1, len(SPOKEN_LABELS)
+        )
+
+
+class DropsTheSecond(Knowing):
+    """Hears only the intent that is spoken first."""
+
+    def said(self, spoken: list[str]) -> list[str]:
+        return spoken[:1]
+
+
+class SwapsTwo(Knowing):
+    """Takes brew for stop and stop for brew."""
+
+    def said(self, spoken: list[str]) -> list[str]:
+        return [{"brew": "stop", "stop": "brew"}.get(one, one) for one in spoken]
+
+
+class AddsWell(Knowing):
+    """Gives a label that stands alone to whatever is asked."""
+
+    def said(self, spoken: list[str]) -> list[str]:
+        return [*spoken, "well"] if "ask" in spoken else spoken
+
+
+def review(desk: AnnotationDesk, gold: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """A person with the guide in mind: strikes what is wrong, labels the rest; the ids of what was struck."""
+    struck: set[str] = set()
+    while (view := desk.view).phase is not AnnotationPhase.FINISHED:
+        if view.phase is AnnotationPhase.REVIEWING:
+            assert view.group is not None
+            for line in view.page:
+                wrong = gold[line.utterance] != view.group.intents
+                if wrong:
+                    struck.add(line.utterance)
+                if wrong is not line.struck:
+                    desk.strike_number(line.number)
+            assert desk.accept_page()
+            continue
+        item = view.item
+        assert item is not None
+        for label in set(item.chosen) ^ set(gold[item.utterance]):
+            desk.toggle(label)
+        assert desk.save(), desk.view.said
+    return struck

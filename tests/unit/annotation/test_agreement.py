@@ -1,4 +1,4 @@
-"""Agreement on sets of labels: MASI by hand, alpha and kappa against other libraries, edges."""
+"""Agreement on sets of labels, by hand and against other libraries; and what became of proposals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score
 
 from harness.annotation.agreement import all_annotators, jaccard, masi_distance, set_agreement, set_alpha
-from harness.model.annotation import AnnotationRow, Labelled
+from harness.annotation.report import annotation_report
+from harness.model.annotation import Accepted, AnnotationRow, Labelled, LabelProposal, Proposed, Withdrawn
+from harness.model.understanding import Utterance
 from harness.statistics.agreement import ALL_EQUAL, MISSING, NO_OVERLAP
 from tests.unit.annotation.sittings import Bench, utterances
 
@@ -175,3 +177,20 @@ def test_two_annotators_are_a_pair() -> None:
     ledger = Bench(rows=rows("ann", "ben", "cem")).ledger
     assert all_annotators(utterances(6), ledger, ("ann", "ben")) is None
     assert all_annotators(utterances(6), Bench(rows=rows("ann", "ben")).ledger) is None
+
+
+def test_what_was_accepted_and_labelled_otherwise_later_was_a_wrong_proposal() -> None:
+    utterances = [Utterance(id_) for id_ in ("u1", "u2", "u3")]
+    rows: list[AnnotationRow] = [
+        Proposed("b", "test", tuple(LabelProposal(one.id, ("play",)) for one in utterances)),
+        Accepted("a", "ann", "b", "page", ("play",), ("u1", "u2", "u3")),
+        Labelled("l1", "ann", "u1", ("stop",)),
+        Labelled("l2", "ben", "u2", ("stop",)),
+        Labelled("l3", "ann", "u3", ("play",)),
+    ]
+    final = {"u1": ("stop",)}
+    report = annotation_report(utterances, rows, final)
+    assert (report.accepted, report.overridden, report.unreviewed) == (2, 1, 0)
+    assert (report.struck_share.count, report.struck_share.total) == (1, 3)
+    back = annotation_report(utterances, [*rows, Withdrawn("w", "ann", ("l1",))], final)
+    assert (back.accepted, back.overridden) == (3, 0)

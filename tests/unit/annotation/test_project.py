@@ -82,7 +82,7 @@ def test_rows_that_are_kept_are_known_at_once(folder: Path) -> None:
 
 def test_only_named_annotators_have_a_desk(folder: Path) -> None:
     room = AnnotationRoom(folder)
-    with pytest.raises(InputError, match="'cem' is no annotator"):
+    with pytest.raises(InputError, match="'cem' is not an annotator"):
         room.desk("cem")
     assert room.adjudication("cem").view.count.total == 0, "anybody may settle"
     room.close()
@@ -210,7 +210,7 @@ def test_rows_cannot_be_changed_or_removed(empty: Path) -> None:
 
 
 def test_a_folder_that_is_no_project_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="no annotation project"):
+    with pytest.raises(LogError, match="not an annotation project"):
         AnnotationLog(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -220,7 +220,7 @@ def test_the_log_of_a_session_is_no_annotation_log(empty: Path) -> None:
         connection.execute("CREATE TABLE entries (seq INTEGER)")
         connection.execute("PRAGMA application_id=0x56484C47")
     connection.close()
-    with pytest.raises(LogError, match="no file of an annotation project"):
+    with pytest.raises(LogError, match="not a file of an annotation project"):
         AnnotationLog(empty)
 
 

@@ -17,8 +17,8 @@ from harness.model.annotation import Labelled
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import EngineStarted, JudgmentGiven, NoteWritten, SessionStarted
 from harness.rating.judgment_log import JudgmentLog
+from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, rating_rows
-from harness.session.log.writer import SqliteLog
 
 UNSEALED = Path(__file__).parents[2] / "data" / "unsealed"
 ROWS = 8
@@ -69,27 +69,27 @@ def test_a_session_that_nobody_touched_is_whole_and_sealed(folder: Path) -> None
 
 
 REWRITTEN = "UPDATE entries SET body = replace(body, 'heard', 'never') WHERE seq = 4"
-NOT_WRITTEN = "is not what was written: its SHA-256 differs"
+CHANGED = "has changed since it was written: its SHA-256 differs"
 
 
 @pytest.mark.parametrize(
     ("statements", "said"),
     [
-        ([REWRITTEN], [f"row 4 {NOT_WRITTEN}"]),
-        (["UPDATE entries SET at_s = at_s + 1 WHERE seq IN (3, 5, 6)"], [f"row 3 {NOT_WRITTEN}", "rows 5 to 6 are"]),
-        (["UPDATE entries SET wall_s = 0 WHERE seq = 1"], [f"row 1 {NOT_WRITTEN}"]),
-        (["UPDATE entries SET kind = 'x' WHERE seq = 2"], [f"row 2 {NOT_WRITTEN}"]),
-        (["UPDATE entries SET run = 9 WHERE seq = 8"], [f"row 8 {NOT_WRITTEN}"]),
+        ([REWRITTEN], [f"row 4 {CHANGED}"]),
+        (["UPDATE entries SET at_s = at_s + 1 WHERE seq IN (3, 5, 6)"], [f"row 3 {CHANGED}", "rows 5 to 6 have"]),
+        (["UPDATE entries SET wall_s = 0 WHERE seq = 1"], [f"row 1 {CHANGED}"]),
+        (["UPDATE entries SET kind = 'x' WHERE seq = 2"], [f"row 2 {CHANGED}"]),
+        (["UPDATE entries SET run = 9 WHERE seq = 8"], [f"row 8 {CHANGED}"]),
         (["DELETE FROM entries WHERE seq = 4"], ["rows 4 to 4 are missing"]),
         (
             ["DELETE FROM entries WHERE seq = 4", "UPDATE entries SET seq = seq - 1 WHERE seq > 4"],
-            ["rows 4 to 7 are not what was written", "row 8 is missing"],
+            ["rows 4 to 7 have changed since they were written", "row 8 is missing"],
         ),
         (["DELETE FROM entries WHERE seq > 6"], ["rows 7 to 8 are missing"]),
-        (["INSERT INTO entries VALUES (9, 0, 1, 1, 'note_written', '{}', zeroblob(32))"], [f"row 9 {NOT_WRITTEN}"]),
+        (["INSERT INTO entries VALUES (9, 0, 1, 1, 'note_written', '{}', zeroblob(32))"], [f"row 9 {CHANGED}"]),
         (["UPDATE entries SET chain = NULL WHERE seq > 5"], ["rows 6 to 8 have no SHA-256"]),
         (["UPDATE entries SET chain = NULL"], ["the rows were sealed, and their SHA-256 are gone"]),
-        (["UPDATE entries SET chain = x'00' WHERE seq = 8"], [f"row 8 {NOT_WRITTEN}", "row 8, or one of the rows"]),
+        (["UPDATE entries SET chain = x'00' WHERE seq = 8"], [f"row 8 {CHANGED}", "row 8, or an earlier row"]),
         (["ALTER TABLE entries DROP COLUMN chain"], ["the rows were sealed, and their SHA-256 are gone"]),
     ],
 )
@@ -103,7 +103,7 @@ def test_what_was_done_to_rows_is_named(folder: Path, statements: list[str], sai
 def test_triggers_that_are_gone_are_named_too(folder: Path) -> None:
     altered(folder / "log.sqlite", REWRITTEN, keep_guards=False)
     gone = [f"the trigger {name}, which keeps rows as they are, is gone" for name in GUARDS]
-    assert list(check(folder).damage) == [*gone, f"row 4 {NOT_WRITTEN}"]
+    assert list(check(folder).damage) == [*gone, f"row 4 {CHANGED}"]
 
 
 def test_a_row_rewritten_with_its_own_hash_breaks_the_chain_behind_it(folder: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_row_rewritten_with_its_own_hash_breaks_the_chain_behind_it(folder: Pa
         folder / "log.sqlite",
         f"UPDATE entries SET body = '{body}', chain = x'{linked(before, (*row[:5], body)).hex()}' WHERE seq = 4",
     )
-    assert list(check(folder).damage) == [f"row 5 {NOT_WRITTEN}"]
+    assert list(check(folder).damage) == [f"row 5 {CHANGED}"]
 
 
 def test_all_rewritten_and_all_hashes_anew_differ_from_the_seal(folder: Path) -> None:
@@ -130,14 +130,14 @@ def test_all_rewritten_and_all_hashes_anew_differ_from_the_seal(folder: Path) ->
         statements.append(f"UPDATE entries SET body = '{body}', chain = x'{link.hex()}' WHERE seq = {row[0]}")
     altered(folder / "log.sqlite", *statements)
     (damage,) = check(folder).damage
-    assert damage.startswith("row 8, or one of the rows before it, is not what was sealed")
+    assert damage.startswith("row 8, or an earlier row, has changed since it was sealed")
     (folder / "log.seal").unlink()
     assert any("the end is not sealed" in line for line in check(folder).notes), "what no longer can be shown is said"
 
 
 def test_judgments_are_chained_and_sealed_as_well(folder: Path) -> None:
     altered(folder / "judgments.sqlite", "UPDATE entries SET body = replace(body, 'wrong', 'correct') WHERE seq = 2")
-    assert list(check(folder).damage) == [f"judgments.sqlite: row 2 {NOT_WRITTEN}"]
+    assert list(check(folder).damage) == [f"judgments.sqlite: row 2 {CHANGED}"]
     altered(folder / "judgments.sqlite", "DELETE FROM entries WHERE seq > 1")
     assert list(check(folder).damage) == ["judgments.sqlite: rows 2 to 3 are missing"]
 
@@ -170,7 +170,7 @@ def test_rows_cut_off_before_a_session_is_resumed_stay_visible(folder: Path, mor
             log.append(note(f"later {number}"))
     (damage,) = check(folder).damage
     missing = {0: "rows 7 to 8 are missing", 1: "row 8 is missing"}
-    assert damage.startswith(missing.get(more, "row 8, or one of the rows before it, is not what was sealed"))
+    assert damage.startswith(missing.get(more, "row 8, or an earlier row, has changed since it was sealed"))
 
 
 def test_a_seal_that_cannot_be_read_is_damage(folder: Path) -> None:
@@ -223,7 +223,7 @@ def test_files_of_the_earlier_version_are_not_sealed_and_are_continued(tmp_path:
     assert any(f"rows 1 to {old.rows} were not sealed" in line for line in after.notes)
     altered(folder / f"{old.name}.sqlite", "UPDATE entries SET at_s = at_s + 1 WHERE seq = 2")
     (damage,) = checked(folder).damage
-    assert f"row {old.rows + 1}, or one of the rows before it, {NOT_WRITTEN}" in damage
+    assert f"row {old.rows + 1}, or an earlier row, {CHANGED}" in damage
 
 
 def test_a_session_of_the_earlier_version_says_what_it_said(tmp_path: Path) -> None:
@@ -248,4 +248,4 @@ def test_an_annotation_project_is_checked(tmp_path: Path) -> None:
     (folder / "labels.yaml").write_text("labels: []\n")
     files, row = check_annotation(folder).damage
     assert "labels.yaml is not the file" in files
-    assert row == f"row 2 {NOT_WRITTEN}"
+    assert row == f"row 2 {CHANGED}"

@@ -15,6 +15,7 @@ import pytest
 
 from harness.base.child_process import ChildProcess, describe, ended_words, read_process, save_process, start_detached
 from harness.base.guard import NOT_STARTED
+from tests.known import known
 
 LIMIT_S = 20.0
 
@@ -107,8 +108,7 @@ SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 def test_a_process_is_known_again_and_ended(tmp_path: Path) -> None:
     child = start_detached(SLEEPER, os.environ, tmp_path / "log")
-    started = describe(child)
-    assert started is not None
+    started = known(describe(child))
     save_process(tmp_path / "x.pid", started)
     again = read_process(tmp_path / "x.pid")
     assert again == started
@@ -120,8 +120,7 @@ def test_a_process_is_known_again_and_ended(tmp_path: Path) -> None:
 
 def test_a_pid_that_somebody_else_has_now_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(SLEEPER) as stranger:
-        found = describe(stranger.pid)
-        assert found is not None
+        found = known(describe(stranger.pid))
         for stale in (replace(found, start_ticks=found.start_ticks - 1), replace(found, boot_id="another boot")):
             assert not stale.alive()
             assert stale.end()
@@ -140,8 +139,7 @@ def test_one_that_ignores_the_request_is_made_to_end(tmp_path: Path) -> None:
     while not told.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    started = describe(child)
-    assert started is not None
+    started = known(describe(child))
     assert started.end(patience_s=0.2)
 
 
@@ -156,8 +154,7 @@ def test_one_that_was_killed_a_moment_ago_is_outlasted(tmp_path: Path) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         ready.unlink()
-        started = describe(child)
-        assert started is not None
+        started = known(describe(child))
         assert not started.ending()
         started.outlast()
         assert started.alive()

@@ -1,16 +1,21 @@
-"""Lines of streams: ends, blocks cut anywhere, encodings, what is no text, and lines that never end."""
+"""Lines of streams, and files that are written whole."""
 
 from __future__ import annotations
 
 import io
+import os
+import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.base.line_stream import LONGEST_LINE, checked_encoding, fault_in, line_blocks
-from harness.model.errors import InputError, Place
+from harness.base.text_file import LONGEST_LINE, checked_encoding, fault_in, line_blocks
+from harness.base.whole_file import WholeFile, whole_folder, write_whole
+from harness.model.errors import InputError, LogError, Place
+from tests.known import known
 
 
 def in_pieces(content: bytes, size: int) -> Callable[[int], bytes]:
@@ -56,9 +61,8 @@ def test_encodings() -> None:
 
 def test_what_an_encoding_spells_but_nothing_can_write_is_a_fault() -> None:
     (block,) = line_blocks(in_pieces(b"a +2AA- b\n", 100), "x", "utf-7")
-    fault = fault_in(block.lines[0], Place("x", 1), "utf-7")
-    assert fault is not None
-    assert fault.what == "the half character U+D800 stands here"
+    fault = known(fault_in(block.lines[0], Place("x", 1), "utf-7"))
+    assert fault.what == "this is the half character U+D800"
 
 
 def test_an_encoding_that_cannot_go_on_tells_the_line() -> None:
@@ -74,17 +78,16 @@ def test_an_encoding_that_cannot_go_on_tells_the_line() -> None:
         (b"caf\xe9 x", 4, "byte 0xe9 is not UTF-8"),
         ("é é ".encode() + b"\xff", 5, "byte 0xff is not UTF-8"),
         (b"\xed\xa0\x80", 1, "byte 0xed is not UTF-8"),
-        (b"ab\0", 3, "a NUL character stands here"),
-        (b"\x1b[31m", 1, "the control character U+001B stands here"),
-        ("a\x92s".encode(), 2, "the control character U+0092 stands here"),
+        (b"ab\0", 3, "this is a NUL character"),
+        (b"\x1b[31m", 1, "this is the control character U+001B"),
+        ("a\x92s".encode(), 2, "this is the control character U+0092"),
     ],
 )
 def test_what_is_no_text_has_a_column(content: bytes, column: int, what: str) -> None:
     (block,) = line_blocks(in_pieces(b"fine\n" + content + b"\n", 100), "x")
     assert block.faulty
     assert fault_in(block.lines[0], Place("x", 1), "utf-8") is None
-    fault = fault_in(block.lines[1], Place("x", 2), "utf-8")
-    assert fault is not None
+    fault = known(fault_in(block.lines[1], Place("x", 2), "utf-8"))
     assert (fault.what, fault.place) == (what, Place("x", 2, column))
     assert fault.remedy
 
@@ -103,3 +106,62 @@ def test_a_line_without_end_is_cut_and_the_rest_goes_on() -> None:
     blocks = list(line_blocks(io.BytesIO(b"one\n" + long + b"\nthree\n" + long).read, "x"))
     assert [(block.first, block.cut) for block in blocks] == [(1, False), (2, True), (3, False), (4, True)]
     assert [len(block.lines[0]) for block in blocks] == [3, LONGEST_LINE, 5, LONGEST_LINE]
+
+
+def test_a_file_is_there_whole_or_as_it_was(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    write_whole(target, b"one")
+    write_whole(target, b"two")
+    assert target.read_bytes() == b"two"
+    for wrong in (tmp_path, tmp_path / "none" / "page.html"):
+        with pytest.raises(LogError):
+            write_whole(wrong, b"three")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_link_stays_and_what_it_means_is_written(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    link = tmp_path / "latest.html"
+    link.symlink_to(Path("pages", "one.html"))
+    for content in (b"one", b"two"):
+        write_whole(link, content)
+        assert (link.is_symlink(), (tmp_path / "pages" / "one.html").read_bytes()) == (True, content)
+
+
+def test_a_named_pipe_takes_it_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    write_whole(pipe, b"one")
+    reader.join(30)
+    assert read == [b"one"]
+    assert pipe.is_fifo()
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), whole_folder(tmp_path / "made") as part:
+        (part / "none" / "one").write_text("1")
+    assert list(tmp_path.iterdir()) == []
+    with whole_folder(tmp_path / "made") as part:
+        (part / "one").write_text("1")
+    assert [path.name for path in tmp_path.rglob("*")] == ["made", "one"]
+
+
+def test_a_stream_that_is_not_kept_leaves_what_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "found.json"
+    target.write_bytes(b"before")
+    target.chmod(0o640)
+    with WholeFile(str(target)) as file:
+        file.write(b"after")
+    assert (target.read_bytes(), list(tmp_path.iterdir())) == (b"before", [target])
+    with WholeFile(str(target)) as file:
+        file.write(b"after")
+        file.keep()
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"after", 0o640)
+    with (
+        pytest.raises(LogError, match=r"none/found\.json cannot be written"),
+        WholeFile(f"{tmp_path}/none/found.json") as file,
+    ):
+        file.keep()

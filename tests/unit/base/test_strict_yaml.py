@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.base import strict_yaml
 from harness.model.errors import InputError, Place
+from tests.known import known
 
 
 def plain(text: str) -> object:
@@ -89,8 +90,7 @@ def test_values_and_keys_keep_their_places() -> None:
 def test_what_is_no_text_of_ours_is_refused_in_its_place(content: bytes, line: int, column: int, what: str) -> None:
     with pytest.raises(InputError) as refused:
         strict_yaml.parse(content, "x.yaml")
-    place = refused.value.place
-    assert place is not None
+    place = known(refused.value.place)
     assert place.line == line
     assert not column or place == Place("x.yaml", line, column)
     assert what in refused.value.what

@@ -17,7 +17,7 @@ from harness.model.errors import InputError
 from harness.rating.figures.agreement import CATEGORIES
 from harness.statistics.agreement import MISSING
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
-from tests.unit.statistics.raters import confusion_matrix, said, truths
+from tests.unit.statistics.simulations import confusion_matrix, said, truths
 
 HOSTILE = "cat\x1b]0;owned\x07[red]北京北京北京北京"
 
@@ -52,7 +52,14 @@ def test_lines_fit_a_terminal_and_are_harmless(folder: Path) -> None:
             assert width_of(line) <= 80, line
             assert line.isprintable()
     whole = harness(folder).output
-    for part in ("Krippendorff's alpha", "Gwet's AC1", "Dawid-Skene", "taken for one another", "said again", "kappa"):
+    for part in (
+        "Krippendorff's alpha",
+        "Gwet's AC1",
+        "Dawid-Skene",
+        "most frequent confusions",
+        "said again",
+        "kappa",
+    ):
         assert part in whole
 
 

@@ -18,7 +18,7 @@ from harness.model.judgment import Category, JudgmentStatus
 from tests.judged_sessions import Answer, answers, clips_of, give, judged, store_session
 
 C, W = Category.CORRECT, Category.WRONG
-PAGE = Path(__file__).parents[3] / "docs" / "categories.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "categories.md"
 
 
 def harness(*arguments: str | Path, columns: int = 80) -> Result:

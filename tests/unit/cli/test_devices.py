@@ -8,7 +8,8 @@ import random
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,11 @@ from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.devices.profiles.samples import check_samples
 from harness.devices.serial.device import SerialSource
 from harness.devices.serial.options import SerialOptions
+from harness.devices.wire import messages
 from harness.model.errors import InputError
 from harness.model.time import Stamp
+from tests.known import known
+from tests.seen import until
 
 LAMP = """\
 device: lamp
@@ -37,6 +41,17 @@ samples:
 
 def harness(*arguments: str | Path, stdin: bytes = b"") -> Result:
     return CliRunner().invoke(group, [str(one) for one in arguments], input=stdin)
+
+
+@contextmanager
+def pty() -> Iterator[tuple[int, str]]:
+    """A line whose far end is ours, and the port's name."""
+    board, port = os.openpty()
+    try:
+        yield board, os.ttyname(port)
+    finally:
+        os.close(port)
+        os.close(board)
 
 
 def lamp(folder: Path, phrase: str = "hey lamp") -> Path:
@@ -72,12 +87,12 @@ def test_samples_are_run_and_a_difference_is_shown(tmp_path: Path) -> None:
     wrong = harness("devices", "test", lamp(tmp_path, "hey you"))
     assert wrong.exit_code == 1
     assert "lamp.yaml:7" in wrong.stdout
-    assert "said WAKE hey lamp" in wrong.stdout
+    assert "input WAKE hey lamp" in wrong.stdout
     assert "wanted {kind: wake, phrase: 'hey you'}" in wrong.stdout
     assert "got {kind: wake, phrase: 'hey lamp'}" in wrong.stdout
     validated = harness("validate", tmp_path / "lamp.yaml")
     assert validated.exit_code == 2
-    assert "lamp.yaml:7: the sample gives something else" in validated.stderr
+    assert "lamp.yaml:7: the sample gives a different result" in validated.stderr
 
 
 @pytest.mark.parametrize("arguments", [("test",), ("test", "x", "--all"), ("test", "--all", "--port", "p")])
@@ -86,35 +101,28 @@ def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...]) -> None:
 
 
 def test_a_device_on_a_port_is_watched(tmp_path: Path) -> None:
-    board, port = os.openpty()
-    name = os.ttyname(port)
     stop = threading.Event()
 
     def talk() -> None:
         while not stop.wait(0.05):
             os.write(board, b"WAKE hey lamp\r\ntick 17\r\n")
 
-    thread = threading.Thread(target=talk)
-    thread.start()
-    try:
+    with pty() as (board, name):
+        thread = threading.Thread(target=talk)
+        thread.start()
         watched = harness("devices", "test", lamp(tmp_path), "--port", name, "--seconds", "1")
-    finally:
         stop.set()
         thread.join()
-        os.close(port)
-        os.close(board)
     assert watched.exit_code == 0, watched.output
     assert "kind: wake, phrase: 'hey lamp'" in watched.stdout
     assert "× tick #" in watched.stdout
 
 
 def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> None:
-    board, port = os.openpty()
-    silent = harness("devices", "test", lamp(tmp_path), "--port", os.ttyname(port), "--seconds", "0.5")
-    os.close(port)
-    os.close(board)
+    with pty() as (_, name):
+        silent = harness("devices", "test", lamp(tmp_path), "--port", name, "--seconds", "0.5")
     assert silent.exit_code == 1
-    assert "nothing came" in silent.stdout
+    assert "no data received" in silent.stdout
     missing = harness("devices", "test", lamp(tmp_path), "--port", "/dev/ttyNONE")
     assert isinstance(missing.exception, InputError)
     assert missing.exception.remedy
@@ -171,14 +179,10 @@ def test_a_row_is_copied_as_a_sample_that_is_right(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_lost_is_told_and_the_queue_is_bounded() -> None:
-    board, port = os.openpty()
-    source = SerialSource(SerialOptions(port=os.ttyname(port)), 115200)
-    os.close(port)
-    source.open()
-    os.close(board)
-    limit_s = time.monotonic() + 10
-    while not source.trouble and time.monotonic() < limit_s:
-        time.sleep(0.02)
+    with pty() as (_, name):
+        source = SerialSource(SerialOptions(port=name), 115200)
+        source.open()
+    until(lambda: source.trouble)
     source.close()
     assert "the port is gone" in source.trouble
     queue = HeardQueue()
@@ -197,7 +201,7 @@ def test_samples_that_the_monitor_gathers_beside_a_profile_are_left_alone(
     monkeypatch.chdir(tmp_path)
     validated = harness("validate", "devices")
     assert validated.exit_code == 0, validated.output
-    assert "lamp.samples.yaml: left alone" in validated.output
+    assert "lamp.samples.yaml: ignored" in validated.output
     listed = harness("devices", "list")
     assert listed.exit_code == 0, listed.output
     assert "lamp.samples" not in listed.output
@@ -217,7 +221,7 @@ def test_every_sample_that_the_monitor_writes_is_right(id: str, tmp_path: Path) 
             rows = [row for line in sample.lines for row in monitor.take(now_heard(line))] + monitor.rest()
             monitor = DeviceMonitor(id, Path(), monitor.device)
         snippets += [row.snippet for row in rows if row.snippet]
-    assert bool(snippets) == bool(profile.samples)
+    assert bool(snippets) == bool(profile.samples and not profile.thresholds)
     text = Path(profile.path).read_text(encoding="utf-8")
     head = text.partition("\nsamples:")[0] + "\nsamples:\n"
     path = tmp_path / f"{id}.yaml"
@@ -232,42 +236,47 @@ def test_a_wrong_rate_is_said_with_the_bytes_that_came(tmp_path: Path) -> None:
     noise = random.Random(1).randbytes(2000).replace(b"\n", b"").replace(b"\r", b"")
     monitor = DeviceMonitor(str(path), Path(), baud=115200)
     assert monitor.take(now_heard(noise)) == []
-    assert monitor.noise.startswith(f"{len(noise)} bytes came, without the end of a line: 115200 is the wrong rate?")
+    assert monitor.noise.startswith(f"{len(noise)} bytes received, without a line end. Is 115200 baud right?")
     assert "9600" in monitor.noise
     (row,) = monitor.take(now_heard(b"\n"))
-    assert "bytes that are no text" in row.said
+    assert "bytes that are not text" in row.said
     assert len(row.said) < 100
     good = DeviceMonitor(str(path), Path(), baud=115200)
     good.take(now_heard(b"WAKE hey lamp\nGr\xc3\xbc\xc3\x9fe\n" * 30))
     assert good.noise == ""
 
 
+def timed(folder: Path, clock: str) -> Path:
+    """A profile of a device whose lines begin with its time."""
+    path = folder / "p.yaml"
+    console = f"{{time: '^\\[(?P<time>\\d+)\\]', clock: {clock}}}"
+    rules = "reports: [wake]\nlines: [{match: WAKE, kind: wake}]\n"
+    path.write_text(f"device: p\nwake_phrases: []\nconsole: {console}\n{rules}", encoding="utf-8")
+    return path
+
+
 def test_times_and_retained_messages_are_shown_as_such(tmp_path: Path) -> None:
-    path = tmp_path / "p.yaml"
-    path.write_text(
-        "device: p\nwake_phrases: []\nreports: [wake]\n"
-        "console: {time: '^\\[(?P<time>\\d+)\\]', clock: ms}\n"
-        "lines: [{match: WAKE, kind: wake}]\n",
-        encoding="utf-8",
-    )
+    path = timed(tmp_path, "ms")
     monitor = DeviceMonitor(str(path), Path(), baud=115200, hold_back_s=0.016)
     (row,) = monitor.take(now_heard(b"[1500] WAKE\n"))
     assert row.times.startswith("device 1.5 s, ± ")
-    assert row.error_s is not None
-    assert 0.008 < row.error_s < 0.02
+    assert 0.008 < known(row.error_s) < 0.02
     (kept,) = DeviceMonitor("reference_assistant", Path()).take(now_heard(b"{}", "x/y", retained=True))
-    assert kept.times == "retained, no event of now"
+    assert kept.times == "retained, not a current event"
+
+
+def test_a_frame_is_shown_by_its_fields() -> None:
+    event = messages.IntentEvent(7, 8, 1.0, "timer", (("time", "10 minutes"),))
+    (row,) = DeviceMonitor("vh_board", Path()).take(now_heard(messages.to_frame(event, 3)))
+    assert row.said == "frame INTENT 3"
+    assert row.made == "kind: intent, time_us: 7, sample: 8, score: 1.0, name: timer, slots: ['time: 10 minutes']"
 
 
 def test_held_back_lines_are_measured(tmp_path: Path) -> None:
-    path = tmp_path / "p.yaml"
-    path.write_text(
-        "device: p\nwake_phrases: []\nconsole: {time: '^\\[(?P<time>\\d+)\\]', clock: us}\n", encoding="utf-8"
-    )
+    path = timed(tmp_path, "us")
     monitor, dice = DeviceMonitor(str(path), Path(), baud=115200, hold_back_s=0.016), random.Random(1)
     for number in range(60):
         written_s = 100 + number * 0.3
         late_s = dice.uniform(0.0, 0.04)
         monitor.take(HeardBytes(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
-    assert monitor.held_back_s is not None
-    assert 0.035 < monitor.held_back_s < 0.045
+    assert 0.035 < known(monitor.held_back_s) < 0.045

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 from harness.base.host_check import Level
 from harness.cli import group
 from harness.cli.doctor import checks
-from harness.devices.serial import host_checks
+from harness.devices.serial import port as host_checks
 
 
 def doctor(*arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:
@@ -38,6 +39,8 @@ def test_everything_is_looked_at_and_every_complaint_has_a_remedy(tmp_path: Path
     status, checks = doctor("--folder", tmp_path)
     wanted = {"port", "sound", "disk room", "disk sync", "clock", "wake-ups", "time service", "processor", "drivers"}
     assert wanted | {"real time", "extras", "voices"} <= {one["name"] for one in checks}
+    (libraries,) = named(checks, "libraries")
+    assert f"paho-mqtt {metadata.version('paho-mqtt')}, " in libraries["says"]
     assert all(one["remedy"] for one in checks if one["level"] != "ok")
     worst = {one["level"] for one in checks}
     assert status == (3 if "fail" in worst else 1 if "warn" in worst else 0)

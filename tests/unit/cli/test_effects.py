@@ -12,19 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from harness.cli import group
-from harness.cli.effects import effect_lines, length, when
+from harness.cli.effects import length, when
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven
-from harness.rating.effects import HELD_QUESTION, effects_of
 from harness.rating.judgment_log import JudgmentLog
+from harness.session.figures.effect_items import HELD_QUESTION, effects_of
+from harness.session.log.database import SqliteLog
 from harness.session.log.reader import rating_rows
-from harness.session.log.writer import SqliteLog
+from harness.session.summary import effect_lines
+from tests.command import harness
 from tests.unit.session.figures.effect_rows import ASKED, TIMER, Session, trial
+from tests.written_sessions import records
 
 ESCAPE = "\x1b]0;owned\x07"
 
@@ -41,12 +42,8 @@ def written(folder: Path, session: Session, wall_s: float | None = None) -> Path
     return folder
 
 
-def harness(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(group, [str(one) for one in arguments])
-
-
 def answers(folder: Path) -> list[EffectAnswered]:
-    return [entry.record for entry in rating_rows(folder) if isinstance(entry.record, EffectAnswered)]
+    return records(rating_rows(folder), EffectAnswered)
 
 
 def asked_session(check: EffectCheck | None = ASKED) -> Session:
@@ -71,9 +68,9 @@ def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> No
     assert (given.exit_code, given.stdout) == (0, "t1: partial, by ann\n")
     assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectWord.PARTIAL, "ann", "half")]
     known = harness("effects", folder)
-    assert (known.exit_code, known.stdout) == (0, "1 effects, all of them known.\n")
+    assert (known.exit_code, known.stdout) == (0, "1 effects, all known.\n")
     again = harness("effects", folder, "--answer", "t1", "right", "--by", "bob")
-    assert "It overrules partial, said by ann at " in again.stdout
+    assert "It overrules partial by ann at " in again.stdout
     assert answers(folder)[-1].detail == "overrules partial by ann"
     assert effects_of(folder).items[0].evidence.word is EffectWord.RIGHT
 
@@ -83,7 +80,7 @@ def test_what_the_device_said_can_be_overruled(tmp_path: Path) -> None:
     assert harness("effects", folder).exit_code == 0
     assert "right, by the device" in harness("effects", "--all", folder).stdout
     overruled = harness("effects", folder, "--answer", "t1", "wrong", "--by", "ann")
-    assert "It overrules the device: told timer" in overruled.stdout
+    assert "It overrules the device: reported timer" in overruled.stdout
     shown = harness("show", folder).stdout
     assert "effects              1: 1 WRONG" in shown
     assert "the device says otherwise: right" in shown
@@ -100,7 +97,7 @@ def test_as_json(tmp_path: Path) -> None:
 
 def test_a_response_that_a_rater_holds_is_asked_about(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session(None))
-    assert harness("effects", folder).stdout == "No effect is checked in it, and no response is held.\n"
+    assert harness("effects", folder).stdout == "The session checks no effect and holds no response.\n"
     hold(folder, rater="ann")
     listed = harness("effects", folder)
     assert listed.exit_code == 1
@@ -200,5 +197,5 @@ def test_counts_of_a_session(tmp_path: Path) -> None:
     (item,) = effects_of(written(tmp_path / "s", asked_session())).items
     looked = EffectEvidence(ASKED, EffectWord.UNKNOWN, EffectSource.OPERATOR, "ann looked: unknown")
     found = effect_lines([item, replace(item, evidence=looked)])
-    assert found[0] == "effects              2: 1 cannot be told, 1 open"
+    assert found[0] == "effects              2: 1 cannot tell, 1 open"
     assert effect_lines([]) == []

@@ -99,10 +99,19 @@ def test_a_model_is_loaded_with_settings_and_says_what_it_is() -> None:
         (["process:true"], EngineError, "ended with status 0 before its hello"),
         (["microwakeword", "-s", "threshold=1"], InputError, "needs the model"),
         (["-s", "threshold=1"], InputError, "needs the model"),
-        (["microwakeword:alexa", "-s", "threshold"], InputError, "sets nothing"),
+        (["microwakeword:alexa", "-s", "threshold"], InputError, "is not a setting"),
         (["microwakeword:alexa", "-s", "treshold=1"], InputError, "Did you mean 'threshold'"),
     ],
 )
 def test_what_is_asked_wrong_is_refused(arguments: list[str], error: type[Exception], what: str) -> None:
     with pytest.raises(error, match=what):
         CliRunner().invoke(command, arguments, catch_exceptions=False)
+
+
+def test_points_of_a_model_that_is_named_stand_in_place_of_the_engines() -> None:
+    done = CliRunner().invoke(command, ['pocketsphinx:"hey jarvis"'], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert [line for line in done.output.splitlines() if line.startswith("operating point  ")][:1] == [
+        'operating point  "hey jarvis"'
+    ]
+    assert sum(line.startswith("10 ") for line in done.output.splitlines()) == 1

@@ -1,7 +1,8 @@
-"""What a command leaves with: 2 for what a person wrote, also where nobody reads its output; and nothing half made."""
+"""What a command leaves with, whoever reads its output; standard output that is closed or knows ASCII alone."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.session.engine.prepare import prepare
+from tests.known import known
 
 HARNESS = [sys.executable, "-c", "from harness.cli import main; main()"]
 SCENARIO = """\
@@ -33,12 +35,12 @@ devices:
 @pytest.mark.parametrize(
     ("profile", "connection", "what"),
     [
-        ("vh_board", "driver: serial, port: /dev/ttyNOT_THERE", "there is no /dev/ttyNOT_THERE"),
-        ("vh_board", "driver: serial, usb: NOT_THERE", "no port is NOT_THERE"),
+        ("vh_board", "driver: serial, port: /dev/ttyNOT_THERE", "/dev/ttyNOT_THERE does not exist"),
+        ("vh_board", "driver: serial, usb: NOT_THERE", "no port matches `usb: NOT_THERE`"),
         (
             "vh_board_mqtt",
             "driver: mqtt, address: '127.0.0.1:1', username: ann, password_env: NOT_SET",
-            "the environment has no NOT_SET",
+            "the environment variable NOT_SET",
         ),
     ],
 )
@@ -53,7 +55,7 @@ def test_what_this_host_lacks_makes_no_session(profile: str, connection: str, wh
 
 def test_a_session_that_is_not_there_is_an_input_fault(tmp_path: Path) -> None:
     done = subprocess.run([*HARNESS, "show", "nowhere"], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stderr[:30]) == (2, "harness: nowhere is no session"[:30])
+    assert (done.returncode, done.stderr[:30]) == (2, "harness: nowhere is not a session"[:30])
 
 
 def test_the_status_survives_a_reader_that_has_gone(tmp_path: Path) -> None:
@@ -63,10 +65,8 @@ def test_the_status_survives_a_reader_that_has_gone(tmp_path: Path) -> None:
         (tmp_path / name).write_text("scenario: a\n" if number == 399 else "normalisation: plain\nremove: [a]\n")
     command = [*HARNESS, "validate", "--json", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        child.stdout.close()
-        assert child.stderr is not None
-        said = child.stderr.read()
+        known(child.stdout).close()
+        said = known(child.stderr).read()
         assert child.wait(60) == 2, said
     assert b"Traceback" not in said
     assert b"Exception" not in said
@@ -78,11 +78,72 @@ def test_a_signal_as_soon_as_there_is_a_file_leaves_none(number: signal.Signals,
     for _ in range(3):
         command = [*HARNESS, "snor", "--to", "lsn", "--output", str(tmp_path / "out.lsn")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-            assert child.stdin is not None
-            child.stdin.write(b"the cat (a_1)\n" * 50_000)
+            known(child.stdin).write(b"the cat (a_1)\n" * 50_000)
             deadline = time.monotonic() + 60
             while not list(tmp_path.iterdir()) and child.poll() is None:
                 assert time.monotonic() < deadline
             child.send_signal(number)
             assert child.wait(60) == 128 + number
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_thread_that_never_ends_does_not_keep_a_program_whose_terminal_is_gone() -> None:
+    code = (
+        "import threading, time\nfrom harness import cli\ncli.LEAVES_WITHIN_S = 0.5\n"
+        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "with cli.orderly_end():\n    print('ready', flush=True)\n    time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
+        assert known(child.stdout).readline() == b"ready\n"
+        child.send_signal(signal.SIGHUP)
+        assert child.wait(60) == 128 + signal.SIGHUP
+
+
+COMMAND = [sys.executable, "-c", "from harness.cli import main; main()"]
+TRN = "one → two (s_1)\n"
+
+
+def run(*arguments: str, shell: str = '"$@"', **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = ["sh", "-c", f"exec {shell}", "sh", *COMMAND, *arguments]
+    return subprocess.run(command, capture_output=True, check=False, env=os.environ | environment)
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> list[str]:
+    path = tmp_path / "a.trn"
+    path.write_text(TRN, encoding="utf-8")
+    return ["score", "-r", str(path), "-h", str(path), "--alignments", "all"]
+
+
+def test_closed_streams_are_told(scored: list[str]) -> None:
+    closed = run(*scored, shell='"$@" >&-')
+    assert closed.returncode == 3
+    assert closed.stderr.startswith(b"harness: standard output is closed")
+    assert run(*scored[:3], "-h", "none.trn", shell='"$@" 2>&-').returncode == 2
+    no_input = run("score", "-r", "-", "--reference-format", "trn", "-h", scored[2], shell='"$@" <&-')
+    assert no_input.returncode == 2
+    assert no_input.stderr.startswith(b"harness: standard input is closed")
+
+
+def test_signs_of_ours_are_drawn_in_ascii_and_others_escaped(scored: list[str]) -> None:
+    printed = run(*scored, PYTHONIOENCODING="ascii").stdout.decode("ascii")
+    assert "HYP:  one > two" in printed
+    assert "\n-----" in printed
+    assert "\\u" not in printed
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no limit of file sizes here")
+def test_without_a_buffer_no_part_is_lost_in_silence(tmp_path: Path) -> None:
+    big = tmp_path / "big.sro"
+    big.write_text("".join(f"word word (a{number})\n" for number in range(10_000)), encoding="utf-8")
+    limited = f'sh -c \'trap "" XFSZ; ulimit -f 64; exec "$@" > {tmp_path}/out\' sh "$@"'
+    for verb in (["snor", "--to", "lsn", str(big)], ["score", "-r", str(big), "-h", str(big), "--json", "-"]):
+        done = run(*verb, shell=limited, PYTHONUNBUFFERED="1")
+        assert done.returncode == 3
+        assert done.stderr.startswith(b"harness: standard output cannot be written: File too large")
+
+
+def test_names_of_files_cannot_steer_a_terminal(scored: list[str]) -> None:
+    done = run(*scored[:3], "-h", "a\x1b[31m.trn")
+    assert done.returncode == 2
+    assert b"a\\e[31m.trn: there is no such file" in done.stderr

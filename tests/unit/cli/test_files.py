@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from harness.cli import group
 from harness.cli.json_schema import json_schema
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
+from tests.command import harness
 
 SCENARIO = "scenario: s\nneeds: [NEED]\nstimuli: [{id: q, text: hello}]\ntrials: [{query: q, repeat: 3}]\n"
 BENCH = """\
@@ -21,10 +25,6 @@ loudspeakers: {near: {driver: in_process}}
 microphone: {same_as: near}
 devices: {one: {profile: reference_assistant_black_box}}
 """
-
-
-def harness(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(group, [str(one) for one in arguments])
 
 
 def test_what_init_writes_is_valid_and_is_never_overwritten(tmp_path: Path) -> None:
@@ -52,11 +52,139 @@ def test_what_init_writes_for_a_board_is_valid_and_its_samples_are_right(tmp_pat
     assert "20 wake + 6 ambient = 26 planned" in checked.stdout
     assert "would be skipped" not in checked.stdout
     tested = harness("devices", "test", folder / "door_panel.yaml")
-    assert "2 of 2 samples are right" in tested.stdout
+    assert "2 of 2 samples pass" in tested.stdout
     for wrong in ("Door", "scenario", "../x"):
         refused = harness("init", tmp_path / "other", "--board", wrong)
         assert isinstance(refused.exception, InputError)
         assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "profile", "connection", "planned"),
+    [
+        ("virtual_lab", None, "{driver: mqtt, address: lab}", "4 trials × 1 cell = 4 planned"),
+        ("sound", "assistant", None, "4 trials × 1 cell = 4 planned"),
+        ("serial", "board", "{driver: serial, port: /dev/ttyUSB0}", "20 wake + 6 ambient = 26 planned"),
+        ("mqtt", "device", "{driver: mqtt, address: localhost}", "20 wake + 6 ambient = 26 planned"),
+        ("esphome", None, "{driver: esphome, address: voice-pe.local}", "20 wake + 6 ambient = 26 planned"),
+        ("wyoming", None, 'address: "0.0.0.0:10600", server: localhost:10700}', "20 wake + 6 ambient = 26 planned"),
+        ("ovos", None, '{driver: websocket, url: "ws://localhost:8181/core"}', "20 wake + 6 ambient = 26 planned"),
+        ("home_assistant", None, 'url: "http://homeassistant.local:8123"}', "20 wake + 6 ambient = 26 planned"),
+        ("command", "device", 'command: "adb logcat -v epoch -T 1"}', "20 wake + 6 ambient = 26 planned"),
+    ],
+)
+def test_each_kind_of_bench_gets_what_it_needs(
+    kind: str, profile: str | None, connection: str | None, planned: str, tmp_path: Path
+) -> None:
+    assert harness("init", tmp_path, "--bench-kind", kind).exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"bench.yaml", "scenario.yaml", f"{profile or 'bench'}.yaml"}
+    bench = (tmp_path / "bench.yaml").read_text(encoding="utf-8")
+    assert connection in bench if connection else "connection" not in bench
+    assert ("microphone:" in bench) == (kind in ("virtual_lab", "sound"))
+    checked = harness("validate", tmp_path)
+    assert checked.exit_code == 0, checked.output
+    assert planned in checked.stdout
+    assert "would be skipped" not in checked.stdout
+    if kind in ("serial", "mqtt", "command"):
+        assert "samples pass" in harness("devices", "test", tmp_path / f"{profile}.yaml").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "connection"),
+    [
+        (("--address", "10.0.0.2:1883"), '{driver: mqtt, address: "10.0.0.2:1883"}'),
+        (("--address", "broker.lab:1883", "--board", "lamp"), "{driver: mqtt, address: broker.lab:1883}"),
+        (("--port", "socket://host:4000"), '{driver: serial, port: "socket://host:4000"}'),
+        (("--port", "on"), '{driver: serial, port: "on"}'),
+        (("--esphome", "10.0.0.2:6054", "--key-env", "PE"), 'esphome, address: "10.0.0.2:6054", key_env: PE}'),
+        (("--wyoming", "10.0.0.3"), 'server: "10.0.0.3:10700"}'),
+        (("--wyoming", "[2001:db8::9]:10700"), 'server: "[2001:db8::9]:10700"}'),
+        (("--ovos", "ovos.local"), '{driver: websocket, url: "ws://ovos.local:8181/core"}'),
+        (("--home-assistant", "10.0.0.4"), '{driver: home_assistant, url: "http://10.0.0.4:8123"}'),
+        (("--home-assistant", "https://ha.example"), '{driver: home_assistant, url: "https://ha.example"}'),
+        (("--command", "true"), '{driver: command, command: "true"}'),
+        (("--command", "sh -c 'echo \"ü\"'"), '{driver: command, command: "sh -c \'echo \\"ü\\"\'"}'),
+    ],
+)
+def test_an_option_implies_the_kind_of_bench(options: tuple[str, ...], connection: str, tmp_path: Path) -> None:
+    assert harness("init", tmp_path, *options).exit_code == 0
+    assert connection in (tmp_path / "bench.yaml").read_text(encoding="utf-8")
+    assert harness("validate", tmp_path).exit_code == 0
+
+
+def test_an_option_of_another_kind_of_bench_is_refused(tmp_path: Path) -> None:
+    for options in (
+        ("sound", "--port", "x"),
+        ("serial", "--address", "x"),
+        ("virtual_lab", "--board", "lamp"),
+        ("wyoming", "--key-env", "KEY"),
+        ("esphome", "--ovos", "x"),
+    ):
+        refused = harness("init", tmp_path / "new", "--bench-kind", *options)
+        assert isinstance(refused.exception, InputError)
+        assert "does not apply" in refused.exception.what
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--wyoming", "ws://host"),
+        ("--wyoming", "host:0"),
+        ("--wyoming", "host:70000"),
+        ("--esphome", "two words"),
+        ("--ovos", "host/core"),
+        ("--home-assistant", "ws://host"),
+        ("--ovos", ""),
+        ("--command", ""),
+        ("--command", "echo 'open"),
+        ("--command", "echo \x1b[31m"),
+        ("--esphome", "host", "--key-env", "\x1b"),
+    ],
+)
+def test_a_device_that_cannot_be_there_is_refused_and_nothing_is_written(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    refused = harness("init", tmp_path / "new", *options)
+    assert isinstance(refused.exception, InputError)
+    assert "\x1b" not in str(refused.exception)
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
+    assert harness("init", tmp_path, "--command", "sh -c 'echo wake word hey computer 87%; sleep 9'").exit_code == 0
+    (line,) = [one for one in (tmp_path / "device.yaml").read_text("utf-8").splitlines() if "devices monitor" in one]
+    words = shlex.split(line.removeprefix("#").replace("devices monitor", "devices test"))[1:]
+    watched = harness(*(str(tmp_path / one) if one == "device.yaml" else one for one in words), "--seconds", "2")
+    assert watched.exit_code == 0, watched.output
+    assert "1 lines: 1 mapped" in watched.stdout
+
+
+@pytest.mark.parametrize(
+    ("answers", "options"),
+    [
+        ("\n", ("--bench-kind", "virtual_lab")),
+        ("2\nBad Name\nscenario\n\n", ("--bench-kind", "sound")),
+        ("3\ndoor\n/dev/ttyACM1\n", ("--board", "door", "--port", "/dev/ttyACM1")),
+        ("5\npe\n10.0.0.2\nPE_KEY\n", ("--board", "pe", "--esphome", "10.0.0.2", "--key-env", "PE_KEY")),
+        ("6\n\n10.0.0.3\n", ("--wyoming", "10.0.0.3")),
+        ("9\nphone\nadb logcat\n", ("--board", "phone", "--command", "adb logcat")),
+        ("10\n4\nlamp\nbroker.lab\n", ("--board", "lamp", "--address", "broker.lab")),
+    ],
+)
+def test_on_a_terminal_init_asks_and_every_answer_is_an_option(
+    answers: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    ours, theirs = pty.openpty()
+    program = [sys.executable, "-c", "from harness.cli import main; main()", "init", str(tmp_path / "asked")]
+    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs) as running:
+        os.close(theirs)
+        os.write(ours, answers.encode())
+        assert running.wait(60) == 0, os.read(ours, 65536).decode()
+    os.close(ours)
+    assert harness("init", tmp_path / "given", *options).exit_code == 0
+    written = [{path.name: path.read_bytes() for path in (tmp_path / one).iterdir()} for one in ("asked", "given")]
+    assert written[0] == written[1]
 
 
 def test_the_projects_own_files_are_valid() -> None:

@@ -100,12 +100,12 @@ def test_there_and_back(folder: Path, tmp_path: Path, kind: str) -> None:
     done = harness("export", folder, f"--{kind}", file)
     assert (done.exit_code, "Writing 10 judgments" in done.output) == (0, True), done.exception
     copy = bare(folder, tmp_path / "copy")
-    assert harness("import", copy, file).output == "10 new judgments, 0 there already\n"
+    assert harness("import", copy, file).output == "10 new judgments, 0 already there\n"
     assert said(copy) == said(folder)
     assert {one.imported_from for one in rows_in(copy)} == {file.name}
     assert judged_responses(copy)[0].settled is not None
     for session in (folder, copy):
-        assert harness("import", session, file).output == "0 new judgments, 10 there already\n"
+        assert harness("import", session, file).output == "0 new judgments, 10 already there\n"
     assert len(rows_in(folder)) == 10
 
 
@@ -136,9 +136,9 @@ def test_a_blind_file_names_no_device_and_is_still_of_its_responses(folder: Path
     assert len(rows) == 7
     assert not {"trial", "device", "condition.voice"} & rows[0].keys()
     copy = bare(folder, tmp_path / "copy")
-    assert harness("import", copy, file).output == "7 new judgments, 0 there already\n"
+    assert harness("import", copy, file).output == "7 new judgments, 0 already there\n"
     assert [one.trial_id for one in rows_in(copy)][:2] == ["q2-kitchen", "q2-den"]
-    assert harness("import", folder, file).output == "0 new judgments, 7 there already\n"
+    assert harness("import", folder, file).output == "0 new judgments, 7 already there\n"
 
 
 def test_a_spreadsheet_calculates_nothing(folder: Path) -> None:
@@ -166,7 +166,7 @@ def refused(result: Result) -> str:
 def test_rows_from_elsewhere(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     done = wanted(copy, tmp_path, "q1-kitchen,eve,Partially correct", "q1-den,eve,9", "q1-kitchen,adam,wrong")
-    assert done.output == "3 new judgments, 0 there already\n"
+    assert done.output == "3 new judgments, 0 already there\n"
     first, second, _ = rows_in(copy)
     response = judged_responses(copy)[0].response
     assert (first.category, second.category, first.attempt, first.clip_sha256) == (
@@ -175,7 +175,7 @@ def test_rows_from_elsewhere(folder: Path, tmp_path: Path) -> None:
     assert (first.session_id, first.imported_from, first.rater) == ("s1", "in.csv", "eve")
     # The same rows in another file, in another order, are still the same.
     again = wanted(copy, tmp_path, "q1-kitchen,adam,wrong", "q1-kitchen,eve,Partially correct", "q1-den,eve,wrong")
-    assert again.output == "0 new judgments, 3 there already\n"
+    assert again.output == "0 new judgments, 3 already there\n"
     assert len(rows_in(copy)) == 3
 
 
@@ -187,23 +187,15 @@ def test_rows_from_elsewhere(folder: Path, tmp_path: Path) -> None:
             "trial,rater,category",
             "there is no trial 'q9-kitchen' in this session. Did you mean",
         ),
-        (
-            "s2,q1-kitchen,eve,wrong",
-            "session,trial,rater,category",
-            "there is no session 's2' here. Did you mean 's1'?",
-        ),
-        ("q1-kitchen,2,eve,wrong", "trial,attempt,rater,category", "the response is of attempt 1, not 2"),
-        ("q1-kitchen,2,eve,wrong", "trial,take,rater,category", "the response is of take 1, not 2"),
-        ("q1-kitchen,abc,eve,wrong", "trial,clip_sha256,rater,category", "is no response of the trial 'q1-kitchen'"),
-        ("abc,eve,wrong", "clip_sha256,rater,category", "is no response of this session"),
+        ("s2,q1-kitchen,eve,wrong", "session,trial,rater,category", "no session 's2' was given. Did you mean 's1'?"),
+        ("q1-kitchen,2,eve,wrong", "trial,attempt,rater,category", "the response is from attempt 1, not 2"),
+        ("q1-kitchen,2,eve,wrong", "trial,take,rater,category", "the response is from take 1, not 2"),
+        ("q1-kitchen,abc,eve,wrong", "trial,clip_sha256,rater,category", "is not a response in the trial 'q1-kitchen'"),
+        ("abc,eve,wrong", "clip_sha256,rater,category", "is not a response in this session"),
         ("q1-kitchen,eve,wrong,zz", "trial,rater,category,replaces", "replaces the judgment 'zz', which is not there"),
-        ("q1-kitchen,eve,,withdrawn", "trial,rater,category,status", "takes back a judgment, and names none"),
-        ("q1-kitchen,ann,wrong", "trial,rater,category", "'ann' judged this response already, as findable: 'c0'"),
-        (
-            "q1-kitchen,eve,wrong,b0",
-            "trial,rater,category,id",
-            "the judgment 'b0' is there already, and says something",
-        ),
+        ("q1-kitchen,eve,,withdrawn", "trial,rater,category,status", "names no judgment to take back"),
+        ("q1-kitchen,ann,wrong", "trial,rater,category", "'ann' already judged this response as findable, in 'c0'"),
+        ("q1-kitchen,eve,wrong,b0", "trial,rater,category,id", "the judgment 'b0' is already there, with other"),
     ],
 )
 def test_what_cannot_be_placed_is_refused_with_its_line(
@@ -220,13 +212,13 @@ def test_all_or_none_unless_bad_rows_are_skipped(folder: Path, tmp_path: Path) -
     copy = bare(folder, tmp_path / "copy")
     rows = ("q1-kitchen,eve,wrong", "q1-den,eve,wrnog", "q7-den,eve,wrong", "q1-kitchen,eve,correct")
     told = refused(wanted(copy, tmp_path, *rows))
-    assert [part in told for part in (":3:", ":4:", ":5:", "judged this response already, in line 2")] == [True] * 4
+    assert [part in told for part in (":3:", ":4:", ":5:", "already judged this response, in line 2")] == [True] * 4
     assert rows_in(copy) == []
     file = tmp_path / "in.csv"
     assert "nothing was written" in harness("import", copy, file, "--skip-bad", "--dry-run").stdout
     assert rows_in(copy) == []
     done = harness("import", copy, file, "--skip-bad")
-    assert done.stdout == "1 new judgment, 0 there already, 3 rows left out\n"
+    assert done.stdout == "1 new judgment, 0 already there, 3 rows left out\n"
     assert done.stderr.count("left out: ") == 3
     assert len(rows_in(copy)) == 1
 
@@ -261,7 +253,7 @@ def test_a_control_character_costs_its_row_alone(folder: Path, tmp_path: Path) -
 def test_an_earlier_judgment_gives_way_when_asked_for(folder: Path, tmp_path: Path) -> None:
     refused(wanted(folder, tmp_path, "q2-den,ann,findable"))
     done = harness("import", folder, tmp_path / "in.csv", "--replace")
-    assert done.output == "1 new judgment, 1 of them in place of earlier ones, 0 there already\n"
+    assert done.output == "1 new judgment, 1 of them replace earlier ones, 0 already there\n"
     row = rows_in(folder)[-1]
     assert (row.replaces, row.category) == ("id-3", Category.FINDABLE)
     assert harness("import", folder, tmp_path / "in.csv", "--replace").output.startswith("0 new judgments")
@@ -273,7 +265,7 @@ def test_several_sessions(tmp_path: Path) -> None:
     file = tmp_path / "in.csv"
     file.write_text("trial,rater,category\nq1-kitchen,eve,wrong\nx1-den,eve,wrong\nq2-kitchen,eve,wrong\n")
     told = refused(harness("import", one, two, file))
-    assert "in.csv:2: the response is in several of the sessions" in told
+    assert "in.csv:2: the response occurs in several sessions" in told
     assert told.count("in.csv:") == 1
     file.write_text(
         "session,trial,rater,category\ns1,q1-kitchen,eve,wrong\ns2,q1-kitchen,eve,wrong\n,x1-den,eve,wrong\n"
@@ -287,8 +279,8 @@ def test_columns_are_mapped_and_strange_ones_told(folder: Path, tmp_path: Path) 
     file.write_text("what,who,verdict,mood\nq1-kitchen,eve,wrong,\x41\n")
     mapped = [*("--map", "what=trial"), *("--map", "who=rater"), *("--map", "verdict=category")]
     done = harness("import", folder, file, "--csv", *mapped)
-    assert "columns that mean nothing here: mood" in done.stderr
-    assert done.stdout == "1 new judgment, 0 there already\n"
+    assert "unknown columns, ignored: mood" in done.stderr
+    assert done.stdout == "1 new judgment, 0 already there\n"
     assert "suffix" in refused(harness("import", folder, file))
     assert "--map" in refused(harness("import", folder, file, "--csv", "--map", "what"))
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from harness.cli import memory, show
 from harness.model.errors import InputError
-from harness.session.log.writer import SqliteLog
+from harness.session.log.database import SqliteLog
 from tests.unit.session.figures.memory_rows import NO, Told, clear_cut, session
 from tests.unit.session.figures.rows import Rows, planned
 
@@ -43,12 +43,12 @@ def test_a_plot_the_length_and_a_line_for_the_profile(tmp_path: Path) -> None:
     ]
     lines = run(store(tmp_path / "one", session(*told))).splitlines()
     assert lines[0] == "device kitchen: 11 of 12 pairs count"
-    assert lines[2] == f"     2.0 s  {'█' * 30}  3 of 3 (29% to 100%)"
-    assert lines[4] == f"     8.0 s  {'·' * 21}{' ' * 9}  0 of 3 (0% to 71%)"
+    assert lines[2] == f"     2.0 s  {'█' * 30}  3 of 3 (29–100 %)"
+    assert lines[4] == f"     8.0 s  {'·' * 21}{' ' * 9}  0 of 3 (0–71 %)"
     text = "\n".join(lines)
     assert "memory length      between 4 and 8 s (95 % interval 4 to 8 s)" in text
-    assert "context_wait_s: 8  # at 8 s at most 63% show memory (95 %); 0 of 5 pairs from there on did" in text
-    assert "surer              16 s: at most 45% show memory there" in text
+    assert "context_wait_s: 8  # at 8 s at most 63 % show memory (95 %); 0 of 5 pairs from there on did" in text
+    assert "surer              16 s: at most 45 % show memory there" in text
     assert "do not count       neither 1" in text
     assert "the device's own answer" in text
     assert "\x1b" not in text
@@ -101,8 +101,7 @@ def test_json_and_csv_have_every_pair(tmp_path: Path) -> None:
 
 
 def test_a_session_without_a_memory_trial_is_refused(tmp_path: Path) -> None:
-    rows = Rows()
-    rows.start(planned(1))
+    rows = Rows.of(planned(1))
     folder = store(tmp_path / "one", rows)
     with pytest.raises(InputError, match="no memory trial"):
         run(folder)

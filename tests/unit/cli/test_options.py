@@ -86,6 +86,30 @@ def test_a_file_that_is_left_out_takes_no_argument(line: str, told: list[object]
     assert json.loads(done.stdout) == told
 
 
+@pytest.mark.parametrize(
+    ("name", "former", "now"),
+    [
+        ("harness understanding distribution", "--most=3", "--max-rows"),
+        ("harness understanding bench", "--yardstick=none", "--published"),
+        ("harness understanding score", "--zero=1", "--zero-division"),
+        ("harness understanding cascade", "--zero=1", "--zero-division"),
+        ("harness understanding score", "--without-places", "--ignore-spans"),
+        ("harness annotate new", "--take-labels", "--import-labels"),
+        ("harness annotate agreement", "--differing", "--disagreements"),
+        ("harness judgments export", "--in-force", "--current"),
+    ],
+)
+def test_a_former_name_still_works_and_is_hidden(name: str, former: str, now: str) -> None:
+    option = next(one for one in ALL[name].params if now in one.opts)
+    assert isinstance(option, Option)
+    assert option.former == (former.partition("=")[0],)
+    done = CliRunner().invoke(group, [*name.split()[1:], former, "--nothing"])
+    assert "No such option '--nothing'" in done.output
+    shown = CliRunner().invoke(group, [*name.split()[1:], "--help"]).output.split()
+    assert now in shown
+    assert option.former[0] not in shown
+
+
 @pytest.mark.parametrize("form", ["--json {} a", "a --json {}", "--json={} a", "--json {} a --fail status"])
 def test_a_named_file_takes_what_would_be_printed(form: str, tmp_path: Path) -> None:
     target = tmp_path / "found.json"
@@ -171,7 +195,7 @@ def test_options_that_go_together_come_as_one_object(line: str, told: object) ->
     ("line", "told"),
     [
         ("a --json --csv", "--json and --csv exclude each other"),
-        ("a --tls-key k", "--tls-key is of the raters' site"),
+        ("a --tls-key k", "--tls-key applies only to the raters' site"),
         ("a --most 1.5", "write 1.5% if you mean per cent"),
         ("--web", "Missing argument"),
     ],

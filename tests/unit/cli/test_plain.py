@@ -1,38 +1,46 @@
-"""The plain printer and the tables at the end of a session."""
+"""The plain printer, the tables at the end of a session, and the operator's answers on standard input."""
+
+from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable
+import threading
 
 import pytest
 
 from harness.base.foreign import width_of
-from harness.cli.plain import JsonPrinter, PlainPrinter
-from harness.model.feed import Answered, Goodbye, Logged, StateChanged, StateWord, Welcome
-from harness.model.record import EndReason, Entry, SessionFinished
+from harness.cli.plain import HOW, HOW_EFFECT, JsonPrinter, OperatorPrompt, PlainPrinter, parse_answer, parse_effect
+from harness.model.effect import EffectWord
+from harness.model.feed import (
+    Answered,
+    AnswerEffect,
+    AnswerOperator,
+    Command,
+    Goodbye,
+    Logged,
+    StateChanged,
+    StateWord,
+    Welcome,
+)
+from harness.model.record import EffectAnswered, EndReason, Entry, OperatorAsked, Question, Record, SessionFinished
 from harness.model.trial import Outcome, Recognition
 from harness.session import summary
-from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.progress import Progress
+from harness.session.trial_table import trials_csv
+from harness.wake.wake import WakeFigures
 from tests.unit.session.figures.rows import Rows, clip_of, planned
+from tests.written_sessions import progress_of
 
 HOSTILE = "\x1b]0;owned\x07[/red]\u202e\n" + "x" * 10_000
 
 
 def session(transcript: str = "it is ten past nine") -> list[Entry]:
-    rows = Rows()
-    rows.start(planned(1), planned(2), planned(3, trial_id="北京 " * 20))
+    rows = Rows.of(planned(1), planned(2), planned(3, trial_id="北京 " * 20))
     rows.trial("time-1", attempts=2, clip=clip_of("1.flac"), text=transcript)
     rows.trial("time-2", Outcome.NO_WAKE, Recognition.UNKNOWN, latency_s=None)
     rows.add(SessionFinished(EndReason.STOPPED))
     return rows.entries
-
-
-def progress_of(entries: Iterable[Entry]) -> Progress:
-    figures = SessionFigures()
-    for entry in entries:
-        figures.add(entry)
-    return figures.snapshot()
 
 
 def welcome(last_seq: int = 0) -> Welcome:
@@ -59,9 +67,9 @@ def test_a_session_in_words_ends_with_figures_and_what_to_type() -> None:
     assert "latency              median 800 ms" in text
     assert text.endswith(
         "stopped\n\nsession folder: /tmp/no such folder/s1\n"
-        "go on with:     harness resume /tmp/no such folder/s1\n"
-        "look at it:     harness show /tmp/no such folder/s1\n"
-        "judge it:       harness rate /tmp/no such folder/s1\n"
+        "resume:         harness resume /tmp/no such folder/s1\n"
+        "results:        harness show /tmp/no such folder/s1\n"
+        "judge:          harness rate /tmp/no such folder/s1\n"
     )
     assert "\x1b" not in text
 
@@ -124,7 +132,7 @@ def test_what_was_not_played_is_said_and_nothing_over_nothing_is_a_number() -> N
 
 
 def test_csv_has_one_row_a_trial_and_no_control_characters() -> None:
-    text = summary.as_csv(progress_of(session(HOSTILE)))
+    text = trials_csv(progress_of(session(HOSTILE)), WakeFigures()).decode()
     found = list(csv.DictReader(io.StringIO(text)))
     assert [(row["trial"], row["outcome"], row["attempts"]) for row in found][:2] == [
         ("time-1", "responded", "2"),
@@ -133,3 +141,100 @@ def test_csv_has_one_row_a_trial_and_no_control_characters() -> None:
     assert found[0]["latency_ms"] == "800.0"
     assert found[2]["outcome"] == ""
     assert all(value.isprintable() for row in found for value in row.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("y\n", (True, "")),
+        ("YES", (True, "")),
+        ("n  what dime is it \n", (False, "what dime is it")),
+        ("?", (None, "")),
+        ("", None),
+        ("maybe", None),
+        ("yn", None),
+    ],
+)
+def test_parse_answer(line: str, answer: tuple[bool | None, str] | None) -> None:
+    assert parse_answer(line) == answer
+
+
+class Lines(io.TextIOBase):
+    """Standard input of which each line is typed when the test says so."""
+
+    def __init__(self, count: int) -> None:
+        self.typed: list[str] = []
+        self.may_type = [threading.Event() for _ in range(count)]
+        self._at = 0
+
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
+        if self._at == len(self.may_type):
+            return ""
+        self.may_type[self._at].wait(5)
+        self._at += 1
+        return self.typed[self._at - 1]
+
+
+class Operator:
+    """Types lines before a prompt, each when the test says so, and waits for what becomes of it."""
+
+    def __init__(self, *lines: str) -> None:
+        self.sent: list[Command] = []
+        self.said: list[str] = []
+        self._came = threading.Event()
+        self._source = Lines(len(lines))
+        self._source.typed = list(lines)
+        self._prompt = OperatorPrompt(self._source, "ann", self._send, self._say)
+
+    def _send(self, command: Command) -> None:
+        self.sent.append(command)
+        self._came.set()
+
+    def _say(self, text: str) -> None:
+        self.said.append(text)
+        self._came.set()
+
+    def told(self, record: Record) -> None:
+        self._prompt.take(Logged(Entry(1, 1, 0.0, 0.0, record)))
+
+    def types(self, number: int) -> None:
+        self._came.clear()
+        self._source.may_type[number].set()
+        assert self._came.wait(5)
+
+
+def test_answers_go_to_the_question_that_is_open() -> None:
+    operator = Operator("y\n", "hm\n", "n play jazz\n")
+    operator.types(0)
+    operator.told(OperatorAsked("t1", 1, 2, "did it?"))
+    operator.types(1)
+    operator.types(2)
+    assert operator.said == ["no question is open", HOW, HOW]
+    assert operator.sent == [AnswerOperator(operator.sent[0].id, "ann", "t1", 2, False, "play jazz")]
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("r\n", (EffectWord.RIGHT, "")),
+        ("W  no timer runs \n", (EffectWord.WRONG, "no timer runs")),
+        ("partial half of it", (EffectWord.PARTIAL, "half of it")),
+        ("c", (EffectWord.UNKNOWN, "")),
+        ("y", None),
+        ("", None),
+    ],
+)
+def test_parse_effect(line: str, answer: tuple[EffectWord, str] | None) -> None:
+    assert parse_effect(line) == answer
+
+
+def test_an_effect_question_takes_its_own_words_and_closes_when_it_is_answered() -> None:
+    operator = Operator("y\n", "p half a timer\n", "r\n")
+    operator.told(OperatorAsked("t1", 2, 1, "did it?", Question.EFFECT))
+    operator.types(0)
+    operator.types(1)
+    id_ = operator.sent[0].id
+    assert operator.sent == [AnswerEffect(id_, "ann", "t1", 1, EffectWord.PARTIAL, "half a timer", take=2)]
+    operator.told(EffectAnswered("t1", 2, 1, EffectWord.PARTIAL, "ann"))
+    operator.types(2)
+    assert operator.said == [HOW_EFFECT, HOW_EFFECT, "no question is open"]

@@ -87,12 +87,12 @@ def test_the_end_of_the_input_and_quit_end_in_order(session: Path) -> None:
         ("sure 4", "sure 1 (unsure) to 3 (sure)"),
         ("flag audio", "Did you mean 'audio_bad'?"),
         ("sub to_much", "Did you mean 'too_much'?"),
-        ("claims perhaps", "claims yes or no"),
+        ("claims perhaps", "claims yes or claims no"),
         ("undo", "nothing is left to undo"),
         ("play", "no sound device is open"),
         ("%%%", "help lists the commands"),
-        ("\x1b[31mwrong", "'\\e[31mwrong' is no command"),
-        ("x" * 100_000, "x…' is no command"),
+        ("\x1b[31mwrong", "'\\e[31mwrong' is not a command"),
+        ("x" * 100_000, "x…' is not a command"),
     ],
 )
 def test_a_wrong_line_is_answered_and_ends_a_script(session: Path, line: str, answer: str) -> None:
@@ -135,7 +135,7 @@ def test_the_writing_is_hidden_until_asked_for_and_never_where_the_round_says_so
     shown = rate(session, "2\n", "--transcript", "shown")
     assert "transcript: hidden" not in shown.output
     never = rate(session, "text\n", "--transcript", "never")
-    assert (never.exit_code, "judged by ear" in never.output) == (2, True)
+    assert (never.exit_code, "hides transcripts" in never.output) == (2, True)
 
 
 def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
@@ -151,8 +151,8 @@ def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "status", "said", "path"),
     [
-        ("", 2, "was not saved: that takes `save`", 0),
-        ("quit\n", 2, "was not saved: that takes `save`", 0),
+        ("", 2, "was not saved; use `save`", 0),
+        ("quit\n", 2, "was not saved; use `save`", 0),
         ("1\n", 2, "nothing was saved yet", 0),
         ("leave\n", 0, "left the aid; nothing was saved", 0),
         ("back\nleave\n", 0, "left the aid; nothing was saved", 0),
@@ -164,7 +164,7 @@ def test_what_the_aid_comes_to_is_saved_only_when_confirmed(
 ) -> None:
     result = rate(session, f"aid\nb\n{lines}")
     assert (result.exit_code, said in result.output) == (status, True), result.output
-    assert "`save` saves this and goes on" in result.output
+    assert "`save` saves this" in result.output
     assert [bool(row.aid_path) for row in given(session)] == [True] * path
 
 
@@ -221,7 +221,7 @@ def test_a_round_file_is_taken_and_options_go_before_it(session: Path) -> None:
     rate(path, "1\n")
     assert given(session)[-1].round == "spring"
     stranger = CliRunner().invoke(group, ["rate", str(path), "--rater", "zoe", "--silent"])
-    assert "no rater of the round" in str(stranger.exception)
+    assert "not a rater of the round" in str(stranger.exception)
 
 
 def test_keys_of_a_file_are_commands(session: Path, tmp_path: Path) -> None:
@@ -235,12 +235,12 @@ def test_keys_of_a_file_are_commands(session: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (["--web", "--plain"], "--web goes with none of"),
-        (["--port", "80"], "--port is of the raters' site"),
+        (["--web", "--plain"], "--web cannot be combined with"),
+        (["--port", "80"], "--port applies only to the raters' site"),
         (["--silent", "--sound-device", "x"], "exclude each other"),
         (["--condition", "quiet"], "is not AXIS=LABEL"),
-        (["--rater", " "], "is no name of a rater"),
-        (["--rater", "a\x1bb"], "is no name of a rater"),
+        (["--rater", " "], "is not a valid rater name"),
+        (["--rater", "a\x1bb"], "is not a valid rater name"),
         (["--keys", "/nowhere/keys.yaml"], "no such file"),
     ],
 )
@@ -319,6 +319,13 @@ def test_a_closed_input_is_refused(session: Path) -> None:
     command = f"{sys.executable} -W ignore -c '{code}' rate {session} --silent <&-"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=100, check=False)
     assert (result.returncode, "standard input is closed" in result.stderr) == (2, True)
+
+
+def test_one_label_too_many_is_refused_and_not_taken_for_saved(session: Path) -> None:
+    result = rate(session, "1\n" * 13)
+    assert result.exit_code == 2
+    assert result.output.count("saved as") == 11
+    assert "there is no response to judge" in result.output
 
 
 def test_a_kill_after_any_answer_loses_nothing_that_was_answered(session: Path) -> None:
@@ -408,5 +415,5 @@ def test_a_session_that_is_gone_is_told_and_nothing_is_taken_for_saved(
 ) -> None:
     status = sit(long_session, "1\nstatus\n1\n", {1: lambda: shutil.rmtree(long_session)})
     told = capsys.readouterr()
-    assert "sessions cannot be read again" in told.err
+    assert "cannot read the sessions again" in told.err
     assert (status, told.out.count("saved as")) == (3, 1)

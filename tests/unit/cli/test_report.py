@@ -73,22 +73,22 @@ def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
     (tmp_path / "odd.log").write_text(ORIGINAL.replace("TACOUNT 2", "TACOUNT 3"))
     done = report(tmp_path / "odd.log")
     assert done.exit_code == 3
-    assert done.stdout.splitlines()[-1] == "Does not agree: TACOUNT is 3, and its lines come to 2."
+    assert done.stdout.splitlines()[-1] == "Does not agree: TACOUNT is 3, but its lines add up to 2."
     told = json.loads(report(tmp_path / "odd.log", "--json").stdout)
     assert told["totals"]["TACOUNT"] == 2
     assert told["stated_totals"]["TACOUNT"] == 3
     assert told["totals"]["WER"] is None
-    assert told["differences"] == ["TACOUNT is 3, and its lines come to 2"]
+    assert told["differences"] == ["TACOUNT is 3, but its lines add up to 2"]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "this log is empty"),
-        ("a.wav\n", "no key is called 'a.wav'"),
+        ("a.wav\n", "unknown key 'a.wav'"),
         ("INFO inv-files many\n", "an INFO line has no number"),
         ("INFO oov-hours 3\n", "an INFO line has no number"),
-        ("\0\0\0", "no key is called"),
+        ("\0\0\0", "unknown key"),
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -118,7 +118,7 @@ def test_a_file_without_its_line_is_missed_in_a_log_of_ours(tmp_path: Path) -> N
     (tmp_path / "o.log").write_text("INFO x-task a:b\n" + ORIGINAL.replace("inv-files 3", "inv-files 4"))
     done = report(tmp_path / "o.log")
     assert done.exit_code == 3
-    assert "Does not agree: inv-files is 4, and its lines come to 3." in done.stdout
+    assert "Does not agree: inv-files is 4, but its lines add up to 3." in done.stdout
 
 
 def test_a_journal_of_a_run_that_was_killed_is_summed_up(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_journal_of_a_run_that_was_killed_is_summed_up(tmp_path: Path) -> None
     with (tmp_path / "a.log.jsonl").open("rb") as file:
         first = file.readline()
     (tmp_path / "odd.jsonl").write_bytes(first[:40])
-    assert "no journal of an evaluation" in refused(report(tmp_path / "odd.jsonl"))
+    assert "is not the journal of an evaluation" in refused(report(tmp_path / "odd.jsonl"))
 
 
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:

@@ -1,16 +1,20 @@
-"""`harness resume` and `harness attach` where nothing is to be played: their status, and the report that they leave."""
+"""`harness resume`, `attach` and `plan`, and `harness run` on a virtual lab that is down."""
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
-from harness.cli import group
-from harness.model.errors import InputError
+from harness.cli.plan import command
+from harness.cli.run import demand_lab
+from harness.lab.lab import Lab
+from harness.model.errors import InputError, LabError
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -22,8 +26,9 @@ from harness.model.record import (
 )
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.engine.prepare import prepare
-from harness.session.log.writer import SqliteLog
+from tests.command import harness
 from tests.unit.report.junit_schema import problems
+from tests.written_sessions import written
 
 INPUTS = Path(__file__).parents[2] / "conformance" / "in_process"
 OUTCOMES = {Outcome.RESPONDED: Recognition.YES, Outcome.NO_WAKE: Recognition.NO}
@@ -39,14 +44,7 @@ def ended(root: Path, outcome: Outcome, reason: EndReason = EndReason.COMPLETED)
         TrialFinished("time.r1", 1, outcome, 1, 1),
         SessionFinished(reason),
     )
-    with SqliteLog(folder, now_s=lambda: 1.0, wall_s=lambda: 1_700_000_000.0) as log:
-        for row in rows:
-            log.append(row)
-    return folder
-
-
-def harness(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(group, [str(one) for one in arguments])
+    return written(folder, rows, now_s=lambda: 1.0, wall_s=lambda: 1_700_000_000.0)
 
 
 def reasons(report: Path) -> list[tuple[str, str]]:
@@ -62,10 +60,7 @@ def reasons(report: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("outcome", "status", "said"),
-    [
-        (Outcome.RESPONDED, 0, []),
-        (Outcome.NO_WAKE, 1, [("failure", "limit"), ("failure", "no_wake")]),
-    ],
+    [(Outcome.RESPONDED, 0, []), (Outcome.NO_WAKE, 1, [("failure", "limit"), ("failure", "no_wake")])],
 )
 def test_a_complete_session_is_answered_by_its_limits(
     tmp_path: Path, outcome: Outcome, status: int, said: list[tuple[str, str]]
@@ -82,7 +77,7 @@ def test_a_complete_session_is_answered_by_its_limits(
     ("verb", "make", "words"),
     [
         ("resume", lambda root: ended(root, Outcome.NO_WAKE, EndReason.ABORTED), "was aborted"),
-        ("resume", lambda root: root / "no-such", "is no session"),
+        ("resume", lambda root: root / "no-such", "is not a session"),
         ("attach", lambda root: ended(root, Outcome.RESPONDED), "is not running"),
     ],
 )
@@ -102,3 +97,130 @@ def test_a_report_of_what_is_not_waited_for_is_refused(tmp_path: Path) -> None:
     found = harness("resume", tmp_path, "--no-watch", "--junit", report)
     assert isinstance(found.exception, InputError)
     assert not report.exists()
+
+
+class Terminal(io.StringIO):
+    """Standard input or error of somebody who types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str | None]:
+    """The rooms of the labs that were started; nothing is started in truth."""
+    found: list[str | None] = []
+
+    def up(lab: Lab, settings_path: Path | None = None, room: str | None = None) -> bool:
+        found.append(room)
+        return True
+
+    monkeypatch.setattr(Lab, "up", up)
+    monkeypatch.setenv("HARNESS_LAB", str(tmp_path / "lab"))
+    return found
+
+
+def session(root: Path, sound_server: str = "virtual_lab") -> Path:
+    bench = root / "bench.yaml"
+    plain = (INPUTS / "bench.yaml").read_text(encoding="utf-8").replace("device.yaml", str(INPUTS / "device.yaml"))
+    bench.write_text(f"{plain}\nsound_server: {sound_server}\nroom: anechoic\n", encoding="utf-8")
+    return prepare(INPUTS / "deaf.yaml", bench, root / "sessions")
+
+
+@pytest.mark.parametrize(("typed", "started"), [("\n", ["anechoic"]), ("y\n", ["anechoic"]), ("n\n", [])])
+def test_a_person_at_a_terminal_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starts: list[str | None], typed: str, started: list[str]
+) -> None:
+    folder, error = session(tmp_path), Terminal()
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    monkeypatch.setattr("sys.stderr", error)
+    if started:
+        demand_lab(folder, start=False)
+    else:
+        with pytest.raises(LabError):
+            demand_lab(folder, start=False)
+    assert "The virtual lab is down. Start it now? [Y/n]" in error.getvalue()
+    assert starts == started
+
+
+def test_yes_starts_it_without_asking(tmp_path: Path, starts: list[str | None]) -> None:
+    demand_lab(session(tmp_path), start=True)
+    assert starts == ["anechoic"]
+
+
+def test_a_bench_with_sound_cards_needs_no_lab(tmp_path: Path, starts: list[str | None]) -> None:
+    demand_lab(session(tmp_path, "system"), start=True)
+    assert starts == []
+
+
+def test_without_a_terminal_the_error_names_both_remedies(tmp_path: Path, starts: list[str | None]) -> None:
+    session(tmp_path)
+    found = harness(
+        "run", INPUTS / "deaf.yaml", "--bench", tmp_path / "bench.yaml", "--sessions", tmp_path / "s", "--plain"
+    )
+    assert isinstance(found.exception, LabError), found.output
+    assert found.exception.exit_code == 3
+    assert "harness lab up" in found.exception.remedy
+    assert "--yes" in found.exception.remedy
+    assert starts == []
+
+
+def said(*arguments: str) -> str:
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_figures_of_the_specification() -> None:
+    text = said()
+    for figure in ("30.0 h", "47.4 h", "63.0 h", "173 utterances if exactly", "passes after 7.4 h"):
+        assert figure in text, text
+    told = json.loads(said("--json"))
+    assert [round(row["hours"], 1) for row in told["false_accepts"]["claims"][:3]] == [30.0, 47.4, 63.0]
+    assert told["false_rejects"]["utterances_as_expected"] == 173
+    assert told["sequential"]["hours_to_pass"] == pytest.approx(7.4, abs=0.05)
+
+
+def test_power_and_talkers() -> None:
+    told = json.loads(said("--fa-below", "0.1", "--fa-expected", "0.02", "--json"))
+    assert round(told["false_accepts"]["hours"], 1) == 63.0
+    assert told["false_accepts"]["power"] >= 0.8
+    assert "false_rejects" not in told
+    told = json.loads(said("--fr-below", "5%", "--fr-expected", "0.02", "--per-talker", "20", "--json"))
+    assert told["design_effect"] == pytest.approx(2.9)
+    rejects = told["false_rejects"]
+    assert rejects["utterances_clustered"] == pytest.approx(rejects["utterances"] * 2.9, abs=1)
+
+
+def test_two_systems() -> None:
+    told = json.loads(said("--difference", "5%", "3%", "--json"))["difference"]
+    fewer = json.loads(said("--difference", "5%", "3%", "--discordant", "2.5%", "--json"))["difference"]
+    assert fewer["files"] < told["files"]
+    assert told["power"] >= 0.8
+    assert f"{told['files']:,} files" in said("--difference", "5%", "3%")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--fa-expected", "1"),
+        ("--fa-below", "0.1", "--fa-expected", "0.2"),
+        ("--fr-below", "5%", "--fr-expected", "6%"),
+        ("--discordant", "5%"),
+        ("--sprt", "0.5", "0.1"),
+        ("--sprt", "0.1", "0.5", "--alpha", "0.5", "--beta", "0.5"),
+        ("--difference", "3%", "3%"),
+        ("--difference", "5%", "3%", "--discordant", "1%"),
+        ("--fr-below", "500%"),
+        ("--fa-below", "0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code != 0
+    assert result.exception is None or not isinstance(result.exception, ValueError)
+
+
+def test_rates_the_wrong_way_round_are_turned() -> None:
+    with pytest.raises(InputError, match=r"Write --sprt 0\.1 0\.5"):
+        CliRunner().invoke(command, ["--sprt", "0.5", "0.1"], catch_exceptions=False)

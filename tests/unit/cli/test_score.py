@@ -68,7 +68,7 @@ def test_files_of_other_utterances_are_told(files: tuple[Path, Path], tmp_path: 
     assert done.exit_code == 0
     assert "8 of 8" in done.stdout
     told = f"{other} has amy-1\\u202e, {files[0]} has amy_1"
-    assert done.stderr == f"harness: no hypothesis belongs to a reference: {told}\n"
+    assert done.stderr == f"harness: no hypothesis matches a reference: {told}\n"
     assert harness("-r", files[0], "-h", files[1]).stderr == ""
 
 
@@ -175,15 +175,7 @@ def test_what_is_wrong_on_standard_input_has_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        b"\xff\xfe\x00",
-        b"caf\xe9 (a_1)\n",
-        b"nul \x00 (a_1)\n",
-        b"x (a_1)\ny (A_1)\n",
-        b"x (a_1\n",
-        b"x\n",
-    ],
+    "content", [b"\xff\xfe\x00", b"caf\xe9 (a_1)\n", b"nul \x00 (a_1)\n", b"x (a_1)\ny (A_1)\n", b"x (a_1\n", b"x\n"]
 )
 def test_broken_files_are_refused_with_their_name(files: tuple[Path, Path], tmp_path: Path, content: bytes) -> None:
     bad = tmp_path / "bad.trn"
@@ -451,8 +443,10 @@ def test_crossing_needs_groups_and_two_of_them(grouped: list[str]) -> None:
     assert isinstance(twice.exception, InputError)
 
 
-PAGE = (Path(__file__).parents[3] / "docs" / "scoring.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+DOCS = Path(__file__).parents[3] / "docs"
+HOW_TO = (DOCS / "how-to" / "score-transcripts.md").read_text(encoding="utf-8")
+SCORING = (DOCS / "reference" / "scoring.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", HOW_TO, re.DOTALL | re.MULTILINE)
 EXAMPLES = [text.removeprefix("$ ").partition("\n") for kind, text in BLOCKS if kind == "console"]
 
 
@@ -514,4 +508,4 @@ def keys(found: Any) -> Iterator[str]:
 def test_every_key_of_the_json_is_named(folder: Path) -> None:
     options = "--groups conditions.csv --cross noise,level_dbfs --json -"
     found = json.loads(printed(folder, f"harness score -r ref.trn -h hyp.trn -h hyp2.trn {options}"))
-    assert [key for key in dict.fromkeys(keys(found)) if f"`{key}`" not in PAGE] == []
+    assert [key for key in dict.fromkeys(keys(found)) if f"`{key}`" not in SCORING] == []

@@ -1,31 +1,41 @@
-"""Which sessions figures of raters are about: named, or of a round file; and where a session stands with its raters."""
+"""Which sessions figures of raters are about; what was heard, as `show` and `export` tell it."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from harness.cli import group
+from harness.base.foreign import width_of
 from harness.cli.options import RatedAsked
 from harness.cli.sessions import figures_of, rated_sessions
+from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.judgment import Category, JudgmentStatus
-from harness.model.record import Entry
+from harness.model.record import Entry, TrialFinished, TrialStarted
+from harness.model.scenario import Normalisation, Recognised, TrialKind
+from harness.model.transcript import WordCounts
+from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.rating.exercises import BUILT_IN_EXERCISES
+from harness.session import summary
+from harness.session.figures.progress import SessionFigures
+from harness.session.figures.trials import HeardTrial, SaidOfAttempt, heard_in, words_of
 from harness.session.log.reader import LogReader
+from harness.transcripts.recognition import WordsHeard
+from tests.command import harness
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
+from tests.unit.session.figures.rows import Rows, planned
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.written_sessions import progress_of, wake_of, written
 
 C, W = Category.CORRECT, Category.WRONG
-
-
-def harness(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(group, list(map(str, arguments)))
 
 
 def figures(verb: str, *arguments: str | Path) -> dict[str, Any]:
@@ -93,7 +103,7 @@ def test_categories_of_a_round_file_keep_gold_and_leave_out_judgments_of_elsewhe
 def test_a_round_file_stands_alone(folder: Path, round_file: Path, verb: str) -> None:
     done = harness(verb, round_file, folder)
     assert isinstance(done.exception, InputError)
-    assert "says itself which sessions" in str(done.exception)
+    assert "already names its sessions" in str(done.exception)
 
 
 @pytest.mark.parametrize("verb", ["agreement", "categories"])
@@ -119,7 +129,7 @@ def test_show_check_says_what_was_changed_and_what_is_not_sealed(tmp_path: Path)
     done = harness("show", folder, "--check")
     assert done.exit_code == 3
     assert "DAMAGE the trigger never_changed" in done.output
-    assert f"DAMAGE row {seq} is not what was written" in done.output
+    assert f"DAMAGE row {seq} has changed since it was written" in done.output
     old = shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "old")
     done = harness("show", old, "--check")
     assert done.exit_code == 0
@@ -146,3 +156,262 @@ def test_show_counts_what_raters_judged_later(tmp_path: Path) -> None:
 def _rows(folder: Path) -> list[Entry]:
     with LogReader(folder) as reader:
         return list(reader.entries())
+
+
+ASKED = "what time is it"
+HOSTILE = "\x1b]0;owned\x07 what { time / it } ;; (1) @ <is> (it)"
+
+
+def stored(rows: Rows, queried: Path) -> Path:
+    return written(queried, rows)
+
+
+def asked(rows: Rows, trial_id: str, *heard: str | None) -> None:
+    rows.add(TrialStarted(trial_id, 1))
+    for attempt, text in enumerate(heard, 1):
+        last = attempt == len(heard)
+        outcome = Outcome.RESPONDED if last else Outcome.NO_WAKE if text is None else Outcome.MISHEARD
+        recognition = Recognition.YES if last else Recognition.NO
+        rows.attempt(trial_id, attempt, outcome, recognition, heard=text, latency_s=None)
+    rows.add(TrialFinished(trial_id, 1, Outcome.RESPONDED, len(heard), len(heard)))
+
+
+def queries(rule: Recognised = Recognised()) -> Rows:  # noqa: B008 (frozen)
+    """Two voices: right, misheard first, no transcript first, an alternative, and a hostile transcript."""
+    rows = Rows()
+    voices = ("ann", "ann", "bob", "bob", "bob")
+    plan = [
+        replace(
+            planned(number, trial_id="time (5)" if number == 5 else ""),
+            recognised=rule,
+            alternatives=("tell me the time please",),
+            conditions=(("voice", voice),),
+        )
+        for number, voice in enumerate(voices, 1)
+    ]
+    rows.start(*plan)
+    asked(rows, "time-1", "What time is it?")
+    asked(rows, "time-2", "what lime is", "what time is it")
+    asked(rows, "time-3", None, "what time is it")
+    asked(rows, "time-4", "Tell me the dime please", "what time is it")
+    asked(rows, "time (5)", HOSTILE, "")
+    return rows
+
+
+@pytest.fixture
+def queried(tmp_path: Path) -> Path:
+    return stored(queries(), tmp_path / "s1")
+
+
+def test_the_totals_say_what_was_heard(queried: Path) -> None:
+    lines = harness("show", queried).output.splitlines()
+    (first,) = [line for line in lines if line.startswith("WER, first attempt")]
+    (final,) = [line for line in lines if line.startswith("WER, final attempt")]
+    assert " of 17 words = " in first
+    assert final.startswith("WER, final attempt   4 of 20 words = 20.0 % (95 % over attempts ")
+    assert max(map(len, (first, final))) <= 80
+    assert "transcripts          4 of 5 first and 5 of 5 final attempts; words compared as spoken" in lines
+    assert "attempts             1: 1 = 20.0 %, 2: 4 = 80.0 %, never: 0 = 0.00 %" in lines
+
+
+def test_wer_by_group(queried: Path) -> None:
+    every = harness("show", queried, "--wer").output
+    assert "words compared as spoken" in every
+    assert [line.split()[1] for line in every.splitlines() if line.startswith("by ")] == ["voice"]
+    one = harness("show", queried, "--wer", "--by", "voice").output.splitlines()
+    at = next(number for number, line in enumerate(one) if line.startswith("ann"))
+    cells = one[at].split()
+    assert cells[:3] == ["ann", "first", "25.0"]
+    assert cells[-7:] == ["1", "1", "0", "8", "2", "of", "2"]
+    assert one[at + 1].split()[:2] == ["final", "0.00"]
+    none = harness("show", queried, "--wer", "--by", "position", "--by", "query_class").output
+    assert none.count("(none)") == 2
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_tables_keep_to_the_width(width: int) -> None:
+    figures = SessionFigures()
+    rows = Rows.of(replace(planned(1), query_class="北京 \x1b[31m" * 20))
+    asked(rows, "time-1", HOSTILE)
+    for entry in rows.entries:
+        figures.add(entry)
+    for line in summary.heard_tables(heard_in(figures.snapshot().trials), "spoken", width=width):
+        assert width_of(line) <= width
+        assert line.isprintable()
+
+
+def test_the_unit_of_an_interval_is_told_and_no_figure_is_cut() -> None:
+    wrong = WordCounts(10, 5, 0, 123_456, 1, 1)
+    many = WordsHeard.of((f"q{number}", wrong) for number in range(6))
+    assert " (95 % over queries " in summary.wer_in_words(many)
+    trials = tuple(
+        HeardTrial(replace(planned(1), query_id=f"q{number}"), "", SaidOfAttempt(1, "", wrong), None)
+        for number in range(6)
+    )
+    first, final = summary.heard_tables(trials, "plain", [Grouping.KIND], width=80)[-2:]
+    assert first.split()[-8:] == ["query", "30", "0", "740736", "90", "6", "of", "6"]
+    assert final.split() == ["final", "n/a", "n/a", "0", "0", "0", "0", "0", "of", "0"]
+
+
+def test_nothing_over_nothing_is_a_number() -> None:
+    nothing = WordsHeard.of([("time", None), ("time", None)])
+    assert summary.heard_lines(WordsHeard(), WordsHeard(), "plain") == []
+    assert summary.heard_lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (of no words)"
+    inserted = WordsHeard.of([("time", WordCounts(insertions=2, sentences=1, sentences_with_error=1))])
+    assert summary.wer_in_words(inserted) == "n/a (of no words, 2 inserted)"
+    assert summary.heard_tables((), "plain") == ["no attempts that could have a transcript"]
+
+
+def test_options_that_exclude_each_other(queried: Path) -> None:
+    for wrong in (["--wer", "--csv"], ["--by", "voice"]):
+        refused = harness("show", queried, *wrong)
+        assert isinstance(refused.exception, InputError)
+
+
+def test_csv_has_the_edits_of_the_attempt_that_decided(tmp_path: Path) -> None:
+    rows = queries()
+    rows.start()
+    found = list(csv.DictReader(io.StringIO(harness("show", stored(queries(), tmp_path / "s"), "--csv").output)))
+    edits = [(row["substitutions"], row["deletions"], row["insertions"], row["normalisation"]) for row in found]
+    assert edits == [*[("0", "0", "0", "spoken")] * 4, ("0", "4", "0", "spoken")]
+    header = list(found[0])
+    # What comes later is added after them, so that whoever reads columns by place goes on doing so.
+    assert header[-11:] == [
+        "unproven_s", "substitutions", "deletions", "insertions", "normalisation",
+        "expected", "understood", "intents_right", "frame_right", "recording", "speaker",
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def commands() -> WakeRows:
+    trials = [wake_trial(number, TrialKind.COMMAND, ("kitchen", "den")) for number in (1, 2)]
+    rows = WakeRows()
+    rows.plan(*trials)
+    rows.play(trials[0], words=[("kitchen", 2.6, "turn on the light"), ("den", 2.7, "turn it off the light")])
+    rows.play(trials[1], words=[("kitchen", 2.6, "intent:lights"), ("den", 2.8, "turn on light")])
+    return rows
+
+
+def test_csv_of_commands(commands: WakeRows, tmp_path: Path) -> None:
+    found = list(csv.DictReader(io.StringIO(harness("show", stored(commands, tmp_path / "s"), "--csv").output)))
+    edits = {(row["trial"], row["device"]): (row["errors"], row["words"], row["substitutions"]) for row in found}
+    assert edits == {
+        ("command-1", "kitchen"): ("0", "4", "0"),
+        ("command-1", "den"): ("2", "4", "1"),
+        ("command-2", "kitchen"): ("", "", ""),
+        ("command-2", "den"): ("1", "4", "0"),
+    }
+
+
+def scored(queried: Path, name: str) -> dict[str, int]:
+    target = queried / f"{name}.json"
+    done = harness("score", "-r", queried / f"{name}.ref.trn", "-h", queried / f"{name}.trn", "--json", target)
+    assert done.exit_code == 0, (done.output, done.exception)
+    found = json.loads(target.read_text(encoding="utf-8"))
+    totals = (found if "totals" in found else found["systems"][0])["totals"]
+    return {name: totals[name] for name in ("correct", "substitutions", "deletions", "insertions")}
+
+
+RULES = [
+    Recognised(),
+    Recognised(Normalisation.PLAIN),
+    Recognised(Normalisation.VERBATIM),
+    Recognised(Normalisation.SNOR),
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_scored_again_from_trn_files_the_counts_are_the_same(rule: Recognised, tmp_path: Path) -> None:
+    rows = queries(rule)
+    session, target = stored(rows, tmp_path / "s"), tmp_path / "trn"
+    done = harness("export", session, "--trn", target)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert f"{target / 'first'}.ref.trn" in done.output
+    heard = words_of(heard_in(progress_of(rows).trials))
+    for name, words in (("first", heard.first), ("final", heard.final)):
+        counts = words.counts
+        assert scored(target, name) == {
+            "correct": counts.correct,
+            "substitutions": counts.substitutions,
+            "deletions": counts.deletions,
+            "insertions": counts.insertions,
+        }
+    ids = [line.rpartition("(")[2].rstrip(")") for line in (target / "final.trn").read_text("utf-8").splitlines()]
+    assert ids == ["ann-time-1", "ann-time-2", "bob-time-3", "bob-time-4", "bob-time_5_"]
+
+
+def test_commands_as_trn_have_their_device(commands: WakeRows, tmp_path: Path) -> None:
+    assert harness("export", stored(commands, tmp_path / "s"), "--trn", tmp_path / "trn").exit_code == 0
+    assert (tmp_path / "trn" / "first.trn").read_text("utf-8").splitlines() == [
+        "turn on the light (espeak.en.us-command-1.kitchen)",
+        "turn it off the light (espeak.en.us-command-1.den)",
+        "turn on light (espeak.en.us-command-2.den)",
+    ]
+    assert harness("export", tmp_path / "s", "--trn", tmp_path / "den", "--device", "den").exit_code == 0
+    assert len((tmp_path / "den" / "first.trn").read_text("utf-8").splitlines()) == 2
+    figures = wake_of(commands.entries)
+    counts = words_of(heard_in((), figures)).final.counts
+    found = scored(tmp_path / "trn", "final")
+    assert (found["substitutions"], found["deletions"], found["insertions"]) == (
+        counts.substitutions, counts.deletions, counts.insertions
+    )  # fmt: skip
+
+
+def test_a_session_without_transcripts_has_no_trn(tmp_path: Path) -> None:
+    rows = Rows.of(planned(1))
+    rows.trial("time-1")
+    session = stored(rows, tmp_path / "s")
+    for more in ([], ["--device", "attic"]):
+        refused = harness("export", session, "--trn", tmp_path / "trn", *more)
+        assert isinstance(refused.exception, InputError)
+    assert not (tmp_path / "trn").exists()
+
+
+def test_json_of_a_session_of_queries(queried: Path) -> None:
+    done = harness("export", queried, "--json")
+    assert done.exit_code == 0, done.output
+    heard = json.loads(done.stdout)["heard"]
+    assert heard["normalisation"] == "spoken"
+    assert (heard["totals"]["final"]["deletions"], heard["totals"]["final"]["wer"]) == (4, 0.2)
+    assert (heard["totals"]["first"]["attempts"], heard["totals"]["first"]["sentences"]) == (5, 4)
+    assert heard["attempts_to_recognition"][1] == {"attempts": 2, "trials": 4, "of": 5}
+    assert [one["label"] for one in heard["by"]["voice"]] == ["ann", "bob"]
+    assert heard["by"]["position"][0]["label"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "without"),
+    [
+        (("--words", "--junit"), "--words applies to wake-evaluation logs"),
+        (("--words", "--json"), "--words applies to wake-evaluation logs"),
+        (("--words", "--trn", "there"), "--words applies to wake-evaluation logs"),
+        (("--reviewed", "--junit", "-"), "--reviewed applies to"),
+        (("--reviewed", "--trn", "there"), "--reviewed applies to"),
+        (("--device", "kitchen", "--junit", "-"), "--device does not apply"),
+    ],
+)
+def test_an_option_without_what_it_is_of_is_refused(
+    commands: WakeRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], without: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = harness("export", stored(commands, tmp_path / "s"), *options)
+    assert isinstance(refused.exception, InputError)
+    assert refused.exception.what.startswith(without)
+    assert [one.name for one in tmp_path.iterdir()] == ["s"]
+    assert harness("export", "s", "--json", "--reviewed").exit_code == 0
+    both = ("--trn", "there", "--wake-log", "den.log")
+    assert harness("export", "s", *both, "--words", "--reviewed", "--device", "den").exit_code == 0
+
+
+def test_what_an_operator_typed_is_told_apart(tmp_path: Path) -> None:
+    rows = Rows.of(planned(1), planned(2))
+    for number, heard, evidence in ((1, "what lime is it", EvidenceSource.OPERATOR), (2, ASKED, EvidenceSource.DEVICE)):
+        rows.trial(f"time-{number}", heard=heard, evidence=evidence)
+    session = stored(rows, tmp_path / "s")
+    told = "by the operator, mostly of what was misheard: 1 first, 1 final"
+    assert f"typed                {told}" in harness("show", session).output.splitlines()
+    assert f"transcripts typed {told}" in harness("show", session, "--wer").output.splitlines()
+    found = list(csv.DictReader(io.StringIO(harness("show", session, "--csv").output)))
+    assert [one["evidence"] for one in found] == ["operator", "device"]
+    heard = json.loads(harness("export", session, "--json").stdout)["heard"]
+    assert [heard["totals"][which]["typed"] for which in ("first", "final")] == [1, 1]

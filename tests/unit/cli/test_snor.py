@@ -132,7 +132,7 @@ def test_homophone_pairs_each_once_and_sorted(tmp_path: Path, faulty: Path) -> N
     assert isinstance(snor("--to", "lsn", "--homophones", pairs, stdin=text).exception, InputError)
     assert isinstance(snor("--to", "esn", "--homophones", "-", stdin=text).exception, InputError)
     over = snor("--to", "esn", "--homophones", tmp_path / "x", "--output", f"{tmp_path}/./x", stdin=text)
-    assert "want the same place" in str(over.exception)
+    assert "name the same file" in str(over.exception)
     before = faulty.read_bytes()
     assert "to be read and to be written" in str(snor("--to", "esn", "--homophones", faulty, faulty).exception)
     assert faulty.read_bytes() == before

@@ -1,10 +1,16 @@
-"""What a command imports before it works; benchmarks/bench_startup.py prints the seconds that this takes."""
+"""What a command imports before it works (benchmarks/bench_startup.py has the seconds); `harness` alone."""
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
+
+from click.testing import CliRunner
+
+from harness.cli import SECTIONS, group
 
 HEAVY = (
     "amqtt", "av", "dask", "faster_whisper", "matplotlib", "numpy", "onnxruntime", "paho", "pyarrow", "pydantic",
@@ -54,3 +60,25 @@ def test_a_score_of_one_line_imports_arrays_alone(tmp_path: Path) -> None:
     (tmp_path / "r.trn").write_text("the cat sat (a_1)\n")
     (tmp_path / "h.trn").write_text("the cat sit (a_1)\n")
     assert imported(ONE_LINE, tmp_path) == {"numpy"}
+
+
+def test_the_help_lists_each_command_once_in_its_section() -> None:
+    result = CliRunner().invoke(group, [])
+    assert result.exit_code == 2
+    for heading, names in SECTIONS.items():
+        assert f"\n{heading}:\n" in result.output
+        for name in names:
+            assert result.output.count(f"\n  {name} ") == 1
+
+
+def test_a_terminal_is_offered_what_to_do_first() -> None:
+    ours, theirs = pty.openpty()
+    program = [sys.executable, "-c", "from harness.cli import main; main()"]
+    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs) as running:
+        os.close(theirs)
+        os.write(ours, b"help\n")
+        assert running.wait(60) == 0
+    said = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "three-minute tour" in said
+    assert "Evaluate offline:" in said

@@ -11,28 +11,9 @@ import pytest
 from harness.devices.framing.board_session import NO_PROGRESS_S, USED_QUIET_S, BoardSession
 from harness.devices.framing.board_words import BROKER, LINE, Received, WireManner
 from harness.devices.outlet import DriverOutlet
+from harness.devices.wire import messages
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.audio_link import PROBE_SAMPLE
-from harness.devices.wire.messages import (
-    Audio,
-    AudioAck,
-    BoardHello,
-    CommandAck,
-    ErrorCode,
-    ErrorEvent,
-    Event,
-    EventAck,
-    FromBoard,
-    HelloRequest,
-    Ping,
-    Pong,
-    Reset,
-    Set,
-    SetKey,
-    TextCommand,
-    ToBoard,
-    WakeMessage,
-)
 from harness.model.observation import (
     ClockFitted,
     DeviceState,
@@ -40,7 +21,6 @@ from harness.model.observation import (
     LinkLost,
     ListeningProved,
     LogLine,
-    Observation,
     Status,
     StimulusEnded,
     StimulusStarted,
@@ -48,6 +28,8 @@ from harness.model.observation import (
 )
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
+from tests.known import known
+from tests.seen import Seen
 
 STEP_S = 0.005
 RATE_HZ = 16_000
@@ -67,62 +49,62 @@ class SimulatedBoard:
         self.boots += 1
         self.began_us = now_us
         self.heard = self.seq = self.command = 0
-        self.kept: dict[int, Event] = {}
+        self.kept: dict[int, messages.Event] = {}
         self.wakes_at: list[int] = []
 
     @property
     def boot(self) -> str:
         return f"{self.boots:08x}"
 
-    def event(self, event: Event) -> Received:
+    def event(self, event: messages.Event) -> Received:
         self.seq += 1
         self.kept[self.seq] = event
         return self.received(event, self.seq)
 
-    def received(self, message: FromBoard, seq: int | None = None) -> Received:
+    def received(self, message: messages.FromBoard, seq: int | None = None) -> Received:
         return Received(message, "" if self.wire.loses else self.boot, seq)
 
-    def take(self, message: ToBoard, number: int, now_us: int) -> list[Received]:
+    def take(self, message: messages.ToBoard, number: int, now_us: int) -> list[Received]:
         at_us = now_us - self.began_us
         match message:
-            case HelloRequest():
-                return [Received(BoardHello(1, self.boot, at_us, RATE_HZ, 8000, "sim 1", ("alexa",)))]
-            case Ping(token):
-                return [self.received(Pong(token, at_us, at_us, True))]
-            case Audio(_, first, data):
+            case messages.HelloRequest():
+                return [Received(messages.BoardHello(1, self.boot, at_us, RATE_HZ, 8000, "sim 1", ("alexa",)))]
+            case messages.Ping(token):
+                return [self.received(messages.Pong(token, at_us, at_us, True))]
+            case messages.Audio(_, first, data):
                 found = []
                 if first == self.heard and self.hears:
                     self.heard += len(data) // 2
                     for sample in [one for one in self.wakes_at if one <= self.heard]:
                         self.wakes_at.remove(sample)
-                        found.append(self.event(WakeMessage(at_us, sample, 0.5, "alexa")))
+                        found.append(self.event(messages.WakeMessage(at_us, sample, 0.5, "alexa")))
                 if self.hears or first == PROBE_SAMPLE:
                     command = None if self.wire.loses else self.command
-                    found.append(self.received(AudioAck(self.heard, self.seq, command)))
+                    found.append(self.received(messages.AudioAck(self.heard, self.seq, command)))
                 return found
-            case TextCommand() | Set():
+            case messages.TextCommand() | messages.Set():
                 if number > self.command:
                     self.command = number
                     self.said.append(str(message))
                 if self.wire.loses:
-                    return [self.received(CommandAck(number))]
-                return [self.received(AudioAck(self.heard, self.seq, self.command))]
-            case EventAck(number):
+                    return [self.received(messages.CommandAck(number))]
+                return [self.received(messages.AudioAck(self.heard, self.seq, self.command))]
+            case messages.EventAck(number):
                 self.kept.pop(number, None)
-            case Reset():
+            case messages.Reset():
                 self.start(now_us)
         return []
 
 
-class Simulation:
+class Simulation(Seen):
     """A session and its board; `lost` says which of the board's messages never arrive."""
 
     def __init__(self, wire: WireManner) -> None:
+        super().__init__()
         self.now_s = 100.0
-        self.seen: list[Observation] = []
         clock = SimpleNamespace(now_s=lambda: self.now_s)
         outlet = DriverOutlet("dut", SimpleNamespace(clock=clock, profile=None, folder=Path()))  # type: ignore[arg-type]
-        outlet.open(self.seen.append)
+        outlet.open(self)
         self.board = SimulatedBoard(wire, 100_000_000)
         self.session = BoardSession("dut", outlet, wire, answer_limit_s=3.0, last_command=7 if wire.loses else None)
         self.lost: set[type] = set()
@@ -148,14 +130,15 @@ class Simulation:
 
     def play(self, play_id: str = "p", seconds: float = 1.0) -> None:
         sound = self.session.prepared(Waveform(np.zeros(round(seconds * RATE_HZ), np.float32), RATE_HZ))
-        assert sound is not None
-        self.session.play(play_id, sound, self.now_s)
-
-    def of(self, *kinds: type) -> list[Observation]:
-        return [one for one in self.seen if isinstance(one, kinds)]
+        self.session.play(play_id, known(sound), self.now_s)
 
     def ended(self, play_id: str = "p") -> list[bool]:
-        return [one.complete for one in self.seen if isinstance(one, StimulusEnded) and one.play_id == play_id]
+        return [one.complete for one in self.of(StimulusEnded) if one.play_id == play_id]
+
+    def plays_whole(self, play_id: str) -> None:
+        self.play(play_id)
+        self.run(1.5)
+        assert self.ended(play_id) == [True]
 
 
 @pytest.fixture(params=[LINE, BROKER], ids=["line", "broker"])
@@ -169,10 +152,8 @@ def test_a_sound_ends_when_it_was_heard_and_its_events_were_told(simulation: Sim
     simulation.run(1.0)
     kinds = [type(one) for one in simulation.of(StimulusStarted, Wake, StimulusEnded)]
     assert kinds == [StimulusStarted, Wake, Wake, StimulusEnded]
-    (start,) = [one for one in simulation.seen if isinstance(one, StimulusStarted)]
-    places = [one.audio_s for one in simulation.seen if isinstance(one, Wake)]
-    assert start.audio_s is not None
-    assert places == pytest.approx([start.audio_s + 0.25, start.audio_s + 1.0])
+    began_s = known(simulation.of(StimulusStarted)[0].audio_s)
+    assert [one.audio_s for one in simulation.of(Wake)] == pytest.approx([began_s + 0.25, began_s + 1.0])
     assert simulation.ended() == [True]
     assert simulation.of(ListeningProved, ClockFitted)
 
@@ -181,9 +162,7 @@ def test_a_stop_ends_it_at_once_and_the_next_one_is_whole(simulation: Simulation
     simulation.play("one", 30.0)
     simulation.session.stop(simulation.now_s)
     assert simulation.ended("one") == [False]
-    simulation.play("two")
-    simulation.run(1.5)
-    assert simulation.ended("two") == [True]
+    simulation.plays_whole("two")
 
 
 def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(simulation: Simulation) -> None:
@@ -192,32 +171,29 @@ def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(sim
     before_s = simulation.session.link.line_s(simulation.session.link.sent)
     simulation.session.reset()
     simulation.run(0.05)
-    asked = Received(BoardHello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
+    asked = Received(messages.BoardHello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
     simulation.hear(asked)
     simulation.run(1.0)
-    told = simulation.of(Status, StimulusEnded)
-    assert [type(one) for one in told] == [Status, StimulusEnded]
-    assert isinstance(told[0], Status)
-    assert told[0].state is DeviceState.STARTED
-    simulation.play("two")
-    simulation.run(1.5)
-    assert simulation.ended("two") == [True]
-    starts = [one.audio_s for one in simulation.seen if isinstance(one, StimulusStarted)]
-    assert starts[-1] is not None
-    assert starts[-1] >= before_s
+    assert [type(one) for one in simulation.of(Status, StimulusEnded)] == [Status, StimulusEnded]
+    assert simulation.of(Status)[0].state is DeviceState.STARTED
+    simulation.plays_whole("two")
+    assert known(simulation.of(StimulusStarted)[-1].audio_s) >= before_s
 
 
 def test_commands_are_carried_out_once_in_their_order(simulation: Simulation) -> None:
-    simulation.lost = {CommandAck, AudioAck}
-    one = simulation.session.command(TextCommand("lights on"))
-    two = simulation.session.command(Set(SetKey.OPERATING_POINT, 40))
+    simulation.lost = {messages.CommandAck, messages.AudioAck}
+    words, setting = messages.TextCommand("lights on"), messages.Set(messages.SetKey.OPERATING_POINT, 40)
+    one, two = simulation.session.command(words), simulation.session.command(setting)
     simulation.run(1.5)
     assert not one.acknowledged
     simulation.lost = set()
     simulation.run(2.0)
     assert one.acknowledged
     assert two.acknowledged
-    assert simulation.board.said == [str(TextCommand("lights on")), str(Set(SetKey.OPERATING_POINT, 40))]
+    assert simulation.board.said == [
+        str(messages.TextCommand("lights on")),
+        str(messages.Set(messages.SetKey.OPERATING_POINT, 40)),
+    ]
 
 
 def test_a_silence_is_a_loss_after_the_limit_and_one_that_we_slept_through_is_not(simulation: Simulation) -> None:
@@ -243,55 +219,49 @@ def test_a_board_that_answers_and_takes_no_sound_is_noticed(simulation: Simulati
 
 def test_an_event_that_never_comes_makes_the_sound_not_count(simulation: Simulation) -> None:
     simulation.board.wakes_at = [8_000]
-    simulation.lost = {WakeMessage}
+    simulation.lost = {messages.WakeMessage}
     simulation.play()
     simulation.run(simulation.board.wire.events_s + 2.0)
     assert simulation.ended() == [False]
     simulation.board.kept.clear()
     simulation.lost = set()
-    simulation.play("two")
-    simulation.run(1.5)
-    assert simulation.ended("two") == [True]
+    simulation.plays_whole("two")
 
 
 def test_a_gap_is_told_with_what_came_behind_it(simulation: Simulation) -> None:
-    first, _, third = (simulation.board.event(WakeMessage(None, at, 0.5, str(at))) for at in (1, 2, 3))
+    first, _, third = (simulation.board.event(messages.WakeMessage(None, at, 0.5, str(at))) for at in (1, 2, 3))
     del simulation.board.kept[2]
     simulation.now_s += STEP_S
     simulation.hear(first, third, third)
     simulation.run(2.5)
-    assert [one.phrase for one in simulation.seen if isinstance(one, Wake)] == ["1", "3"]
+    assert [one.phrase for one in simulation.of(Wake)] == ["1", "3"]
     assert simulation.session.lost_events == 1
-    assert any(isinstance(one, LogLine) and one.text.startswith("1 of its events") for one in simulation.seen)
+    assert any(one.text.startswith("events missing") for one in simulation.of(LogLine))
     assert simulation.session.counted_repeats > 0
 
 
 def test_that_it_understood_nothing_is_evidence(simulation: Simulation) -> None:
     now_us = round(simulation.now_s * 1e6) - simulation.board.began_us
-    simulation.hear(simulation.board.event(ErrorEvent(now_us, ErrorCode.NOT_UNDERSTOOD, "eh?")))
+    for code in messages.ErrorCode:
+        simulation.hear(simulation.board.event(messages.ErrorEvent(now_us, code, "eh?")))
     simulation.run(0.1)
-    assert [one.name for one in simulation.seen if isinstance(one, Intent)] == [""]
+    assert f"error {messages.ErrorCode.BAD_COMMAND}: eh?" in [one.text for one in simulation.of(LogLine)]
+    assert [one.name for one in simulation.of(Intent)] == [""]
 
 
 def test_a_board_that_somebody_else_uses_is_lost_until_they_are_quiet(simulation: Simulation) -> None:
     simulation.play(seconds=30.0)
     simulation.session.used_by_another("it is used by two", simulation.now_s)
     assert simulation.ended() == [False]
-    assert [one.what for one in simulation.seen if isinstance(one, LinkLost)] == ["it is used by two"]
+    assert [one.what for one in simulation.of(LinkLost)] == ["it is used by two"]
     simulation.run(USED_QUIET_S + 1.0)
     assert simulation.session.ready
-    simulation.play("two")
-    simulation.run(1.5)
-    assert simulation.ended("two") == [True]
+    simulation.plays_whole("two")
 
 
 def test_adpcm_is_left_where_the_window_is_smaller_than_a_chunk(simulation: Simulation) -> None:
-    hello = simulation.session.hello
-    assert hello is not None
-    small = BoardHello(1, hello.boot, 1, RATE_HZ, 100, "sim 1", ())
     session = simulation.session
     session._encoding = Encoding.ADPCM
-    session.hello = small
-    sound = session.prepared(Waveform(np.zeros(10, np.float32), RATE_HZ))
-    assert sound is not None
-    assert sound[2].encoding is Encoding.PCM16
+    session.hello = messages.BoardHello(1, known(session.hello).boot, 1, RATE_HZ, 100, "sim 1", ())
+    _, _, encoded = known(session.prepared(Waveform(np.zeros(10, np.float32), RATE_HZ)))
+    assert encoded.encoding is Encoding.PCM16

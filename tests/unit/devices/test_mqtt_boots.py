@@ -1,4 +1,4 @@
-"""Who the board is: a driver's board in simulated time, with a broker that is two lists."""
+"""Who the board is, and who may use it: simulated time, and brokers that are lists."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from harness.devices.framing.numbering import QUIET_S, Boots, Met
 from harness.devices.mqtt.board import BoardAtBroker
 from harness.devices.mqtt.device import JudgedMessage, MappedNumbering
+from harness.devices.mqtt.lease import DEFENCE_S, ECHO_S, EXPIRES_S, REFRESH_S, Holding, Lease
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
 from harness.model.bench import PlainValue
@@ -23,31 +24,30 @@ from harness.model.observation import (
     LinkBack,
     LinkLost,
     LogLine,
-    Observation,
     Status,
     StimulusEnded,
     Wake,
 )
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
+from tests.seen import Seen
 
 HELLO = {"protocol": 1, "time_us": 1, "rate_hz": 16000, "window": 8000, "firmware": "t", "wake_phrases": ["a"]}
 WAKE = {"sample": 100, "score": 1.0, "phrase": "alexa"}
 STARTED = {"state": "started", "detail": "watchdog"}
 
 
-class Bench:
+class Bench(Seen):
     """What the board's thread does is done by `run`; boards that are on answer what it publishes."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.now_s = 100.0
-        self.seen: list[Observation] = []
-        self.published: list[tuple[str, bytes]] = []
         self.on: list[str] = ["aaaa"]
         self.expected = 0
         surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: self.now_s), profile=None, folder=Path())
         outlet = DriverOutlet("radio", surroundings)  # type: ignore[arg-type]
-        outlet.open(self.seen.append)
+        outlet.open(self)
         self.outlet = outlet
         clock = surroundings.clock
         self.board = BoardAtBroker("radio", MqttOptions("x"), clock, outlet, lambda *_: None)
@@ -78,14 +78,11 @@ class Bench:
                 self.expected += count if first == self.expected else 0
                 self.say("ack", boot, next=self.expected, events=0, command=0)
 
-    def of(self, *kinds: type) -> list[Observation]:
-        return [one for one in self.seen if isinstance(one, kinds)]
-
     def lost(self) -> list[str]:
-        return [one.what for one in self.seen if isinstance(one, LinkLost)]
+        return [one.what for one in self.of(LinkLost)]
 
     def starts(self) -> list[str]:
-        return [one.detail for one in self.seen if isinstance(one, Status) and one.state is DeviceState.STARTED]
+        return [one.detail for one in self.of(Status) if one.state is DeviceState.STARTED]
 
 
 def met() -> Bench:
@@ -102,7 +99,7 @@ def plays(bench: Bench, play_id: str, seconds: float = 1.0) -> None:
 
 
 def ended(bench: Bench, play_id: str) -> list[bool]:
-    return [one.complete for one in bench.seen if isinstance(one, StimulusEnded) and one.play_id == play_id]
+    return [one.complete for one in bench.of(StimulusEnded) if one.play_id == play_id]
 
 
 def test_a_message_of_an_unknown_boot_changes_nothing() -> None:
@@ -114,7 +111,7 @@ def test_a_message_of_an_unknown_boot_changes_nothing() -> None:
     plays(bench, "two")
     assert ended(bench, "two") == [True]
     assert not bench.of(LinkLost, Wake, Status)
-    assert any(isinstance(one, LogLine) and "deadbeef" in one.text for one in bench.seen)
+    assert any("deadbeef" in one.text for one in bench.of(LogLine))
 
 
 def test_a_restart_is_told_once_with_its_cause_although_its_status_comes_before_its_hello() -> None:
@@ -165,7 +162,7 @@ def test_sound_that_somebody_else_gave_ends_what_plays_and_is_a_lost_link_until_
     bench.board.take_given("in/audio", b"\0\0" + (320).to_bytes(8, "little") + b"\7" * 640)
     assert ended(bench, "one") == [False]
     bench.run(4.0)
-    assert ["somebody else gives this board sound" in one for one in bench.lost()] == [True]
+    assert ["another program sends this board sound" in one for one in bench.lost()] == [True]
     assert not bench.outlet.linked
     bench.run(3.0)
     assert bench.outlet.linked
@@ -209,7 +206,7 @@ def test_who_the_board_is_is_told_once_and_again_when_it_changes() -> None:
     bench = met()
     bench.say("hello", "aaaa", **HELLO)
     bench.say("hello", "bbbb", **{**HELLO, "firmware": "t2", "serial": "A1"})
-    found = [(one.firmware, one.serial) for one in bench.seen if isinstance(one, DeviceDescribed)]
+    found = [(one.firmware, one.serial) for one in bench.of(DeviceDescribed)]
     assert found == [("t", ""), ("t2", "A1")]
 
 
@@ -232,21 +229,11 @@ def message(seq: int, boot: str = "a") -> PlainValue:
     return {"boot": boot, "seq": seq}
 
 
-def test_the_first_number_heard_is_where_counting_begins() -> None:
-    assert MappedNumbering().judge(message(40)) == JudgedMessage()
-
-
 def test_duplicates_gaps_and_what_comes_late() -> None:
-    numbering = MappedNumbering()
-    assert [numbering.judge(message(seq)) for seq in (1, 2, 2, 5, 3, 3, 6)] == [
-        JudgedMessage(),
-        JudgedMessage(),
-        JudgedMessage(duplicate=True),
-        JudgedMessage(missing=2),
-        JudgedMessage(),
-        JudgedMessage(duplicate=True),
-        JudgedMessage(),
-    ]
+    """Counting begins at the first number that is heard."""
+    numbering, twice, plain = MappedNumbering(), JudgedMessage(duplicate=True), JudgedMessage()
+    judged = [numbering.judge(message(seq)) for seq in (41, 42, 42, 45, 43, 43, 46)]
+    assert judged == [plain, plain, twice, JudgedMessage(missing=2), plain, twice, plain]
 
 
 def test_a_new_boot_counts_from_one_and_the_old_ones_will_says_nothing() -> None:
@@ -284,16 +271,148 @@ def test_each_number_is_new_exactly_once(numbers: list[int]) -> None:
 
 
 def test_a_flood_is_told_of_every_ten_seconds_and_at_its_end() -> None:
-    now = [0.0]
-    seen: list[Observation] = []
+    now, seen = [0.0], Seen()
     surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: now[0]), profile=None, folder=Path())
     outlet = DriverOutlet("board", surroundings)  # type: ignore[arg-type]
-    outlet.open(seen.append)
+    outlet.open(seen)
     for step in range(30_000):
         now[0] = step / 1000
         outlet.tell(LogLine("board", Stamp(now[0]), "x"))
     outlet.close()
-    texts = [one.text for one in seen if isinstance(one, LogLine)]
+    texts = [one.text for one in seen.of(LogLine)]
     counts = [int(text.split()[0]) for text in texts if "left out" in text]
     assert len(counts) == 3
-    assert sum(counts) == outlet.left_out == 30_000 - texts.count("x")
+    assert sum(counts) == 30_000 - texts.count("x")
+
+
+WALL_S = 1_800_000_000.0
+
+
+class Broker:
+    """Keeps the last message, and gives each to everyone who is connected, in one order, `late_s` later."""
+
+    def __init__(self, *, late_s: float = 0.01) -> None:
+        self.now_s = 0.0
+        self.late_s = late_s
+        self.kept = b""
+        self.there: list[Lease] = []
+        self.deaf: set[str] = set()
+        self._coming: list[tuple[float, Lease, bytes, bool]] = []
+
+    def connect(self, owner: str) -> Lease:
+        lease = Lease(owner, owner)
+        self.there.append(lease)
+        self.back(lease)
+        return lease
+
+    def back(self, lease: Lease) -> None:
+        lease.link_up(self.now_s)
+        if self.kept:
+            lease.take(self.kept, self.now_s, WALL_S + self.now_s, retained=True)
+
+    def publish(self, payload: bytes) -> None:
+        self.kept = payload
+        self._coming += [(self.now_s + self.late_s, one, payload, False) for one in self.there]
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / 0.01)):
+            self.now_s += 0.01
+            due = [one for one in self._coming if one[0] <= self.now_s]
+            self._coming = [one for one in self._coming if one[0] > self.now_s]
+            for _, lease, payload, retained in due:
+                if lease.owner not in self.deaf and lease in self.there:
+                    lease.take(payload, self.now_s, WALL_S + self.now_s, retained=retained)
+            for lease in self.there:
+                payload = None if lease.owner in self.deaf else lease.due(self.now_s, WALL_S + self.now_s)
+                if payload is not None:
+                    self.publish(payload)
+
+
+def test_a_free_board_is_held_at_once_and_an_owner_that_is_there_keeps_it() -> None:
+    broker = Broker()
+    first = broker.connect("b")
+    broker.run(0.1)
+    assert first.state is Holding.HELD
+    broker.run(30.0)
+    second = broker.connect("a")
+    broker.run(0.1)
+    assert (first.state, second.state, second.other) == (Holding.HELD, Holding.TAKEN, "b")
+    broker.run(60.0)
+    assert (first.state, second.state) == (Holding.HELD, Holding.TAKEN)
+
+
+def test_of_two_at_the_same_moment_one_holds_it() -> None:
+    for late_s in (0.005, 0.05, 0.3):
+        broker = Broker(late_s=late_s)
+        leases = [broker.connect(owner) for owner in ("a", "b", "c")]
+        broker.run(5.0)
+        states = [one.state for one in leases]
+        assert states.count(Holding.HELD) == 1, (late_s, states)
+        assert states.count(Holding.TAKEN) == 2, (late_s, states)
+
+
+def test_the_lease_of_an_owner_that_crashed_is_free_soon() -> None:
+    broker = Broker()
+    broker.connect("a")
+    broker.run(1.0)
+    broker.there.clear()
+    second = broker.connect("b")
+    broker.run(DEFENCE_S - 0.5)
+    assert second.state is Holding.DISPUTED
+    broker.run(1.0)
+    assert second.state is Holding.HELD
+    broker.there.clear()
+    broker.run(EXPIRES_S + 1.0)
+    third = broker.connect("c")
+    broker.run(0.1)
+    assert third.state is Holding.HELD, "an expired lease is not waited for"
+
+
+def test_what_is_given_back_is_there_for_the_next() -> None:
+    broker = Broker()
+    first, second = broker.connect("a"), broker.connect("b")
+    broker.run(3.0)
+    assert (first.state, second.state) == (Holding.HELD, Holding.TAKEN)
+    broker.there.remove(first)
+    broker.publish(b"")
+    broker.run(0.1)
+    assert second.state is Holding.HELD
+
+
+def test_an_owner_that_was_away_does_not_share_the_board() -> None:
+    broker = Broker()
+    first = broker.connect("a")
+    broker.run(1.0)
+    first.link_down()
+    broker.there.remove(first)
+    second = broker.connect("b")
+    broker.run(DEFENCE_S + 1.0)
+    assert second.state is Holding.HELD
+    broker.there.append(first)
+    broker.back(first)
+    broker.run(1.0)
+    assert (first.state, second.state) == (Holding.TAKEN, Holding.HELD)
+
+
+def test_two_that_both_hold_it_settle_on_one() -> None:
+    broker = Broker()
+    first = broker.connect("b")
+    broker.run(1.0)
+    broker.deaf.add("b")  # its process stands still: no link is lost
+    second = broker.connect("a")
+    broker.run(DEFENCE_S + 1.0)
+    assert second.state is Holding.HELD
+    broker.deaf.clear()
+    broker.run(REFRESH_S + 1.0)
+    assert sorted((first.state.name, second.state.name)) == ["HELD", "TAKEN"]
+
+
+def test_a_broker_that_shows_us_nothing_is_said_and_foreign_payloads_are_not_ours() -> None:
+    lease = Lease("a", "a")
+    lease.link_up(0.0)
+    assert lease.due(0.0, WALL_S) is not None
+    strange = b'{"owner": 1, "name": "x", "until": "x"}', b'{"owner":"q","name":"q","until":"?"}'
+    for payload in (b"x", b"[]", b"{}", *strange):
+        lease.take(payload, 0.1, WALL_S, retained=False)
+    assert lease.due(ECHO_S + 0.1, WALL_S) is None
+    assert lease.state is Holding.UNSEEN

@@ -66,14 +66,31 @@ def test_a_number_with_another_content_is_from_another_boot() -> None:
     assert offer(order, 500, 0.0) is Offered.STRANGE
 
 
+def looked_at(order: ResentEvents, start_s: float, end_s: float, every_s: float = 0.05) -> int:
+    """Events given up while the board is heard all the time."""
+    looks = round((end_s - start_s) / every_s)
+    return sum(order.skip(start_s + every_s * number) for number in range(looks + 1))
+
+
 def test_a_gap_is_given_up_after_a_while() -> None:
     order = ResentEvents()
     order.begin(0)
     offer(order, 4, 10.0)
-    assert order.skip(10.0 + GAP_LIMIT_S / 2) == 0
-    assert order.skip(10.0 + GAP_LIMIT_S) == 3
+    assert looked_at(order, 10.0, 10.0 + GAP_LIMIT_S / 2) == 0
+    assert looked_at(order, 10.0 + GAP_LIMIT_S / 2, 10.1 + GAP_LIMIT_S) == 3
     assert numbers(order.due()) == [4]
     assert order.missing == 3
+
+
+def test_a_stall_of_the_host_gives_up_no_event() -> None:
+    order = ResentEvents()
+    order.begin(0)
+    offer(order, 2, 10.0)
+    assert looked_at(order, 10.0, 10.2) == 0
+    assert order.skip(10.2 + 3 * GAP_LIMIT_S) == 0, "what the board resent meanwhile has not been read yet"
+    offer(order, 1, 10.3 + 3 * GAP_LIMIT_S)
+    assert numbers(order.due()) == [1, 2]
+    assert order.missing == 0
 
 
 def test_what_the_board_did_not_keep_is_not_waited_for() -> None:

@@ -1,40 +1,35 @@
-"""What a serial connection may say, what a profile adds, and how its port is found."""
+"""What a serial connection may say, and how its port is found; the dialogue of TFLM without a line."""
 
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
-from harness.base.clocks import HostClock
-from harness.devices.framing.board_words import observation
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
+from harness.devices.serial.peers import ANSWER_LIMIT_S, TflmDialogue
 from harness.devices.serial.port import Port, find, hold_back_s, no_answer
-from harness.devices.wire.audio_link import AudioLink
-from harness.devices.wire.messages import ErrorCode, ErrorEvent
 from harness.model.bench import AudioDialogue, AudioInput, ConsoleSettings, DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
-from harness.model.observation import Intent, LinkBack, LinkLost, LogLine, Observation
-from harness.model.time import Stamp
+from harness.model.observation import LinkBack, LinkLost, LogLine
 from harness.session.wording import in_words
+from tests.seen import Around, Seen
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"port": ""}, "either a `port` or a `usb`"),
-        ({"usb": "1234"}, "either a `port` or a `usb`"),
+        ({"port": ""}, "either `port` or `usb`"),
+        ({"usb": "1234"}, "either `port` or `usb`"),
         ({"baud": -1}, "baud"),
         ({"ping_period_s": 0.0}, "ping_period_s"),
         ({"answer_limit_s": 1.5}, "answer_limit_s"),
-        ({"framing": FramingChoice.NONE, "injection": SerialInjection.VH}, "injection vh needs framing vh"),
+        ({"framing": FramingChoice.NONE, "injection": SerialInjection.VH}, "`injection: vh` needs `framing: vh`"),
     ],
 )
 def test_options_that_cannot_be_are_refused(changes: dict[str, object], words: str) -> None:
@@ -74,10 +69,10 @@ def test_ports_are_found_by_path_serial_number_and_ids(monkeypatch: pytest.Monke
     assert find(SerialOptions(port=str(path))) == Port(str(path))
     assert find(SerialOptions(usb="A")) == Port("/dev/ttyUSB0", "A")
     assert find(SerialOptions(usb="2341:805A")) == Port("/dev/ttyACM0", "C")
-    with pytest.raises(DeviceError, match=r"2 ports are 10c4:ea60: /dev/ttyUSB0 .*A.*, /dev/ttyUSB1 .*B"):
+    with pytest.raises(DeviceError, match=r"2 ports match `usb: 10c4:ea60`: /dev/ttyUSB0 .*A.*, /dev/ttyUSB1 .*B"):
         find(SerialOptions(usb="10c4:ea60"))
     assert find(SerialOptions(usb="10c4:ea60"), usb_serial="B") == Port("/dev/ttyUSB1", "B")
-    with pytest.raises(DeviceError, match="no port is Z"):
+    with pytest.raises(DeviceError, match="no port matches `usb: Z`"):
         find(SerialOptions(usb="Z"))
 
 
@@ -87,38 +82,30 @@ def test_an_adapter_that_comes_back_under_another_name_is_found(
     monkeypatch.setattr(list_ports, "comports", lambda: [adapter("/dev/ttyUSB7", "A")])
     gone = str(tmp_path / "ttyUSB0")
     assert find(SerialOptions(port=gone), usb_serial="A") == Port("/dev/ttyUSB7", "A")
-    with pytest.raises(DeviceError, match="there is no"):
+    with pytest.raises(DeviceError, match="does not exist"):
         find(SerialOptions(port=gone))
-
-
-def until(holds: Callable[[], object]) -> None:
-    limit_s = time.monotonic() + 10.0
-    while not holds():
-        assert time.monotonic() < limit_s
-        time.sleep(0.01)
 
 
 def test_lines_of_a_bridge_its_loss_and_its_return() -> None:
     server = socket.create_server(("127.0.0.1", 0))
     url = f"socket://127.0.0.1:{server.getsockname()[1]}"
-    around = SimpleNamespace(clock=HostClock(), profile=None, folder=Path(), sound_server="system", seed=0)
-    device = SerialDevice("board", SerialOptions(port=url, framing=FramingChoice.NONE), around)  # type: ignore[arg-type]
-    seen: list[Observation] = []
-    device.open(seen.append)
+    device = SerialDevice("board", SerialOptions(port=url, framing=FramingChoice.NONE), Around())
+    seen = Seen()
+    device.open(seen)
     try:
         bridge, _ = server.accept()
         bridge.sendall(b"hello\n")
-        until(lambda: any(isinstance(one, LogLine) and one.text == "hello" for one in seen))
+        assert seen.first(LogLine).text == "hello"
         bridge.close()
-        until(lambda: any(isinstance(one, LinkLost) for one in seen))
+        seen.first(LinkLost)
         bridge, _ = server.accept()
-        until(lambda: any(isinstance(one, LinkBack) for one in seen))
+        seen.first(LinkBack)
         bridge.close()
     finally:
         device.close()
         server.close()
     with pytest.raises(DeviceError, match="cannot be reached"):
-        device.open(seen.append)
+        device.open(seen)
 
 
 def test_an_ftdi_driver_says_what_it_holds_back(tmp_path: Path) -> None:
@@ -129,10 +116,10 @@ def test_an_ftdi_driver_says_what_it_holds_back(tmp_path: Path) -> None:
 
 
 def test_first_bytes() -> None:
-    assert no_answer(b"", 0)[0] == "nothing came from it"
-    assert no_answer(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text came, such as "I (5) main: hello"'
+    assert no_answer(b"", 0)[0] == "no bytes received"
+    assert no_answer(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text received, such as "I (5) main: hello"'
     seen, remedy = no_answer(bytes(range(256)), 9000)
-    assert seen == "9000 bytes came that are neither text nor frames"
+    assert seen == "9000 bytes received that are neither text nor frames"
     assert "`baud`" in remedy
     assert "\x1b" not in no_answer(b"plain text that is long enough, and \x1b[31mred", 45)[0]
 
@@ -142,6 +129,62 @@ def test_causes_in_words() -> None:
     assert in_words("engine_ended") == "engine ended"
 
 
-def test_that_a_board_understood_nothing_is_evidence_and_other_errors_are_lines() -> None:
-    told_of = [observation(ErrorEvent(1, code, "so"), "dut", Stamp(1.0), AudioLink()) for code in ErrorCode]
-    assert [(type(one), getattr(one, "name", None)) for one in told_of] == [(LogLine, None), (Intent, "")]
+ALL = 10**9
+
+
+def begun(samples: int = 100) -> TflmDialogue:
+    dialogue = TflmDialogue()
+    dialogue.begin(np.arange(samples, dtype=np.int16), 0.0)
+    assert dialogue.output(ALL, 0.0) == b"!TEST\n"
+    return dialogue
+
+
+def test_the_whole_dialogue() -> None:
+    dialogue = begun(100)
+    dialogue.take("!OK TEST 181", 0.1)  # an odd size is made even: samples are not cut in two
+    first = dialogue.output(ALL, 0.1).decode().splitlines()
+    assert first[0] == "!DATA audio-pcm-16khz-mono-s16 200"
+    assert len(first[1]) == 240
+    assert (dialogue.sent, dialogue.heard) == (90, 0)
+    dialogue.take("!DATA_ACK 180", 0.2)
+    assert dialogue.output(ALL, 0.2).count(b"\n") == 1
+    dialogue.take("!DATA_ACK 20", 0.3)
+    assert dialogue.heard == 100
+    assert not dialogue.complete
+    dialogue.take("!OK DATA audio-pcm-16khz-mono-s16 200", 0.4)
+    assert dialogue.complete
+    assert not dialogue.active
+
+
+def test_silence_is_not_waited_for_longer_than_five_seconds() -> None:
+    dialogue = begun()
+    dialogue.tick(ANSWER_LIMIT_S - 0.1)
+    assert dialogue.active
+    dialogue.tick(ANSWER_LIMIT_S + 0.1)
+    assert not dialogue.active
+    assert "no answer" in dialogue.failed
+    dialogue.begin(np.zeros(4, np.int16), 9.0)
+    assert dialogue.output(ALL, 9.0) == b"!TEST\n"  # who knows what it is waiting for
+
+
+def test_lines_wait_for_their_time() -> None:
+    dialogue = begun(1000)
+    dialogue.take("!OK TEST 200", 0.0)
+    assert dialogue.output(50, 0.0) == b""
+    assert dialogue.output(100, 0.1).startswith(b"!DATA ")
+
+
+@pytest.mark.parametrize("line", ["!OK TEST", "!OK TEST 999999999999", "!DATA_ACK", "!WHAT", "!"])
+def test_other_lines_change_nothing(line: str) -> None:
+    dialogue = begun()
+    dialogue.take(line, 0.1)
+    assert dialogue.active
+    assert dialogue.output(ALL, 0.1) == b""
+
+
+def test_an_acknowledgement_of_something_else_ends_it() -> None:
+    dialogue = begun()
+    dialogue.take("!OK TEST 100", 0.1)
+    dialogue.output(ALL, 0.1)
+    dialogue.take("!DATA_ACK 60", 0.2)
+    assert "60 bytes of a line of 100" in dialogue.failed

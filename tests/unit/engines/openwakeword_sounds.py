@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from harness.base.ports import ScoresSound
 from harness.model.offline import ScoreTrack
-from tests.unit.engines.spoken import spoken
+from tests.unit.engines.wake_sound import spoken
 
 Sound = npt.NDArray[np.int16]
 RATE_HZ = 16_000

@@ -9,7 +9,7 @@ import soxr
 from harness.engines.faster_whisper import FasterWhisper, packaged_model, verified
 from harness.model.errors import PluginError
 from harness.model.stimulus import Waveform
-from tests.unit.engines.spoken import spoken
+from tests.unit.engines.wake_sound import spoken
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_the_name_says_engine_version_and_model(recogniser: FasterWhisper) -> No
 @pytest.mark.speech
 def test_another_model_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"something else")
-    with pytest.raises(PluginError, match="not the model that was measured"):
+    with pytest.raises(PluginError, match="not the expected model"):
         verified(tmp_path, "00" * 32)
     with pytest.raises(PluginError, match="cannot be read"):
         verified(tmp_path / "nowhere", "00" * 32)

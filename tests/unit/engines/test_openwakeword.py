@@ -1,8 +1,10 @@
-"""openWakeWord for offline evaluation: what can be loaded, what it says of itself, and what is refused."""
+"""openWakeWord for offline evaluation: what can be loaded, and that every path says the same."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +14,39 @@ import pytest
 
 from harness.base.ports import OfflineEngine, ScoresSound
 from harness.engines.offline_loading import load_engine, task_of
-from harness.engines.openwakeword import CallByCall, FastScores, OpenWakeWordOffline, checked_features, undecided
+from harness.engines.openwakeword import (
+    OWN_THRESHOLD,
+    CallByCall,
+    FastScores,
+    OpenWakeWordOffline,
+    checked_features,
+    margin,
+    undecided,
+)
 from harness.engines.openwakeword_classifier import PackageClassifier, load_classifier
 from harness.engines.openwakeword_onnx import free_batch, model, node
+from harness.engines.settings import operating_points
 from harness.model.errors import InputError, PluginError
-from harness.model.offline import EngineKind
+from harness.model.offline import EngineKind, ScoreTrack, SpotRule
 from harness.offline.one_file import spots
-from tests.unit.engines.openwakeword_sounds import SILENCE, noise, pcm, scored, speech
-from tests.unit.engines.spoken import spoken
+from tests.known import known
+from tests.unit.engines.openwakeword_sounds import (
+    RATE_HZ,
+    SILENCE,
+    SOUNDS,
+    Sound,
+    noise,
+    pcm,
+    scored,
+    speech,
+    speech_in_a_noise_that_stops,
+)
+from tests.unit.engines.wake_sound import spoken
 
 pytestmark = pytest.mark.speech
 
 MODELS = Path(pyopen_wakeword.__file__).parent / "models"
+OTHER_ENGINES = next(Path(pymicro_wakeword.__file__).parent.rglob("*.tflite"))
 INTERPRETER = pyopen_wakeword.OpenWakeWordFeatures.from_builtin().lib
 
 
@@ -71,21 +94,34 @@ def test_a_fingerprint_tells_models_and_paths_apart_and_nothing_else() -> None:
     assert len({fingerprint("alexa"), fingerprint("okay_nabu"), fingerprint("alexa", path="streaming")}) == 3
 
 
-def test_an_unknown_model_names_the_known_ones() -> None:
-    with pytest.raises(PluginError, match="hey_rhasspy"):
-        OpenWakeWordOffline("computer", {})
+@pytest.mark.parametrize(
+    ("model_name", "error", "why"),
+    [
+        ("computer", PluginError, "hey_rhasspy"),
+        ("gone.onnx", InputError, "the model file .* does not exist"),
+        (
+            str(next(Path(pymicro_wakeword.__file__).parent.rglob("*.tflite"))),
+            InputError,
+            "not an openWakeWord classifier",
+        ),
+    ],
+    ids=["unknown", "not there", "of the other engine"],
+)
+def test_what_is_no_model_of_its_is_refused(model_name: str, error: type[Exception], why: str) -> None:
+    with pytest.raises(error, match=why):
+        OpenWakeWordOffline(model_name, {})
 
 
 @pytest.mark.parametrize("path", ["fast", "streaming"])
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("empty.tflite", b"", "does not begin as"),
+        ("empty.tflite", b"", "does not begin with"),
         ("cut.tflite", (MODELS / "alexa.tflite").read_bytes()[:5000], "outside of the file"),
         ("noise.tflite", b"\x1c\0\0\0TFL3" + np.random.default_rng(1).bytes(4000), "outside of the file|no graph"),
         ("features.tflite", (MODELS / "embedding_model.tflite").read_bytes(), r"shape \[1, 76, 32, 1\]"),
-        ("empty.onnx", b"", "onnxruntime|not one input"),
-        ("noise.onnx", np.random.default_rng(2).bytes(4000), "onnxruntime|no ONNX"),
+        ("empty.onnx", b"", "onnxruntime|one input"),
+        ("noise.onnx", np.random.default_rng(2).bytes(4000), "onnxruntime|not an ONNX"),
     ],
 )
 def test_what_is_no_classifier_is_refused(path: str, name: str, content: bytes, why: str, tmp_path: Path) -> None:
@@ -109,7 +145,7 @@ def test_a_file_that_the_interpreter_cannot_run_is_refused(path: str, tmp_path: 
     """The package itself crashes on a custom operator (32)."""
     file = tmp_path / "custom.tflite"
     file.write_bytes(alexa_ending_in(32))
-    with pytest.raises(InputError, match="has not all of its operators"):
+    with pytest.raises(InputError, match="does not have all of its operators"):
         OpenWakeWordOffline(str(file), {"path": path})
 
 
@@ -121,17 +157,6 @@ def test_an_operator_that_is_not_translated_runs_in_the_package(tmp_path: Path) 
     sound = speech()[:32_000]
     streaming = scored(OpenWakeWordOffline(str(file), {"path": "streaming"}), sound).scores
     assert np.abs(scored(engine, sound).scores - streaming).max() < 1e-4
-
-
-def test_a_model_of_the_other_engine_is_refused() -> None:
-    folder = Path(pymicro_wakeword.__file__).parent / "models"
-    with pytest.raises(InputError, match="no classifier of openWakeWord"):
-        OpenWakeWordOffline(str(next(folder.rglob("*.tflite"))), {})
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no model file"):
-        OpenWakeWordOffline(str(tmp_path / "gone.onnx"), {})
 
 
 def test_other_feature_models_are_not_taken_for_the_known_ones() -> None:
@@ -192,8 +217,7 @@ def onnx_alexa(batch: int | str) -> bytes:
     layers = [operator for operator in graph.operators if operator.code == 9]
     for number, operator in enumerate(layers):
         for name, index in zip("wb", operator.inputs[1:], strict=True):
-            value = graph.tensors[index].values
-            assert value is not None
+            value = known(graph.tensors[index].values)
             constants[f"{name}{number}"] = value
         nodes.append(node("Gemm", [last, f"w{number}", f"b{number}"], f"g{number}", transB=1))
         nodes.append(node("Relu" if number + 1 < len(layers) else "Sigmoid", [f"g{number}"], f"a{number}"))
@@ -234,5 +258,138 @@ def test_an_onnx_file_that_only_takes_one_window_gets_one_at_a_time(tmp_path: Pa
 def test_an_onnx_file_of_another_shape_is_refused(shape: tuple[int | str, ...], tmp_path: Path) -> None:
     file = tmp_path / "other.onnx"
     file.write_bytes(model([node("Sigmoid", ["input"], "score")], {}, {"input": shape}, {"score": shape}))
-    with pytest.raises(InputError, match=r"other\.onnx is no classifier"):
+    with pytest.raises(InputError, match=r"other\.onnx is not an openWakeWord classifier"):
         OpenWakeWordOffline(str(file), {})
+
+
+NAMES = ("alexa", "hey_jarvis", "hey_mycroft", "hey_rhasspy", "okay_nabu")
+
+
+@cache
+def fast(model: str = "alexa") -> OpenWakeWordOffline:
+    return OpenWakeWordOffline(model, {})
+
+
+@cache
+def streaming(model: str = "alexa") -> OpenWakeWordOffline:
+    return OpenWakeWordOffline(model, {"path": "streaming"})
+
+
+def assert_alike(ours: ScoreTrack, theirs: ScoreTrack) -> None:
+    """Scores within the stated tolerance, and the same spots at every operating point."""
+    assert (ours.phrase, ours.first_end, ours.step) == (theirs.phrase, theirs.first_end, theirs.step)
+    assert ours.scores.shape == theirs.scores.shape
+    assert np.all(np.abs(ours.scores - theirs.scores) <= margin(theirs.scores))
+    for point in operating_points(OWN_THRESHOLD):
+        rule = SpotRule(point.threshold, RATE_HZ, 12_800)
+        assert [spot.end for spot in spots(ours, rule)] == [spot.end for spot in spots(theirs, rule)]
+
+
+def as_the_package_says(model: str, sound: Sound, first: int, then: int) -> list[list[float]]:
+    """The package itself, fed a piece of one size and then pieces of another; its scores piece by piece."""
+    features = pyopen_wakeword.OpenWakeWordFeatures.from_builtin()
+    classifier = pyopen_wakeword.OpenWakeWord.from_builtin(pyopen_wakeword.Model(model))
+    ends = [first, *range(first + then, len(sound) + 1, then)]
+    return [
+        [
+            score
+            for embeddings in features.process_streaming(sound[start:end].tobytes())
+            for score in classifier.process_streaming(embeddings)
+        ]
+        for start, end in zip([0, *ends], ends, strict=False)
+    ]
+
+
+def all_in_a_row() -> Sound:
+    return np.concatenate([sound() for sound in SOUNDS])
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [all_in_a_row, speech_in_a_noise_that_stops, *(pytest.param(one, marks=pytest.mark.soak) for one in SOUNDS)],
+    ids=lambda sound: sound.__name__,
+)
+def test_fast_and_streaming_score_alike(sound: Callable[[], Sound]) -> None:
+    samples = sound()
+    assert_alike(scored(fast(), samples), scored(streaming(), samples))
+
+
+@pytest.mark.parametrize("model", [NAMES[-1], *(pytest.param(model, marks=pytest.mark.soak) for model in NAMES[1:-1])])
+def test_every_packaged_model_scores_alike(model: str) -> None:
+    samples = speech()[: 5 * RATE_HZ // 2]
+    assert_alike(scored(fast(model), samples), scored(streaming(model), samples))
+
+
+def test_the_streaming_path_is_the_package_in_chunks_of_80_ms() -> None:
+    samples = speech()[: 3 * RATE_HZ]
+    track = scored(streaming(), samples)
+    chunks = as_the_package_says("alexa", samples, 480, 1280)
+    assert [len(scores) for scores in chunks[1:]] == [1] * (len(chunks) - 1), "a score with each chunk, at its end"
+    assert track.scores.tolist() == [scores[-1] for scores in chunks]
+    assert (track.first_end, track.step) == (480, 1280)
+
+
+def test_chunks_that_begin_with_the_sound_tell_the_same_scores_50_ms_later() -> None:
+    samples = speech()[: 2 * RATE_HZ]
+    track = scored(fast(), samples)
+    chunks = as_the_package_says("alexa", samples, 1280, 1280)
+    found = [scores[-1] for scores in chunks]
+    assert np.all(np.abs(track.scores[: len(found)] - found) <= margin(np.array(found)))
+    assert len(track.scores) - len(found) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("engine", "seconds", "pieces"),
+    [
+        (fast, 4, (1,)),
+        (fast, 18, (160,)),
+        (fast, 18, (1280,)),
+        (fast, 18, (1279, 3, 0, 4001)),
+        (fast, 18, (70_000, 1)),
+        (streaming, 2, (333, 0, 4001)),
+    ],
+)
+def test_pieces_make_no_difference(
+    engine: Callable[[], OpenWakeWordOffline], seconds: int, pieces: tuple[int, ...]
+) -> None:
+    samples = np.tile(speech(), 3)[: seconds * RATE_HZ]
+    whole, cut = scored(engine(), samples), scored(engine(), samples, pieces)
+    assert np.array_equal(whole.scores, cut.scores)
+
+
+@pytest.mark.parametrize("length", [0, 1, 479, 480, 481, 1279, 1280, 1759, 1760, 1761, 3040])
+def test_a_short_file_has_a_score_for_each_call_that_it_fills(length: int) -> None:
+    samples = noise()[:length]
+    track = scored(fast(), samples, (10_000,)) if length else fast().begin().take(flush=True)[0]
+    assert len(track.scores) == (0 if length < 480 else (length - 480) // 1280 + 1)
+    if length in (479, 480, 1760):
+        assert_alike(track, scored(streaming(), samples))
+
+
+def test_a_stretch_goes_on_where_the_last_one_ended() -> None:
+    """Sound about the edge of a stretch, 12 s, is scored as where it lies in the midst of one."""
+    samples = np.concatenate([np.zeros(11 * RATE_HZ, np.int16), speech()])
+    early = scored(fast(), samples[3 * 12_800 :]).scores
+    late = scored(fast(), samples).scores[30:]
+    assert np.all(np.abs(early[40:] - late[40:]) <= margin(late[40:]))
+    assert early.max() > 0.9
+
+
+def test_silence_stays_silence() -> None:
+    scores = scored(fast(), np.zeros(20 * RATE_HZ, np.int16)).scores
+    assert np.ptp(scores) < 1e-6
+    assert scores.max() < 0.01
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("model", NAMES)
+def test_an_hour_is_scored_alike(model: str) -> None:
+    rng = np.random.default_rng(7)
+    parts: list[Sound] = []
+    while sum(map(len, parts)) < 3600 * RATE_HZ:
+        made = SOUNDS[rng.integers(len(SOUNDS))]()
+        gain = 10 ** rng.uniform(-2, 0.5)
+        parts.append(np.clip(made * gain, -32768, 32767).astype(np.int16)[: rng.integers(1, len(made))])
+    samples = np.concatenate(parts)
+    assert_alike(scored(fast(model), samples), scored(streaming(model), samples, (1 << 19,)))

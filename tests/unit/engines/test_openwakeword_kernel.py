@@ -9,11 +9,18 @@ import pyopen_wakeword
 import pytest
 
 from harness.engines.offline_loading import NoKernel
-from harness.engines.openwakeword import FastScores, OpenWakeWordOffline, fastest_features, margin
-from harness.engines.openwakeword_features import KEPT_FRAMES, Features, OnnxEmbedding
+from harness.engines.openwakeword import (
+    KEPT_FRAMES,
+    FastScores,
+    Features,
+    OnnxEmbedding,
+    OpenWakeWordOffline,
+    fastest_features,
+    margin,
+)
 from harness.engines.openwakeword_kernel import native
 from harness.engines.openwakeword_kernel.native import Convolution, KernelEmbedding, Pool, layers
-from harness.engines.openwakeword_translation import embedding_model
+from harness.engines.openwakeword_onnx import embedding_model
 from harness.engines.tflite_file import Graph, read_model
 from tests.unit.engines.openwakeword_sounds import SOUNDS, scored
 

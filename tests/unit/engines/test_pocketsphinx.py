@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.engines.pocketsphinx_grammar import PocketSphinxGrammar
+from harness.engines.pocketsphinx_grammar import PocketSphinxGrammar, read_grammar
 from harness.engines.pocketsphinx_keyphrase import POINTS_OF_SEARCH, PocketSphinxKeyphrase
 from harness.model.errors import InputError, InputProblems
 from harness.model.offline import OfflineSpot
@@ -47,7 +47,7 @@ def test_phrases_in_a_file_with_thresholds_of_their_own(three: np.ndarray, tmp_p
     path.write_text("# ours\nhey jarvis /1e-30/\n\nalexa /-1/\n")
     assert "hey jarvis" in {spot.phrase for spot in heard("", three, keyphrases=str(path))}
     path.write_text("hey jarvis\nalexa /often/\n")
-    with pytest.raises(InputError, match=r"phrases.txt:2: 'often' is no threshold"):
+    with pytest.raises(InputError, match=r"phrases.txt:2: 'often' is not a keyphrase threshold"):
         heard("", three, keyphrases=str(path))
 
 
@@ -79,8 +79,8 @@ def test_a_word_of_ones_own_is_found_by_its_sounds(hey: np.ndarray, tmp_path: Pa
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ("dzharvis\n", "own.dict:1: 'dzharvis' is no word with its sounds"),
-        ("\ndzharvis JH ÄÄ\n", "own.dict:2: 'dzharvis' has sounds that the model does not know: ÄÄ"),
+        ("dzharvis\n", "own.dict:1: 'dzharvis' is not a word with its sounds"),
+        ("\ndzharvis JH ÄÄ\n", "own.dict:2: 'dzharvis' has sounds that are not in the model: ÄÄ"),
         (b"\xff\xfe", "is not UTF-8"),
         ("other OW\n", "does not have: dzharvis"),
     ],
@@ -94,7 +94,7 @@ def test_a_dictionary_that_is_none_is_refused_with_its_line(tmp_path: Path, cont
 
 @pytest.mark.parametrize("model", ["", " ", ",", "...", "hey jarvis,,"])
 def test_no_phrase_is_refused(model: str) -> None:
-    with pytest.raises(InputError, match=r"no phrase to listen for|no word to listen for"):
+    with pytest.raises(InputError, match=r"needs a phrase|contains no word"):
         PocketSphinxKeyphrase(model, {})
 
 
@@ -123,7 +123,7 @@ def test_every_public_rule_is_listened_for_or_the_one_that_is_named(tmp_path: Pa
     assert [one.text if one else None for one in said] == ["turn off the light", "what time is it"]
     one = grammar(tmp_path, GRAMMAR, rule="light").understand(time)
     assert one is None or one.text != "what time is it"
-    with pytest.raises(InputError, match=r"no public rule 'lamp'. It has: light, time"):
+    with pytest.raises(InputError, match=r"no public rule 'lamp'. Its public rules are: light, time"):
         grammar(tmp_path, GRAMMAR, rule="lamp")
 
 
@@ -148,3 +148,31 @@ def test_words_in_no_dictionary_are_refused_with_their_lines(tmp_path: Path) -> 
 def test_a_broken_grammar_is_refused(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
         grammar(tmp_path, text)
+
+
+LIGHTS = """#JSGF V1.0 UTF-8 en;
+grammar lights;  // turn is no word here
+/* public <not> = this; */
+public <switch> = turn (on | off) {state="on it"}
+  the /2.5/ <room> [light];
+<room> = kitchen | "living room"*;
+public <time> = what time is it+;
+"""
+
+
+def test_words_have_the_lines_that_they_stand_in() -> None:
+    found = read_grammar(LIGHTS)
+    assert found.words[:3] == (("turn", 4), ("on", 4), ("off", 4))
+    assert found.words[3:8] == (("the", 5), ("light", 5), ("kitchen", 6), ("living", 6), ("room", 6))
+    assert [word for word, _ in found.words[8:]] == ["what", "time", "is", "it"]
+
+
+def test_public_rules_and_the_name() -> None:
+    found = read_grammar(LIGHTS)
+    assert (found.name, found.public, found.imports) == ("lights", ("switch", "time"), False)
+    assert read_grammar("#JSGF V1.0;\ngrammar a;\nimport <b.*>;\npublic <x> = y;").imports
+
+
+def test_what_is_no_grammar_is_read_to_its_end() -> None:
+    for text in ("", "public", "<", '"open', "{", "/* open", "\0\n\n= word", "public <a> = {\\} x;"):
+        read_grammar(text)

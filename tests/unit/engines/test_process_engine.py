@@ -19,6 +19,7 @@ from harness.engines.process_engine import ProcessEngine
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineKind, OfflineSpot
 from harness.offline.one_file import spots
+from tests.known import known
 
 ENGINES = Path(__file__).parents[2] / "data" / "engines"
 LOUD = f"{sys.executable} {ENGINES / 'loud_engine.py'}"
@@ -63,6 +64,23 @@ def eventually(predicate: Callable[[], bool]) -> bool:
     return True
 
 
+Starts = Callable[..., ProcessEngine]
+
+
+@pytest.fixture
+def start() -> Iterator[Starts]:
+    """Starts engines of a command, with settings; they are closed, twice, when the test ends."""
+    started: list[ProcessEngine] = []
+
+    def one(command: str, **settings: str) -> ProcessEngine:
+        started.append(ProcessEngine(command, {name.replace("_", "-"): value for name, value in settings.items()}))
+        return started[-1]
+
+    yield one
+    for engine in 2 * started:
+        engine.close()
+
+
 @pytest.fixture(scope="module")
 def loud() -> Iterator[ProcessEngine]:
     engine = ProcessEngine(LOUD, {})
@@ -99,110 +117,100 @@ def test_loud_to_the_very_end_is_told_at_the_end(loud: ProcessEngine) -> None:
     assert heard(loud, sound(1.0, (0.5, 1.0))) == (OfflineSpot("loud", 8000, 16000, 1.0),)
 
 
-def test_a_program_that_knows_nothing_of_framing_runs_once_a_file() -> None:
-    engine = ProcessEngine(f"{LOUD} --once", {"mode": "once"})
+def test_a_program_that_knows_nothing_of_framing_runs_once_a_file(start: Starts) -> None:
+    engine = start(f"{LOUD} --once", mode="once")
     assert heard(engine, SOUND) == heard(engine, SOUND, 777) == FOUND
     assert heard(engine, sound(0.0)) == ()
-    engine.close()
-    engine.close()
 
 
-def test_a_program_without_a_start_of_a_spot_gets_the_spot_duration(tmp_path: Path) -> None:
+def test_a_program_without_a_start_of_a_spot_gets_the_spot_duration(start: Starts, tmp_path: Path) -> None:
     program = tmp_path / "count sound"
     program.write_text(
         f"#!{sys.executable}\nimport sys, json\nn = len(sys.stdin.buffer.read()) // 2\n"
         'print(json.dumps({"phrase": "any", "end": n}))\n'
     )
     program.chmod(0o755)
-    engine = ProcessEngine(str(program), {"mode": "once", "rate-hz": "8000", "spot-duration": "500"})
+    engine = start(str(program), mode="once", rate_hz="8000", spot_duration="500")
     assert engine.facts.rate_hz == 8000
     assert heard(engine, sound()) == (OfflineSpot("any", 28000, 32000, None),)
-    engine.close()
 
 
-def test_a_command_engine_understands() -> None:
-    engine = ProcessEngine(f"{LOUD} --kind command", {})
+def test_a_command_engine_understands(start: Starts) -> None:
+    engine = start(f"{LOUD} --kind command")
     assert isinstance(engine, Understands)
     assert not isinstance(engine, SpotsPhrases)
-    said = engine.understand(SOUND)
-    assert said is not None
+    said = known(engine.understand(SOUND))
     assert (said.text, said.start, said.end) == ("loud loud", 16000, 40320)
     assert engine.understand(sound()) is None
-    engine.close()
 
 
-def test_declared_scores_make_any_operating_point_a_look_at_the_same_scores() -> None:
-    engine = ProcessEngine(f"{LOUD} --scores", {"operating-point": "10"})
+def test_declared_scores_make_any_operating_point_a_look_at_the_same_scores(start: Starts) -> None:
+    engine = start(f"{LOUD} --scores", operating_point="10")
     assert isinstance(engine, ScoresSound)
     stream = engine.begin()
     stream.feed(SOUND)
     (track,) = stream.take(flush=True)
     assert (len(track.scores), track.first_end, track.step) == (150, 320, 320)
-    rule = engine.facts.rule
-    assert rule is not None
+    rule = known(engine.facts.rule)
     assert rule.threshold == 0.1
     # The second loud sound is within a second of the first: one spot, as the refractory time says.
     assert [spot.end for spot in spots(track, rule)] == [16320]
     assert len(engine.facts.operating_points) == 20
-    engine.close()
 
 
 FAULTS = {
-    "hang": "has not said that the file is done in 1 s",
-    "crash": r"by SIGSEGV before it said that the file is done; it last said: no licence for \\e\[31mthis host",
-    "exit": "ended with status 7 before it said",
-    "garbage": "no JSON object: 'Loading model... done'",
+    "hang": "has not reported that the file is done within 1 s",
+    "crash": r"by SIGSEGV before it reported that the file is done; its last output: no licence for \\e\[31mthis host",
+    "exit": "ended with status 7 before it reported",
+    "garbage": "not a JSON object: 'Loading model... done'",
     "partial": "in the middle of a line",
     "binary": "not UTF-8",
-    "nan": "no finite number: 'NaN'",
-    "infinite": "no finite number: 'Infinity'",
-    "huge": "no finite number",
-    "beyond": "says end at 99.000 s, and only 1.000 s of the file have been sent",
+    "nan": "not a finite number: 'NaN'",
+    "infinite": "not a finite number: 'Infinity'",
+    "huge": "not a finite number",
+    "beyond": "sent end at 99.000 s, after only 1.000 s of the file",
     "negative": "end_s -1, which is not from 0",
-    "back": "goes back from sample 12800 to 3200",
-    "reversed": "from sample 14400 to 3200",
-    "endless": "does not say where 'loud' ends",
-    "stranger": "found 'quiet', and its phrases are: loud",
+    "back": "event at sample 3200 after one at sample 12800",
+    "reversed": "start, sample 14400, after its end, sample 3200",
+    "endless": "did not report where 'loud' ends",
+    "stranger": "detected 'quiet', which is not in its hello: loud",
     "flood": "lines in 1.0 s of sound",
     "long line": "a line of more than",
-    "error": "says: the model is out of date",
-    "wrong file": r"says that another file is done \(\+5\)",
-    "deep": "no JSON object",
-    "scores": "scores of 'loud' that its hello does not declare",
-    "number": "no JSON object: '17'",
-    "words": "has not said that the file is done in 1 s; it last said: still loading",
+    "error": "reported an error: the model is out of date",
+    "wrong file": r"reported that another file is done \(\+5\)",
+    "deep": "not a JSON object",
+    "scores": "scores of 'loud', which its hello does not declare",
+    "number": "not a JSON object: '17'",
+    "words": "has not reported that the file is done within 1 s; its last output: still loading",
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_an_error_with_the_command_and_ends_the_process(fault: str) -> None:
-    engine = ProcessEngine(faulty(fault), {"hang-limit-s": "1"})
-    pid = engine.pid
-    assert pid is not None
+def test_a_fault_is_an_error_with_the_command_and_ends_the_process(start: Starts, fault: str) -> None:
+    engine = start(faulty(fault), hang_limit_s="1")
+    pid = known(engine.pid)
     with pytest.raises(EngineError, match=FAULTS[fault]) as told:
         heard(engine, sound(1.0))
     assert "faulty_engine.py" in str(told.value)
     assert engine.pid is None
     assert eventually(lambda: gone(pid))
-    engine.close()
 
 
-def test_after_a_fault_the_next_file_gets_a_fresh_process() -> None:
-    engine = ProcessEngine(faulty("exit"), {})
+def test_after_a_fault_the_next_file_gets_a_fresh_process(start: Starts) -> None:
+    engine = start(faulty("exit"))
     for _ in range(2):
-        with pytest.raises(EngineError, match="status 7 before it said that the file is done"):
+        with pytest.raises(EngineError, match="status 7 before it reported that the file is done"):
             heard(engine, sound(0.5))
-    engine.close()
 
 
 @pytest.mark.parametrize(
     ("fault", "what"),
     [
-        ("silent start", "has not said its hello in 1 s"),
-        ("early exit", "ended with status 1 before its hello; it last said: no such model: x"),
-        ("no hello", "no JSON object: 'ready'. Its first line is a hello"),
+        ("silent start", "has not sent its hello within 1 s"),
+        ("early exit", "ended with status 1 before its hello; its last output: no such model: x"),
+        ("no hello", "not a JSON object: 'ready'. Its first line must be a hello"),
         ("old protocol", "speaks protocol '0', not 1"),
-        ("no rate", "says no rate_hz"),
+        ("no rate", "without a valid rate_hz"),
     ],
 )
 def test_a_wrong_start_is_told_before_any_sound(fault: str, what: str) -> None:
@@ -210,8 +218,8 @@ def test_a_wrong_start_is_told_before_any_sound(fault: str, what: str) -> None:
         ProcessEngine(faulty(fault), {"start-limit-s": "1"})
 
 
-def test_done_before_the_end_is_refused() -> None:
-    engine = ProcessEngine(faulty("done early"), {})
+def test_done_before_the_end_is_refused(start: Starts) -> None:
+    engine = start(faulty("done early"))
     assert isinstance(engine, SpotsPhrases)
     stream = engine.listen()
 
@@ -219,23 +227,20 @@ def test_done_before_the_end_is_refused() -> None:
         stream.feed(sound(1.0))
         return bool(stream.take(flush=False))
 
-    with pytest.raises(EngineError, match="says that the file is done before its end"):
+    with pytest.raises(EngineError, match="reported that the file is done before its end"):
         eventually(look)
-    engine.close()
 
 
-def test_an_engine_that_takes_no_sound_is_ended() -> None:
-    engine = ProcessEngine(faulty("deaf"), {"hang-limit-s": "1"})
-    with pytest.raises(EngineError, match="has not taken the sound that it was sent in 1 s"):
+def test_an_engine_that_takes_no_sound_is_ended(start: Starts) -> None:
+    engine = start(faulty("deaf"), hang_limit_s="1")
+    with pytest.raises(EngineError, match="has not accepted the sound that it was sent within 1 s"):
         heard(engine, sound(60.0))
-    engine.close()
 
 
-def test_a_program_that_does_not_read_all_is_told() -> None:
-    engine = ProcessEngine("true", {"mode": "once"})
-    with pytest.raises(EngineError, match="ended with status 0 before it had read all of the sound"):
+def test_a_program_that_does_not_read_all_is_told(start: Starts) -> None:
+    engine = start("true", mode="once")
+    with pytest.raises(EngineError, match="ended with status 0 before it had read all the sound"):
         heard(engine, sound(60.0))
-    engine.close()
 
 
 def _group(leader: int) -> list[int]:
@@ -252,8 +257,7 @@ def _group(leader: int) -> list[int]:
 
 def test_close_ends_whatever_the_engine_started() -> None:
     engine = ProcessEngine(faulty("family"), {})
-    leader = engine.pid
-    assert leader is not None
+    leader = known(engine.pid)
     # What keeps watch, the engine, and the child of the engine, which does not read and so never sees an end.
     assert eventually(lambda: len(_group(leader)) == 3)
     group = _group(leader)
@@ -293,12 +297,12 @@ def test_the_end_of_the_thread_that_started_it_is_not_our_end() -> None:
 @pytest.mark.parametrize(
     ("command", "settings", "what"),
     [
-        ("", {}, "given no command"),
-        ("no-such-program --x", {}, "no program 'no-such-program'"),
-        ("'open quote", {}, "cannot be read: No closing quotation"),
+        ("", {}, "needs a command"),
+        ("no-such-program --x", {}, "program 'no-such-program' does not exist"),
+        ("'open quote", {}, "cannot be parsed: No closing quotation"),
         (LOUD, {"operating-point": "3"}, "operating-point cannot be set"),
-        (LOUD, {"kind": "command"}, "kind is command, and the engine says wake itself"),
-        (LOUD, {"rate-hz": "8000"}, "the engine says 16000 itself"),
+        (LOUD, {"kind": "command"}, "kind is command, but the engine reports wake"),
+        (LOUD, {"rate-hz": "8000"}, "the engine reports 16000"),
     ],
 )
 def test_what_is_asked_wrong_is_refused_before_any_sound(command: str, settings: dict[str, str], what: str) -> None:
@@ -309,16 +313,14 @@ def test_what_is_asked_wrong_is_refused_before_any_sound(command: str, settings:
 def test_a_file_that_may_not_be_run_is_told(tmp_path: Path) -> None:
     program = tmp_path / "engine.py"
     program.write_text("print(1)")
-    with pytest.raises(InputError, match=r"may not be run.*chmod"):
+    with pytest.raises(InputError, match=r"is not executable.*chmod"):
         ProcessEngine(str(program), {})
 
 
-def test_another_model_file_is_another_fingerprint(tmp_path: Path) -> None:
+def test_another_model_file_is_another_fingerprint(start: Starts, tmp_path: Path) -> None:
     model = tmp_path / "model.bin"
     fingerprints = set()
     for content in (b"a", b"b", b"b"):
         model.write_bytes(content)
-        once = ProcessEngine(f"{LOUD} --once {model}", {"mode": "once"})
-        fingerprints.add(once.facts.fingerprint)
-        once.close()
+        fingerprints.add(start(f"{LOUD} --once {model}", mode="once").facts.fingerprint)
     assert len(fingerprints) == 2

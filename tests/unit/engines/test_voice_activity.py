@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from harness.engines.voice_activity import pieces, speech_span, speech_spans, trimmed
-from tests.unit.engines.spoken import spoken
+from tests.known import known
+from tests.unit.engines.wake_sound import spoken
 
 RATE = 16000
 
@@ -28,16 +29,14 @@ SPEECH = spoken("what time is it in London", "en-us")
 def test_speech_is_found_where_it_is(noise: float, level_db: int) -> None:
     if noise == 60.0 and level_db == -20:
         pytest.skip("6 dB over the noise is beyond the detector")
-    span = speech_span(room(1.2, SPEECH * 10 ** (level_db / 20), 0.9, noise=noise))
-    assert span is not None
+    span = known(speech_span(room(1.2, SPEECH * 10 ** (level_db / 20), 0.9, noise=noise)))
     assert abs(span[0] - 1.2 * RATE) < 0.1 * RATE
     assert abs(span[1] - 1.2 * RATE - len(SPEECH)) < 0.15 * RATE
 
 
 def test_speech_without_a_moment_before_or_after_is_kept_whole() -> None:
     sound = (SPEECH * 32767).astype(np.int16)
-    span = speech_span(sound)
-    assert span is not None
+    span = known(speech_span(sound))
     assert span[0] < 0.05 * RATE
     assert span[1] > len(sound) - 0.1 * RATE
 
@@ -59,8 +58,7 @@ def test_where_nobody_speaks_there_is_nothing(samples: int) -> None:
 
 def test_what_is_trimmed_is_the_same_samples_with_a_little_room() -> None:
     sound = room(3.0, SPEECH, 3.0)
-    found = trimmed(sound)
-    assert found is not None
+    found = known(trimmed(sound))
     piece, offset = found
     assert np.shares_memory(piece, sound)
     np.testing.assert_array_equal(piece, sound[offset : offset + len(piece)])

@@ -1,10 +1,13 @@
-"""Sound of many kinds for wake engines, int16 at 16 kHz: phrases, noise, music, silence, clipping, the faintest."""
+"""Speech, and sound of many kinds for wake engines, int16 at 16 kHz."""
 
 from __future__ import annotations
 
-import numpy as np
+import io
+import subprocess
 
-from tests.unit.engines.spoken import spoken
+import numpy as np
+import soundfile
+import soxr
 
 PHRASES = ("alexa", "hey jarvis", "hey mycroft", "okay nabu")
 VOICES = ("en-us+f4", "en-gb-scotland+m2", "en-us+m3")
@@ -50,3 +53,14 @@ def _faint(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def _square(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.where(np.arange(n) // rng.integers(20, 90) % 2, 32767.0, -32768.0)
+
+
+def spoken(text: str, voice: str = "en-gb+f2", level_dbfs: float = -26.0) -> np.ndarray:
+    """float32 (n,), silence trimmed at both ends."""
+    made = subprocess.run(["espeak-ng", "-v", voice, "--stdout", "--", text], capture_output=True, check=True)
+    samples, rate_hz = soundfile.read(io.BytesIO(made.stdout), dtype="float32")
+    samples = soxr.resample(samples, rate_hz, 16000).astype(np.float32)
+    loud = np.flatnonzero(np.abs(samples) > 0.01)
+    samples = samples[loud[0] : loud[-1] + 1]
+    gain = 10 ** (level_dbfs / 20) / np.sqrt(np.mean(samples**2))
+    return np.asarray(samples * gain, dtype=np.float32)

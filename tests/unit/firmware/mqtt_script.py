@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
+from tests.known import known
 from tests.unit.firmware.c_programs import CORE, build
 
 CONNECT, PUBLISH, PUBACK, SUBSCRIBE, PINGREQ = 1, 3, 4, 8, 12
@@ -89,22 +89,20 @@ class Script:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _, said = self._process.communicate(timeout=20)
         assert self._process.returncode == 0, said.decode()
 
     def tell(self, line: str) -> list[str]:
         """What it answers, without what it sent: that is kept in `packets`."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(line.encode() + b"\n")
-        self._process.stdin.flush()
+        stdin, stdout = known(self._process.stdin), known(self._process.stdout)
+        stdin.write(line.encode() + b"\n")
+        stdin.flush()
         answers = []
-        while (answer := self._process.stdout.readline()) != b".\n":
-            assert answer, self._process.communicate()[1].decode()
-            word, _, rest = answer.decode(errors="replace").rstrip("\n").partition(" ")
+        while (said := stdout.readline()) != b".\n":
+            assert said, self._process.communicate()[1].decode()
+            answer = said.decode(errors="replace").rstrip("\n")
+            word, _, rest = answer.partition(" ")
             if word == "sent":
                 self.raw += bytes.fromhex(rest)
                 found, self._rest = packets(self._rest + bytes.fromhex(rest))
@@ -112,7 +110,7 @@ class Script:
             else:
                 if word == "connect":
                     self._rest = b""
-                answers.append(answer.decode(errors="replace").rstrip("\n"))
+                answers.append(answer)
         return answers
 
     def feed(self, data: bytes) -> list[str]:

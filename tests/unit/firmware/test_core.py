@@ -41,10 +41,10 @@ def test_a_second_of_fuzzing(firmware_host_tests: Path, name: str, tmp_path: Pat
 
 
 def test_both_sides_number_the_messages_alike() -> None:
-    """vh_messages.def is the firmware's one list; docs/framing.md is what both were written from."""
+    """vh_messages.def is the firmware's one list; docs/reference/framing.md is what both were written from."""
     listed = (FIRMWARE / "core" / "vh_messages.def").read_text(encoding="utf-8")
     board = {name: int(number, 16) for name, number in re.findall(r"^VH_\w+\((\w+), (0x\w+)\)$", listed, re.MULTILINE)}
-    page = (FIRMWARE.parent / "docs" / "framing.md").read_text(encoding="utf-8")
+    page = (FIRMWARE.parent / "docs" / "reference" / "framing.md").read_text(encoding="utf-8")
     written = {name: int(number, 16) for number, name in re.findall(r"^\| (0x\w\w) \| (\w+) \|", page, re.MULTILINE)}
     assert board == {kind.name: kind.value for kind in frames.FrameKind} == written
 
@@ -107,18 +107,6 @@ def test_events_are_printed_in_the_chosen_style(style: int, line: bytes, tmp_pat
         talk.hear(messages.ResponseEvent)
         talk.close()
     assert re.search(line, talk.console)
-
-
-def test_a_pressed_reset_button_is_a_new_boot(tmp_path: Path) -> None:
-    with posix_board(tmp_path) as board:
-        talk = Talk(board.port)
-        (_, before) = talk.hear(messages.BoardHello)[0]
-        board.reset()
-        (_, after) = talk.hear(messages.BoardHello)[0]
-        talk.close()
-    assert isinstance(before, messages.BoardHello)
-    assert isinstance(after, messages.BoardHello)
-    assert before.boot != after.boot
 
 
 def test_the_spotter_of_a_file_says_where_a_wrong_option_is(vh_spot: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The board's messages over MQTT (docs/framing.md, MQTT): each frame and its JSON, bad messages, and mosquitto."""
+"""MQTT of the firmware: each frame and its JSON; the client on a scripted clock against written packets."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import shutil
 import socket
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import paho.mqtt.client as paho
@@ -17,7 +17,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from paho.mqtt.enums import CallbackAPIVersion
 
-from tests.unit.firmware.mqtt_script import CONNACK, PUBLISH, Script, build_script, connected, packets, publish
+from tests.conformance.mqtt_bench import Broker
+from tests.unit.firmware.mqtt_script import (
+    CONNACK,
+    CONNECT,
+    PINGREQ,
+    PINGRESP,
+    PUBACK,
+    PUBLISH,
+    Packet,
+    Script,
+    build_script,
+    connected,
+    length,
+    packets,
+    publish,
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,71 +56,52 @@ def short(text: str) -> bytes:
 
 WAKE = event(5_000_001, struct.pack("<QH", 77_120, 65_535), b"alexa")
 INTENT = event(
-    7, struct.pack("<QH", 9, 32768), short("set_timer"), b"\x02", short("minutes"), short("ten"), short("x"), short("")
+    7, struct.pack("<QH", 9, 32768), short("timer"), b"\x02", short("min"), short("ten"), short("x"), short("")
 )
-HELLO = struct.pack("<HIQII", 1, 0xCAFE0001, 99, 16000, 16384) + short("stub 1") + b"\x01" + short("alexa")
+HELLO = struct.pack("<HIQII", 1, 0xCAFE0001, 99, 16000, 16384) + short("s") + b"\x01" + short("alexa")
+PONG = struct.pack("<IQQB", 5, 6, 7, 1)
 CASES = [
-    (0x84, 3, WAKE, "wake", {"seq": 3, "time_us": 5_000_001, "sample": 77_120, "score": 1.0, "phrase": "alexa"}),
+    (0x84, 3, WAKE, "wake", '{"seq": 3, "time_us": 5000001, "sample": 77120, "score": 1.0, "phrase": "alexa"}'),
     (
         0x86,
         4,
         event(1, struct.pack("<QB", 2, 1), 'ça "va"\n\x07'.encode()),
         "transcript",
-        {"seq": 4, "time_us": 1, "sample": 2, "final": True, "text": 'ça "va"\n\x07'},
+        r'{"seq": 4, "time_us": 1, "sample": 2, "final": true, "text": "ça \"va\"\n\u0007"}',
     ),
     (
         0x87,
         5,
         INTENT,
         "intent",
-        {
-            "seq": 5,
-            "time_us": 7,
-            "sample": 9,
-            "score": 0.500008,
-            "name": "set_timer",
-            "slots": {"minutes": "ten", "x": ""},
-        },
+        '{"seq": 5, "time_us": 7, "sample": 9, "score": 0.500008, "name": "timer", "slots": {"min": "ten", "x": ""}}',
     ),
-    (0x88, 6, event(1, b"\xff\xc3"), "response", {"seq": 6, "time_us": 1, "text": "\ufffd\ufffd"}),
+    (0x88, 6, event(1, b"\xff\xc3"), "response", r'{"seq": 6, "time_us": 1, "text": "\ufffd\ufffd"}'),
     (
         0x89,
         7,
         event(2**63, b"\x04so"),
         "status",
-        {"seq": 7, "time_us": 2**63, "state": "dialogue_open", "detail": "so"},
+        '{"seq": 7, "time_us": 9223372036854775808, "state": "dialogue_open", "detail": "so"}',
     ),
-    (0x8A, 0, event(1, b"\x02careful"), "log", {"time_us": 1, "level": 2, "text": "careful"}),
-    (0x8B, 8, event(1, b"\x02\x01what"), "error", {"seq": 8, "time_us": 1, "code": 258, "text": "what"}),
+    (0x8A, 0, event(1, b"\x02careful"), "log", '{"time_us": 1, "level": 2, "text": "careful"}'),
+    (0x8B, 8, event(1, b"\x02\x01what"), "error", '{"seq": 8, "time_us": 1, "code": 258, "text": "what"}'),
     (
         0x81,
         0,
         HELLO,
         "hello",
-        {
-            "protocol": 1,
-            "time_us": 99,
-            "rate_hz": 16000,
-            "window": 16384,
-            "firmware": "stub 1",
-            "wake_phrases": ["alexa"],
-        },
+        '{"protocol": 1, "time_us": 99, "rate_hz": 16000, "window": 16384, "firmware": "s", "wake_phrases": ["alexa"]}',
     ),
-    (
-        0x82,
-        0,
-        struct.pack("<IQQB", 5, 6, 7, 1),
-        "pong",
-        {"token": 5, "received_us": 6, "sent_us": 7, "listening": True},
-    ),
-    (0x83, 0, struct.pack("<QI", 16000, 4), "ack", {"next": 16000, "events": 4, "command": 0}),
-    (0x85, 0, struct.pack("<I", 12), "ack", {"next": 0, "events": 0, "command": 12}),
+    (0x82, 0, PONG, "pong", '{"token": 5, "received_us": 6, "sent_us": 7, "listening": true}'),
+    (0x83, 0, struct.pack("<QI", 16000, 4), "ack", '{"next": 16000, "events": 4, "command": 0}'),
+    (0x85, 0, struct.pack("<I", 12), "ack", '{"next": 0, "events": 0, "command": 12}'),
 ]
 
 
 @pytest.mark.parametrize(("kind", "seq", "payload", "topic", "said"), CASES, ids=[case[3] for case in CASES])
 def test_each_frame_of_the_board_is_the_json_of_the_page(
-    board: Script, kind: int, seq: int, payload: bytes, topic: str, said: dict[str, object]
+    board: Script, kind: int, seq: int, payload: bytes, topic: str, said: str
 ) -> None:
     connected(board)
     assert board.tell(f"frame {kind} {seq} {payload.hex()}") == ["taken 1"]
@@ -113,7 +109,7 @@ def test_each_frame_of_the_board_is_the_json_of_the_page(
     [packet] = [packet for packet in board.take() if packet.kind == PUBLISH]
     name, document, number = packet.publish()
     assert name == f"vh/kit/{topic}"
-    assert json.loads(document) == {"boot": "cafe0001", **said}
+    assert json.loads(document) == {"boot": "cafe0001", **json.loads(said)}
     assert bool(packet.first & 1) == (topic == "status")
     assert (number > 0) == (topic not in {"ack", "pong"})
 
@@ -258,40 +254,22 @@ class Wire:
         self._socket = None
 
 
-@pytest.fixture
-def broker_port(tmp_path: Path) -> Iterator[int]:
-    if shutil.which("mosquitto") is None:
-        pytest.skip("mosquitto is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    settings_file = tmp_path / "mosquitto.conf"
-    settings_file.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-    broker = subprocess.Popen(["mosquitto", "-c", settings_file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        end = time.monotonic() + 10
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except ConnectionError:
-                assert time.monotonic() < end
-        yield port
-    finally:
-        broker.terminate()
-        broker.wait(10)
+@pytest.mark.skipif(shutil.which("mosquitto") is None, reason="mosquitto is not installed")
+def test_mosquitto_takes_events_gives_commands_and_tells_the_last_will(board: Script, tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        _speak(board, broker.port)
 
 
-def test_mosquitto_takes_events_gives_commands_and_tells_the_last_will(board: Script, broker_port: int) -> None:
+def _speak(board: Script, port: int) -> None:
     heard: list[tuple[str, bytes, bool]] = []
     host = paho.Client(CallbackAPIVersion.VERSION2)
     host.on_message = lambda _client, _user, message: heard.append((message.topic, message.payload, message.retain))
     ready: list[int] = []
     host.on_subscribe = lambda *_: ready.append(1)
     host.on_connect = lambda *_: host.subscribe("vh/kit/#", 1)
-    host.connect("127.0.0.1", broker_port)
+    host.connect("127.0.0.1", port)
     host.loop_start()
-    wire = Wire(board, broker_port)
+    wire = Wire(board, port)
     try:
         wire.until(lambda: bool(ready) and board.counters()["state"] == 2)
         for number in range(1, 41):
@@ -318,3 +296,212 @@ def test_mosquitto_takes_events_gives_commands_and_tells_the_last_will(board: Sc
         host.loop_stop()
         wire.close()
     assert not packets(bytes(board.raw))[1]
+
+
+@pytest.fixture
+def client(program: Path) -> Iterator[Script]:
+    with Script(program, "client") as script:
+        yield script
+
+
+def kinds(found: list[Packet]) -> list[int]:
+    return [packet.kind for packet in found]
+
+
+def test_connect_says_all_that_was_configured(client: Script) -> None:
+    assert client.at(1) == ["connect"]
+    [packet] = client.take()
+    strings = b"".join(
+        struct.pack(">H", len(text)) + text for text in (b"lone", b"last/will", b"gone", b"tester", b"secret")
+    )
+    # Name and password, will retained with QoS 1, clean session; keepalive 4 s.
+    assert (packet.first, packet.body) == (0x10, b"\x00\x04MQTT\x04\xee\x00\x04" + strings)
+    assert client.feed(CONNACK) == ["online 1"]
+    client.at(1)
+    [subscribe] = client.take()
+    assert (subscribe.first, subscribe.body[2:]) == (0x82, b"\x00\x09to/lone/#\x01")
+    client.feed(b"\x90\x03" + subscribe.body[:2] + b"\x80")
+    assert client.counters()["denied"] == 1
+
+
+def test_back_off_doubles_up_to_its_limit_and_starts_anew_after_a_session(client: Script) -> None:
+    client.tell("reachable 0")
+    now, tried = 0.0, []
+    while len(tried) < 7:
+        if client.at(now):
+            tried.append(now)
+        now += 0.01
+    waits = [round(later - sooner, 2) for sooner, later in pairwise(tried)]
+    assert waits == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.0, 1.0], abs=0.011)
+    client.tell("reachable 1")
+    connected(client, now + 1)
+    assert client.tell("lost") == ["online 0"]
+    assert client.at(now + 1.05) == []
+    assert client.at(now + 1.1) == ["connect"]
+
+
+def test_no_connack_and_a_refusal_are_tried_again(client: Script) -> None:
+    client.at(1)
+    assert client.at(1.99) == []
+    assert client.at(2.0) == []
+    assert client.at(2.1) == ["connect"]
+    assert client.feed(b"\x20\x02\x00\x05") == []
+    assert client.counters()["refused"] == 1
+    assert client.at(2.31) == ["connect"]
+    assert kinds(client.take()) == [CONNECT] * 3
+
+
+def test_pings_and_gives_up_after_a_silent_keepalive(client: Script) -> None:
+    connected(client)
+    client.at(2.9)
+    assert client.take() == []
+    client.at(3.0)
+    assert kinds(client.take()) == [PINGREQ]
+    client.feed(PINGRESP)
+    client.at(5.0)
+    assert kinds(client.take()) == [PINGREQ]
+    # Anything heard is life; the answer may queue behind it.
+    client.tell("time 8000000")
+    assert client.feed(publish("to/lone/x", b"1")) == ["message 0 to/lone/x 31"]
+    assert client.at(9.1) == []
+    assert client.at(12.0) == ["online 0"]
+    assert client.counters()["lost"] == 1
+
+
+def test_qos_1_is_kept_repeated_with_dup_and_released_by_its_puback(client: Script) -> None:
+    assert client.tell("publish 1 0 from/lone 6f6e65") == ["taken 1"]
+    connected(client)
+    client.tell("publish 1 1 from/lone 74776f")
+    client.at(1.2)
+    first_time = [packet for packet in client.take() if packet.kind == PUBLISH]
+    client.tell("lost")
+    client.at(1.4)
+    client.feed(CONNACK)
+    client.at(1.4)
+    again = [packet for packet in client.take() if packet.kind == PUBLISH]
+    assert [packet.publish()[:2] for packet in again] == [("from/lone", b"one"), ("from/lone", b"two")]
+    assert [packet.first for packet in again] == [0x3A, 0x3B]
+    assert client.at(2.3) == []
+    assert client.take() == []
+    client.feed(b"\x40\x02" + again[0].publish()[2].to_bytes(2, "big"))
+    client.at(2.5)
+    assert [packet.publish()[1] for packet in client.take() if packet.kind == PUBLISH] == [b"two"]
+    client.feed(b"\x40\x02" + again[1].publish()[2].to_bytes(2, "big"))
+    client.feed(b"\x40\x02\x77\x77")
+    counters = client.counters()
+    assert (counters["published"], counters["in_flight"], counters["malformed"]) == (2, 0, 0)
+    assert counters["repeated"] >= 2
+    assert first_time or again
+
+
+def test_the_link_is_given_up_when_a_publish_is_never_acknowledged(client: Script) -> None:
+    connected(client)
+    client.tell("publish 1 0 from/lone 6f6e65")
+    said: list[str] = []
+    for tenth in range(10, 100):
+        said += client.at(tenth / 10)
+        client.feed(PINGRESP if tenth % 5 == 0 else b"")
+        if said:
+            break
+    assert said == ["online 0"]
+    assert [packet.first for packet in client.take() if packet.kind == PUBLISH] == [0x32] + [0x3A] * 5
+
+
+def test_eight_are_in_flight_and_the_ninth_is_refused_until_one_is_acknowledged(client: Script) -> None:
+    connected(client)
+    taken = [client.tell(f"publish 1 0 t {i:02x}") for i in range(9)]
+    assert taken == [["taken 1"]] * 8 + [["taken 0"]]
+    client.at(1)
+    numbers = [packet.publish()[2] for packet in client.take() if packet.kind == PUBLISH]
+    assert len(set(numbers)) == 8
+    client.feed(b"\x40\x02" + numbers[3].to_bytes(2, "big"))
+    assert client.tell("publish 1 0 t 08") == ["taken 1"]
+    assert client.tell(f"publish 1 0 t {'00' * 1300}") == ["taken 0"]
+    assert client.tell("publish 0 0 t 09") == ["taken 1"]
+
+
+def test_a_slow_line_gets_whole_packets_in_order(client: Script) -> None:
+    connected(client)
+    for i in range(8):
+        client.tell(f"publish 1 0 topic/{i} {i:02x}" + "ab" * 600)
+    for _ in range(2000):
+        client.tell("room 5")
+        client.at(1)
+    found = [packet.publish() for packet in client.take() if packet.kind == PUBLISH]
+    assert [topic for topic, _, _ in found] == [f"topic/{i}" for i in range(8)]
+    assert all(payload == bytes([i]) + b"\xab" * 600 for i, (_, payload, _) in enumerate(found))
+
+
+def test_incoming_messages_are_acknowledged_whatever_the_pieces(client: Script) -> None:
+    connected(client)
+    stream = (
+        publish("to/lone/a", b"\x00\xff" * 300, 7)
+        + publish("to/lone/b", b"")
+        + publish("to/lone/c", b"x", 8, retained=True)
+    )
+    answers = [line for byte in stream for line in client.feed(bytes([byte]))]
+    assert answers == [f"message 1 to/lone/a {'00ff' * 300}", "message 0 to/lone/b ", "message 1r to/lone/c 78"]
+    assert [(packet.kind, packet.body) for packet in client.take()] == [(PUBACK, b"\x00\x07"), (PUBACK, b"\x00\x08")]
+
+
+def test_what_is_too_large_is_skipped_counted_and_acknowledged(client: Script) -> None:
+    connected(client)
+    fits = publish("to/lone/a", bytes(1280 - 13), 8)
+    assert client.feed(publish("to/lone/a", bytes(2000), 7) + fits) == [f"message 1 to/lone/a {'00' * 1267}"]
+    assert [packet.body for packet in client.take()] == [b"\x00\x07", b"\x00\x08"]
+    assert client.counters()["oversize"] == 1
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x00",
+        b"\x36\x05\x00\x01a\x00\x01",  # QoS 3
+        b"\x34\x05\x00\x01a\x00\x01",  # QoS 2: not subscribed
+        b"\x32\x05\x00\x01a\x00\x00",  # packet id 0
+        b"\x30\x03\x00\x09a",  # the topic is longer than the packet
+        b"\x30\x00",
+        b"\x30\xff\xff\xff\xff\x01",
+        b"\x40\x03\x00\x01\x00",
+        b"\x20\x02\x00\x00",  # a second CONNACK
+        b"\x90\x02\x00\x01",
+        b"\xd0\x01\x00",
+        b"\x10\x00",
+    ],
+)
+def test_what_is_no_mqtt_drops_the_connection_and_a_new_one_works(client: Script, garbage: bytes) -> None:
+    connected(client)
+    assert client.feed(garbage) == ["online 0"]
+    assert client.counters()["malformed"] == 1
+    assert client.feed(b"\xff" * 10) == []
+    connected(client, 3)
+    assert client.feed(publish("to/lone/x", b"1")) == ["message 0 to/lone/x 31"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    pieces=st.lists(
+        st.one_of(
+            st.binary(max_size=40),
+            st.builds(
+                lambda first, body: bytes([first]) + length(len(body)) + body,
+                st.sampled_from([0x20, 0x30, 0x32, 0x3B, 0x40, 0x90, 0xD0]),
+                st.binary(max_size=1400),
+            ),
+            st.just(CONNACK),
+        ),
+        max_size=12,
+    )
+)
+@pytest.mark.parametrize("mode", ["client", "board"])
+def test_any_bytes_leave_it_sound_and_able_to_connect(program: Path, mode: str, pieces: list[bytes]) -> None:
+    with Script(program, mode) as script:
+        now = 1.0
+        for piece in pieces:
+            script.at(now)
+            script.feed(piece)
+            now += 0.4
+        script.tell("lost")
+        script.take()
+        connected(script, now + 10)
+        assert script.counters()["state"] == 2

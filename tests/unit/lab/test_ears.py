@@ -9,7 +9,7 @@ from harness.engines.microwakeword import MicroWakeWord
 from harness.lab.assistant.ears import Asked, Called, Ears, Heard, NothingSaid
 from harness.lab.assistant.settings import AssistantSettings
 from harness.sound.detectors.webrtc import WebrtcDetector
-from tests.unit.engines.spoken import spoken
+from tests.unit.engines.wake_sound import spoken
 
 pytestmark = pytest.mark.speech
 GAP = np.zeros(4000, np.float32)
@@ -46,18 +46,18 @@ def test_a_question_right_after_the_wake_phrase(voice: str, level_dbfs: float) -
     assert asked.waveform.duration_s == pytest.approx((len(question) + len(call)) / 16000 + 0.7, abs=0.5)
 
 
-def test_a_call_and_nothing_more() -> None:
-    found = heard(ears(), quiet(1), spoken("alexa"), quiet(7))
-    assert [type(one) for _, one in found] == [Called, NothingSaid]
-
-
-def test_a_pause_after_the_call_is_allowed() -> None:
-    found = heard(ears(), quiet(1), spoken("alexa"), quiet(2), spoken("what time is it"), quiet(2))
-    assert [type(one) for _, one in found] == [Called, Asked]
-
-
-def test_speech_without_the_call_is_nothing() -> None:
-    assert heard(ears(), quiet(1), spoken("what is seven times eight"), quiet(2)) == []
+@pytest.mark.parametrize(
+    ("parts", "kinds"),
+    [
+        (("alexa", 7.0), [Called, NothingSaid]),
+        (("alexa", 2.0, "what time is it", 2.0), [Called, Asked]),
+        (("what is seven times eight", 2.0), []),
+    ],
+    ids=["a call and nothing more", "a pause after the call", "speech without the call"],
+)
+def test_what_is_heard(parts: tuple[str | float, ...], kinds: list[type]) -> None:
+    sound = [spoken(part) if isinstance(part, str) else quiet(part) for part in parts]
+    assert [type(one) for _, one in heard(ears(), quiet(1), *sound)] == kinds
 
 
 def test_an_answer_in_an_open_dialogue_needs_no_call_and_a_call_begins_anew() -> None:
@@ -88,12 +88,9 @@ def test_covered_ears_hear_nothing_unless_they_may_be_interrupted() -> None:
 
 
 def test_a_question_without_end_is_cut() -> None:
-    words = spoken(
-        "what is the weather in lincoln and in cambridge and in saint george and in springfield and in paris"
-    )
+    words = spoken("what is the weather in lincoln and in cambridge and in saint george and in springfield")
     found = heard(ears(query_max_s=3.0), quiet(1), spoken("alexa"), GAP, words, quiet(2))
-    kinds = [type(one) for _, one in found]
-    assert kinds == [Called, Asked]
+    assert [type(one) for _, one in found] == [Called, Asked]
 
 
 def test_frames_are_counted_only_when_the_wake_engine_hears_them() -> None:

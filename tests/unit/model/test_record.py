@@ -1,13 +1,25 @@
-"""Rows in the order in which they were given."""
+"""Rows in the order in which they were given; keys of annotators."""
 
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.model.annotation import (
+    KEYS,
+    LINE_KEYS,
+    AnnotationAction,
+    Label,
+    LabelSet,
+    action_key,
+    action_of,
+    label_keys,
+)
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Entry, NoteWritten, chronological
 from harness.model.time import Measured, Stamp, between
@@ -69,3 +81,37 @@ def test_a_time_is_finite(bad: float) -> None:
 def test_an_error_is_not_negative() -> None:
     with pytest.raises(ValueError, match="negative"):
         Stamp(0.0, -0.001)
+
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "annotate-utterances.md"
+HEAD = "| key | on a page of a group | by hand |\n|---|---|---|\n"
+
+
+def test_the_page_for_annotators_has_the_keys_of_the_code() -> None:
+    _, _, table = PAGE.read_text(encoding="utf-8").partition(HEAD)
+    _, *rows = table.partition("\n\n")[0].splitlines()
+    assert [re.findall("`([^`]+)`", row.split(" | ")[0]) for row in rows] == [list(keys) for keys in KEYS.values()]
+    assert list(KEYS) == list(AnnotationAction)
+
+
+def test_no_key_is_for_two_things() -> None:
+    every = [*LINE_KEYS, *(key for keys in KEYS.values() for key in keys)]
+    assert len(every) == len(set(every))
+    assert all(action_of(key) is action for action, keys in KEYS.items() for key in keys)
+
+
+def test_keys_of_labels_are_the_files_own_first() -> None:
+    labels = LabelSet("x", "", tuple(Label(f"l{n}", key="1" if n == 2 else "") for n in range(70)))
+    keys = label_keys(labels)
+    assert (keys["l2"], keys["l0"], keys["l1"], keys["l3"]) == ("1", "2", "3", "4")
+    given = [key for key in keys.values() if key]
+    assert len(given) == len(set(given)) == len(LINE_KEYS)
+
+
+def test_an_action_is_offered_by_a_key_that_no_label_has_taken() -> None:
+    labels = LabelSet("x", "", (Label("one", key="u"), Label("two", key="?")))
+    assert (action_key(AnnotationAction.UNDO), action_key(AnnotationAction.UNDO, labels)) == ("u", "backspace")
+    assert action_key(AnnotationAction.GUIDE, labels) == "f1"
+    every = LabelSet("x", "", tuple(Label(f"l{n}", key=chr(33 + n)) for n in range(94)))
+    for action in AnnotationAction:
+        assert len(action_key(action, every)) > 1

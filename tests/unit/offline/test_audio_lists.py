@@ -78,13 +78,8 @@ def test_one_path_a_line(here: Path, content: bytes) -> None:
     )
 
 
-def test_lines_count_as_an_editor_counts_them(here: Path) -> None:
-    assert [file.line for file in inv(b"\na.wav\n\n\nb.wav\n").files] == [2, 5]
-
-
 @pytest.mark.parametrize(
-    "name",
-    ["#1.wav", "-a.wav", "a b.wav", "a,b.wav", '"a".wav', "a\\b.wav", "ä ö.wav", "a\tb.wav", " a.wav", "a.wav "],
+    "name", ["#1.wav", "-a.wav", "a b.wav", "a,b.wav", '"a".wav', "a\\b.wav", "ä ö.wav", "a\tb.wav", " a.wav", "a.wav "]
 )
 def test_a_name_is_taken_as_it_stands(here: Path, name: str) -> None:
     Path(name).write_bytes(b"")
@@ -106,7 +101,7 @@ def test_blanks_around_a_name_that_is_there_without_them_are_refused(here: Path)
     with pytest.raises(InputProblems) as refused:
         read_lists(["inv.txt"], [], [])
     assert [str(problem.place) for problem in refused.value.problems] == ["inv.txt:2", "inv.txt:3"]
-    assert "blanks stand around b.wav. Take them off" in str(refused.value)
+    assert "there are blanks around b.wav. Remove them" in str(refused.value)
 
 
 def test_blanks_around_a_name_that_is_nowhere_stay_for_the_rejection_to_show(here: Path) -> None:
@@ -116,11 +111,11 @@ def test_blanks_around_a_name_that_is_nowhere_stay_for_the_rejection_to_show(her
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        pytest.param(b"", "no file is in this list", id="empty"),
-        pytest.param(b"\n \r\n\t\n", "no file is in this list", id="blank"),
+        pytest.param(b"", "this list names no files", id="empty"),
+        pytest.param(b"\n \r\n\t\n", "this list names no files", id="blank"),
         pytest.param("a.wav\n".encode("utf-16"), "UTF-16", id="utf-16"),
-        pytest.param(b"a.wav\n\0b.wav\n", "inv.txt:2: a NUL", id="nul"),
-        pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "a file of sound", id="a-sound-file"),
+        pytest.param(b"a.wav\n\0b.wav\n", "inv.txt:2: this is not text", id="nul"),
+        pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "a sound file", id="a-sound-file"),
         pytest.param(b"x" * 100_000, "inv.txt:1: a line of more than 64 KiB", id="one-long-line"),
         pytest.param(b"a.wav\n" + b"x" * 3_000_000 + b"\n", "inv.txt:2: a line of more", id="long-line-over-blocks"),
     ],
@@ -135,7 +130,7 @@ def test_a_list_that_cannot_be_read_is_refused(here: Path) -> None:
     assert "a device" in refusal(["/dev/zero"])
     Path("loop").symlink_to("loop")
     assert "symbolic links" in refusal(["loop"])
-    assert "no name of a file" in refusal(["a\0b"])
+    assert "not a file name" in refusal(["a\0b"])
 
 
 def test_a_pipe_is_read_as_a_list(here: Path) -> None:
@@ -181,15 +176,6 @@ def test_a_folder_in_which_nothing_was_found_is_no_base(here: Path) -> None:
     assert listing.files[0].path == str(here / "gone.wav")
 
 
-def test_several_lists_of_a_kind_are_one_after_the_other(here: Path) -> None:
-    listing = read_lists([listed(b"c.wav\n", "1"), listed(b"a.wav\n", "2")], [listed(b"b.wav\n", "3")], [])
-    assert [(file.kind, file.number, file.listed) for file in listing.files] == [
-        (ListKind.INV, 0, "c.wav"),
-        (ListKind.INV, 1, "a.wav"),
-        (ListKind.OOV, 0, "b.wav"),
-    ]
-
-
 def test_the_same_file_is_known_by_any_of_its_names(here: Path) -> None:
     Path("link.wav").symlink_to("a.wav")
     Path("folder").symlink_to(".")
@@ -220,11 +206,9 @@ def test_twice_is_over_the_lists_of_a_kind_and_both_over_the_kinds(here: Path) -
     first, second = listed(b"a.wav\nb.wav\na.wav\n", "1"), listed(b"b.wav\nc.wav\n", "2")
     listing = read_lists([first, second], [listed(b"./c.wav\nx.wav\nx.wav\n", "3")], [])
     assert rejections(listing) == [None, None, TWICE, TWICE, BOTH, BOTH, None, TWICE]
-
-
-def test_one_that_is_in_both_lists_is_rejected_wherever_it_stands(here: Path) -> None:
-    listing = read_lists([listed(b"a.wav\nb.wav\na.wav\n", "1")], [listed(b"a.wav\na.wav\n", "2")], [])
-    assert rejections(listing) == [BOTH, None, BOTH, BOTH, BOTH]
+    inside = [(ListKind.INV, 0, "a.wav"), (ListKind.INV, 1, "b.wav"), (ListKind.INV, 2, "a.wav")]
+    assert [(file.kind, file.number, file.listed) for file in listing.files[:3]] == inside
+    assert [(file.kind, file.number) for file in listing.files[4:6]] == [(ListKind.INV, 4), (ListKind.OOV, 0)]
 
 
 def test_audio_and_reference(here: Path) -> None:
@@ -259,7 +243,7 @@ def test_a_reference_is_found_beside_the_list(here: Path) -> None:
         pytest.param(b",a.txt", "a field is empty", id="no-audio"),
         pytest.param(b'"a.wav,a.txt', "no CSV: unexpected end", id="open-quote"),
         pytest.param(b'"a.wav"x,a.txt', "no CSV:", id="text-behind-a-quote"),
-        pytest.param(b"a.wav, a.txt", "blanks stand around a.txt", id="blank-behind-the-comma"),
+        pytest.param(b"a.wav, a.txt", "there are blanks around a.txt", id="blank-behind-the-comma"),
     ],
 )
 def test_every_wrong_line_of_a_csv_list_is_told(here: Path, line: bytes, words: str) -> None:
@@ -274,21 +258,6 @@ def test_a_list_of_nothing_but_wrong_lines_ends_early(here: Path) -> None:
     with pytest.raises(InputProblems) as refused:
         read_lists([], [], ["c.csv"])
     assert len(refused.value.problems) == 20
-
-
-def test_files_are_a_sequence(here: Path) -> None:
-    files = read_lists([listed(b"a.wav\nb.wav\n", "1")], [listed(b"c.wav\n", "2")], []).files
-    assert len(files) == 3
-    assert files[-1] == files[2]
-    assert files[1:] == list(files)[1:]
-    assert list(reversed(files)) == [files[2], files[1], files[0]]
-    for at in (3, -4):
-        with pytest.raises(IndexError):
-            files[at]
-
-
-def test_no_list_has_no_files() -> None:
-    assert len(read_lists([], [], []).files) == 0
 
 
 def test_many_lines_take_little_memory_a_file(here: Path) -> None:

@@ -1,14 +1,17 @@
-"""What the command line of `harness evaluate` comes to: names of logs, engines that fit, the line of progress."""
+"""What the command line of `harness evaluate` comes to; scores that are kept in files."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pty
+import subprocess
 import sys
 import wave
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,12 +20,14 @@ from harness.cli.evaluate import EvaluationTerminal, on_terminal, progress_text
 from harness.cli.options import EngineAsked
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
-from harness.model.offline import Counting, EngineFacts, EngineKind, FileOutcome, ListKind, Task
+from harness.model.offline import Counting, EngineFacts, EngineKind, FileOutcome, ListKind, ScoreTrack, Task
 from harness.offline.asked import DeclaredLimits, EvaluationAsked, log_name
 from harness.offline.evaluating import EvaluationFiles
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import Figures, figures, limit_failures
 from harness.offline.run import RunProgress
+from harness.offline.score_cache import VERSION, ScoreCache
+from tests.known import known
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
 
@@ -56,17 +61,17 @@ TEXT = EvaluationAsked(referenced=("c",))
         (EngineKind.WAKE, WAKE, None),
         (EngineKind.WAKE, replace(WAKE, count_in_vocabulary=True), None),
         (EngineKind.WAKE, TEXT, None),  # several phrases, each file with the one that is said
-        (EngineKind.WAKE, replace(TEXT, words=True), "tells no words for -w"),
-        (EngineKind.WAKE, replace(WAKE, vad=True), "-a is of recognisers"),
-        (EngineKind.COMMAND, WAKE, "-i is of wake engines"),
-        (EngineKind.COMMAND, replace(TEXT, oov=("o",)), "does not listen all the time"),
+        (EngineKind.WAKE, replace(TEXT, words=True), "-w needs transcripts"),
+        (EngineKind.WAKE, replace(WAKE, vad=True), "-a is for recognisers only"),
+        (EngineKind.COMMAND, WAKE, "-i is for wake engines only"),
+        (EngineKind.COMMAND, replace(TEXT, oov=("o",)), "does not listen continuously"),
         (EngineKind.COMMAND, replace(TEXT, count_in_vocabulary=True), None),
         (EngineKind.COMMAND, replace(TEXT, words=True), None),
         (EngineKind.TRANSCRIPT, replace(TEXT, words=True, vad=True), None),
         (EngineKind.TRANSCRIPT, TEXT, None),
-        (EngineKind.TRANSCRIPT, WAKE, "-i is of wake engines"),
-        (EngineKind.TRANSCRIPT, replace(TEXT, oov=("o",)), "does not listen all the time"),
-        (EngineKind.TRANSCRIPT, replace(TEXT, count_in_vocabulary=True), "-u is of wake words and commands"),
+        (EngineKind.TRANSCRIPT, WAKE, "-i is for wake engines only"),
+        (EngineKind.TRANSCRIPT, replace(TEXT, oov=("o",)), "does not listen continuously"),
+        (EngineKind.TRANSCRIPT, replace(TEXT, count_in_vocabulary=True), "-u is for wake words and commands only"),
     ],
 )
 def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationAsked, said: str | None) -> None:
@@ -117,7 +122,7 @@ def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
     assert asked.checked().settings == (("operating-point", "7"),)
     of_files = replace(asked, task="pocketsphinx:hey", files=(("keyphrases", str(phrases)),))
     assert of_files.checked().settings == (("keyphrases", str(phrases)),)
-    with pytest.raises(InputError, match="set by -s and by -f"):
+    with pytest.raises(InputError, match="set by both -s and -f"):
         replace(asked, settings=("operating-point=5",)).checked()
     with pytest.raises(InputError, match="cannot be read as the setting operating-point: it is not UTF-8"):
         replace(asked, files=(("operating-point", str(binary)),)).checked()
@@ -213,20 +218,21 @@ def test_limits_hold_by_the_figure_or_by_its_bound(
 def test_a_failure_says_what_was_found_and_how_to_ask_less() -> None:
     (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), HOURS)
     assert said == (
-        "--max-fa-per-hour: false accepts an hour is 0.2, and the upper end of its 95 % interval, 0.7225, is above 0.5 "
-        "(--limits-on estimate judges 0.2)"
+        "--max-fa-per-hour: false accepts per hour is 0.2, and the upper end of its 95 % interval, 0.7225, is above "
+        "0.5 (--limits-on estimate compares 0.2)"
     )
     (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), TENTH)
-    assert said == "--max-fa-per-hour: false accepts an hour is n/a, which no limit allows"
+    assert said == "--max-fa-per-hour: false accepts per hour is n/a, which no limit allows"
 
 
 def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> None:
     burst = [spot(at, at + 0.5) for at in range(0, 400, 10)]
     found = of([outcome(OOV, *(burst if at == 3 else ()), seconds=3600) for at in range(100)])
     assert found.clustered
-    assert found.false_accepts is not None
-    assert found.clustering is not None
-    between = (found.false_accepts[1] + found.clustering.interval[1]) / 2
+    assert not HOURS.clustered
+    by_count, by_file = known(found.false_accepts)[1], known(found.clustering).interval[1]
+    assert by_file > by_count
+    between = (by_count + by_file) / 2
     assert list(limit_failures(DeclaredLimits(false_accepts_per_hour=between), found))
 
 
@@ -249,10 +255,10 @@ NOWHERE = "tcp://127.0.0.1:1"
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("-t", "microwakeword:okay_nabu", "-j", "2"), "-j is of this machine's processes"),
-        (("-t", "microwakeword:okay_nabu", "--continuous"), "one worker has to hear all of them"),
-        (("-t", "device:bench.yaml#kitchen"), "device is at this machine"),
-        (("-t", "microwakeword:okay_nabu"), f"there is no Dask scheduler at {NOWHERE}"),
+        (("-t", "microwakeword:okay_nabu", "-j", "2"), "-j cannot be used with --cluster"),
+        (("-t", "microwakeword:okay_nabu", "--continuous"), "a single worker would have to play all files"),
+        (("-t", "device:bench.yaml#kitchen"), "device is attached to this machine"),
+        (("-t", "microwakeword:okay_nabu"), f"no Dask scheduler answers at {NOWHERE}"),
     ],
 )
 def test_what_a_cluster_cannot_do_is_refused_and_nothing_is_written(
@@ -267,3 +273,119 @@ def test_what_a_cluster_cannot_do_is_refused_and_nothing_is_written(
     assert isinstance(done.exception, InputError), done.output
     assert words in str(done.exception)
     assert not list(tmp_path.glob("a.log*"))
+
+
+FINGERPRINT = hashlib.sha256(b"an engine").hexdigest()
+FILE = hashlib.sha256(b"a file").hexdigest()
+WRITER = """
+import sys, numpy as np
+from harness.model.offline import ScoreTrack
+from harness.offline.score_cache import ScoreCache
+folder, fingerprint, sha256, seed = sys.argv[1:]
+cache = ScoreCache(folder, print)
+scores = np.full(50_000, float(seed), np.float32)
+for _ in range(40):
+    assert cache.put(fingerprint, sha256, (ScoreTrack("hey", scores, 0, 480),), 24_000_000, 16_000)
+"""
+
+
+def tracks() -> tuple[ScoreTrack, ...]:
+    random = np.random.default_rng(1)
+    return (
+        ScoreTrack("hey jarvis", random.random(3600 * 33, np.float32), 1600, 480),
+        ScoreTrack("ça va \"x\"", random.random(7, np.float32), 0, 1280),
+        ScoreTrack("nothing", np.zeros(0, np.float32), 0, 480),
+    )  # fmt: skip
+
+
+def kept(folder: Path, told: list[str]) -> tuple[ScoreCache, Path]:
+    cache = ScoreCache(folder, told.append)
+    assert cache.put(FINGERPRINT, FILE, tracks(), 57_600_000, 16_000)
+    (path,) = folder.rglob("*.scores")
+    return cache, path
+
+
+def test_what_was_put_is_got_bit_for_bit(tmp_path: Path) -> None:
+    told: list[str] = []
+    cache, path = kept(tmp_path, told)
+    assert b'"samples": 57600000, "rate_hz": 16000' in path.read_bytes()
+    for found, put in zip(known(cache.get(FINGERPRINT, FILE)), tracks(), strict=True):
+        assert (found.phrase, found.first_end, found.step) == (put.phrase, put.first_end, put.step)
+        assert found.scores.dtype == np.float32
+        assert found.scores.tobytes() == put.scores.tobytes()
+    assert path.stat().st_size < 4 * 3600 * 33 + 1000  # an hour of scores is half a megabyte, and nothing else
+    assert cache.size(FINGERPRINT) == "1 file, 0.5 MB"
+    assert cache.get(FINGERPRINT, "00" * 32) is None
+    assert cache.get("00" * 32, FILE) is None
+    assert not told
+
+
+@pytest.mark.parametrize(
+    ("damage", "told_as"),
+    [
+        (lambda content: content[:10], "cut off"),
+        (lambda content: b"", "cut off"),
+        (lambda content: content[:-5], "checksum"),
+        (lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:], "checksum"),
+        (lambda content: content + b"\0", "checksum"),
+        (lambda content: content[:8] + (VERSION + 1).to_bytes(4, "little") + content[12:], "format 2"),
+        (lambda content: content[:12] + b"\xff\xff\xff\xff" + content[16:], "checksum"),
+        (lambda content: b"RIFF" + content[4:], "not a score file"),
+    ],
+)
+def test_a_damaged_entry_is_a_miss_that_is_told(tmp_path: Path, damage, told_as: str) -> None:  # type: ignore[no-untyped-def]
+    told: list[str] = []
+    cache, path = kept(tmp_path, told)
+    path.write_bytes(damage(path.read_bytes()))
+    assert cache.get(FINGERPRINT, FILE) is None
+    assert len(told) == 1
+    assert told_as in told[0]
+    assert str(path) in told[0]
+    assert cache.put(FINGERPRINT, FILE, tracks(), 57_600_000, 16_000)
+    assert cache.get(FINGERPRINT, FILE) is not None
+
+
+def test_an_entry_under_another_name_is_not_trusted(tmp_path: Path) -> None:
+    told: list[str] = []
+    cache, path = kept(tmp_path, told)
+    other = hashlib.sha256(b"another file").hexdigest()
+    target = tmp_path / FINGERPRINT / other[:2] / f"{other}.scores"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    path.rename(target)
+    assert cache.get(FINGERPRINT, other) is None
+    assert "another engine or file" in told[0]
+
+
+def test_many_writers_of_one_entry_leave_a_whole_one(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), FINGERPRINT, FILE, str(seed)])
+        for seed in (1, 2, 3)
+    ]
+    told: list[str] = []
+    cache, seen = ScoreCache(tmp_path, told.append), 0
+    while any(writer.poll() is None for writer in writers):
+        found = cache.get(FINGERPRINT, FILE)
+        if found is not None:
+            seen += 1
+            assert len(set(found[0].scores.tolist())) == 1
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert seen
+    assert not told
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{FILE}.scores"]
+
+
+def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+    told: list[str] = []
+    taken = tmp_path / "a file"
+    taken.write_text("no folder")
+    cache = ScoreCache(taken, told.append)
+    assert not cache.put(FINGERPRINT, FILE, tracks(), 1, 16_000)
+    assert not cache.put(FINGERPRINT, FILE, tracks(), 1, 16_000)
+    assert len(told) == 1
+
+
+def test_a_key_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        ScoreCache(tmp_path, print).get("..", FILE)
+    with pytest.raises(InputError):
+        ScoreCache(tmp_path, print).put(FINGERPRINT, "", tracks(), 1, 16_000)

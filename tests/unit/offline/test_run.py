@@ -1,14 +1,29 @@
-"""Which files come next, and what goes over a worker's pipe."""
+"""Which files come next, what goes over a worker's pipe, and one file through an engine."""
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from harness.model.offline import FileOutcome, ListedFile, ListKind, OfflineSpot, RejectReason
+from harness.model.errors import EngineError
+from harness.model.offline import (
+    Counting,
+    FileOutcome,
+    ListedFile,
+    ListKind,
+    OfflineSpot,
+    RejectReason,
+    Said,
+    ScoreTrack,
+    SpotRule,
+)
+from harness.offline.figures.counts import Tally
+from harness.offline.figures.figures import totals
 from harness.offline.journal_lines import outcome_line, outcome_of
 from harness.offline.messages import (
     FileAnswer,
@@ -20,17 +35,10 @@ from harness.offline.messages import (
     files_told,
     framed,
 )
+from harness.offline.one_file import FARTHEST, LONGEST_BYTES, LONGEST_TEXT, checked, read_reference, spots
 from harness.offline.run import WINDOW, HandingOut, RunPace
-
-
-def sized(folder: Path, seconds: list[float]) -> list[ListedFile]:
-    files = []
-    for number, length_s in enumerate(seconds):
-        path = folder / f"{number}.wav"
-        with path.open("wb") as file:
-            file.truncate(round(32000 * length_s))
-        files.append(ListedFile(ListKind.OOV, number, path.name, str(path)))
-    return files
+from harness.sound.wave_file import UnusableSound
+from tests.unit.offline.figures.outcomes import sized
 
 
 def test_the_longest_come_first_long_ones_alone_and_short_ones_together(tmp_path: Path) -> None:
@@ -129,3 +137,123 @@ def test_what_has_changed_on_its_way_is_no_answer() -> None:
     ):
         with pytest.raises(ValueError):
             answers_of(damaged)
+
+
+def test_numbers_of_numpy_become_those_of_a_journal() -> None:
+    told = OfflineSpot("a", np.int64(3), np.int32(16_000), np.float32(0.5))  # type: ignore[arg-type]
+    outcome = FileOutcome(ListKind.OOV, 0, 32_000, 16_000, 16_000, (checked(told),))
+    assert outcome_of(outcome_line(outcome, "a.wav")).outcome.spots == (OfflineSpot("a", 3, 16_000, 0.5),)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        OfflineSpot("a", 0.5, 20_000.7),  # type: ignore[arg-type]
+        OfflineSpot("a", 0, FARTHEST),
+        OfflineSpot("a", 0, 5, math.nan),
+        OfflineSpot("a", 0, 5, math.inf),
+        OfflineSpot("a", 0, 5, "high"),  # type: ignore[arg-type]
+        OfflineSpot(b"a", 0, 5),  # type: ignore[arg-type]
+        OfflineSpot("a" * (LONGEST_TEXT + 1), 0, 5),
+        Said("a", 5, 4),
+        Said("a", -5, 4),
+        Said(None, 0, 4),  # type: ignore[arg-type]
+    ],
+    ids=lambda told: repr(told)[:40],
+)
+def test_what_cannot_be_is_the_engines_error_and_of_this_file_alone(told: OfflineSpot | Said) -> None:
+    with pytest.raises(EngineError, match="the engine reported"):
+        checked(told)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"turn on the light", "turn on the light"),
+        (b"  turn on\r\nthe light\n\n", "turn on the light"),
+        (b"\xef\xbb\xbfturn on", "turn on"),
+        ("schalte das Licht ein – für Åsa".encode(), "schalte das Licht ein – für Åsa"),
+    ],
+)
+def test_reads(tmp_path: Path, content: bytes, text: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    assert read_reference(str(path)) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b" \n\t\n", "empty"),
+        (b"caf\xe9", "not UTF-8 at byte 3"),
+        ("text".encode("utf-16"), "not UTF-8"),
+        (b"a\0b", "NUL"),
+        (b"x" * (LONGEST_BYTES + 1), "longer than 1 MiB"),
+    ],
+)
+def test_refuses(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    with pytest.raises(UnusableSound, match=words) as refused:
+        read_reference(str(path))
+    assert refused.value.reason is RejectReason.REFERENCE
+    assert str(path) in refused.value.detail
+
+
+def test_only_files_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in ((tmp_path / "pipe", "a pipe"), (Path("/dev/zero"), "a device"), (tmp_path / "no", "No such")):
+        with pytest.raises(UnusableSound, match=words) as refused:
+            read_reference(str(path))
+        assert refused.value.reason is RejectReason.REFERENCE
+
+
+RATE_HZ, STEP = 16_000, 1280  # a score each 80 ms
+RULE = SpotRule(threshold=0.5, refractory_samples=RATE_HZ, spot_samples=RATE_HZ // 2)
+
+
+def found(*bursts: tuple[float, float], seconds: float = 60.0) -> tuple[OfflineSpot, ...]:
+    """Spots of a detector that is above its threshold in these stretches of seconds."""
+    scores = np.zeros(int(seconds * RATE_HZ / STEP), np.float32)
+    for start_s, end_s in bursts:
+        scores[round(start_s * RATE_HZ / STEP) : round(end_s * RATE_HZ / STEP)] = 0.9
+    return spots(ScoreTrack("alexa", scores, 0, STEP), RULE)
+
+
+def total(kind: ListKind, *files: tuple[OfflineSpot, ...], seconds: float = 60.0) -> dict[str, float]:
+    tally = Tally(Counting())
+    for number, of in enumerate(files):
+        tally.add(FileOutcome(kind, number, round(seconds * RATE_HZ), RATE_HZ, RATE_HZ, of))
+    return totals(tally.counts, Counting())
+
+
+@pytest.mark.parametrize(
+    ("above", "count"),
+    [
+        # openWakeWord's helper counts these three events of five frames each as 15.
+        pytest.param(((10, 10.4), (20, 20.4), (30, 30.4)), 3, id="frames of an event are one event"),
+        pytest.param(((10, 25),), 1, id="a detector that stays above its threshold has said one thing"),
+        # microWakeWord's counter begins in its cool-down, which hides what comes first.
+        pytest.param(((0, 0.3), (5, 5.3)), 2, id="no cool-down is armed at the start"),
+    ],
+)
+def test_events_are_counted_and_not_frames(above: tuple[tuple[float, float], ...], count: int) -> None:
+    assert total(ListKind.OOV, found(*above))["FACOUNT"] == count
+
+
+def test_many_hits_in_one_file_do_not_make_up_for_a_miss_in_another() -> None:
+    # Hits counted frame by frame, or spot by spot, would be 5 of 2 files here.
+    many = found((2, 2.3), (10, 10.3), (20, 20.3), (30, 30.3), (40, 40.3))
+    figures = total(ListKind.INV, many, found())
+    assert (figures["TACOUNT"], figures["FRCOUNT"], figures["FRRATIO"]) == (1, 1, 50)
+
+
+def test_the_lead_in_is_taken_off_once() -> None:
+    # A grace period that is added a second time, as MLPerf Tiny's runner does, would forgive up to 2 s.
+    tally = Tally(Counting())
+    for end in (15_999, 16_000, 24_000):
+        spot = OfflineSpot("alexa", max(0, end - 8000), end)
+        tally.add(FileOutcome(ListKind.INV, end, 4 * RATE_HZ, RATE_HZ, RATE_HZ, (spot,)))
+    figures = totals(tally.counts, Counting())
+    assert (figures["TACOUNT"], figures["FRCOUNT"]) == (2, 1)

@@ -184,7 +184,7 @@ def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
     desk = bench.desk()
     for refused in (desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY)):
         assert not refused()
-        assert desk.view.said == "an exercise wants a category"
+        assert desk.view.said == "an exercise needs a category"
     desk.judge(WRONG)
     assert desk.undo()
     assert desk.view.explained is None
@@ -253,7 +253,7 @@ def test_sub_flags_go_with_their_category_and_exclude_each_other() -> None:
     desk.toggle(SubFlag.RECOVERABLE)
     desk.judge(Category.CLARIFICATION)
     assert bench.disk.rows[-1].sub_flags == ()
-    assert desk.view.said.endswith("not of that category: recoverable")
+    assert desk.view.said.endswith("without recoverable")
     desk.toggle(SubFlag.TOO_MUCH)
     desk.toggle(SubFlag.TOO_MUCH)
     assert desk.view.draft.sub_flags == ()

@@ -8,11 +8,20 @@ import pytest
 
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
-from harness.rating.desk import SittingPhase
+from harness.rating.desk import Desk, SittingPhase
 from harness.rating.standing import Count
 from tests.unit.rating.sittings import Bench, exercises, in_sight, item, items
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
+
+
+def judged_in_turn(desk: Desk, times: int) -> list[str]:
+    """Judges so many items; the query in sight before each."""
+    met = []
+    for _ in range(times):
+        met.append(in_sight(desk))
+        desk.judge(CORRECT)
+    return met
 
 
 def test_a_restart_goes_on_where_it_was() -> None:
@@ -35,10 +44,7 @@ def test_other_raters_do_not_count() -> None:
 def test_undo_takes_back_again_and_again_across_restarts() -> None:
     bench = Bench(items(4))
     desk = bench.desk()
-    met = []
-    for _ in range(3):
-        met.append(in_sight(desk))
-        desk.judge(CORRECT)
+    met = judged_in_turn(desk, 3)
     for expected in reversed(met):
         desk = bench.desk()
         assert desk.undo()
@@ -53,10 +59,7 @@ def test_undo_takes_back_again_and_again_across_restarts() -> None:
 def test_undo_across_sessions_follows_the_time() -> None:
     bench = Bench([item(1, session="s1"), item(2, session="s2"), item(3, session="s1"), item(4, session="s2")])
     desk = bench.desk()
-    met = []
-    for _ in range(4):
-        met.append(in_sight(desk))
-        desk.judge(CORRECT)
+    met = judged_in_turn(desk, 4)
     bench.disk.rows.sort(key=lambda row: row.session_id)  # as a room reads them, session by session
     desk = bench.desk()
     for expected in reversed(met):
@@ -250,7 +253,7 @@ def test_a_later_key_leaves_what_was_opened_again_as_it_is() -> None:
     desk.judge(CORRECT)
     desk.earlier()
     assert desk.skip()
-    assert (len(bench.disk.rows), desk.view.again, desk.view.said) == (1, False, "left as it was")
+    assert (len(bench.disk.rows), desk.view.again, desk.view.said) == (1, False, "left unchanged")
     assert not desk.leave()
     assert not desk.open("nothing of theirs")
 

@@ -13,7 +13,7 @@ from harness.rating.aid import AID, Known
 from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Subject, new_row, withdrawal
-from tests.unit.rating.test_aid_text import EXAMPLES
+from tests.unit.rating.test_aid import EXAMPLES
 
 SUBJECT = Subject("time-1", 2, "abc")
 
@@ -43,7 +43,7 @@ GUIDE_WALKS: dict[str, tuple[str, ...]] = {
     "The months are January, February, March, April, May, June …": (*TO_THE_ANSWER, "yes", "much"),
     "The book or the film?": ("meaning",),
     "At what time?": ("detail",),
-    "I can't tell whether your car is locked.": ("no", "nobody"),
+    "I don't know whether your car is locked.": ("no", "nobody"),
     "Tomorrow is Sunday.": (*TO_THE_ANSWER, "yes", "inferred"),
     "Here are five pages on roses that I found.": (*TO_THE_ANSWER, "yes", "several"),
     "Sorry, I don't know that one.": ("no", "could"),

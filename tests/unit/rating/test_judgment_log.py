@@ -14,8 +14,8 @@ from harness.model.errors import LogError, LogFull
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven, NoteWritten
 from harness.rating.judgment_log import JudgmentLog
+from harness.session.log.database import SqliteLog
 from harness.session.log.reader import check, rating_rows
-from harness.session.log.writer import SqliteLog
 from tests.judged_sessions import answers, judged, store_session
 from tests.unit.session.log.records import KILLS, killed, together
 
@@ -106,7 +106,7 @@ def test_a_folder_that_is_no_session_is_refused(tmp_path: Path, inside: str) -> 
     if inside == "a file":
         place.mkdir()
         (place / "notes.txt").write_text("hello")
-    with pytest.raises(LogError, match="no session folder"):
+    with pytest.raises(LogError, match="not a session folder"):
         JudgmentLog(place)
     assert not (place / "judgments.sqlite").exists()
 
@@ -117,7 +117,7 @@ def test_a_foreign_database_is_refused_and_left_alone(folder: Path) -> None:
         connection.execute("CREATE TABLE birds (name TEXT)")
     connection.close()
     for read in (lambda: JudgmentLog(folder), lambda: rating_rows(folder)):
-        with pytest.raises(LogError, match=r"judgments.sqlite is no file of a session"):
+        with pytest.raises(LogError, match=r"judgments.sqlite is not a file of a session"):
             read()
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("birds",)]
@@ -133,12 +133,13 @@ def test_another_version_is_refused(folder: Path) -> None:
         JudgmentLog(folder)
 
 
-def test_what_is_no_database_is_refused(folder: Path) -> None:
+def test_what_is_no_database_is_refused_and_found_as_damage(folder: Path) -> None:
     (folder / "judgments.sqlite").write_bytes(b"hello" * 1000)
-    with pytest.raises(LogError, match="damaged or no database"):
-        JudgmentLog(folder)
-    with pytest.raises(LogError, match="damaged or no database"):
-        rating_rows(folder)
+    for read in (JudgmentLog, rating_rows):
+        with pytest.raises(LogError, match="damaged or not a database"):
+            read(folder)
+    (damage,) = check(folder).damage
+    assert damage.startswith("judgments.sqlite is damaged or not a database")
 
 
 def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
@@ -161,12 +162,6 @@ def test_rows_of_other_kinds_are_damage_there(folder: Path) -> None:
     log = JudgmentLog(folder)
     log.append(NoteWritten("hello", "ann"))  # type: ignore[arg-type]
     assert check(folder).damage == ("judgments.sqlite: row 1 (note_written) has no place there",)
-
-
-def test_a_file_that_is_no_database_is_damage(folder: Path) -> None:
-    (folder / "judgments.sqlite").write_bytes(b"hello" * 1000)
-    (damage,) = check(folder).damage
-    assert damage.startswith("judgments.sqlite is damaged or no database")
 
 
 def test_a_folder_that_cannot_be_written_is_said(folder: Path) -> None:
@@ -208,7 +203,7 @@ def test_a_folder_that_was_removed_takes_no_rows_and_one_that_was_put_back_does(
     log = JudgmentLog(folder)
     log.append(given("a"))
     folder.rename(aside)
-    with pytest.raises(LogError, match="no session folder"):
+    with pytest.raises(LogError, match="not a session folder"):
         log.append(given("b"))
     shutil.copytree(aside, folder)
     log.append(given("c"))

@@ -207,7 +207,7 @@ def test_shares_move_between_raters_of_the_round_only(room: RatingRoom, rater: s
 
 def test_a_round_that_everybody_judges_whole_has_no_shares(folder: Path) -> None:
     room = opened(folder, raters_per_item=None)
-    with pytest.raises(InputError, match="everybody judges every response"):
+    with pytest.raises(InputError, match="every rater judges every response"):
         room.reassign("ann", ("ben",), "carla")
     room.close()
 

@@ -1,7 +1,8 @@
-"""A room of sessions on a disk: items, evidence, judgments by several raters, sounds."""
+"""A room of sessions on a disk: items without a name, judgments, sounds, and sessions that are purged."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,17 +10,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from textual.app import App, ComposeResult
 
+from harness.cli import group
+from harness.dashboard.widgets.response import ClipShape
 from harness.model.effect import EffectSource, EffectWord
-from harness.model.errors import InputError, LogError
+from harness.model.errors import InputError, LogError, SoundGone
 from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
-from harness.model.record import EffectAnswered, JudgmentGiven
+from harness.model.record import EffectAnswered, JudgmentGiven, SoundsRemoved
+from harness.model.stimulus import Waveform
 from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN_EXERCISES
+from harness.rating.items import Hidden, Item, Subject
 from harness.rating.judgment_log import JudgmentLog
-from harness.rating.rating_room import RatingRoom, open_room
-from harness.session.log.reader import check, rating_rows
-from tests.rating_sessions import TALKS, rating_sessions
+from harness.rating.purging import PurgeRule, purge, purge_plan, redact
+from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, blinded, open_room
+from harness.report.session_cases import SoundsIn
+from harness.report.session_page import write_report
+from harness.session.log.clips import named_clips
+from harness.session.log.database import SqliteLog
+from harness.session.log.reader import LogReader, check, rating_rows, read_clip
+from harness.sound.level import FULL_SCALE, active_speech_level, at_level_unclipped
+from tests.rating_sessions import TALKS, Talk, rating_session, rating_sessions
+from tests.unit.rating.sittings import item
 
 SESSIONS = [14, 24]
 
@@ -158,7 +172,7 @@ def test_a_round_draws_shares_gold_and_exercises(folders: list[Path]) -> None:
     assert room.unmatched_gold == (gold[1],)
     assert len(room.exercises) == 2
     assert sum(room.desk(rater).view.count.total for rater in ("ann", "ben")) == 9
-    with pytest.raises(InputError, match="no rater of the round"):
+    with pytest.raises(InputError, match="not a rater of the round"):
         room.desk("cem")
     room.close()
 
@@ -196,10 +210,10 @@ def test_what_cannot_be_a_room_is_refused(folders: list[Path], tmp_path: Path) -
         open_room([folders[0], folders[0]])
     with pytest.raises(InputError, match="no first response"):
         open_room(folders, RatingRound(items=ItemFilter(devices=("bath",))))
-    with pytest.raises(LogError, match="no session folder"):
+    with pytest.raises(LogError, match="not a session folder"):
         open_room([tmp_path / "none"])
     (folders[0] / "judgments.sqlite").write_bytes(b"hello" * 999)
-    with pytest.raises(LogError, match=r"judgments\.sqlite is damaged or no database"):
+    with pytest.raises(LogError, match=r"judgments\.sqlite is damaged or not a database"):
         open_room(folders)
 
 
@@ -212,3 +226,289 @@ def test_a_row_that_is_kept_elsewhere_is_read_once(folders: list[Path], room: Ra
     log.close()
     room.refresh()
     assert [one.id for one in room.rows] == [row.id]
+
+
+DEVICES = ("kitchen", "kitchen-2", "Echo. Dot")
+
+
+def shown(note: str) -> str:
+    before = replace(item(1), note=note, transcript="kitchen here")
+    after = blinded(before, DEVICES)
+    assert (after.query, after.transcript) == (before.query, "kitchen here")
+    return after.note
+
+
+def test_names_of_devices_are_replaced_in_notes() -> None:
+    assert shown("KITCHEN-2 mumbles; the kitchen does not") == "the device mumbles; the device does not"
+
+
+def test_names_are_whole_words_and_no_patterns() -> None:
+    assert shown("kitchens, Echoes Dot, echo. dot!") == "kitchens, Echoes Dot, the device!"
+
+
+def test_without_names_nothing_changes() -> None:
+    plain = replace(item(1), note="as it was")
+    assert blinded(plain, ("",)) == plain
+
+
+TWO_TALKS = (
+    Talk("pause", "pause the timer", "it is paused", "timers", "the timer pauses", "paused"),
+    Talk("pause", "pause the timer", "it is paused", "timers", "the timer pauses", None, EffectWord.RIGHT),
+)
+"""Of the first device the state tells it, of the second one somebody has looked."""
+
+
+def seen(item: Item) -> Item:
+    """What front-ends show of an item."""
+    return replace(item, id="", subject=Subject("", 1, ""), clip=None, length=None, hidden=Hidden())
+
+
+def sounds(room: RatingRoom) -> list[Waveform]:
+    return [room.response_sound(item) for item in room.items]
+
+
+def test_two_devices_with_other_sound_and_evidence_give_the_same_item(tmp_path: Path) -> None:
+    of_devices = {"kitchen": (48_000, -30.0), "den": (22_050, -1.0)}
+    room = open_room([rating_session(tmp_path / "s1", 2, effects=True, talks=TWO_TALKS, sounds=of_devices)])
+    first, second = room.items
+    assert {one.clip.rate_hz for one in room.items if one.clip is not None} == {48_000, 22_050}
+    assert seen(first) == seen(second)
+    assert first.effect is not None
+    assert (first.effect.word, first.effect.said, first.effect.check.state) == (EffectWord.RIGHT, "", ())
+    assert first.transcript == "it is paused"
+    heard = sounds(room)
+    assert [one.rate_hz for one in heard] == [RATE_HZ, RATE_HZ]
+    assert len(heard[0].samples) == pytest.approx(len(heard[1].samples), abs=2)
+    for one in heard:
+        level = active_speech_level(one)
+        assert level is not None
+        assert level.level_dbfs == pytest.approx(LEVEL_DBFS, abs=0.1)
+    room.close()
+
+
+def test_what_a_device_says_itself_stands_in_for_our_transcript(tmp_path: Path) -> None:
+    room = open_room([rating_session(tmp_path / "s1", 2, transcripts=False)])
+    assert [one.transcript is None for one in room.items] == [True, False]
+    room.close()
+
+
+def test_a_common_level_never_clips_and_leaves_silence_alone() -> None:
+    click = np.zeros(16_000, dtype=np.float32)
+    click[8000:8010] = 0.5
+    loud = at_level_unclipped(Waveform(click, 16_000), -3.0)
+    assert float(np.abs(loud.samples).max()) == pytest.approx(FULL_SCALE, abs=1e-4)
+    silence = Waveform(np.zeros(1600, dtype=np.float32), 16_000)
+    assert at_level_unclipped(silence, -26.0) is silence
+
+
+def test_an_operators_words_are_not_shown(tmp_path: Path) -> None:
+    room = open_room([rating_session(tmp_path / "s1", 12, effects=True)])
+    waiting = next(item for item in room.items if item.waits_for_effect)
+    at = waiting.subject
+    room.answer_effect(waiting, EffectAnswered(at.trial_id, at.take, at.attempt, EffectWord.WRONG, "bob", "it rang"))
+    room.refresh()
+    effect = next(item.effect for item in room.items if item.id == waiting.id)
+    assert effect is not None
+    assert (effect.word, effect.said) == (EffectWord.WRONG, "")
+    room.close()
+
+
+DATA = Path(__file__).parents[2] / "data"
+OLD = PurgeRule(older_than_s=0.0)
+LATER_S = 4e9
+
+
+@pytest.fixture
+def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(DATA / "kept" / "queries", tmp_path / "sessions" / "judged")
+    return tmp_path / "sessions"
+
+
+def said(*words: str) -> str:
+    result = CliRunner().invoke(group, words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def clips(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "clips").iterdir())
+
+
+def test_numbers_stay_and_readers_say_who_removed_the_sound(sessions: Path) -> None:
+    numbers = ["show", "judged", "--csv"], ["categories", "judged", "--json"], ["export", "judged", "--junit", "-"]
+    before = [said(*words) for words in numbers]
+    said("purge", "sessions", "--older-than", "0d", "--yes", "--reason", "consent ended")
+    assert clips(sessions / "judged") == []
+    assert [said(*words) for words in numbers] == before
+    told = "because: consent ended"
+    assert told in said("show", "judged")
+    checked = said("show", "judged", "--check")
+    assert told in checked
+    assert "65 rows and 4 clips: whole" in checked
+    with LogReader(sessions / "judged") as reader:
+        _, clip = next(named_clips(reader.entries()))
+    with pytest.raises(SoundGone, match=told):
+        read_clip(sessions / "judged" / "clips", clip)
+    write_report([sessions / "judged"], sessions / "page.html", SoundsIn.EMBED)
+    assert told in (sessions / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_clip_that_no_row_removed_is_still_damage(sessions: Path) -> None:
+    said("purge", "sessions", "--older-than", "0d", "--yes")
+    for name in ("judgments.sqlite", "judgments.seal"):
+        (sessions / "judged" / name).unlink()
+    assert any("is missing" in line for line in check(sessions / "judged").damage)
+
+
+def test_a_purge_that_was_killed_is_completed_without_a_second_row(sessions: Path) -> None:
+    folder = sessions / "judged"
+    log = JudgmentLog(folder)
+    log.append(SoundsRemoved(tuple(clips(folder)), "to make room", "ann"))
+    log.close()
+    (folder / "clips" / clips(folder)[0]).unlink()  # killed after the first clip
+    found = check(folder)
+    assert not found.damage
+    assert "3 clips to be removed still exist: run harness purge again" in found.notes
+    (plan,) = purge_plan(sessions, OLD, LATER_S)
+    assert purge(plan, OLD, "other", "ben") == ""
+    assert clips(folder) == []
+    assert check(folder).rows == found.rows
+
+
+def test_the_row_is_written_before_the_first_clip_goes(sessions: Path) -> None:
+    folder = sessions / "judged"
+    (plan,) = purge_plan(sessions, OLD, LATER_S)
+    (folder / "judgments.sqlite").write_bytes(b"not a database")
+    assert purge(plan, OLD, "room", "ann")  # damaged since the plan
+    assert clips(folder) == list(plan.clips)
+
+
+def test_sessions_that_run_are_damaged_or_are_not_judged_are_kept(sessions: Path) -> None:
+    shutil.copytree(DATA / "unsealed" / "session", sessions / "unjudged")
+    damaged = shutil.copytree(sessions / "judged", sessions / "damaged")
+    (damaged / "clips" / clips(damaged)[0]).write_bytes(b"")
+    with SqliteLog(sessions / "judged"):
+        why = {one.folder.name: one.kept_because for one in purge_plan(sessions, OLD, LATER_S)}
+    assert "is running" in why["judged"]
+    assert why["unjudged"] == "1 of 1 responses are not judged"
+    assert why["damaged"].startswith("it is damaged")
+    unjudged = PurgeRule(older_than_s=0.0, unjudged=True)
+    assert {one.folder.name for one in purge_plan(sessions, unjudged, LATER_S) if not one.kept_because} == {
+        "judged",
+        "unjudged",
+    }
+
+
+def test_a_session_that_starts_after_the_plan_is_kept(sessions: Path) -> None:
+    (plan,) = purge_plan(sessions, OLD, LATER_S)
+    with SqliteLog(sessions / "judged"):
+        assert "is running" in purge(plan, OLD, "room", "ann")
+    assert clips(sessions / "judged") == list(plan.clips)
+
+
+def test_the_oldest_go_until_the_rest_is_small_enough(sessions: Path) -> None:
+    shutil.copytree(sessions / "judged", sessions / "twin")
+    total = sum(path.stat().st_size for path in sessions.rglob("*") if path.is_file())  # before SQLite writes beside it
+    assert [one.folder.name for one in purge_plan(sessions, PurgeRule(larger_than=total), LATER_S)] == []
+    assert len(list(purge_plan(sessions, PurgeRule(larger_than=total - 1), LATER_S))) == 1
+    assert len(list(purge_plan(sessions, PurgeRule(larger_than=1), LATER_S))) == 2
+    young = PurgeRule(older_than_s=1e9)
+    assert list(purge_plan(sessions, young, 1.8e9)) == []
+
+
+def test_nothing_goes_without_yes(sessions: Path) -> None:
+    assert "4 clips, 236776 bytes would go" in said("purge", "sessions", "--older-than", "0d", "--dry-run")
+    result = CliRunner().invoke(group, ["purge", "sessions", "--older-than", "0d"])
+    assert result.exit_code != 0
+    assert len(clips(sessions / "judged")) == 4
+
+
+def test_sessions_of_a_round_stay_until_its_raters_are_done(sessions: Path) -> None:
+    for rater in ("ann", "dora"):  # ann has judged every response, dora none
+        (sessions / f"{rater}.yaml").write_text(f"round: open\nsessions: [judged]\nraters: [{rater}]\n")
+    words = ["purge", "sessions", "--older-than", "0d", "--yes", "--round"]
+    assert "keep: raters of a round have responses left" in said(*words, "sessions/dora.yaml")
+    assert len(clips(sessions / "judged")) == 4
+    assert "judged: removed" in said(*words, "sessions/ann.yaml")
+    assert clips(sessions / "judged") == []
+
+
+async def test_the_dashboard_says_who_removed_the_sound(sessions: Path) -> None:
+    with LogReader(sessions / "judged") as reader:
+        _, clip = next(named_clips(reader.entries()))
+    said("purge", "sessions", "--older-than", "0d", "--yes", "--reason", "consent ended")
+
+    class Shown(App[None]):
+        def compose(self) -> ComposeResult:
+            yield ClipShape()
+
+    app = Shown()
+    async with app.run_test() as pilot:
+        shape = app.query_one(ClipShape)
+        shape.show(clip, sessions / "judged")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "because: consent ended" in shape.paint(80, 3).plain
+
+
+def test_a_redacted_span_is_silent_for_good_and_every_reader_says_so(sessions: Path) -> None:
+    folder = sessions / "judged"
+    name = clips(folder)[0]
+    with LogReader(folder) as reader:
+        clip = next(clip for _, clip in named_clips(reader.entries()) if clip.name == name)
+    before, shown = read_clip(folder / "clips", clip), said("show", "judged", "--csv")
+    said("redact", "judged", name, "--span", "0.2", "0.5", "--span", "0.4", "0.6", "--reason", "a name", "--yes")
+    after = read_clip(folder / "clips", clip)
+    at = slice(round(0.2 * before.rate_hz), round(0.6 * before.rate_hz))
+    assert np.any(before.samples[at])
+    assert not np.any(after.samples[at])
+    np.testing.assert_array_equal(np.delete(before.samples, at), np.delete(after.samples, at))
+    told = f"clip {name} was redacted (0.2 to 0.5 s, 0.4 to 0.6 s)"
+    assert told in said("show", "judged")
+    assert told in said("show", "judged", "--check")
+    assert said("show", "judged", "--csv") == shown
+    rows = check(folder).rows
+    said("redact", "judged", name, "--span", "0.2", "0.5", "--reason", "again", "--yes")
+    assert check(folder).rows == rows
+    write_report([folder], sessions / "page.html", SoundsIn.EMBED)
+    assert "because: a name" in (sessions / "page.html").read_text(encoding="utf-8")
+    said("pack", "judged")
+    said("unpack", "judged.tar.gz", "-o", "unpacked")
+    (folder / "clips" / name).write_bytes(b"other")
+    assert any("is not what was stored" in line for line in check(folder).damage)
+
+
+def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> None:
+    folder = sessions / "judged"
+    name = clips(folder)[0]
+    with_sound = (folder / "clips" / name).read_bytes()
+    redact(folder, name, [(0.2, 0.5)], "a name", "ann")
+    silent, rows = (folder / "clips" / name).read_bytes(), check(folder).rows
+    (folder / "clips" / name).write_bytes(with_sound)  # killed after the row
+    found = check(folder)
+    assert not found.damage
+    assert f"clip {name} still has the sound to be redacted: run harness redact again" in found.notes
+    redact(folder, name, [(0.2, 0.5)], "a name", "ann")
+    assert (folder / "clips" / name).read_bytes() == silent
+    assert check(folder).rows == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "span_s", "what"),
+    [
+        ("", (1.0, 99.0), "has no span from 1 to 99 s: it is 1.900 s long"),
+        ("", (0.5, 0.5), "has no span"),
+        ("", (float("nan"), 1.0), "has no span"),
+        ("none.flac", (0.0, 1.0), "is called 'none.flac'"),
+        ("../log.sqlite", (0.0, 1.0), "is called"),
+    ],
+)
+def test_what_cannot_be_redacted_changes_nothing(
+    sessions: Path, name: str, span_s: tuple[float, float], what: str
+) -> None:
+    folder = sessions / "judged"
+    rows = check(folder).rows
+    with pytest.raises(InputError, match=re.escape(what)):
+        redact(folder, name or clips(folder)[0], [span_s], "a name", "ann")
+    assert check(folder).rows == rows

@@ -27,11 +27,7 @@ RULES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, ...]]] = {
     ),
     "properties": ({}, {}, ("property",)),
     "property": ({"name": ".+", "value": ""}, {}, ()),
-    "testcase": (
-        {"name": ".+", "classname": ".+", "time": DECIMAL},
-        {},
-        (*VERDICTS, "system-out", "system-err"),
-    ),
+    "testcase": ({"name": ".+", "classname": ".+", "time": DECIMAL}, {}, (*VERDICTS, "system-out", "system-err")),
     **{name: ({"type": ".+"}, {"message": ""}, ()) for name in VERDICTS},
     "system-out": ({}, {}, ()),
     "system-err": ({}, {}, ()),

@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from harness.cli import group
 from harness.model.choices import Grouping
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import SessionFigures
 from harness.session.figures.trials import HeardTrial, HeardWords, by_group, heard_in, words_of
-from harness.session.log.writer import SqliteLog
 from harness.transcripts.recognition import HeardUnit
 from harness.wake.wake import WakeFigures
+from tests.command import harness
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+from tests.written_sessions import written
 
 LEVELS = ("-38", "-26", "-8")
 VOICES = ('ann, "the\n first"', "=bob()", "東京\x1b[31m")
@@ -32,8 +31,7 @@ def two_axes() -> Rows:
     """Queries over two axes, with labels that a spreadsheet, a terminal or CSV might take for something else."""
     conditions = [(("voice", voice), ("level_dbfs", level)) for voice in VOICES for level in LEVELS]
     plan = [replace(planned(number), conditions=found) for number, found in enumerate(conditions, 1)]
-    rows = Rows()
-    rows.start(*plan)
+    rows = Rows.of(*plan)
     for number, trial in enumerate(plan):
         rows.add(TrialStarted(trial.id, 1))
         first, last = HEARD[number % 5], HEARD[(number + 2) % 5]
@@ -63,7 +61,7 @@ def scored(folder: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     """By the name of each grouping, its values."""
     files = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
     command = ["score", "-r", files[0], "-h", files[1], "--groups", files[2], "--json", "-"]
-    done = CliRunner().invoke(group, command)
+    done = harness(*command)
     assert done.exit_code == 0, (done.output, done.exception)
     found = json.loads(done.stdout)
     assert (found["without_group"], found["groups_of_no_utterance"], found["groups_left_out"]) == ([], [], [])
@@ -79,12 +77,8 @@ def counts(found: dict[str, Any]) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("rows", [two_axes(), commands()], ids=["queries", "commands"])
 def test_scored_by_groups_the_counts_are_those_of_the_session(rows: Rows | WakeRows, tmp_path: Path) -> None:
-    session = tmp_path / "session"
-    session.mkdir()
-    with SqliteLog(session) as log:
-        for entry in rows.entries:
-            log.append(entry.record)
-    done = CliRunner().invoke(group, ["export", str(session), "--trn", str(tmp_path / "out")])
+    session = written(tmp_path / "session", rows)
+    done = harness("export", session, "--trn", tmp_path / "out")
     assert done.exit_code == 0, (done.output, done.exception)
     assert f"--groups {tmp_path / 'out' / 'first.groups.csv'}" in done.output
     heard = heard_of(rows)
@@ -103,24 +97,15 @@ def test_scored_by_groups_the_counts_are_those_of_the_session(rows: Rows | WakeR
 def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> None:
     """Eight queries, each said five times and heard the same each time: by utterance the interval is far narrower."""
     plan = [replace(planned(number), query_id=f"query{number % 8}") for number in range(1, 41)]
-    rows = Rows()
-    rows.start(*plan)
+    rows = Rows.of(*plan)
     for trial in plan:
-        rows.add(TrialStarted(trial.id, 1))
         heard = "what time is it" if trial.query_id > "query2" else "what lime it is"
-        rows.attempt(trial.id, 1, Outcome.RESPONDED, Recognition.YES, heard=heard, latency_s=None)
-        rows.add(TrialFinished(trial.id, 1, Outcome.RESPONDED, 1, 1))
-    session = tmp_path / "session"
-    session.mkdir()
-    with SqliteLog(session) as log:
-        for entry in rows.entries:
-            log.append(entry.record)
-    assert CliRunner().invoke(group, ["export", str(session), "--trn", str(tmp_path)]).exit_code == 0
+        rows.trial(trial.id, heard=heard, latency_s=None)
+    session = written(tmp_path / "session", rows)
+    assert harness("export", session, "--trn", tmp_path).exit_code == 0
     files = [str(tmp_path / f"final{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
     command = ["score", "-r", files[0], "-h", files[1], "--json", "-"]
-    by_query, alone = (
-        json.loads(CliRunner().invoke(group, one).stdout) for one in ([*command, "--groups", files[2]], command)
-    )
+    by_query, alone = (json.loads(harness(*one).stdout) for one in ([*command, "--groups", files[2]], command))
     session_words = words_of(heard_of(rows)).final
     assert session_words.unit is HeardUnit.QUERIES
     assert (by_query["interval_over"], tuple(by_query["interval"])) == ("queries", session_words.interval)
@@ -132,12 +117,8 @@ def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> N
 
 
 def test_labels_are_those_of_the_session(tmp_path: Path) -> None:
-    session = tmp_path / "session"
-    session.mkdir()
-    with SqliteLog(session) as log:
-        for entry in two_axes().entries:
-            log.append(entry.record)
-    assert CliRunner().invoke(group, ["export", str(session), "--trn", str(tmp_path)]).exit_code == 0
+    session = written(tmp_path / "session", two_axes())
+    assert harness("export", session, "--trn", tmp_path).exit_code == 0
     found = scored(tmp_path, "first")
     assert [one["value"] for one in found["level_dbfs"]] == list(LEVELS)
     assert {one["value"] for one in found["voice"]} == {'ann, "the\\n first"', "=bob()", "東京\\e[31m"}

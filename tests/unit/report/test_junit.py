@@ -7,11 +7,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cli import group
 from harness.model.bench import Bench
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError, UnmetNeed
@@ -38,14 +36,16 @@ from harness.model.scenario import (
 from harness.model.trial import Outcome, Recognition
 from harness.report import junit
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
-from harness.session.engine.resolved import Resolved, write_resolved
-from harness.session.log.writer import SqliteLog
+from harness.session.engine.assemble import Resolved, write_resolved
+from tests.command import harness
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
+from tests.known import known
 from tests.unit.report.junit_schema import problems
 from tests.unit.session.figures.effect_rows import ASKED, Session, answer
 from tests.unit.session.figures.effect_rows import trial as checked_trial
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+from tests.written_sessions import written
 
 AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
 
@@ -125,8 +125,7 @@ def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
     broken = report(rows, asked)
     failed = cases(broken, "kitchen.ambient")["ambient-6"]
     assert why(failed) == ("failure", "false_accept")
-    assert failed.reason is not None
-    assert failed.reason.message.startswith("2 false accepts, and max_false_accepts_per_hour[kitchen] ")
+    assert known(failed.reason).message.startswith("2 false accepts, and max_false_accepts_per_hour[kitchen] ")
     assert len([line for line in failed.said if line.startswith("unmatched event")]) == 2
     # The other device heard the same and said nothing.
     assert why(cases(broken, "den.ambient")["ambient-6"]) is None
@@ -288,10 +287,7 @@ def test_the_checker_finds_what_is_wrong() -> None:
 
 
 def stored(folder: Path, rows: WakeRows, limits: Limits) -> Path:
-    folder.mkdir()
-    with SqliteLog(folder, now_s=lambda: 0.0, wall_s=lambda: 1000.0) as log:
-        for entry in rows.entries:
-            log.append(entry.record)
+    written(folder, rows, now_s=lambda: 0.0, wall_s=lambda: 1000.0)
     write_resolved(folder, Resolved(scenario(limits), Bench("lab", "", "", "b", ())))
     return folder
 
@@ -300,15 +296,15 @@ def test_export_writes_it_into_a_file_or_to_standard_output(rows: WakeRows, tmp_
                                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     folder = stored(tmp_path / "s1", rows, Limits(max_false_reject_share=0.1))
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(group, ["export", str(folder), "--junit"])
+    done = harness("export", folder, "--junit")
     assert done.exit_code == 0, done.output
     assert done.stdout == 'Writing JUnit report to "s1.junit.xml"\n'
     written = (tmp_path / "s1.junit.xml").read_bytes()
     assert problems(written) == []
     assert b'name="max_false_reject_share[den]"' in written
     assert not list(tmp_path.glob("*.log"))
-    assert CliRunner().invoke(group, ["export", str(folder), "--junit", "-"]).stdout_bytes == written
-    both = CliRunner().invoke(group, ["export", str(folder), "--junit", "-", "--json"])
+    assert harness("export", folder, "--junit", "-").stdout_bytes == written
+    both = harness("export", folder, "--junit", "-", "--json")
     assert isinstance(both.exception, InputError)
 
 
@@ -317,7 +313,7 @@ def test_a_run_that_never_begins_leaves_no_old_report(tmp_path: Path) -> None:
     target.parent.mkdir()
     target.write_text("of yesterday", encoding="utf-8")
     told = ["run", str(tmp_path / "night.yaml"), "--bench", str(tmp_path / "b.yaml"), "--junit", str(target)]
-    done = CliRunner().invoke(group, told)
+    done = harness(*told)
     assert isinstance(done.exception, InputError)
     written = target.read_bytes()
     assert problems(written) == []
@@ -336,17 +332,16 @@ def test_what_a_bench_lacks_is_skipped() -> None:
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     told = ["run", "s.yaml", "--bench", "b.yaml", "--junit", str(tmp_path / "file" / "junit.xml")]
-    done = CliRunner().invoke(group, told)
+    done = harness(*told)
     assert isinstance(done.exception, InputError)
     assert "JUnit report cannot be written" in str(done.exception)
-    waits = CliRunner().invoke(group, ["run", "s.yaml", "--bench", "b.yaml", "--junit", "x.xml", "--no-watch"])
+    waits = harness("run", "s.yaml", "--bench", "b.yaml", "--junit", "x.xml", "--no-watch")
     assert isinstance(waits.exception, InputError)
     assert "harness export SESSION --junit" in str(waits.exception)
 
 
 def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -> None:
-    asked = Rows()
-    asked.start(planned(1), planned(2))
+    asked = Rows.of(planned(1), planned(2))
     for number, heard in ((1, "what lime is it"), (2, "what time is it")):
         asked.add(TrialStarted(f"time-{number}", 1))
         asked.attempt(f"time-{number}", 1, heard=heard)
@@ -375,8 +370,7 @@ def test_what_was_expected_and_what_was_understood(tmp_path: Path) -> None:
         '    = set_timer, ≠ duration "15 minutes" (wanted "10 minutes")',
         "attempt 2: understood: set_timer (duration: 10 minutes)",
     )
-    wrong = of["timer_and_eggs"].reason
-    assert wrong is not None
+    wrong = known(of["timer_and_eggs"].reason)
     assert (wrong.verdict, wrong.type) == (CaseVerdict.FAILURE, "intents_differ")
     assert wrong.message == (
         "expected add_to_list#set_timer (duration: 5 minutes, item: eggs); "
@@ -395,15 +389,11 @@ def test_a_frame_that_is_wrong_fails_though_the_words_were_right(tmp_path: Path)
     rows = Rows()
     trial = wanting(1, "set a timer for ten minutes", "timer", TIMER)
     rows.start(replace(trial, reprompt=RepromptRule(until=Until.RECOGNISED)))
-    rows.add(TrialStarted("timer", 1))
-    lost = told("set_timer", right=False, intents_right=True)
-    rows.attempt("timer", clip=clip_of("a"), understood=lost)
-    rows.add(TrialFinished("timer", 1, Outcome.RESPONDED, 1, 1))
+    rows.trial("timer", clip=clip_of("a"), understood=told("set_timer", right=False, intents_right=True))
     assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "slots_differ")
 
 
 def test_silence_is_told_as_silence() -> None:
-    rows = Rows()
-    rows.start(wanting(1, "set a timer for ten minutes", "timer", TIMER))
+    rows = Rows.of(wanting(1, "set a timer for ten minutes", "timer", TIMER))
     rows.trial("timer", Outcome.NO_WAKE, Recognition.UNKNOWN, latency_s=None)
     assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "no_wake")

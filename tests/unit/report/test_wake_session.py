@@ -7,26 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cli import group
 from harness.model.errors import InputError
-from harness.model.record import EventReviewed, ReviewWord, StimulusStored, TrialFinished, TrialStarted
+from harness.model.record import EventReviewed, ReviewWord, StimulusStored, TrialFinished
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.trial import Outcome, Trial
+from harness.offline.wake_log import CommandHeard, Missed, Spot, computed, differences, summary, write
+from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_json import as_json
 from harness.report.wake_log_session import wake_log
-from harness.session.log.writer import SqliteLog
 from harness.wake.reports.figures_text import pairs_with_trials
-from harness.wake.reports.wake_log import CommandHeard, Missed, Spot, computed, differences, summary, write
-from harness.wake.reports.wake_log_reading import read
 from harness.wake.wake import comparisons
+from tests.command import harness
 from tests.dashboard.frame_bench import TIMER, some_frames, wanting
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+from tests.written_sessions import written
 
 AMBIENT, COMMAND, WAKE = TrialKind.AMBIENT, TrialKind.COMMAND, TrialKind.WAKE
 
@@ -173,16 +172,12 @@ def test_a_log_read_back_gives_the_same_totals(
 @pytest.fixture
 def folder(rows: WakeRows, tmp_path: Path) -> Path:
     where = tmp_path / "s1"
-    where.mkdir()
-    with SqliteLog(where) as log:
-        for entry in rows.entries:
-            log.append(entry.record)
-    return where
+    return written(where, rows)
 
 
 def test_export_writes_one_log_a_device(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(group, ["export", str(folder), "--wake-log"])
+    done = harness("export", folder, "--wake-log")
     assert done.exit_code == 0, done.output
     assert 'Writing log to "s1.kitchen.log"' in done.output
     assert "only kitchen: wake-2" in done.output
@@ -192,13 +187,13 @@ def test_export_writes_one_log_a_device(folder: Path, tmp_path: Path, monkeypatc
 
 
 def test_export_to_standard_output_is_the_log_alone(folder: Path) -> None:
-    done = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "-", "--device", "den"])
+    done = harness("export", folder, "--wake-log", "-", "--device", "den")
     assert done.exit_code == 0
     assert dict(read(done.stdout).totals)["TACOUNT"] == 1
 
 
 def test_export_as_json(folder: Path) -> None:
-    done = CliRunner().invoke(group, ["export", str(folder), "--json"])
+    done = harness("export", folder, "--json")
     assert done.exit_code == 0
     found = json.loads(done.stdout)
     assert [one["device"] for one in found["devices"]] == ["kitchen", "den"]
@@ -208,7 +203,7 @@ def test_export_as_json(folder: Path) -> None:
 
 
 def test_two_devices_do_not_fit_into_one_file(folder: Path) -> None:
-    done = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "x.log"])
+    done = harness("export", folder, "--wake-log", "x.log")
     assert isinstance(done.exception, InputError)
     assert "--device" in str(done.exception)
 
@@ -258,17 +253,13 @@ def test_counts_and_every_attempt(tmp_path: Path) -> None:
 
 
 def test_what_nobody_knows_is_null() -> None:
-    rows = Rows()
-    rows.start(wanting(1, "set a timer", "timer", TIMER))
-    rows.add(TrialStarted("timer", 1))
-    rows.attempt("timer", 1, Outcome.NO_WAKE, latency_s=None)
-    rows.add(TrialFinished("timer", 1, Outcome.NO_WAKE, 1, 1))
+    rows = Rows.of(wanting(1, "set a timer", "timer", TIMER))
+    rows.trial("timer", Outcome.NO_WAKE, latency_s=None)
     found = understood(rows)
     assert found["trials"][0]["attempts"] == [{"attempt": 1, "understood": None, "intents_right": None, "right": None}]
     # … but a device that did not wake has not understood.
     assert (found["frames"]["right"], found["frames"]["of"]) == (0, 1)
-    nothing = Rows()
-    nothing.start(planned(1))
+    nothing = Rows.of(planned(1))
     empty = understood(nothing)
     assert empty["frames"] == {"right": 0, "of": 0, "value": None, "interval": None}
     assert empty["trials"] == []

@@ -160,14 +160,10 @@ def test_what_is_wrong_with_a_profile_is_told_with_the_bench(folder: Path) -> No
 
 
 def test_a_file_of_another_kind_is_told_at_once(folder: Path) -> None:
-    with pytest.raises(InputError, match="this is a bench file, and a scenario file is wanted"):
+    with pytest.raises(InputError, match="this is a bench file, but a scenario file is expected"):
         load_scenario(folder / "bench.yaml")
-    with pytest.raises(InputError, match="this is a device file, and a bench file is wanted"):
+    with pytest.raises(InputError, match="this is a device file, but a bench file is expected"):
         load_bench(folder / "quiet.yaml")
-
-
-def test_a_scenario_that_fits_its_bench_passes(scenario: Scenario, bench: Bench) -> None:
-    check_together(scenario, bench)
 
 
 def test_what_the_bench_has_not_is_a_problem_in_its_line(folder: Path, bench: Bench) -> None:
@@ -242,3 +238,48 @@ def test_positions_are_more_than_one(folder: Path, bench: Bench) -> None:
     check_together(scenario, bench)
     with pytest.raises(UnmetNeed, match="positions"):
         check_together(scenario, replace(bench, loudspeakers=bench.loudspeakers[:1]))
+
+
+ALSO = """\
+bench: desk
+devices:
+  lamp:
+    profile: lamp
+    connection: {driver: test_ears}
+    also:
+      led: {driver: test_ears, profile: ./light.yaml}
+      log: {driver: test_ears}
+    merge_within_ms: 700
+"""
+
+
+def test_further_sources_of_a_device(folder: Path) -> None:
+    (folder / "light.yaml").write_text("device: light\nwake_phrases: [hey lamp]\nreports: [wake]\nlines: []\n")
+    path = folder / "also.yaml"
+    path.write_text(ALSO)
+    (device,) = load_bench(path).devices
+    assert device.sources == ("lamp", "lamp.led", "lamp.log")
+    assert (device.also[0].profile.id, device.also[1].profile.id) == ("light", "lamp")
+    assert device.merge_within_ms == 700
+    assert ObservationKind.WAKE in device.reports
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place", "what"),
+    [
+        ("led: {profile: lamp}", "7:12", "the key 'driver' is missing"),
+        ("led: {driver: no_such}", "7:21", "no driver is called 'no_such'"),
+        ("led: {driver: test_ears, profile: nope}", "7:41", "the device profile 'nope' does not exist"),
+        ("test_ears: {driver: test_ears}", "7:7", "'test_ears' names two sources of 'lamp'"),
+        ("Led: {driver: test_ears}", "7:7", "'Led' is not a name"),
+        ("led: {driver: test_ears, same_as: near}", "7:13", "'driver' cannot be combined with same_as"),
+        ("led: {driver: test_ears, volume: 3}", "7:32", "there is no key 'volume' here"),
+    ],
+)
+def test_wrong_further_sources(folder: Path, wrong: str, place: str, what: str) -> None:
+    path = folder / "also.yaml"
+    path.write_text(ALSO.replace("led: {driver: test_ears, profile: ./light.yaml}", wrong))
+    with pytest.raises(InputProblems) as raised:
+        load_bench(path)
+    assert f"also.yaml:{place}: " in str(raised.value)
+    assert what in str(raised.value)

@@ -1,20 +1,30 @@
-"""The pages on our files name every key, and their examples are right."""
+"""Reference, pages and examples are right; every file of broken/ is refused in the right line, with a remedy."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from harness.cli.json_schema import json_schema
+from harness.cli import group
+from harness.cli.validate import command
 from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import check_samples
-from harness.model.choices import FileKind
 from harness.model.effect import EffectCheck, StateWanted
+from harness.model.errors import InputError
 from harness.model.judgment import Category, RaterKeys
 from harness.rating.files.rounds import load_rater_keys, load_training, read_round
 from harness.scenario.bench import load_bench
@@ -23,60 +33,37 @@ from harness.scenario.scenario import load_scenario
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def keys(schema: Any) -> set[str]:
-    found: set[str] = set()
-    if isinstance(schema, dict):
-        if not str(schema.get("title")).startswith("driver test_"):
-            found |= set(schema.get("properties", {}))
-            found = found.union(*(keys(value) for value in schema.values()))
-    elif isinstance(schema, list):
-        found = found.union(*(keys(value) for value in schema))
-    return found
-
-
 def examples(page: str) -> list[str]:
     return re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    ("kind", "page"),
-    [
-        (FileKind.SCENARIO, "scenario.md"),
-        (FileKind.BENCH, "bench.md"),
-        (FileKind.DEVICE, "devices.md"),
-        (FileKind.ROUND, "round.md"),
-        (FileKind.TRAINING, "round.md"),
-        (FileKind.GOLD, "round.md"),
-        (FileKind.RATER_KEYS, "round.md"),
-        (FileKind.GRAMMAR, "understanders.md"),
-        (FileKind.LABEL_SET, "format-labels.md"),
-    ],
-)
-def test_every_key_is_named(kind: FileKind, page: str) -> None:
-    text = (DOCS / page).read_text(encoding="utf-8")
-    missing = {key for key in keys(json_schema(kind)) if f"`{key}`" not in text}
-    assert not missing
+def test_the_reference_is_generated_from_this_code() -> None:
+    root = DOCS.parent
+    checked = subprocess.run(
+        [sys.executable, root / "setup" / "reference.py", "--check"], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stderr
 
 
 def test_the_examples_are_right(tmp_path: Path) -> None:
     (tmp_path / "recordings").mkdir()
     (tmp_path / "scenarios").mkdir()
     soundfile.write(tmp_path / "recordings" / "what_time.wav", np.full(800, 0.1, np.float32), 16000)
-    (scenario,) = examples("scenario.md")
-    bench, device = examples("bench.md")
-    for name, text in (("scenario", scenario), ("bench", bench), ("device", device)):
+    (scenario,) = examples("reference/scenario.md")
+    (bench,) = examples("reference/bench.md")
+    for name, text in (("scenario", scenario), ("bench", bench)):
         (tmp_path / "scenarios" / f"{name}.yaml").write_text(text, encoding="utf-8")
     assert len(load_scenario(tmp_path / "scenarios" / "scenario.yaml").trials) == 2
     assert len(load_bench(tmp_path / "scenarios" / "bench.yaml").devices) == 2
-    assert load_profile("device", beside=tmp_path / "scenarios").id == "lamp_kit"
 
 
 def test_the_example_of_a_device_is_right(tmp_path: Path) -> None:
-    (example,) = examples("devices.md")
-    (tmp_path / "door_panel.yaml").write_text(example, encoding="utf-8")
-    profile = load_profile("door_panel.yaml", beside=tmp_path)
-    assert profile.id == "door_panel"
-    assert [one.wrong for one in check_samples(profile) if one.wrong] == []
+    for page, device in (("reference/device-profiles.md", "lamp"), ("how-to/add-a-device-profile.md", "door_panel")):
+        (example,) = examples(page)
+        (tmp_path / f"{device}.yaml").write_text(example, encoding="utf-8")
+        profile = load_profile(f"{device}.yaml", beside=tmp_path)
+        assert profile.id == device
+        assert [one.wrong for one in check_samples(profile) if one.wrong] == []
 
 
 def test_the_examples_of_a_round_are_right(tmp_path: Path) -> None:
@@ -85,7 +72,7 @@ def test_the_examples_of_a_round_are_right(tmp_path: Path) -> None:
         (tmp_path / "sessions" / session).mkdir(parents=True)
         (tmp_path / "sessions" / session / "log.sqlite").touch()
     names = ("round", "training", "known", "keys")
-    for name, text in zip(names, examples("round.md"), strict=True):
+    for name, text in zip(names, examples("reference/rounds.md"), strict=True):
         (tmp_path / "rounds" / f"{name}.yaml").write_text(text, encoding="utf-8")
     read = read_round(tmp_path / "rounds" / "round.yaml")
     assert (len(read.exercises) > 20, len(read.sessions), len(read.gold)) == (True, 1, 1)
@@ -94,7 +81,7 @@ def test_the_examples_of_a_round_are_right(tmp_path: Path) -> None:
 
 
 def test_every_default_key_of_raters_is_in_the_table() -> None:
-    text = (DOCS / "round.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference/rounds.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     for action, key in RaterKeys().actions.items():
         (row,) = [one for one in rows if f"`{action.value}`" in one.split("|")[1] and one.count("|") == 3]
@@ -102,8 +89,16 @@ def test_every_default_key_of_raters_is_in_the_table() -> None:
         assert row.split("|")[2].strip().split(", ")[words.index(action.value)] == key
 
 
+def test_the_example_of_a_light_is_right(tmp_path: Path) -> None:
+    page = (DOCS / "how-to/watch-a-light.md").read_text(encoding="utf-8")
+    profile, *_ = re.findall(r'```yaml title="speaker.yaml"\n(.*?)```', page, re.DOTALL)
+    (tmp_path / "speaker.yaml").write_text(profile, encoding="utf-8")
+    (ring,) = load_profile("speaker.yaml", beside=tmp_path).thresholds
+    assert [one.name for one in ring.states] == ["dark", "blue", "red"]
+
+
 def test_the_example_of_effects_is_right(tmp_path: Path) -> None:
-    (example,) = examples("effects.md")
+    (example,) = examples("how-to/check-effects.md")
     (tmp_path / "timers.yaml").write_text(example, encoding="utf-8")
     timer, alarm, lamp = (trial.effect for trial in load_scenario(tmp_path / "timers.yaml").trials)
     assert timer == EffectCheck("a timer of ten minutes runs", (StateWanted("timer", "10 minutes"),))
@@ -113,6 +108,196 @@ def test_the_example_of_effects_is_right(tmp_path: Path) -> None:
 
 
 def test_every_profile_is_in_the_table() -> None:
-    text = (DOCS / "devices.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference/device-profiles.md").read_text(encoding="utf-8")
     ours = {path.stem for path in (DOCS.parent / "devices").glob("*.yaml")} - {"reference_assistant"}
     assert not {name for name in ours - {"reference_assistant_black_box"} if f"`{name}`" not in text}
+
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "scenarios" / "examples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[one.stem for one in EXAMPLES])
+def test_an_example_is_valid_on_its_bench(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = example.read_text(encoding="utf-8")
+    named = re.search(rf"^#   harness run scenarios/examples/{example.name} --bench (\S+)", text, re.MULTILINE)
+    assert named, "its first comment says how to run it"
+    result = CliRunner().invoke(group, ["validate", str(example), named[1]])
+    assert result.exit_code == 0, result.output
+    assert "planned" in result.output
+
+
+def test_there_is_an_example_for_each_usual_job() -> None:
+    assert len(EXAMPLES) >= 12
+
+
+BROKEN = Path(__file__).parent / "broken"
+FILES = sorted(path.stem for path in BROKEN.glob("*.yaml"))
+
+
+def expected(path: Path) -> list[tuple[int, str, str]]:
+    rows: list[tuple[int, str, str]] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("# ") or line.count(" | ") != 2:
+            break
+        number, what, remedy = line.removeprefix("# ").split(" | ")
+        rows.append((int(number), what, remedy))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """broken/ beside a few sounds, and a file outside that nobody may reach."""
+    root = tmp_path_factory.mktemp("library")
+    folder = root / "broken"
+    shutil.copytree(BROKEN, folder)
+    sounds = folder / "sounds"
+    sounds.mkdir()
+    soundfile.write(sounds / "tone.wav", np.full(800, 0.1, np.float32), 16000)
+    soundfile.write(root / "outside.wav", np.full(800, 0.1, np.float32), 16000)
+    (root / "test_broken.py").write_text("outside\n", encoding="utf-8")
+    (sounds / "words.wav").write_text("no sound\n", encoding="utf-8")
+    (sounds / "escape.wav").symlink_to(root / "outside.wav")
+    return folder
+
+
+def test_there_are_many() -> None:
+    assert len(FILES) >= 40
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_is_refused_with_place_and_remedy(name: str, folder: Path) -> None:
+    path = folder / f"{name}.yaml"
+    wanted = expected(path)
+    assert wanted
+
+    plain = CliRunner().invoke(command, [str(path)])
+    assert plain.exit_code == 2
+    assert isinstance(plain.exception, SystemExit)
+    assert "Traceback" not in plain.output
+    assert str(path) in plain.stderr
+
+    found = json.loads(CliRunner().invoke(command, ["--json", str(path)]).stdout)["problems"]
+    for line, what, remedy in wanted:
+        fitting = [one for one in found if one["line"] == line and what in one["what"] and remedy in one["remedy"]]
+        assert fitting, (line, what, remedy, found)
+        assert all(one["file"] == str(path) and one["column"] for one in fitting)
+    assert len(found) == len(wanted), found
+    assert all(one["remedy"] for one in found)
+    places = [(one["file"], one["line"], one["column"]) for one in found]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", ["key_unknown", "syntax_alias", "recording_is_no_sound"])
+def test_the_command_itself_ends_with_2_and_no_traceback(name: str, folder: Path) -> None:
+    harness = [sys.executable, "-c", "from harness.cli import main; main()", "validate", str(folder / f"{name}.yaml")]
+    done = subprocess.run(harness, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"{name}.yaml:" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+VOICE = {"engine": "espeak", "name": "en-us", "rate_wpm": 160}
+SCENARIO: dict[str, Any] = {
+    "scenario": "s",
+    "needs": ["microphone"],
+    "assets": {"here": "."},
+    "variables": {"city": "Lincoln"},
+    "voices": {"ann": VOICE},
+    "defaults": {"voice": "ann", "noise": {"kind": "pink", "snr_db": 3}, "reprompt": {"max_attempts": 2}},
+    "stimuli": [{"id": "q", "text": "hello ${city}", "alternatives": ["hi"]}],
+    "trials": [{"id": "t", "query": "q", "repeat": 2, "close_dialogue": {"say": "bye"}}],
+    "matrix": {
+        "axes": {"voice": ["ann", VOICE], "gap_ms": [1, 2], "noise": [None]},
+        "exclude": [{"gap_ms": 1, "voice": "ann"}],
+    },
+    "limits": {"max_inconclusive": 1},
+}
+BENCH: dict[str, Any] = {
+    "bench": "b",
+    "labels": {"a": "b"},
+    "loudspeakers": {"near": {"driver": "test_speaker", "sound_device": "x", "rooms": ["hall"]}},
+    "microphone": {"driver": "test_ears"},
+    "monitor": {"same_as": "near"},
+    "devices": {"one": {"profile": "reference_assistant", "connection": {"same_as": "near"}}},
+}
+PROFILE: dict[str, Any] = {
+    "device": "d",
+    "wake_phrases": ["hey"],
+    "reports": ["status"],
+    "close_dialogue": {"say": "bye"},
+    "mappings": [
+        {"topic": "t", "kind": "status", "fields": {"state": "/s"}, "values": {"a": "idle"}, "when": {"/x": 1}},
+        {"topic": "t", "match": "a (?P<text>.*)", "kind": "log", "fields": {"text": "{text}"}, "score_scale": 2},
+    ],
+    "console": {"baud": 9600, "time": "(?P<time>x)", "clock": "ms", "framing": "lines", "log_lines_per_s": 1.5},
+    "frames": {"head": "F4", "length_at": 1, "body_from": 2, "tail": "FB", "checksum": "sum8"},
+    "audio": {"dialogue": "vh", "rate_hz": 16000},
+    "lines": [
+        {"match": "(?P<time>x)", "clock": "s", "kind": "wake", "values": {"a": "b"}, "fields": {"phrase": "{time}"}},
+        {"match": "a", "kind": "intent", "more": ["(?P<name>x)"], "until": "b", "when": {"name": "x"}, "within_s": 2},
+        {"match": "a", "kind": "wake", "more": ["(?P<phrase>x)(?P<score>y)"], "block": {"threshold": 0.5}},
+    ],
+    "samples": [
+        {"lines": ["a"], "gives": [{"kind": "wake", "phrase": "x", "score": 0.5}]},
+        {"topic": "t", "payload": {"a": 1}, "gives": [{"kind": "intent", "slots": {"a": "b"}}]},
+    ],
+}
+LOADERS: list[tuple[dict[str, Any], Callable[[Path], object]]] = [
+    (SCENARIO, load_scenario),
+    (BENCH, load_bench),
+    (PROFILE, lambda path: load_profile(path, beside=path.parent)),
+]
+VALUES = st.sampled_from([
+    None, True, 0, -1, 0.5, 10**17, "", "x", "near", "ann", "q", "a:b", "../..", "$", "${x}", [], {}, [[]], [None],
+    {"a": None}, {"": ""}, [{}], [1, "a"], {"driver": []}, {"same_as": 1}, {"say": 1}, "x" * 2000,
+    {"driver": "test_lost"},
+])  # fmt: skip
+
+
+def paths(value: Any) -> list[tuple[str | int, ...]]:
+    steps: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        steps = list(value.items())
+    elif isinstance(value, list):
+        steps = list(enumerate(value))
+    return [(), *((step, *rest) for step, inner in steps for rest in paths(inner))]
+
+
+def replaced(value: Any, path: tuple[str | int, ...], new: object) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
+def test_the_file_is_right_before_anything_is_replaced(
+    written: dict[str, Any], load: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(json.dumps(written), encoding="utf-8")
+    load(path)
+
+
+@pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(choice=st.data())
+def test_any_value_anywhere_is_read_or_an_input_error(
+    written: dict[str, Any], load: Callable[[Path], object], choice: st.DataObject
+) -> None:
+    text = written
+    for _ in range(choice.draw(st.integers(1, 3))):
+        text = replaced(text, choice.draw(st.sampled_from(paths(text)[1:])), choice.draw(VALUES))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.yaml"
+        path.write_text(json.dumps(text), encoding="utf-8")
+        try:
+            assert load(path) is not None
+        except InputError as error:
+            told = str(error)
+            assert str(path) in told or "the device profile" in told
+            assert "Traceback" not in told

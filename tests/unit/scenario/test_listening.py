@@ -128,7 +128,7 @@ def test_an_ambient_trial_may_fix_what_the_matrix_varies_for_others(folder: Path
     matrix = "matrix: {axes: {level_dbfs: [-20, -30]}}\n"
     soak = "  - {id: s, kind: ambient, hours: 1, level_dbfs: -40, sources: [{noise: pink}]}\n"
     assert written(folder, soak, matrix).trials[0].level_dbfs == -40.0
-    with pytest.raises(InputProblems, match="the trial fixes level_dbfs"):
+    with pytest.raises(InputProblems, match="the trial sets level_dbfs"):
         written(folder, "  - {id: a, kind: wake, level_dbfs: -40}\n", matrix)
 
 
@@ -148,7 +148,7 @@ def test_what_is_injected_needs_no_loudspeaker(folder: Path, bench: Bench) -> No
 @pytest.mark.parametrize(
     ("trial", "what"),
     [
-        ("{id: a, kind: wake, devices: [box], route: injection}", "whose connection \\(in_process\\) carries none"),
+        ("{id: a, kind: wake, devices: [box], route: injection}", "whose connection \\(in_process\\) cannot inject"),
         ("{id: a, kind: wake, devices: [mute]}", "'mute', which reports none"),
         ("{id: a, kind: wake, route: injection}", "injects sound into 'box'"),
     ],
@@ -164,7 +164,7 @@ def test_what_the_bench_cannot_do_is_an_unmet_need_with_its_place(
 
 def test_nobody_who_reports_wake_events_is_an_unmet_need(folder: Path) -> None:
     (folder / "box.yaml").write_text(BOX.replace("reports: [wake]\n", ""), encoding="utf-8")
-    with pytest.raises(UnmetNeed, match="no device of the bench 'two' reports any"):
+    with pytest.raises(UnmetNeed, match="no device on the bench 'two' reports any"):
         check_together(written(folder, "  - {id: a, kind: wake}\n"), load_bench(folder / "bench.yaml"))
 
 
@@ -187,7 +187,7 @@ def test_slips_are_told_with_their_lines(folder: Path, bench: Bench) -> None:
     assert (first.place.line, "Did you mean 'box'" in first.remedy) == (3, True)
     assert (second.place.line, second.what) == (
         10,
-        "an ambient text says the wake phrase 'computer': a device that wakes to it is right",
+        "an ambient text contains the wake phrase 'computer': waking to it would be correct",
     )
 
 
@@ -199,7 +199,7 @@ def test_devices_that_wake_to_different_phrases_need_a_phrase(folder: Path) -> N
     )
     bench = load_bench(folder / "bench.yaml")
     with pytest.raises(
-        InputProblems, match="do not wake to one phrase \\(box: computer, wired: computer, lamp: hey lamp"
+        InputProblems, match="have different wake phrases \\(box: computer, wired: computer, lamp: hey lamp"
     ):
         check_together(written(folder, "  - {id: a, kind: wake}\n"), bench)
     check_together(written(folder, "  - {id: a, kind: wake, phrase: computer}\n"), bench)

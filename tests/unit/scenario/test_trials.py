@@ -42,7 +42,7 @@ def written(folder: Path, effect: str, device: str = "one") -> Scenario:
 
 
 def test_the_page_on_effects_has_a_right_example(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "effects.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "check-effects.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "timers.yaml").write_text(example, encoding="utf-8")
     timer, alarm, lamp = (trial.effect for trial in load_scenario(tmp_path / "timers.yaml").trials)
@@ -88,7 +88,7 @@ def test_state_wants_a_device_that_tells_it_or_somebody_to_ask(
         (planned,) = plan(scenario, bench)
         assert planned.effect == scenario.trials[0].effect
         return
-    with pytest.raises(UnmetNeed, match="wants the state of 'one', which reports none") as refused:
+    with pytest.raises(UnmetNeed, match="checks the state of 'one', which reports none") as refused:
         check_together(scenario, bench)
     assert refused.value.place is not None
     assert refused.value.place.line == 7
@@ -151,24 +151,24 @@ def test_waits_in_equal_ratios(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "replaced", "line", "what"),
     [
-        ("waits_s: [2, 4.5, 8]", "waits_s: [2, 4, 2]", FIRST, "the wait of 2 s is there twice"),
-        ("waits_s: [2, 4.5, 8]", "waits_s: [2]", FIRST, "one wait cannot say"),
+        ("waits_s: [2, 4.5, 8]", "waits_s: [2, 4, 2]", FIRST, "the wait of 2 s is listed twice"),
+        ("waits_s: [2, 4.5, 8]", "waits_s: [2]", FIRST, "a single wait cannot show"),
         ("waits_s: [2, 4.5, 8]", "waits_s: [2, 3601]", FIRST, "3601 is too large"),
         ("waits_s: [2, 4.5, 8]", "waits_s: [2, -1]", FIRST, "-1 is too small"),
         ("waits_s: [2, 4.5, 8]", "waits_s: {from: 8, to: 2, count: 3}", FIRST, "the waits go from 8 s to 2 s"),
-        ("waits_s: [2, 4.5, 8]", "waits_s: {from: 1, to: 1.2, count: 9}", FIRST, "9 waits lie closer together"),
+        ("waits_s: [2, 4.5, 8]", "waits_s: {from: 1, to: 1.2, count: 9}", FIRST, "9 waits in this range are less than"),
         ("waits_s: [2, 4.5, 8]", "waits_s: {from: 1, count: 9}", FIRST, "the key 'to' is missing"),
         ("waits_s: [2, 4.5, 8]", "waits_s: {form: 1, to: 8, count: 9}", FIRST, "there is no key 'form' here"),
         ('    shows: ["${sum}"]\n', "", FIRST - 5, "the key 'shows' is missing"),
         ('shows: ["${sum}"]', "shows: []", FIRST + 1, "a list is empty"),
-        ("forgets: [sorry]", "forgets: [Sixty One]", FIRST + 2, "'Sixty One' cannot both show memory"),
+        ("forgets: [sorry]", "forgets: [Sixty One]", FIRST + 2, "'Sixty One' is listed under both"),
         ("follow_up: add_five", "follow_up: add_fife", FIRST - 1, "no stimulus is called 'add_fife'"),
         ("follow_up: add_five", "follow_up: product", FIRST - 1, "the follow-up is the query itself"),
-        ("repeat: 6", "close_dialogue: {say: cancel}", FIRST - 3, "'close_dialogue' has no meaning"),
-        ("repeat: 6", "effect: {wanted: a sum, question: is it said}", FIRST - 3, "'effect' has no meaning"),
-        ("repeat: 6", "phrase: alexa", FIRST - 3, "'phrase' has no meaning"),
-        ("repeat: 6", "devices: [box]", FIRST - 3, "'devices' has no meaning"),
-        ("kind: memory", "kind: query", FIRST - 1, "'follow_up' has no meaning in a trial of kind query"),
+        ("repeat: 6", "close_dialogue: {say: cancel}", FIRST - 3, "'close_dialogue' does not apply"),
+        ("repeat: 6", "effect: {wanted: a sum, question: is it said}", FIRST - 3, "'effect' does not apply"),
+        ("repeat: 6", "phrase: alexa", FIRST - 3, "'phrase' does not apply"),
+        ("repeat: 6", "devices: [box]", FIRST - 3, "'devices' does not apply"),
+        ("kind: memory", "kind: query", FIRST - 1, "'follow_up' does not apply to trials of kind query"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(written: str, replaced: str, line: int, what: str, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_what_is_wrong_is_told_with_its_line(written: str, replaced: str, line: 
 def test_waits_that_cannot_be_kept_are_told_beforehand(tmp_path: Path) -> None:
     assert list(wait_notes(read_memory(tmp_path, MEMORY + WAITS))) == []
     (note,) = wait_notes(read_memory(tmp_path, (MEMORY + WAITS).replace("4.5", "1, 0")))
-    assert "keeps no wait below 1.1 s (0, 1)" in note
+    assert "cannot keep waits below 1.1 s (0, 1)" in note
     path = tmp_path / "memory.yaml"
     found = CliRunner().invoke(validate.command, [str(path)])
     assert (found.exit_code, note in found.output) == (0, True)
@@ -202,7 +202,7 @@ def test_somebody_must_know_whether_the_prime_was_understood(tmp_path: Path, lab
     probe = read_memory(tmp_path, MEMORY + WAITS.replace("forgets", "device: black_box\n    forgets"))
     check_together(probe, lab)  # an operator may be there
     alone = replace(lab, operator=OperatorPresence.ABSENT)
-    with pytest.raises(UnmetNeed, match="understood the prime"):
+    with pytest.raises(UnmetNeed, match="understood the first query"):
         check_together(probe, alone)
     (trial,) = probe.trials
     check_together(replace(probe, trials=(replace(trial, evidence=Evidence.NONE),)), alone)
@@ -212,7 +212,7 @@ def test_somebody_must_hear_when_the_answer_ends_and_know_what_it_was(
     tmp_path: Path, lab: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probe = read_memory(tmp_path, MEMORY + WAITS)
-    with pytest.raises(UnmetNeed, match="no microphone hears it"):
+    with pytest.raises(UnmetNeed, match="the bench has no microphone"):
         check_together(probe, replace(lab, microphone=None))
     device = lab.devices[0]
     silent = replace(device, profile=replace(device.profile, reports=frozenset({ObservationKind.TRANSCRIPT})))
@@ -220,7 +220,7 @@ def test_somebody_must_hear_when_the_answer_ends_and_know_what_it_was(
     check_together(probe, replace(lab, devices=(silent,)))
     monkeypatch.setattr(plugins, "names", lambda group: ())
     check_together(probe, lab)  # the device tells what it answers
-    with pytest.raises(UnmetNeed, match="nothing can tell what"):
+    with pytest.raises(UnmetNeed, match="nothing shows what"):
         check_together(probe, replace(lab, devices=(silent,)))
 
 
@@ -229,6 +229,8 @@ scenario: frames
 variables: {town: Lyon}
 stimuli: [{id: hotel, text: book a hotel}, {id: bye, text: goodbye}]
 """
+ASKED = "{kind: understand, query: hotel,"
+NO_MEANING = "does not apply to trials of kind understand"
 TRIALS = "trials:\n  - {kind: understand, query: hotel, expects: {intents: [book]}}\n"
 
 
@@ -271,69 +273,40 @@ def test_what_is_expected(tmp_path: Path, written: str, expected: Expected) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("trial", "said"),
     [
-        ("trials:\n  - {kind: understand, query: hotel}\n", ["5: the key 'expects' is missing"]),
-        ("trials:\n  - {kind: understand, expects: {intents: [a]}}\n", ["5: the key 'query' is missing"]),
+        ("{kind: understand, query: hotel}", "the key 'expects' is missing"),
+        ("{kind: understand, expects: {intents: [a]}}", "the key 'query' is missing"),
+        ("{query: hotel, expects: {intents: [a]}}", "the key 'expects' does not apply to trials of kind query"),
+        ("{kind: wake, expects: {intents: [a]}}", "the key 'expects' does not apply to trials of kind wake"),
+        (f"{ASKED} expects: {{intents: [a]}}, phrase: hello}}", f"the key 'phrase' {NO_MEANING}"),
         (
-            "trials:\n  - {query: hotel, expects: {intents: [a]}}\n",
-            ["5: the key 'expects' has no meaning in a trial of kind query"],
+            f"{ASKED} expects: {{intents: [a]}}, effect: {{wanted: it, question: so}}}}",
+            f"the key 'effect' {NO_MEANING}",
         ),
-        (
-            "trials:\n  - {kind: wake, expects: {intents: [a]}}\n",
-            ["5: the key 'expects' has no meaning in a trial of kind wake"],
-        ),
-        (
-            "trials:\n  - {kind: understand, query: hotel, expects: {intents: [a]}, phrase: hello}\n",
-            ["5: the key 'phrase' has no meaning in a trial of kind understand"],
-        ),
-        (
-            TRIALS.replace("}}", "}, effect: {wanted: it, question: so}}"),
-            ["5: the key 'effect' has no meaning in a trial of kind understand"],
-        ),
-        (
-            "trials:\n  - {query: hotel, reprompt: {until: understood}}\n",
-            ["5: nothing is expected of the trial 'hotel' (kind query), so it cannot be understood"],
-        ),
-        (
-            "defaults: {reprompt: {until: understood}}\n"
-            + TRIALS
-            + "  - {query: bye}\n  - {id: b, query: bye, reprompt: {until: recognised}}\n",
-            ["4: nothing is expected of the trial 'bye' (kind query), so it cannot be understood"],
-        ),
-        ("trials:\n  - {query: hotel, reprompt: {until: heard}}\n", ["5: 'heard' is not a word for this"]),
-        (
-            "defaults: {evidence: none}\n" + TRIALS,
-            ["6: with evidence none (from the defaults) nobody says what the device understood"],
-        ),
-        (
-            "trials:\n  - kind: understand\n    query: hotel\n    expects: {intents: [a, b#a]}\n",
-            ["7: the intent 'a' is there twice"],
-        ),
-        (
-            "trials:\n  - kind: understand\n    query: hotel\n    expects:\n      intents: '#'\n",
-            ["8: '#' names no intent"],
-        ),
-        (
-            "trials:\n  - kind: understand\n    query: hotel\n    expects: {intents: [a], slots: {city: ['x']}}\n",
-            ["7: expected text, found a list"],
-        ),
-        (
-            "trials:\n  - kind: understand\n    query: hotel\n    expects: {intents: [a], slot: {city: x}}\n",
-            ["7: there is no key 'slot' here"],
-        ),
-        (
-            "trials:\n  - kind: understand\n    query: hotel\n    expects: {slots: {}}\n",
-            ["7: the key 'intents' is missing"],
-        ),
-        (
-            "trials:\n  - kind: understand\n    query: hotel\n    expects: {intents: [a], slots: {city: '${land}'}}\n",
-            ["7: no variable is called 'land'"],
-        ),
+        ("{query: hotel, reprompt: {until: understood}}", "the trial 'hotel' (kind query)"),
+        ("{query: hotel, reprompt: {until: heard}}", "'heard' is not supported here"),
+        (f"{ASKED} expects: {{intents: [a, b#a]}}}}", "the intent 'a' is listed twice"),
+        (f"{ASKED} expects: {{intents: '#'}}}}", "'#' does not name an intent"),
+        (f"{ASKED} expects: {{intents: [a], slots: {{city: ['x']}}}}}}", "expected text, found a list"),
+        (f"{ASKED} expects: {{intents: [a], slot: {{city: x}}}}}}", "there is no key 'slot' here"),
+        (f"{ASKED} expects: {{slots: {{}}}}}}", "the key 'intents' is missing"),
+        (f"{ASKED} expects: {{intents: [a], slots: {{city: '${{land}}'}}}}}}", "no variable is called 'land'"),
     ],
 )
-def test_what_does_not_belong_together_is_refused_with_its_line(tmp_path: Path, text: str, said: list[str]) -> None:
-    assert problems(tmp_path, text) == said
+def test_what_does_not_belong_together_is_refused_with_its_line(tmp_path: Path, trial: str, said: str) -> None:
+    (found,) = problems(tmp_path, f"trials:\n  - {trial}\n")
+    assert found.startswith(f"5: {said}")
+
+
+def test_a_rule_of_the_defaults_that_does_not_fit_is_refused_where_it_stands(tmp_path: Path) -> None:
+    others = "  - {query: bye}\n  - {id: b, query: bye, reprompt: {until: recognised}}\n"
+    assert problems(tmp_path, f"defaults: {{reprompt: {{until: understood}}}}\n{TRIALS}{others}") == [
+        "4: the trial 'bye' (kind query) has no `expects`, so `until: understood` cannot apply"
+    ]
+    assert problems(tmp_path, f"defaults: {{evidence: none}}\n{TRIALS}") == [
+        "6: evidence: none (from the defaults) cannot show what the device understood"
+    ]
 
 
 def test_the_matrix_multiplies_it_as_a_query(tmp_path: Path) -> None:
@@ -376,7 +349,7 @@ def test_the_trial_that_is_planned(tmp_path: Path) -> None:
 def test_a_response_is_waited_for_where_one_can_be_heard(tmp_path: Path) -> None:
     scenario = one(tmp_path, "{intents: [book]}")
     assert not planned(scenario, mute(microphone=True, responds=False)).responds, "it has no voice"
-    assert not planned(scenario, mute()).responds, "no microphone hears it"
+    assert not planned(scenario, mute()).responds, "the bench has no microphone"
 
 
 def test_sound_goes_over_the_wire_where_it_can(tmp_path: Path) -> None:
@@ -389,7 +362,7 @@ def test_sound_goes_over_the_wire_where_it_can(tmp_path: Path) -> None:
     assert planned(asked, replace(mute(injects=True), loudspeakers=bench().loudspeakers)).loudspeaker == "speaker"
     with pytest.raises(UnmetNeed, match="does not offer 'loudspeaker'"):
         check_together(asked, mute(injects=True))
-    with pytest.raises(UnmetNeed, match=r"injects sound into 'dut', whose connection \(mqtt\) carries none") as caught:
+    with pytest.raises(UnmetNeed, match=r"injects sound into 'dut', whose connection \(mqtt\) cannot inject") as caught:
         check_together(one(tmp_path, "{intents: [book]}", ", route: injection"), mute())
     assert caught.value.place is not None
     assert caught.value.place.line == 5
@@ -405,11 +378,15 @@ def test_a_position_does_not_multiply_what_is_injected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "told", "said"),
     [
-        ("", False, "nobody can say what 'dut' understands in 'hotel': it reports no intents"),
-        (", evidence: device", False, "the trial 'hotel' asks what 'dut' understood, which reports no intents"),
-        (", evidence: operator", True, "asks the operator what 'dut' understood, and there is none"),
-        (", reprompt: {until: recognised}", False, "asks what 'dut' understood, which reports no intents"),
-        (", evidence: device, reprompt: {until: recognised}", True, "and 'dut' reports no transcript"),
+        (
+            "",
+            False,
+            "nothing shows what 'dut' understands in 'hotel': it reports no intents, and the operator is absent",
+        ),
+        (", evidence: device", False, "the trial 'hotel' checks what 'dut' understood, but it reports no intents"),
+        (", evidence: operator", True, "asks the operator what 'dut' understood, but the operator is absent"),
+        (", reprompt: {until: recognised}", False, "checks what 'dut' understood, but it reports no intents"),
+        (", evidence: device, reprompt: {until: recognised}", True, "but 'dut' reports no transcript"),
     ],
 )
 def test_that_somebody_can_tell_is_known_before_anything_is_played(

@@ -75,6 +75,11 @@ class House:
         if self.error is not None:
             raise self.error
 
+    def played(self) -> House:
+        """The same, when the run has ended by itself."""
+        with self.running():
+            return self
+
     def until(self, what: Callable[[], Any], within_s: float = 30.0) -> None:
         give_up_s = time.monotonic() + within_s
         while not what():

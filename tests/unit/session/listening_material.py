@@ -13,6 +13,7 @@ from harness.model.time import Stamp
 from harness.model.trial import Listening, Target, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.take import Action, StimulusTiming, StopStimulus
+from tests.known import known
 from tests.unit.session.material import trial
 
 REPORTS = (ObservationKind.STATUS, ObservationKind.TRANSCRIPT, ObservationKind.WAKE)
@@ -24,10 +25,7 @@ TIMING = StimulusTiming("5" * 64, query_start_s=1.0, query_end_s=1.6, duration_s
 
 
 def listening_trial(
-    *targets: Target,
-    kind: TrialKind = TrialKind.WAKE,
-    settings: WakeSettings = SETTINGS,
-    reprompt: RepromptRule = RULE,
+    *targets: Target, kind: TrialKind = TrialKind.WAKE, settings: WakeSettings = SETTINGS, reprompt: RepromptRule = RULE
 ) -> Trial:
     heard = Listening(kind, targets, settings, 1.0, 1.4, "" if kind is TrialKind.AMBIENT else "alexa")
     recipe = StimulusRecipe(SpokenText("alexa"), None, VoiceSpec(), lead_in_s=1.0, tail_s=1.4)
@@ -104,6 +102,11 @@ class Play:
         found = [action for action in self.actions if isinstance(action, TrialFinished)]
         assert len(found) <= 1
         return found[0] if found else None
+
+    @property
+    def ended(self) -> TrialFinished:
+        """The verdict that is there."""
+        return known(self.verdict)
 
     @property
     def stops(self) -> int:

@@ -29,6 +29,7 @@ from harness.model.scenario import (
 from harness.model.stimulus import Part, RenderedStimulus, Role, SpokenText, StimulusRecipe, Waveform
 from harness.model.trial import Trial
 from harness.session.take import StimulusTiming
+from tests.written_sessions import records
 
 PROFILE = DeviceProfile(
     id="box",
@@ -151,7 +152,7 @@ class MemoryLog:
         return iter(self.rows[after_seq:])
 
     def of(self, kind: type) -> list[Record]:
-        return [entry.record for entry in self.rows if isinstance(entry.record, kind)]
+        return records(self.rows, kind)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Target
-from harness.session.event_clips import EventClips
-from harness.session.run import Clipped, Told
+from harness.session.run import Clipped, EventClips, Told
 from tests.unit.session.listening_material import BY_AIR, WIRED, listening_trial
 from tests.unit.session.material import MemoryLog
 
@@ -77,17 +76,17 @@ class Table:
         self.trial = listening_trial(*targets, kind=kind)
         self.seq = 0
 
-    def plays(self, play_id: str, value: float, duration_s: float = 4.0) -> None:
+    def plays(
+        self, player: str, play_id: str, value: float, duration_s: float = 4.0, audio_s: float | None = None
+    ) -> None:
         samples = np.full(round(duration_s * RATE), value, dtype=np.float32)
         self.clips.begins(self.trial, play_id, Waveform(samples, RATE))
+        self.sees(StimulusStarted(player, Stamp(self.clock.at_s), play_id, audio_s))
 
     def sees(self, observation: Observation) -> int:
         self.seq += 1
         self.clips.saw(Entry(self.seq, 1, self.clock.at_s, self.clock.at_s, Observed(observation)))
         return self.seq
-
-    def starts(self, player: str, play_id: str, audio_s: float | None = None) -> None:
-        self.sees(StimulusStarted(player, Stamp(self.clock.at_s), play_id, audio_s))
 
     def wakes(self, source: str, at_s: float, audio_s: float | None = None) -> int:
         return self.sees(Wake(source, Stamp(at_s), "alexa", 0.9, audio_s))
@@ -104,8 +103,7 @@ class Table:
 def test_over_a_wire_a_clip_is_what_the_device_was_given_across_stimuli() -> None:
     table = Table(WIRED, kind=TrialKind.AMBIENT)
     for number, play_id in enumerate(("a", "b", "c", "d")):
-        table.plays(play_id, value=(number + 1) / 10)
-        table.starts("wired", play_id, audio_s=100.0 + 4.0 * number)
+        table.plays("wired", play_id, value=(number + 1) / 10, audio_s=100.0 + 4.0 * number)
         if play_id == "b":
             seq = table.wakes("wired", 1000.5, audio_s=106.0)
             table.clips.tick(table.clock.at_s)
@@ -126,8 +124,7 @@ def test_over_a_wire_a_clip_is_what_the_device_was_given_across_stimuli() -> Non
 
 def test_an_event_that_counting_explains_wants_no_clip() -> None:
     table = Table(WIRED)
-    table.plays("a", 0.1, 10.0)
-    table.starts("wired", "a", audio_s=50.0)
+    table.plays("wired", "a", 0.1, 10.0, audio_s=50.0)
     wanted = table.wakes("wired", 1000.0, 50.5)
     table.explained[table.wakes("wired", 1000.0, 52.6)] = True
     table.clock.at_s += 5.0
@@ -138,8 +135,7 @@ def test_an_event_that_counting_explains_wants_no_clip() -> None:
 
 def test_a_clip_waits_until_counting_has_decided() -> None:
     table = Table(WIRED)
-    table.plays("a", 0.1, 10.0)
-    table.starts("wired", "a", audio_s=50.0)
+    table.plays("wired", "a", 0.1, 10.0, audio_s=50.0)
     table.explained[seq := table.wakes("wired", 1000.0, 52.6)] = None
     table.clock.at_s += 5.0
     table.clips.tick(table.clock.at_s)
@@ -151,8 +147,7 @@ def test_a_clip_waits_until_counting_has_decided() -> None:
 
 def test_by_air_the_microphone_is_cut_when_the_sound_after_the_event_is_there() -> None:
     table = Table(BY_AIR, kind=TrialKind.AMBIENT)
-    table.plays("a", 0.1, 30.0)
-    table.starts("speaker", "a")
+    table.plays("speaker", "a", 0.1, 30.0)
     seq = table.wakes("shelf_link", 1003.0)
     table.clock.at_s = 1008.0
     table.clips.tick(table.clock.at_s)
@@ -167,8 +162,7 @@ def test_by_air_the_microphone_is_cut_when_the_sound_after_the_event_is_there() 
 
 def test_at_the_end_of_a_run_what_there_is_is_kept() -> None:
     table = Table(BY_AIR, kind=TrialKind.AMBIENT)
-    table.plays("a", 0.1, 30.0)
-    table.starts("speaker", "a")
+    table.plays("speaker", "a", 0.1, 30.0)
     table.clock.at_s = 1004.0
     seq = table.wakes("shelf_link", 1003.0)
     clip = table.stored(1, hurry=True)[seq]
@@ -177,8 +171,7 @@ def test_at_the_end_of_a_run_what_there_is_is_kept() -> None:
 
 def test_a_stimulus_that_was_cut_ends_there() -> None:
     table = Table(WIRED, kind=TrialKind.AMBIENT)
-    table.plays("a", 0.1, 30.0)
-    table.starts("wired", "a", audio_s=0.0)
+    table.plays("wired", "a", 0.1, 30.0, audio_s=0.0)
     seq = table.wakes("wired", 1000.0, 6.0)
     table.sees(StimulusEnded("wired", Stamp(1000.0), "a", False, 7.0))
     clip = table.stored(1, hurry=True)[seq]
@@ -187,13 +180,11 @@ def test_a_stimulus_that_was_cut_ends_there() -> None:
 
 def test_what_cannot_be_had_is_said() -> None:
     gone = Table(BY_AIR, kind=TrialKind.AMBIENT)
-    gone.plays("a", 0.1)
-    gone.starts("speaker", "a")
+    gone.plays("speaker", "a", 0.1)
     gone.wakes("shelf_link", 200.0)
     assert gone.stored(1) == {}
     full = Table(WIRED, kind=TrialKind.AMBIENT, room=lambda: False)
-    full.plays("a", 0.1, 30.0)
-    full.starts("wired", "a", audio_s=0.0)
+    full.plays("wired", "a", 0.1, 30.0, audio_s=0.0)
     full.wakes("wired", 1000.0, 9.0)
     assert full.stored(1) == {}
     whys = [told.why for table in (gone, full) for told in table.arrived if isinstance(told, Clipped)]
@@ -203,7 +194,6 @@ def test_what_cannot_be_had_is_said() -> None:
 def test_strangers_and_events_before_any_listening_trial_want_none() -> None:
     table = Table(WIRED, kind=TrialKind.AMBIENT)
     table.wakes("wired", 1000.0, 0.0)
-    table.plays("a", 0.1)
-    table.starts("wired", "a", audio_s=0.0)
+    table.plays("wired", "a", 0.1, audio_s=0.0)
     table.wakes("somebody", 1000.0, 1.0)
     assert not table.clips.pending

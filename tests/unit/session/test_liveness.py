@@ -23,7 +23,8 @@ from harness.model.record import AttemptStarted, EndReason, FaultMet, NoteWritte
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import LIFE_CHECK, Outcome, Trial
-from harness.session.liveness import Liveness
+from harness.session.takes import Liveness
+from tests.known import known
 from tests.unit.session.house import House, house
 from tests.unit.session.material import trial
 
@@ -72,8 +73,7 @@ def test_what_it_reacted_to_is_said_again_and_a_heartbeat_is_no_reaction() -> No
     heard = ListeningProved("dut_link", AT, Proof.HEARTBEAT)
     assert lived((heard,), ())[0].check("dut", 1) is None
     life, one = lived((WOKE,), ())
-    again = life.check(one.device, 7)
-    assert again is not None
+    again = known(life.check(one.device, 7))
     assert again.listening is not None
     assert (again.id, again.recipe, again.players) == (f"{LIFE_CHECK}.7", one.recipe, (one.loudspeaker,))
 
@@ -133,8 +133,7 @@ def test_a_killed_assistant_pauses_the_run_and_its_trials_are_played_again_when_
 
 def test_a_deaf_moment_of_a_living_device_counts_as_it_is() -> None:
     options = InProcessOptions(wake_miss_share=0.4)
-    with house(8, options=options, life_check_after=1).running() as run:
-        pass
+    run = house(8, options=options, life_check_after=1).played()
     assert run.reason is EndReason.COMPLETED
     assert run.log.of(Paused) == []
 
@@ -154,6 +153,6 @@ def test_with_nobody_there_the_run_ends_and_can_be_resumed() -> None:
     with house(3, life_check_after=2, speed=400.0).running() as run:
         kill_after(run, 1)
     assert run.reason is EndReason.STOPPED
-    assert any("nobody is there" in row.what for row in run.log.of(FaultMet))
+    assert any("no operator is present" in row.what for row in run.log.of(FaultMet))
     assert run.log.of(Resumed) == []
-    assert any("said again" in row.text for row in run.log.of(NoteWritten))
+    assert any("repeating what" in row.text for row in run.log.of(NoteWritten))

@@ -28,6 +28,7 @@ from harness.model.scenario import (
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.model.trial import MemoryPart, Trial
 from harness.session.plan import plan, segments
+from tests.known import known
 from tests.unit.session.material import PROFILE, TELLS, bench, equipment, probe, scenario
 
 ANN, BOB = VoiceSpec(name="ann"), VoiceSpec(name="bob")
@@ -144,8 +145,7 @@ def boards() -> Bench:
 
 def test_everybody_who_reports_wake_events_listens_each_by_its_own_way() -> None:
     (made,) = plan(scenario(trials=(CALL,)), boards())
-    assert made.listening is not None
-    assert [(one.device, one.connection, one.player, one.injected) for one in made.listening.targets] == [
+    assert [(one.device, one.connection, one.player, one.injected) for one in known(made.listening).targets] == [
         ("shelf", "shelf_link", "speaker", False),
         ("wired", "wired", "wired", True),
     ]
@@ -178,7 +178,7 @@ def test_only_axes_that_make_a_difference_multiply() -> None:
     wired = replace(CALL, devices=("wired",))
     assert count(CALL) == 2 * 2 * 2, "voice, position and noise; a wake phrase has no gap"
     assert count(wired) == 2 * 2, "a wire has no position"
-    assert count(replace(wired, recordings=("/one.wav",))) == 2, "a recording has a voice of its own"
+    assert count(replace(wired, recordings=("/one.wav",))) == 2, "a recording cannot have a voice"
     assert count(replace(CALL, kind=TrialKind.COMMAND, query="q0")) == 2 * 3 * 2 * 2
     soak = replace(CALL, kind=TrialKind.AMBIENT, ambient=AmbientSpec(0.1, (HISS,), 60.0))
     assert count(soak) == 6, "six minutes are six minutes"
@@ -188,8 +188,7 @@ def test_a_command_is_the_phrase_and_the_query() -> None:
     (made,) = plan(scenario(trials=(replace(CALL, kind=TrialKind.COMMAND, query="q0", gap_ms=120),)), boards())
     assert (made.recipe.wake_phrase, made.recipe.query) == (SpokenText("alexa"), SpokenText("what time is it"))
     assert (made.query_id, made.reference, made.recipe.gap_ms) == ("q0", "what time is it", 120)
-    assert made.listening is not None
-    assert made.listening.phrase == "alexa"
+    assert known(made.listening).phrase == "alexa"
 
 
 def test_recordings_are_taken_in_turn() -> None:
@@ -278,8 +277,7 @@ def pairs(trials: tuple[Trial, ...]) -> list[tuple[Trial, Trial]]:
     found = []
     for trial, after in itertools.pairwise(trials):
         if trial.memory == MemoryPart():
-            assert after.memory is not None
-            assert after.memory.primed_by == trial.id
+            assert known(after.memory).primed_by == trial.id
             found.append((trial, after))
     assert 2 * len(found) == sum(trial.memory is not None for trial in trials)
     return found

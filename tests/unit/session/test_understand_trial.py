@@ -31,6 +31,7 @@ from harness.model.understanding import Expected, Slot
 from harness.session.attempt import SETTLE_S, Attempt
 from harness.session.query_trial import TrialMachine
 from harness.session.take import Action, FreezeResponse, Phase, SayClosing, code
+from tests.known import known
 from tests.unit.session.material import TIMING, trial
 from tests.unit.session.rehearsal import Later, Rehearsal, loses, says, speech, wake
 from tests.unit.session.test_query_trial import outcomes
@@ -47,6 +48,7 @@ def tells(name: str, *slots: tuple[str, str], at: float = 2.4) -> Later:
 TEN = ("duration", "10 minutes")
 RIGHT, WRONG = tells("greet#set_timer", TEN), tells("greet#set_timer", ("duration", "two minutes"))
 ANSWER = speech(3.0, 4.5)
+TALK: Later = (2.6, SpeechStarted("mic", Stamp(2.5), -30.0))
 
 
 def idles(at_s: float) -> Later:
@@ -71,9 +73,7 @@ def rehearse(
 
 
 def frame(rehearsal: Rehearsal, attempt: int) -> Understood:
-    found = rehearsal.standing()[attempt].understood
-    assert found is not None
-    return found
+    return known(rehearsal.standing()[attempt].understood)
 
 
 VOICE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
@@ -102,6 +102,7 @@ MUTE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
     ("nothing, thrice", [[tells("")]] * 3, [(n, "misheard") for n in (1, 2, 3)], "misheard"),
     ("told nothing", [[wake()], [wake(), RIGHT]], [(1, "no_response"), (2, "understood")], "understood"),
     ("no wake", [[]] * 3, [(n, "no_wake") for n in (1, 2, 3)], "no_wake"),
+    ("somebody talks", [[wake(), TALK, tells("greet#set_timer", TEN, at=4.0)]], [(1, "understood")], "understood"),
     ("link lost", [loses("dut_link", 1.5, 9.0), [RIGHT]], [(1, "interrupted"), (2, "understood")], "understood"),
 ]
 
@@ -198,8 +199,7 @@ def yes_or_no(says: bool | None) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("says", "outcome", "right"),
-    [(True, "responded", True), (False, "misheard", False), (None, "inconclusive", None)],
+    ("says", "outcome", "right"), [(True, "responded", True), (False, "misheard", False), (None, "inconclusive", None)]
 )
 def test_without_evidence_the_operator_is_asked_about_the_frame(says: Any, outcome: str, right: bool | None) -> None:
     once = {"reprompt": RepromptRule(max_attempts=1)}
@@ -230,12 +230,6 @@ def test_a_word_that_comes_while_the_operator_is_asked_counts() -> None:
     assert frame(found, 1).source is EvidenceSource.DEVICE
 
 
-def test_somebody_who_talks_is_no_voice_of_a_board_without_one() -> None:
-    found = rehearse([wake(), (2.6, SpeechStarted("mic", Stamp(2.5), -30.0)), tells("greet#set_timer", TEN, at=4.0)],
-                     voice=False)  # fmt: skip
-    assert outcomes(found) == [(1, "understood")]
-
-
 def test_a_resumed_trial_goes_on_after_what_was_understood_before() -> None:
     before = AttemptFinished("t1.r1", 1, 1, Outcome.MISHEARD, Recognition.NOT_ASSESSED, EvidenceSource.NONE)
     found = rehearse([], [RIGHT], voice=False, before=(before,))
@@ -260,9 +254,7 @@ def over_the_wire(*told: Observation, feeding_s: float) -> Attempt:
     for one in told:
         machine.feed(one, one.at.at_s)
     machine.feed(StimulusEnded("dut_link", Stamp(100.0 + feeding_s), start.play_id, audio_s=42.5), 100.0 + feeding_s)
-    attempt = machine._current
-    assert attempt is not None
-    return attempt
+    return known(machine._current)
 
 
 @pytest.mark.parametrize(("place_s", "mine"), [(-0.5, False), (0.8, False), (1.2, True), (2.2, True)])
@@ -276,10 +268,8 @@ def test_over_a_wire_the_place_in_the_sound_says_whose_a_word_is(place_s: float,
 
 def test_over_a_wire_times_go_by_how_fast_the_sound_was_given() -> None:
     attempt = over_the_wire(Wake("dut_link", Stamp(100.09), audio_s=40.85), feeding_s=0.25)
-    assert attempt.query_end is not None
-    assert attempt.query_end.at_s == pytest.approx(100.2)
-    delay = attempt.verdict().wake_delay
-    assert delay is not None
+    assert known(attempt.query_end).at_s == pytest.approx(100.2)
+    delay = known(attempt.verdict().wake_delay)
     assert delay.value_s == pytest.approx(0.1), "of the audio, not of the host's clock"
 
 
@@ -316,8 +306,7 @@ def test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before(
     found = rehearse(first, then)
     assert outcomes(found) == attempts
     answered = next(row for row in found.standing().values() if row.latency is not None)
-    assert answered.latency is not None
-    assert (answered.latency.value_s > RULE.response_timeout_s) is (answered.attempt == 1)
+    assert (known(answered.latency).value_s > RULE.response_timeout_s) is (answered.attempt == 1)
 
 
 def test_the_answer_behind_a_late_word_is_kept_and_not_left_to_the_next_trial() -> None:
@@ -474,10 +463,7 @@ class Stopped(Rehearsal):
 
 @pytest.mark.parametrize(
     ("phase", "word", "asks"),
-    [
-        (Phase.LOOKING, StateWord.CHECKING, None),
-        (Phase.ASKING_EFFECT, StateWord.ASKING, Question.EFFECT),
-    ],
+    [(Phase.LOOKING, StateWord.CHECKING, None), (Phase.ASKING_EFFECT, StateWord.ASKING, Question.EFFECT)],
 )
 def test_a_stop_while_somebody_looks_keeps_the_verdict(phase: Phase, word: StateWord, asks: Question | None) -> None:
     rehearsal = Stopped(machine(BOTH, True), GOOD)

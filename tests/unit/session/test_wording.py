@@ -1,7 +1,9 @@
-"""What happens is said in one clear line, whatever a device sends."""
+"""What happens is said in one clear line; what was understood, at the end of a session."""
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,13 +31,20 @@ from harness.model.record import (
     TrialStarted,
     Understood,
 )
+from harness.model.scenario import RepromptRule, Until
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
+from harness.session import summary
+from harness.session.summary import end_of_session
+from harness.session.trial_table import trials_csv
 from harness.session.wording import Happenings, short_names
-from tests.dashboard.frame_bench import some_frames
-from tests.unit.session.figures.rows import planned
+from harness.wake.wake import WakeFigures
+from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
+from tests.known import known
+from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.session.log.records import KINDS, rows_of
+from tests.written_sessions import progress_of
 
 HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
 
@@ -55,8 +64,8 @@ HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
         (TrialFinished("t", 1, Outcome.SKIPPED, 1, None, "door"), "  = t: SKIPPED after 1 attempt (door)"),
         (ResponseTranscribed("t", 1, 1, "", "r"), "    no words in it (our transcription)"),
         (Observed(LinkLost("mic", Stamp(0.0), "server gone")), "LOST mic: server gone"),
-        (Observed(StateTold("lamp", Stamp(0.0), "timer", "10 min")), '    lamp tells that timer is "10 min"'),
-        (Observed(StateTold("lamp", Stamp(0.0), "timer")), "    lamp tells that timer is no more"),
+        (Observed(StateTold("lamp", Stamp(0.0), "timer", "10 min")), '    lamp reports that timer is "10 min"'),
+        (Observed(StateTold("lamp", Stamp(0.0), "timer")), "    lamp reports that timer is gone"),
         (EffectAnswered("t", 1, 1, EffectWord.WRONG, "ann", "none"), '    effect of t: wrong, "none", by ann'),
         (Observed(Intent("lamp", Stamp(0.0), "set", (("x", "1"),))), '    lamp reports that it understood set, x "1"'),
         (Observed(Intent("lamp", Stamp(0.0), "")), "    lamp reports that it understood nothing"),
@@ -82,8 +91,7 @@ def test_lines(record: Record, line: str) -> None:
     ],
 )
 def test_hostile_text_is_shown_and_not_obeyed(record: Record) -> None:
-    line = Happenings().line(record)
-    assert line is not None
+    line = known(Happenings().line(record))
     assert line.isprintable()
     assert len(line) < 1000
 
@@ -105,11 +113,9 @@ def test_of_a_frame_it_says_what_was_expected_and_how_each_attempt_stands(tmp_pa
     )
     assert 'slots not: = set_timer, ≠ duration "15 minutes" (wanted "10 minutes"); latency 800' in found[0]
     assert '; understood: = set_timer, = duration "10 minutes"; latency' in found[1]
-    assert found[2] == "  attempt 1: understood, without an answer, recognised; understood: = get_time"
-    assert "; understood: nothing, as it should; latency" in found[3]
-    assert (
-        " to kitchen, to be understood as add_to_list#set_timer (duration: 5 minutes, item: eggs), espeak" in found[4]
-    )
+    assert found[2] == "  attempt 1: understood, no answer, recognised; understood: = get_time"
+    assert "; understood: nothing, as expected; latency" in found[3]
+    assert " to kitchen, expected add_to_list#set_timer (duration: 5 minutes, item: eggs), espeak" in found[4]
     assert "; not understood: − add_to_list, − set_timer, " in found[5]
 
 
@@ -121,8 +127,7 @@ def test_a_hostile_frame_is_harmless() -> None:
     trial = replace(planned(1), id="t", expects=Expected((HOSTILE[::-1],), (Slot(HOSTILE, "x"),)))
     said = Happenings()
     for record in (SessionStarted("s", "k", "t", "a", "b", "c", 1, "in", (), (trial,)), TrialStarted("t", 1), row):
-        line = said.line(record)
-        assert line is not None
+        line = known(said.line(record))
         assert line.isprintable()
         assert len(line) <= 1000
 
@@ -153,3 +158,103 @@ def test_never_longer_than_asked_nor_empty(ids: list[str], width: int) -> None:
     shown = short_names(ids, width)
     assert len(shown) == len(ids)
     assert all(1 <= len(one) <= width for one in shown)
+
+
+HOSTILE_NAME = "\x1b]0;owned\x07=1+1\r\n\u202e" + "x" * 3000
+
+
+def one(understood: Understood | None, outcome: Outcome = Outcome.MISHEARD) -> Rows:
+    rows = Rows.of(wanting(1, "set a timer for ten minutes", "timer", TIMER))
+    rows.trial("timer", outcome, understood=understood)
+    return rows
+
+
+def cells(rows: Rows) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(trials_csv(progress_of(rows), WakeFigures()).decode())))
+
+
+def test_a_table_with_signs(tmp_path: Path) -> None:
+    lines = summary.frame_table(progress_of(some_frames(tmp_path)), 140)
+    assert lines[0].startswith("#  ")
+    assert lines[2].split() == ["1", "timer", "2", "understood:", "=", "set_timer,", "=", "duration", '"10', 'minutes"']
+    assert lines[4].endswith("understood: nothing, as expected")
+    assert lines[5].endswith('− add_to_list, = set_timer, + read_list, ≠ duration "9 minutes" (wanted "5 minutes")…')
+    assert lines[6].split() == ["5", "read_list"]
+    assert all(len(line) <= 60 for line in summary.frame_table(progress_of(some_frames(tmp_path)), 60))
+
+
+def test_without_such_trials_there_is_no_table() -> None:
+    rows = Rows.of(planned(1))
+    assert summary.frame_table(progress_of(rows)) == []
+    assert not [line for line in summary.totals_lines(progress_of(rows).totals) if line.startswith("understood")]
+
+
+def test_totals_of_frames_come_before_those_of_words(tmp_path: Path) -> None:
+    lines = summary.totals_lines(progress_of(some_frames(tmp_path)).totals)
+    assert lines[1:5] == [
+        "understood           3 of 4 = 75.0 % (95 % interval 30.1–95.4 %)",
+        "intents alone        3 of 4 = 75.0 % (95 % interval 30.1–95.4 %)",
+        "understood at first  2 of 4 = 50.0 % (95 % interval 15.0–85.0 %); intents alone 3 of 4",
+        "attempts             1: 2 = 50.0 %, 2: 1 = 25.0 %, never: 1 = 25.0 %",
+    ]
+    assert not [line for line in lines if line.startswith("recognised")]
+    whole = end_of_session(progress_of(some_frames(tmp_path)), WakeFigures(), None)
+    assert [line for line in whole if "timer_and_eggs" in line and "− add_to_list" in line]
+
+
+def test_words_that_decide_have_their_totals_too() -> None:
+    trial = wanting(1, "set a timer for ten minutes", "timer", TIMER)
+    rows = Rows.of(replace(trial, reprompt=RepromptRule(until=Until.RECOGNISED)))
+    rows.trial("timer", understood=told("set_timer", right=False, intents_right=True))
+    lines = summary.totals_lines(progress_of(rows).totals)
+    assert lines[1].startswith("understood           0 of 1")
+    assert [line for line in lines if line.startswith("recognised           1 of 1")]
+
+
+@pytest.mark.parametrize(
+    ("understood", "said"),
+    [
+        (None, ""),
+        (Understood(), "what it understood is unknown"),
+        (told("", right=False), "not understood: − set_timer, − duration \"10 minutes\""),
+        (Understood(right=False, intents_right=None, source=EvidenceSource.OPERATOR), "not understood"),
+    ],
+)  # fmt: skip
+def test_wording(understood: Understood | None, said: str) -> None:
+    assert summary.frame_in_words(progress_of(one(understood)).trials[0]) == said
+
+
+def test_what_nobody_knows_is_said_beside_the_shares() -> None:
+    lines = list(summary.understood_lines(progress_of(one(Understood(), Outcome.NO_WAKE)).totals.understood))
+    assert lines[0] == "understood           0 of 1 = 0.00 % (95 % interval 0.00–79.3 %)"
+    unknown = progress_of(one(Understood(), Outcome.RESPONDED)).totals.understood
+    assert (
+        list(summary.understood_lines(unknown))[-1] == "not known            1 without evidence of what was understood"
+    )
+
+
+def test_a_spreadsheet_has_both_frames_and_no_formula(tmp_path: Path) -> None:
+    rows = cells(some_frames(tmp_path))
+    assert [row["kind"] for row in rows] == ["understand"] * 5
+    assert (rows[0]["expected"], rows[0]["understood"]) == ("set_timer (duration: 10 minutes)",) * 2
+    assert [(row["intents_right"], row["frame_right"]) for row in rows] == [
+        ("1", "1"), ("1", "1"), ("1", "1"), ("0", "0"), ("", ""),
+    ]  # fmt: skip
+    assert rows[4]["expected"] == "read_list"
+    (hostile,) = cells(one(Understood(("=1+1",), (), False, False, EvidenceSource.DEVICE)))
+    assert hostile["understood"] == "'=1+1"
+
+
+def test_names_of_a_device_are_harmless() -> None:
+    row = one(Understood((HOSTILE_NAME,), (), False, False, EvidenceSource.DEVICE))
+    for line in summary.frame_table(progress_of(row), 100):
+        assert line.isprintable()
+        assert len(line) <= 100
+    text = trials_csv(progress_of(row), WakeFigures()).decode()
+    assert not set(text) & set("\x1b\x07\u202e")
+
+
+def test_a_trial_without_a_verdict_is_silent() -> None:
+    rows = Rows.of(wanting(1, "set a timer", "timer", TIMER))
+    rows.trial("timer", Outcome.NO_WAKE, Recognition.UNKNOWN, latency_s=None)
+    assert cells(rows)[0]["understood"] == ""

@@ -1,14 +1,24 @@
-"""What a recording gives of a stream that has just begun: nothing of doubtful time, and nothing lost for it."""
+"""Recordings: a stream that has just begun, clips by host time, and the sound child's own parts."""
 
 from __future__ import annotations
 
+import array
+import itertools
+import subprocess
+import sys
+import threading
+import time
+from queue import SimpleQueue
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from harness.model.errors import SoundError
+from harness.model.errors import DeviceError, SoundError
 from harness.model.time import Stamp
 from harness.sound.capture import Block, Capture, Ring
-from harness.sound.child import Packet, Verb
+from harness.sound.child import Packet, PacketOutlet, PacketReader, Player, Verb
 
 RATE_HZ, FRAMES = 48000, 480
 OVERFLOW = 0x2
@@ -42,7 +52,7 @@ def test_sound_of_just_before_its_return_was_told_can_be_cut() -> None:
 def test_what_came_while_buffers_filled_or_before_a_loss_has_no_time() -> None:
     ring, backs = Ring(10.0), list[Stamp]()
     recorded(ring, backs, {20: OVERFLOW})
-    with pytest.raises(SoundError, match="never"):
+    with pytest.raises(SoundError, match="does not contain the sound"):
         ring.cut(50.0 + 15 * BUFFER_S, 50.5, wait_s=0.0)
     ring.cut(50.0 + 21 * BUFFER_S, 50.5, wait_s=0.0)
 
@@ -57,3 +67,227 @@ def test_blocks_come_in_order_and_once() -> None:
             capture.received(Packet(Verb.BLOCK, 0, FRAMES, n * FRAMES, moment_s, -BUFFER_S, bytes(2 * FRAMES)))
     places = [(one.epoch, one.first_sample // FRAMES) for one in given]
     assert places == [(epoch, n) for epoch in (1, 2) for n in range(10, 50)]
+
+
+def test_a_stream_that_fails_while_it_returns_was_not_back() -> None:
+    faults: list[str] = []
+    capture = Capture("mic", "virtual_lab", on_block=lambda _: None, on_fault=lambda _, what: faults.append(what))
+    capture.opened(Packet(Verb.OPENED), False)
+    capture.faulted(Stamp(50.0), "frozen")
+    capture.opened(Packet(Verb.OPENED), True)
+    capture.faulted(Stamp(51.0), "frozen again")
+    capture.opened(Packet(Verb.OPENED), True)
+    assert faults == ["frozen"]
+
+
+PACKETS = st.builds(
+    Packet,
+    word=st.sampled_from(Verb),
+    number=st.integers(0, 2**32 - 1),
+    frames=st.integers(0, 2**32 - 1),
+    first_sample=st.integers(0, 2**64 - 1),
+    moment_s=st.floats(allow_nan=False),
+    reported_s=st.floats(allow_nan=False),
+    payload=st.binary(max_size=2000),
+)
+
+
+@given(packets=st.lists(PACKETS, max_size=8), cuts=st.lists(st.integers(0, 20_000), max_size=20))
+def test_torn_bytes_become_the_same_packets(packets: list[Packet], cuts: list[int]) -> None:
+    whole = b"".join(packet.encode() for packet in packets)
+    edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    reader = PacketReader()
+    found = []
+    for start, end in itertools.pairwise(edges):
+        found += reader.feed(whole[start:end])
+    assert found == packets
+
+
+def test_bytes_of_somebody_else_are_refused() -> None:
+    with pytest.raises(ValueError):
+        PacketReader().feed(b"\xff" * 100)
+
+
+NO_TIME = {"output_buffer_dac_time": 0.0, "current_time": 0.0}
+
+
+class Sent(PacketOutlet):
+    """An outlet that keeps what was put."""
+
+    def __init__(self) -> None:
+        super().__init__(1000)
+        self.packets: list[Packet] = []
+
+    def put(self, packet: Packet) -> None:
+        self.packets.append(packet)
+
+
+def ramp(first: int, count: int) -> bytes:
+    return array.array("h", range(first, first + count)).tobytes()
+
+
+def played(player: Player, callbacks: int, frames: int = 480) -> list[int]:
+    out = b"".join(player.callback(None, frames, NO_TIME, 0)[0] for _ in range(callbacks))
+    return array.array("h", out).tolist()
+
+
+def test_plays_follow_one_another_without_a_gap_and_silence_is_around_them() -> None:
+    sent = Sent()
+    player = Player(sent, 0)
+    assert played(player, 1) == [0] * 480
+    player.play(1, ramp(1, 700))
+    player.play(2, ramp(1000, 100))
+    assert played(player, 2) == [*range(1, 701), *range(1000, 1100), *[0] * 160]
+    told = [(packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != Verb.TICK]
+    assert told == [(Verb.STARTED, 1, 480), (Verb.ENDED, 1, 1180), (Verb.STARTED, 2, 1180), (Verb.ENDED, 2, 1280)]
+
+
+def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:
+    sent = Sent()
+    player = Player(sent, 0)
+    player.play(1, ramp(1, 960))
+    assert played(player, 3) == [*range(1, 961), *[0] * 480]
+    ended = next(packet for packet in sent.packets if packet.word is Verb.ENDED)
+    assert (ended.first_sample, ended.frames) == (960, 1)
+
+
+def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> None:
+    sent = Sent()
+    player = Player(sent, 0)
+    player.play(1, ramp(1, 4800))
+    player.play(2, ramp(1, 4800))
+    played(player, 1)
+    player.stop()
+    player.play(3, ramp(5, 10))
+    assert played(player, 1) == [*range(5, 15), *[0] * 470]
+    ended = [
+        (packet.number, packet.frames, packet.first_sample) for packet in sent.packets if packet.word is Verb.ENDED
+    ]
+    assert ended == [(1, 0, 480), (2, 0, 480), (3, 1, 490)]
+    player.stop()
+    assert played(player, 1) == [0] * 480
+
+
+def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
+    outlet = PacketOutlet(3)
+    queue: SimpleQueue[Packet] = outlet._queue
+    for number in range(6):
+        outlet.put(Packet(Verb.BLOCK, frames=480, first_sample=480 * number))
+    first = [queue.get().first_sample for _ in range(4)]
+    outlet.put(Packet(Verb.BLOCK, frames=480, first_sample=480 * 6))
+    assert first == [0, 480, 960, 1440]
+    lost = queue.get()
+    assert (lost.word, lost.frames) == (Verb.LOST, 960)
+    assert queue.get().first_sample == 480 * 6
+
+
+def test_the_child_starts_without_numpy() -> None:
+    code = "import sys, harness.sound.child; print('numpy' in sys.modules, 'pyaudio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.split() == ["False", "False"]
+
+
+RING_RATE_HZ = 48000
+RING_FRAMES = 480
+
+
+def block(number: int, *, start_s: float = 100.0, epoch: int = 1, drift: float = 0.0) -> Block:
+    """A block whose samples are their own numbers, scaled."""
+    first = number * RING_FRAMES
+    samples = (np.arange(first, first + RING_FRAMES) / 2**20).astype(np.float32)
+    return Block(first, start_s + first / RING_RATE_HZ * (1 + drift), 0.0005, samples, epoch)
+
+
+def filled(blocks: int, seconds: float = 60.0) -> Ring:
+    ring = Ring(seconds)
+    for number in range(blocks):
+        ring.put(block(number))
+    return ring
+
+
+@settings(max_examples=25, deadline=None)
+@given(start=st.integers(0, 40_000), length=st.integers(1, 7_000))
+def test_a_cut_has_exactly_the_samples_of_its_span(start: int, length: int) -> None:
+    sound, at_s = filled(100).cut(100.0 + start / RING_RATE_HZ, 100.0 + (start + length) / RING_RATE_HZ, wait_s=0.0)
+    assert np.array_equal(sound.samples * 2**20, np.arange(start, start + length))
+    assert at_s == pytest.approx(100.0 + start / RING_RATE_HZ, abs=1e-9)
+
+
+def test_a_time_between_two_samples_is_answered_with_the_time_of_the_sample() -> None:
+    sound, at_s = filled(100).cut(100.0 + 10.4 / RING_RATE_HZ, 100.5, wait_s=0.0)
+    assert sound.samples[0] * 2**20 == 10
+    assert at_s == pytest.approx(100.0 + 10 / RING_RATE_HZ, abs=1e-9)
+
+
+def test_a_drifting_recording_is_cut_by_the_times_of_its_blocks() -> None:
+    ring = Ring(60)
+    for number in range(3000):
+        ring.put(block(number, drift=100e-6))
+    sound, _ = ring.cut(100.0, 125.0, wait_s=0.0)
+    assert len(sound.samples) == pytest.approx(25.0 / (1 + 100e-6) * RING_RATE_HZ, abs=2)
+
+
+def test_what_is_too_old_is_refused() -> None:
+    ring = filled(300, seconds=1.0)
+    with pytest.raises(SoundError, match="does not contain the sound"):
+        ring.cut(100.5, 101.0, wait_s=0.0)
+    sound, _ = ring.cut(102.1, 103.0, wait_s=0.0)
+    assert len(sound.samples) == round(0.9 * RING_RATE_HZ)
+
+
+def test_a_cut_over_a_gap_is_refused_and_beside_it_is_not() -> None:
+    ring = filled(100)
+    for number in range(100):
+        ring.put(block(number, start_s=103.0, epoch=2))
+    with pytest.raises(DeviceError, match="gap"):
+        ring.cut(100.5, 103.5, wait_s=0.0)
+    with pytest.raises(DeviceError):
+        ring.cut(102.0, 103.5, wait_s=0.0)
+    sound, at_s = ring.cut(103.2, 103.4, wait_s=0.0)
+    assert len(sound.samples) == round(0.2 * RING_RATE_HZ)
+    assert at_s == pytest.approx(103.2)
+
+
+def test_a_short_gap_is_filled_with_silence_so_that_what_follows_keeps_its_time() -> None:
+    ring = filled(50)
+    # 30 ms are missing: samples 24000 to 25439 were never counted.
+    for number in range(50, 100):
+        ring.put(block(number, start_s=100.030, epoch=2))
+    sound, at_s = ring.cut(100.4, 100.8, wait_s=0.0)
+    assert len(sound.samples) == round(0.4 * RING_RATE_HZ)
+    assert at_s == pytest.approx(100.4)
+    assert not sound.samples[4800 : 4800 + 1440].any()
+    assert sound.samples[4799] * 2**20 == 23_999
+    assert sound.samples[4800 + 1440] * 2**20 == 24_000
+
+
+def test_a_cut_waits_for_samples_that_are_to_come() -> None:
+    ring = filled(50)
+
+    def feed() -> None:
+        for number in range(50, 120):
+            ring.put(block(number))
+
+    feeder = threading.Timer(0.05, feed)
+    feeder.start()
+    sound, _ = ring.cut(100.4, 101.0, wait_s=5.0)
+    feeder.join()
+    assert len(sound.samples) == round(0.6 * RING_RATE_HZ)
+
+
+def test_a_cut_of_what_never_comes_ends_in_time() -> None:
+    begun_s = time.monotonic()
+    with pytest.raises(SoundError, match="has not arrived"):
+        filled(50).cut(100.4, 200.0, wait_s=0.1)
+    with pytest.raises(SoundError, match="has not arrived"):
+        Ring(10).cut(0.0, 1.0, wait_s=0.1)
+    assert time.monotonic() - begun_s < 10
+
+
+def test_nothing_is_no_clip_and_what_was_cleared_is_gone() -> None:
+    ring = filled(50)
+    with pytest.raises(SoundError, match="cannot have a length"):
+        ring.cut(100.2, 100.2)
+    assert ring.end_s() == pytest.approx(100.5)
+    ring.clear()
+    assert ring.end_s() is None

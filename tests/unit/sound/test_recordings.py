@@ -97,14 +97,14 @@ def _put(value: float) -> Callable[[Floats], None]:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (_with(_put(float("nan"))), "no numbers"),
-        (_with(_put(float("inf"))), "no numbers"),
+        (_with(_put(float("nan"))), "invalid samples"),
+        (_with(_put(float("inf"))), "invalid samples"),
         (sound("wav", TONE * 0), "silent"),
         (sound("wav", np.repeat(TONE[:100, None], 96, axis=1)), "96 channels"),
-        (sound("wav", TONE, 1), "1 samples a second"),
+        (sound("wav", TONE, 1), "a rate of 1 Hz"),
         (sound("wav", TONE[:0]), "empty"),
-        (b"hello", "not a sound file"),
-        (b"", "not a sound file"),
+        (b"hello", "as a sound file"),
+        (b"", "as a sound file"),
     ],
     ids=["NaN", "infinite", "silence", "96 channels", "1 Hz", "empty", "text", "nothing"],
 )
@@ -112,8 +112,11 @@ def test_what_nobody_could_make_sense_of_is_refused(tmp_path: Path, content: byt
     path = tmp_path / "r.wav"
     path.write_bytes(content)
     for use in (recordings.check, recordings.read):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=said) as refused:
             use(str(path))
+        assert refused.value.remedy
+        with pytest.raises(InputError, match="recording does not exist"):
+            use(str(tmp_path / "none.wav"))
 
 
 def test_a_file_that_has_changed_is_looked_at_again(tmp_path: Path) -> None:

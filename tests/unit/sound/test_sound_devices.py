@@ -25,23 +25,18 @@ def test_exact_names_come_first_then_the_only_one_that_contains_it(name: str, pl
 
 
 def test_a_name_of_several_devices_is_asked_back() -> None:
-    with pytest.raises(SoundError, match="fits 2 playback devices") as caught:
+    with pytest.raises(SoundError, match="matches 2 playback devices") as caught:
         find(DEVICES, "SPEAK", plays=True)
     assert "'speaker far'" in caught.value.remedy
 
 
 @pytest.mark.parametrize("name", ["speeker", "mic", ""])
 def test_a_wrong_name_lists_those_that_would_do(name: str) -> None:
-    with pytest.raises(SoundError, match="no playback device") as caught:
+    with pytest.raises(SoundError, match="the playback device") as caught:
         find(DEVICES, name, plays=True)
     assert "'speaker far'" in caught.value.remedy
     assert "'mic'" not in caught.value.remedy
-
-
-def test_the_nearest_name_is_offered() -> None:
-    with pytest.raises(SoundError) as caught:
-        find(DEVICES, "speeker", plays=True)
-    assert caught.value.remedy.startswith("Did you mean 'speaker'?")
+    assert caught.value.remedy.startswith("Did you mean 'speaker'?") is (name == "speeker")
 
 
 def test_sinks_and_sources_of_a_sound_server_have_their_own_names_and_are_reached_through_pulse() -> None:

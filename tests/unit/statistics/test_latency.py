@@ -1,4 +1,8 @@
-"""Quantiles of durations."""
+"""Quantiles of durations; differences of independent systems, and how often they err."""
+
+from __future__ import annotations
+
+from math import comb
 
 import numpy as np
 import pytest
@@ -6,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.time import Measured
-from harness.statistics.latency import LatencyFigures, latency_figures
+from harness.statistics.intervals import Share
+from harness.statistics.latency import LatencyFigures, latency_figures, paired_shift, unpaired_shift
+from harness.statistics.word_intervals import rates_apart, share_difference, shares_apart, wers_apart
 from tests.known import known
 
 
@@ -51,3 +57,63 @@ def test_clock_error_bounds_the_true_quantile(values: list[tuple[float, float, f
         assert mine is not None
         assert other is not None
         assert abs(mine.value_s - other.value_s) <= mine.clock_error_s + 1e-9
+
+
+def test_shares_of_different_trials() -> None:
+    sides = [[Share(1, 1)] * right + [Share(0, 1)] * (20 - right) for right in (12, 3)]
+    found = known(shares_apart(*sides))
+    assert found.difference == pytest.approx(0.45)
+    chances = [comb(20, right) * comb(20, 15 - right) / comb(40, 15) for right in range(16)]
+    assert found.p == pytest.approx(sum(one for one in chances if one <= chances[12] * (1 + 1e-7)))
+    assert found.interval[0] > 0
+    assert shares_apart([Share(12, 20)], [Share(3, 20)]) is None  # one cluster says nothing of further ones
+
+
+def test_a_share_is_compared_also_where_p_is_too_small_for_a_float() -> None:
+    found = known(share_difference([1] * 3000, [0] * 3000))
+    assert found.difference == 1
+    assert found.p < 1e-100
+
+
+def test_rates_and_wers() -> None:
+    assert known(rates_apart(20, 2.0, 4, 2.0)).interval[0] > 0
+    assert known(rates_apart(5, 2.0, 4, 2.0)).interval[0] < 0
+    assert rates_apart(1, 0.0, 1, 1.0) is None
+    words, names = [10] * 20, [str(at) for at in range(20)]
+    found = known(wers_apart(([4] * 10 + [2] * 10, words, names), ([1] * 10 + [0] * 10, words, names)))
+    assert found.difference == pytest.approx(0.25)
+    assert found.interval[0] > 0
+    assert known(wers_apart(([0] * 20, words, names), ([0] * 20, words, names))).p == 1
+
+
+def test_a_shift_within_the_errors_of_the_clocks_is_not_shown() -> None:
+    longer = [Measured(0.010 + at / 1e4, 0.002) for at in range(20)]
+    assert known(paired_shift(longer)).p < 0.001
+    assert known(paired_shift(longer)).interval[0] > 0
+    assert known(paired_shift([Measured(one.value_s, 0.02) for one in longer])).p == 1
+    base = [Measured(0.5 + at / 1e3, 0.001) for at in range(20)]
+    later = [Measured(one.value_s + 0.1, 0.001) for one in base]
+    found = known(unpaired_shift(later, base))
+    assert found.value_s == pytest.approx(0.1)
+    assert found.interval[0] > 0
+    assert found.p < 0.001
+    vague = [Measured(one.value_s, 0.12) for one in base]
+    assert known(unpaired_shift(later, vague)).p == 1
+    assert known(unpaired_shift(later, vague)).interval[0] < 0
+
+
+def test_false_alarms_are_as_rare_as_p_says() -> None:
+    random = np.random.default_rng(3)
+    shown = np.zeros(4)
+    for _ in range(400):
+        times = [[Measured(float(one)) for one in random.lognormal(-1, 0.4, 25)] for _ in range(2)]
+        apart = [Measured(one.value_s - other.value_s) for one, other in zip(*times, strict=True)]
+        clusters = [[Share(int(one), 4) for one in random.binomial(4, random.beta(2, 6, 15))] for _ in range(2)]
+        wrong = [random.binomial(8, random.beta(1, 8, 25)) for _ in range(2)]
+        words, names = [8] * 25, [str(at) for at in range(25)]
+        found = (
+            unpaired_shift(*times), paired_shift(apart), shares_apart(*clusters),
+            wers_apart(*((one, words, names) for one in wrong)),
+        )  # fmt: skip
+        shown += [one is not None and one.p < 0.05 for one in found]
+    assert all(shown <= 33), shown  # 20 expected; 33 is three standard errors more

@@ -189,9 +189,7 @@ def test_one_event_in_each_of_some_stretches_is_no_cluster() -> None:
     assert found.interval[1] >= alone[1]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.001, 0.1, 1.0, 7.5])), min_size=2, max_size=12),
-)
+@given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.001, 0.1, 1.0, 7.5])), min_size=2, max_size=12))
 @settings(max_examples=25)
 def test_it_is_never_surer_than_garwood(stretches: list[tuple[int, float]]) -> None:
     counts, lengths = zip(*stretches, strict=True)

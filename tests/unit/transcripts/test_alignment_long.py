@@ -10,7 +10,7 @@ from harness.transcripts import alignment_tables as alignment_long
 from harness.transcripts.alignment_tables import path_of
 from tests.unit.transcripts.alignment_table import path_by_table
 
-WORDS = st.lists(st.integers(0, 3), max_size=40)
+LONG_WORDS = st.lists(st.integers(0, 3), max_size=40)
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def _path(reference: list[int], hypothesis: list[int]) -> str:
 
 
 @settings(max_examples=200, deadline=None)
-@given(WORDS, WORDS)
+@given(LONG_WORDS, LONG_WORDS)
 @example([], [])
 @example([1], [])
 @example([], [1, 2])
@@ -37,7 +37,7 @@ def test_any_texts(reference: list[int], hypothesis: list[int]) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(WORDS, WORDS)
+@given(LONG_WORDS, LONG_WORDS)
 @example([1], [0] * 30)
 @example([0] * 30, [1])
 def test_few_words_against_many(reference: list[int], hypothesis: list[int]) -> None:
@@ -47,7 +47,7 @@ def test_few_words_against_many(reference: list[int], hypothesis: list[int]) -> 
 
 
 @settings(max_examples=100, deadline=None)
-@given(WORDS, st.integers(0, 40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=4))
+@given(LONG_WORDS, st.integers(0, 40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=4))
 def test_texts_that_are_mostly_alike_but_shifted(words: list[int], shift: int, changed: list[tuple[int, int]]) -> None:
     """The way goes along an edge of the band."""
     said = words[shift:] + words[:shift]

@@ -71,11 +71,7 @@ OAKLAND = "How far: distance is San Francisco from *Ol*- Oakland (bt0041sx)"
             FLIGHT,
             "WHAT DAY DOES FLIGHT EIGHT SEVENTY SEVEN FROM SAN FRANCISCO TO DALLAS LEAVE FROM WHAT DATE (BB00E1SX)",
         ),
-        (
-            SNR,
-            FLIGHT,
-            "DOES FLIGHT EIGHT SEVENTY SEVEN FROM SAN FRANCISCO TO DALLAS LEAVE FROM WHAT DATE (BB00E1SX)",
-        ),
+        (SNR, FLIGHT, "DOES FLIGHT EIGHT SEVENTY SEVEN FROM SAN FRANCISCO TO DALLAS LEAVE FROM WHAT DATE (BB00E1SX)"),
         (EXPANDED, CLASSES, "[UH] SHOW ME CLASSES Q W AND Q X (BN0051SX)"),
         (LEXICAL, CLASSES, "SHOW ME CLASSES Q W AND Q X (BN0051SX)"),
         (SNR, CLASSES, "SHOW ME CLASSES Q W AND Q X (BN0051SX)"),
@@ -253,7 +249,7 @@ def test_the_label_of_a_list_is_text() -> None:
 
 
 def test_the_example_of_the_documentation() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "snor.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "snor.md").read_text(encoding="utf-8")
     line = known(re.search(r"^\$ echo '(.*)' > a\.sro$", page, re.MULTILINE))
     shown = re.findall(r"^\$ harness snor --to (\w+) a\.sro\n(.*)$", page, re.MULTILINE)
     assert [form for form, _ in shown] == [form.value for form in Form]

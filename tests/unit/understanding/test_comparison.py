@@ -1,4 +1,4 @@
-"""Figures of many samples at once are the figures that counts have."""
+"""Figures of many samples at once; the effect of recognition errors, by hand."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import random
 import numpy as np
 import pytest
 
-from harness.model.understanding import Chunking, Corpus, Utterance
+from harness.model.understanding import Chunking, Corpus, Prediction, Utterance
+from harness.statistics.intervals import Share
 from harness.statistics.significance import mcnemar
+from harness.understanding.cascade import FrameFate, joined, understood
 from harness.understanding.comparison import SHARES, Metric, basis, columns, compare, differences
-from harness.understanding.counts import FrameCounts, Rule, total
-from harness.understanding.figures import ONE, SEED, ZERO, FrameFigures, ZeroDivision, figures
-from harness.understanding.scoring import FrameScoring, score
+from harness.understanding.counts import FrameCounts, Rule, ValueRule, total
+from harness.understanding.scoring import ONE, SEED, ZERO, FrameFigures, FrameScoring, ZeroDivision, figures, score
+from tests.known import known
+from tests.unit.understanding.cascades import GOLD, heard, said, scored, small, understand
 from tests.unit.understanding.random_frames import counted, near, pairs, utterance
 
 RULE = Rule(spoken=True)
@@ -22,29 +25,12 @@ def counts_of(seed: int, utterances: int) -> list[FrameCounts]:
     return [counted([pair], RULE) for pair in pairs(random.Random(seed), utterances)]
 
 
-def value(found: FrameFigures, figure: Metric) -> float | None:
-    slots = found.valued if figure.value.endswith("with_values") else found.slots
-    match figure:
-        case Metric.ACCURACY:
-            return found.intents.accuracy
-        case Metric.EMR:
-            return found.intents.exact.value
-        case Metric.SAMPLES_F1:
-            return found.intents.samples.f1
-        case Metric.MACRO_F1:
-            return found.intents.macro.f1
-        case Metric.MICRO_F1:
-            return found.intents.micro.f1
-    if slots is None:
-        return None
-    match figure:
-        case Metric.SLOT_F1 | Metric.VALUED_SLOT_F1:
-            return slots.micro.f1
-        case Metric.F1MH | Metric.VALUED_F1MH:
-            return slots.concept_sets.f1
-        case Metric.CER | Metric.VALUED_CER:
-            return slots.cer
-    return slots.frames.value
+def values(found: FrameFigures) -> dict[Metric, float | None]:
+    intents, valued = found.intents, known(found.valued)
+    of = [intents.accuracy, intents.exact.value, intents.samples.f1, intents.macro.f1, intents.micro.f1]
+    for slots in (found.slots, valued):
+        of += [slots.micro.f1, slots.concept_sets.f1, slots.cer, slots.frames.value]
+    return dict(zip(Metric, of, strict=True))
 
 
 @pytest.mark.parametrize("zero", [ZERO, SEED, ONE])
@@ -54,8 +40,7 @@ def test_columns_have_the_figures_of_counts(zero: ZeroDivision, utterances: int)
     declared = ("annulation", "never seen")
     found = columns([counts], basis([counts], zero, declared)).found()
     expected = figures(total(counts), zero, declared)
-    for figure in Metric:
-        of = value(expected, figure)
+    for figure, of in values(expected).items():
         assert found[figure].tolist() == pytest.approx([np.nan if of is None else of], nan_ok=True), figure
 
 
@@ -93,13 +78,11 @@ def test_a_better_system_is_told_from_a_worse_one() -> None:
     found = compare(system(gold, 1, 0.8), system(gold, 2, 0.3))
     for figure in NOT_VALUED:
         one = found.differences[figure]
-        assert one.difference is not None
-        assert one.interval is not None
-        assert one.p is not None
-        assert one.p < 0.01, figure
-        assert one.interval[0] < one.difference < one.interval[1]
+        low, high = known(one.interval)
+        assert known(one.p) < 0.01, figure
+        assert low < known(one.difference) < high
         # Errors are fewer, all other figures higher.
-        assert (one.interval[1] < 0) if figure is Metric.CER else (one.interval[0] > 0)
+        assert (high < 0) if figure is Metric.CER else (low > 0)
 
 
 def test_turned_round_the_difference_has_the_other_sign() -> None:
@@ -111,8 +94,7 @@ def test_turned_round_the_difference_has_the_other_sign() -> None:
         assert one.difference == pytest.approx(-(other.difference or 0))
         if figure in SHARES:
             assert one.p == other.p
-            assert one.interval is not None
-            assert one.interval == pytest.approx(tuple(-end for end in reversed(other.interval or ())))
+            assert known(one.interval) == pytest.approx(tuple(-end for end in reversed(known(other.interval))))
 
 
 def test_a_system_does_not_differ_from_itself() -> None:
@@ -128,9 +110,7 @@ def test_equal_systems_seldom_seem_to_differ() -> None:
     for seed in range(50):
         gold = corpus(seed, 60)
         found = differences(counts(system(gold, 2 * seed, 0.5)), counts(system(gold, 2 * seed + 1, 0.5)), draws=199)
-        p = found[Metric.SLOT_F1].p
-        assert p is not None
-        seldom += p <= 0.05
+        seldom += known(found[Metric.SLOT_F1].p) <= 0.05
     # A test of level 5 % says so in 2.5 of 50; more than 8 would be one in a thousand.
     assert seldom <= 8
 
@@ -182,3 +162,125 @@ def test_over_nothing_there_is_no_difference() -> None:
     one = compare(score(bare, bare, Rule()), score(bare, bare, Rule())).differences
     assert one[Metric.CER].difference is None
     assert one[Metric.EMR].difference == 0
+
+
+def test_figures_on_the_reference_and_on_what_was_heard_stand_side_by_side() -> None:
+    found = small()
+    before, after = figures(found.total.reference), figures(found.total.transcript)
+    assert (before.intents.exact, after.intents.exact) == (Share(3, 4), Share(2, 4))
+    assert (before.slots.frames, after.slots.frames) == (Share(3, 4), Share(1, 4))
+    # Of three concepts one is not heard.
+    assert (before.slots.cer, after.slots.cer) == (0, 1 / 3)
+    sfa = found.total.differences[Metric.SFA]
+    assert (sfa.second, sfa.first, sfa.difference) == (0.75, 0.25, -0.5)
+    assert known(sfa.interval)
+    # niece for nice, yellow for hello, and two words of three for away.
+    assert (found.total.words.errors, found.total.words.words) == (4, 10)
+
+
+def test_slot_f1_is_of_the_reference_alone() -> None:
+    found = small()
+    assert figures(found.placed).slots.micro.f1 == 1
+    for side in (found.total.reference, found.total.transcript):
+        assert figures(side).slots.micro.f1 is None
+        assert not figures(side).slots.by_place
+    assert found.total.differences[Metric.SLOT_F1].difference is None
+
+
+def test_each_utterance_has_a_fate() -> None:
+    found = small()
+    assert {one.id: one.fate for one in found.utterances} == {
+        "a": FrameFate.BROKEN,
+        "b": FrameFate.KEPT,
+        "c": FrameFate.BROKEN,
+        "e": FrameFate.WRONG,
+    }
+    assert [one.id for one in found.of(FrameFate.BROKEN)] == ["a", "c"]
+    assert found.of(FrameFate.BROKEN)[0].heard.text == "Book niece on Monday."
+    assert found.of(FrameFate.BROKEN)[0].words.substitutions == 1
+
+
+def test_what_is_right_only_as_heard_is_told_too() -> None:
+    gold = Corpus("gold", (said("a", "scrap it", intents=("cancel",)),))
+    found = scored(joined(gold, heard(a="cancel it")))
+    assert found.utterances[0].fate is FrameFate.MENDED
+    assert found.total.differences[Metric.SFA].difference == 1
+
+
+def test_what_has_no_partner_is_told_and_counts_nowhere() -> None:
+    gold = Corpus("gold", (*GOLD.utterances, Utterance("f", ("no", "idea"))))
+    found = scored(joined(gold, heard(a="book nice on monday", f="no idea", z="what")))
+    assert found.without_transcript == ("b", "c", "d", "e")
+    assert (found.without_gold, found.unannotated) == (("z",), ("f",))
+    assert [one.id for one in found.utterances] == ["a"]
+    assert found.total.words.words == 4
+    assert not found.missing_is_silence
+
+
+def test_no_transcript_can_count_as_silence() -> None:
+    found = scored(joined(GOLD, heard(a="book nice on monday"), missing_is_silence=True))
+    assert len(found.utterances) == 5
+    assert found.without_transcript == ("b", "c", "d", "e")
+    assert found.missing_is_silence
+    assert found.total.words.deletions == 1 + 3 + 4 + 2
+    assert figures(found.total.transcript).intents.empty == 4
+
+
+def test_an_empty_transcript_is_one() -> None:
+    found = scored(joined(GOLD, heard(b="")))
+    assert found.utterances[0].fate is FrameFate.BROKEN
+    assert found.utterances[0].words.deletions == 1
+
+
+def test_values_are_words_compared_without_case_and_marks() -> None:
+    pairs = joined(GOLD, heard(a="book NICE, on Sunday!"))
+    both = scored(pairs).total.reference, scored(pairs).total.transcript
+    assert [known(figures(one).valued).cer for one in both] == [0, 0.5]
+    # Without values, another day is a date as well.
+    assert figures(scored(pairs).total.transcript).slots.cer == 0
+    assert scored(pairs).utterances[0].fate is FrameFate.REVALUED
+    bare = scored(pairs, Rule(values=ValueRule.NONE, spoken=True))
+    assert figures(bare.total.transcript).valued is None
+    assert bare.utterances[0].fate is FrameFate.KEPT
+    assert bare.total.differences[Metric.VALUED_CER].difference is None
+
+
+def test_groups_part_the_whole() -> None:
+    found = small()
+    ((column, labels),) = found.groups
+    assert column == "voice"
+    assert [(label, group.reference.utterances) for label, group in labels] == [("one", 2), ("two", 2)]
+    one, two = (group for _, group in labels)
+    assert one.reference + two.reference == found.total.reference
+    assert one.transcript + two.transcript == found.total.transcript
+    assert one.words + two.words == found.total.words
+    assert one.differences[Metric.EMR].difference == 0
+    assert two.differences[Metric.EMR].difference == -0.5
+
+
+def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
+    many = tuple(said(str(n), "book nice", groups=(("file", f"{n}.wav"), ("voice", "v"))) for n in range(70))
+    pairs = joined(Corpus("gold", many), Corpus("heard", many))
+    found = scored(pairs, draws=20)
+    assert [column for column, _ in found.groups] == ["voice"]
+    assert found.too_many == (("file", 70),)
+    asked = scored(pairs, by=("file",), draws=20)
+    assert [(column, len(labels)) for column, labels in asked.groups] == [("file", 70)]
+    assert asked.too_many == ()
+
+
+def test_perfect_recognition_costs_nothing() -> None:
+    found = scored(joined(GOLD, GOLD))
+    for figure in (Metric.EMR, Metric.SFA, Metric.CER, Metric.F1MH, Metric.ACCURACY):
+        assert found.total.differences[figure].difference == 0
+        assert found.total.differences[figure].p == 1
+    assert not found.of(FrameFate.BROKEN)
+    assert found.total.words.wer == 0
+
+
+def test_what_understands_must_answer_to_each_text() -> None:
+    def lazy(texts: object) -> list[Prediction]:
+        return understand([("book",)])
+
+    with pytest.raises(ValueError, match="1 predictions for 5 texts"):
+        understood(GOLD, lazy, "lazy")

@@ -1,18 +1,36 @@
-"""Generated corpora: the same from the same seed, each sentence once, and as difficult as the grammar asks."""
+"""Grammars and label sets: their files, what is wrong with them, and the corpora that are generated."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from harness.model.errors import InputError
+from harness.model.errors import InputError, InputProblems
 from harness.model.understanding import Chunking, Corpus, Utterance
 from harness.understanding.counts import chunks
-from harness.understanding.files.grammar_file import load_grammar, load_grammars
-from harness.understanding.grammar import fingerprint, generate
+from harness.understanding.files.grammar_file import (
+    MOST_DEPTH,
+    load_grammar,
+    load_grammars,
+    parse_pattern,
+    spoken_values,
+)
+from harness.understanding.files.label_set_file import load_label_map, load_label_set
+from harness.understanding.grammar import (
+    InTurn,
+    Maybe,
+    OneOf,
+    PhraseUse,
+    SaidText,
+    SlotPart,
+    SpokenKind,
+    fingerprint,
+    generate,
+)
 
 GRAMMARS = Path(__file__).parents[3] / "scenarios" / "understanding"
 SIZES = {"train": 4000, "dev": 500, "test": 1000}
@@ -29,17 +47,20 @@ def of(split: str) -> list[Utterance]:
     return [one for one in default().utterances if dict(one.groups)["split"] == split]
 
 
-def small(folder: Path, text: str, seed: int = 1, **sizes: int) -> Corpus:
+def numbers(
+    folder: Path, corrected: float = 0, starts: float = 0, most: int = 999, seed: int = 1, **sizes: int
+) -> Corpus:
+    """Of a grammar of one sentence with a number."""
     path = folder / "grammar.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(NUMBERS.format(corrected=corrected, starts=starts, most=most), encoding="utf-8")
     return generate((load_grammar(path),), seed, sizes)
 
 
 NUMBERS = """\
 grammar: numbers
-habits: {two_intents: 0, corrected: CORRECTED, corrections: [rather], false_starts: STARTS, restarts: [again]}
-values: {n: {spoken: number, from: 1, to: 999}}
-intents: [{intent: count, say: ["count to {n} now"]}]
+habits: {{two_intents: 0, corrected: {corrected}, corrections: [rather], false_starts: {starts}, restarts: [again]}}
+values: {{n: {{spoken: number, from: 1, to: {most}}}}}
+intents: [{{intent: count, say: ["count to {{n}} now"]}}]
 """
 
 
@@ -48,11 +69,10 @@ def test_the_default_corpus_is_pinned() -> None:
 
 
 def test_a_split_does_not_depend_on_the_size_of_those_after_it(tmp_path: Path) -> None:
-    text = NUMBERS.replace("CORRECTED", "0.5").replace("STARTS", "0.5")
-    some = small(tmp_path, text, train=50, test=20)
-    more = small(tmp_path, text, train=50, test=200)
+    some = numbers(tmp_path, 0.5, 0.5, train=50, test=20)
+    more = numbers(tmp_path, 0.5, 0.5, train=50, test=200)
     assert some.utterances == more.utterances[:70]
-    assert small(tmp_path, text, seed=2, train=50).utterances[:50] != some.utterances[:50]
+    assert numbers(tmp_path, 0.5, 0.5, seed=2, train=50).utterances[:50] != some.utterances[:50]
 
 
 def test_no_sentence_is_there_twice() -> None:
@@ -61,23 +81,16 @@ def test_no_sentence_is_there_twice() -> None:
     assert Counter(dict(one.groups)["split"] for one in default().utterances) == SIZES
 
 
-def test_every_label_is_learned_and_some_are_rare() -> None:
+def test_every_label_is_learned_some_are_rare_and_a_share_has_two() -> None:
     learned, tested = (
         Counter(label for one in of(split) for label in one.intents or ()) for split in ("train", "test")
     )
     assert set(tested) <= set(learned)
     assert len(learned) == 51
     assert max(learned.values()) > 30 * min(learned.values())
-
-
-def test_a_share_has_two_intents_and_what_stands_alone_does() -> None:
-    share = sum(len(one.intents or ()) > 1 for one in default().utterances) / len(default().utterances)
-    assert 0.12 < share < 0.17
-    assert all(
-        one.intents == ("discourse_marker",)
-        for one in default().utterances
-        if "discourse_marker" in (one.intents or ())
-    )
+    sets = [one.intents or () for one in default().utterances]
+    assert 0.12 < sum(len(one) > 1 for one in sets) / len(sets) < 0.17
+    assert {one for one in sets if "discourse_marker" in one} == {("discourse_marker",)}, "it stands alone"
 
 
 def test_slots_say_what_the_tags_say() -> None:
@@ -107,8 +120,7 @@ def test_some_values_come_in_the_test_split_alone() -> None:
 
 
 def test_a_value_that_is_taken_back_is_no_slot(tmp_path: Path) -> None:
-    corpus = small(tmp_path, NUMBERS.replace("CORRECTED", "1").replace("STARTS", "0"), test=60)
-    both = [one for one in corpus.utterances if "rather" in one.words]
+    both = [one for one in numbers(tmp_path, corrected=1, test=60).utterances if "rather" in one.words]
     assert len(both) > 50
     for one in both:
         (slot,) = one.slots or ()
@@ -117,8 +129,7 @@ def test_a_value_that_is_taken_back_is_no_slot(tmp_path: Path) -> None:
 
 
 def test_a_false_start_is_no_slot(tmp_path: Path) -> None:
-    corpus = small(tmp_path, NUMBERS.replace("CORRECTED", "0").replace("STARTS", "1"), test=60)
-    for one in corpus.utterances:
+    for one in numbers(tmp_path, starts=1, test=60).utterances:
         assert one.words.count("count") == 2
         begins = len(one.words) - 1 - one.words[::-1].index("count")
         (slot,) = one.slots or ()
@@ -126,7 +137,234 @@ def test_a_false_start_is_no_slot(tmp_path: Path) -> None:
 
 
 def test_a_grammar_that_cannot_give_so_many_is_refused(tmp_path: Path) -> None:
-    text = NUMBERS.replace("CORRECTED", "0").replace("STARTS", "0").replace("999", "40")
-    with pytest.raises(InputError, match="hardly give more than 40 different sentences"):
-        small(tmp_path, text, train=30, test=20)
-    assert len(small(tmp_path, text, train=30).utterances) == 30
+    with pytest.raises(InputError, match="give only about 40 different sentences"):
+        numbers(tmp_path, most=40, train=30, test=20)
+    assert len(numbers(tmp_path, most=40, train=30).utterances) == 30
+
+
+WHOLE = """\
+grammar: tea
+habits:
+  two_intents: 0.5
+  connectives: [and then]
+values:
+  kind:
+    say: [green, {say: earl grey, value: bergamot, weight: 3}]
+    unseen: [oolong]
+    unseen_share: 0.4
+  cups: {spoken: number, from: 20, to: 24, step: 2}
+phrases:
+  ask: (please|could you)
+intents:
+  - intent: brew
+    weight: 2
+    say:
+      - "[<ask>] make {cups} cups of {kind=kind} tea"
+      - {say: "brew {tea-kind=kind}", weight: 0.5, unseen: true}
+  - intent: [thank, stop]
+    say: [thanks that is enough]
+  - {intent: hm, alone: true, say: [hm]}
+"""
+
+
+def written(folder: Path, text: str, name: str = "tea.yaml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_grammar_says_all_that_it_can(tmp_path: Path) -> None:
+    path = written(tmp_path, WHOLE)
+    read = load_grammar(path)
+    kind, cups = read.values
+    assert [(one.words, one.value, one.weight) for one in kind.values] == [
+        (("green",), None, 1.0),
+        (("earl", "grey"), "bergamot", 3.0),
+    ]
+    assert [one.words for one in kind.unseen] == [("oolong",)]
+    assert kind.unseen_share == 0.4
+    assert [(one.words, one.value) for one in cups.values] == [
+        (("twenty",), "20"),
+        (("twenty", "two"), "22"),
+        (("twenty", "four"), "24"),
+    ]
+    brew, both, alone = read.intents
+    assert both.label == ("stop", "thank")
+    assert (brew.weight, brew.alone, alone.alone) == (2.0, False, True)
+    assert brew.sentences[0].part == InTurn(
+        (
+            Maybe(PhraseUse("ask")),
+            SaidText(("make",)),
+            SlotPart("cups", "cups"),
+            SaidText(("cups", "of")),
+            SlotPart("kind", "kind"),
+            SaidText(("tea",)),
+        )
+    )
+    assert brew.sentences[1].part == InTurn((SaidText(("brew",)), SlotPart("tea-kind", "kind")))
+    assert (brew.sentences[1].weight, brew.sentences[1].unseen) == (0.5, True)
+    assert brew.sentences[0].place.line == 17
+    assert read.phrases == (("ask", OneOf((SaidText(("please",)), SaidText(("could", "you"))))),)
+    assert (read.habits.two_intents, read.habits.connectives) == (0.5, (("and", "then"),))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "what"),
+    [
+        ("{cups} cups", "{cubs} cups", 17, "no list of values 'cubs'"),
+        ("[<ask>]", "[<aks>]", 17, "no phrase 'aks'"),
+        ("[<ask>]", "[<ask>", 17, "is not closed"),
+        ("{cups} cups", "{cups cups", 17, "is neither a slot nor a phrase"),
+        ("(please|could you)", "(please|<ask>)", 12, "contains itself"),
+        ("(please|could you)", "(please|)", 12, "an alternative is empty"),
+        ("from: 20, to: 24", "from: 24, to: 20", 10, "there are no numbers"),
+        ("from: 20, to: 24", "from: 20", 10, "needs 'to'"),
+        ("from: 20, to: 24, step: 2", "from: 0, to: 99999999", 10, "more than 2000"),
+        ("spoken: number", "spoken: numbers", 10, "is not supported here"),
+        ("spoken: number", "spoken: time", 10, "20 is not a time"),
+        ("unseen: [oolong]", "unseen: [green]", 8, "already in the list"),
+        ("intent: brew", "intent: brew#tea", 14, "is not an intent"),
+        ("weight: 2", "weight: 0", 15, "is too small"),
+        ("two_intents: 0.5", "two_intents: 1.5", 3, "is too large"),
+        ("alone: true", "alon: true", 21, "there is no key 'alon'"),
+        ("[thanks that is enough]", "[{say: enough, unseen: true}]", 19, "all sentences are for the test split"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, old: str, new: str, line: int, what: str) -> None:
+    assert old in WHOLE
+    path = written(tmp_path, WHOLE.replace(old, new, 1))
+    with pytest.raises(InputProblems) as caught:
+        load_grammar(path)
+    told = [(one.place.line, one.what) for one in caught.value.problems if one.place]
+    assert any(at == line and what in said for at, said in told), told
+    assert all(one.remedy for one in caught.value.problems)
+
+
+def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "train-understanders.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    read = load_grammar(written(tmp_path, example))
+    assert [one.label for one in read.intents] == [("brew",), ("hm",)]
+    assert len(generate((read,), 1, {"train": 200, "test": 50}).utterances) == 250
+
+
+def test_a_file_of_another_kind_and_two_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a grammar file is expected"):
+        load_grammar(written(tmp_path, "round: a\n", "round.yaml"))
+    with pytest.raises(InputError, match="both have the name 'tea'"):
+        load_grammars([written(tmp_path, WHOLE), written(tmp_path, WHOLE, "again.yaml")])
+
+
+def test_brackets_are_not_nested_without_end() -> None:
+    with pytest.raises(ValueError, match="nested"):
+        parse_pattern("(" * 5000 + "a" + ")" * 5000)
+    assert parse_pattern("(" * (MOST_DEPTH - 1) + "a" + ")" * (MOST_DEPTH - 1)) == SaidText(("a",))
+
+
+@pytest.mark.parametrize("pattern", ["a)", "a]", "(a]", "", "[]", "a | ", "<", "{a b}", "{a=}"])
+def test_a_pattern_that_cannot_be_read_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError):
+        parse_pattern(pattern)
+
+
+def test_times_are_said_as_people_say_them() -> None:
+    said = {
+        " ".join(one.words): one.value for one in spoken_values(SpokenKind.TIME, (7 * 60 + 30, 18 * 60 + 45, 12 * 60))
+    }
+    assert said["half past seven"] == said["seven thirty"] == "7:30"
+    assert said["seven thirty a m"] == "7:30"
+    assert said["quarter to seven"] == "6:45"
+    assert said["six forty five in the evening"] == "18:45"
+    assert said["noon"] == "12:00"
+    assert [(one.words, one.value) for one in spoken_values(SpokenKind.ORDINAL, (31,))] == [(("thirty", "first"), "31")]
+
+
+ROOT = Path(__file__).parents[3]
+HEAD = "label_set: t\nlabels:\n  - {id: a, description: is a, key: 1}\n  - {id: b, description: is b}\n"
+
+
+def load(tmp_path: Path, text: str) -> list[str]:
+    path = tmp_path / "labels.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputProblems) as raised:
+        load_label_set(path)
+    return [str(problem).removeprefix(f"{path}:") for problem in raised.value.problems]
+
+
+def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "label-sets.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "lamps.yaml"
+    path.write_text(example, encoding="utf-8")
+    found = load_label_set(path)
+    assert found.ids == ("switch_on", "switch_off", "ask", "thank", "filler")
+    assert found.never_together == (("switch_on", "switch_off"),)
+    first = found.labels[0]
+    assert (first.key, first.examples[1].labels) == ("o", ("switch_on", "thank"))
+    assert first.counterexamples[0].labels == ("ask",)
+    assert found.labels[4].alone
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "what"),
+    [
+        ("  - {id: a, description: again}\n", 5, "the id 'a' is already in line 3"),
+        ("  - {id: c, description: c, key: '1'}\n", 5, "the key '1' is already in line 3"),
+        ("  - {id: c, description: c, key: ab}\n", 5, "'ab' is not one character"),
+        ("  - {id: 'c d', description: c}\n", 5, "'c d' is not a valid label"),
+        ("  - {id: 'c#d', description: c}\n", 5, "'c#d' is not a valid label"),
+        ("  - {id: c}\n", 5, "the key 'description' is missing"),
+        ("never_together: [[a, x]]\n", 5, "there is no label 'x'"),
+        ("never_together: [[a, a]]\n", 5, "'a' cannot exclude itself"),
+        ("never_together: [[a]]\n", 5, "1 labels instead of a pair"),
+        ("never_together: [[a, b]]\nmay_be_empty: maybe\n", 6, "expected true or false"),
+        (
+            "  - id: c\n    description: c\n    examples: [{text: x, labels: [a]}]\n",
+            7,
+            "an example of 'c' does not have it",
+        ),
+        (
+            "  - id: c\n    description: c\n    alone: true\n    examples: [{text: x, labels: [a, c]}]\n",
+            8,
+            "the rules of this file forbid these labels: c stands alone",
+        ),
+        (
+            "  - id: c\n    description: c\n    counterexamples: [{text: x, labels: [c], why: no}]\n",
+            7,
+            "the counterexample has 'c'",
+        ),
+        ("  - id: c\n    description: c\n    counterexamples: [{text: x, labels: [a]}]\n", 7, "'why' is missing"),
+    ],
+)
+def test_what_is_wrong_with_labels_is_told_with_its_line(tmp_path: Path, more: str, line: int, what: str) -> None:
+    (problem,) = load(tmp_path, HEAD + more)
+    assert problem.startswith(f"{line}:")
+    assert what in problem
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    assert len(load(tmp_path, HEAD + "  - {id: a, description: x}\nnever_together: [[a, x], [b, b]]\n")) == 3
+
+
+def test_the_set_of_the_generated_corpus_has_all_intents_of_its_grammars() -> None:
+    found = load_label_set(ROOT / "scenarios" / "labels" / "generated.yaml")
+    grammars = [load_grammar(path) for path in sorted((ROOT / "scenarios" / "understanding").glob("*.yaml"))]
+    assert set(found.ids) == {one for grammar in grammars for intent in grammar.intents for one in intent.label}
+
+
+def test_the_set_of_media_is_what_the_preset_leads_to() -> None:
+    found = load_label_set(ROOT / "scenarios" / "labels" / "media.yaml")
+    assert set(found.ids) == set(load_label_map("media").values())
+    assert [label.id for label in found.labels if label.alone] == ["discourse_marker"]
+    assert all(label.key and label.examples for label in found.labels)
+
+
+def test_maps_of_names(tmp_path: Path) -> None:
+    path = tmp_path / "map.csv"
+    path.write_text("from,to\nalt,a\nneu, b \n", encoding="utf-8")
+    assert load_label_map(str(path)) == {"alt": "a", "neu": "b"}
+    path.write_text("from,to\nalt,a\nalt,b\n", encoding="utf-8")
+    with pytest.raises(InputProblems, match=r"map.csv:3.*'alt' already occurs"):
+        load_label_map(str(path))
+    with pytest.raises(InputError, match="is not a file or a preset"):
+        load_label_map("nedia")

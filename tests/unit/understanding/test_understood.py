@@ -155,7 +155,7 @@ def test_a_frame_on_one_line_is_harmless() -> None:
         (Understood(("a",), (), True, True), "understood"),
         (Understood(("a",), (), True, False), "intents right, slots not"),
         (Understood(("a",), (), False, False), "not understood"),
-        (Understood(), "nothing says what it understood"),
+        (Understood(), "what it understood is unknown"),
     ],
 )
 def test_the_verdict_in_words(told: Understood, words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from harness.model.observation import (
     Intent,
@@ -22,6 +23,7 @@ from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import DeviceWake, WakeProgress
+from tests.known import known
 from tests.unit.session.figures.rows import Rows, planned
 
 PHRASE = (1.0, 1.6)
@@ -81,8 +83,7 @@ class WakeRows(Rows):
         finish: bool = True,
     ) -> list[int]:
         """A whole take of one attempt. events: (device, seconds from the stimulus's start). Numbers of their rows."""
-        listening = trial.listening
-        assert listening is not None
+        listening = known(trial.listening)
         ambient = listening.kind is TrialKind.AMBIENT
         long_s = duration_s or (60.0 if ambient else WAKE_DURATION_S)
         phrase = (0.0, long_s) if ambient else PHRASE
@@ -143,9 +144,14 @@ class WakeRows(Rows):
         return self.figures.snapshot()
 
     def device(self, name: str = "kitchen") -> DeviceWake:
-        found = self.progress.device(name)
-        assert found is not None
-        return found
+        return known(self.progress.device(name))
+
+
+def played(trial: Trial, events: Sequence[tuple[str, float]] = (), at_s: float = 0.0, **more: Any) -> WakeRows:
+    """A session of one trial that was played; more: as `WakeRows.play` takes it."""
+    rows = rows_of(trial, at_s=at_s)
+    rows.play(trial, events, **more)
+    return rows
 
 
 def rows_of(*trials: Trial, at_s: float = 0.0) -> WakeRows:

@@ -47,7 +47,7 @@ def test_wrong_tokens_open_nothing(premises: Premises, token: str) -> None:
     browser = premises.browser()
     answer = browser.log_in(token)
     assert answer.status_code == 403
-    assert "Ask who invited you" in answer.text
+    assert "Ask the person who invited you" in answer.text
     assert browser.client.get("/judge").status_code == 303
 
 

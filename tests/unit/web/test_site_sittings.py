@@ -236,7 +236,7 @@ def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
         ann.press("label.correct", page)
     own = re.compile(r'<header class="bar">.*?</header>|<p class="said">.*?</p>|<title>.*?</title>', re.DOTALL)
     first, second = (own.sub("", page) for page in pages)
-    assert "What came of it:</strong> it was done" in first
+    assert "What happened:</strong> it was done" in first
     assert first == second
     rates = {int.from_bytes(one[24:28], "little") for one in heard}
     assert rates == {16_000}
@@ -260,7 +260,7 @@ def test_who_is_not_of_the_round_is_told_so(premises: Premises) -> None:
     premises.restart()
     answer = premises.rater("ann").client.get("/judge")
     assert answer.status_code == 403
-    assert "Tell who invited you" in answer.text
+    assert "Ask the person who invited you" in answer.text
     assert "secret-name" not in answer.text
     assert premises.rater("bob").client.get("/judge").status_code == 200
 
@@ -294,10 +294,10 @@ def test_writing_is_sent_as_the_round_says(premises: Premises, policy: Transcrip
     premises.restart()
     ann = premises.rater("ann")
     page = ann.page()
-    assert ("The response in writing:" in page) == (policy is TranscriptPolicy.SHOWN)
+    assert ("The response as text:" in page) == (policy is TranscriptPolicy.SHOWN)
     ann.press("transcript", page)
     again = ann.page()
-    assert ("The response in writing:" in again) == (policy is not TranscriptPolicy.NEVER)
+    assert ("The response as text:" in again) == (policy is not TranscriptPolicy.NEVER)
     ann.press("label.correct", again)
     assert premises.rows[0].transcript_shown == (policy is not TranscriptPolicy.NEVER)
 
@@ -322,11 +322,11 @@ def test_the_aid_leads_to_a_category_and_its_way_is_kept(premises: Premises) -> 
     ann = premises.rater("ann")
     ann.press("aid.open")
     page = follow(ann)
-    assert "Save this and go on" in page
+    assert "Save and continue" in page
     ann.press("aid.answer.asks_back.no", page)  # of a question that is not asked: nothing
-    assert "Save this and go on" in ann.page()
+    assert "Save and continue" in ann.page()
     ann.press("aid.back")
-    assert "Save this and go on" not in ann.page()
+    assert "Save and continue" not in ann.page()
     follow(ann)
     assert ann.press("take").status_code == 303
     (row,) = premises.rows
@@ -373,7 +373,7 @@ def test_effects_are_shown_and_what_waits_for_one_is_held(premises: Premises) ->
     while item_of(page := ann.page()):
         said.append(page)
         ann.press("label.correct", page, claimed="yes")
-    effects = [one for one in said if "What came of it" in one]
+    effects = [one for one in said if "What happened" in one]
     wanted = [one.effect for one in premises.room.items if one.effect is not None]
     assert len(wanted) == 4
     assert len(effects) == 4 - sum(one.waits_for_effect for one in premises.room.items)

@@ -9,35 +9,35 @@ from typing import ClassVar
 
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.sound.stimuli.level import refuse_silence
+from harness.sound.level import refuse_silence
 from harness.sound.stimuli.voices import program
 from harness.sound.stimuli.voices.program import checked_range, one_line, same_language, unknown_name, wrong_language
 
 REMEDY = "Install it: apt-get install espeak-ng"
-# The program takes less than 80 as 80 without a word; 450 is the documented end.
+# The program silently uses 80 for lower rates. 450 is the documented maximum.
 RATE_WPM = (80, 450)
 
 
 class EspeakVoice:
-    """Speaks with `espeak-ng`. A name is a language code (`en-us`), with a variant if wished (`en-us+f3`).
+    """Speaks with `espeak-ng`. A name is a language code (`en-us`), optionally with a variant (`en-us+f3`).
 
-    rate_wpm 80–450, pitch 0–99. Markup, entities, `[[phonemes]]` and embedded commands are read out or dropped,
-    never obeyed: the text of a stimulus is its reference transcript.
+    rate_wpm 80–450, pitch 0–99. Markup, entities, `[[phonemes]]` and embedded commands are read out or dropped, never
+    interpreted: the text of a stimulus is its reference transcript.
     """
 
     licence: ClassVar[str] = "GPL-3.0-or-later"
     remedy: ClassVar[str] = REMEDY
 
     def names(self) -> tuple[str, ...]:
-        """Language codes first, then every code with every variant; VoiceError when espeak-ng is not installed."""
+        """Language codes first, then every code with every variant; VoiceError if espeak-ng is not installed."""
         plain = sorted(self._languages)
         return (*plain, *(f"{code}+{variant}" for code in plain for variant in sorted(self._variants)))
 
     def version(self) -> str:
-        return self._version
+        return "espeak-ng " + program.version(self._program, r"text-to-speech: (\S+)", REMEDY)
 
     def language_of(self, name: str) -> str:
-        """BCP 47 tag that the voice speaks; VoiceError when there is no such voice."""
+        """BCP 47 tag that the voice speaks; VoiceError if there is no such voice."""
         return self._split(name)[0]
 
     def speak(self, text: str, voice: VoiceSpec) -> Waveform:
@@ -50,7 +50,7 @@ class EspeakVoice:
             argv += ["-s", str(checked_range("espeak", "rate_wpm", voice.rate_wpm, *RATE_WPM))]
         if voice.pitch is not None:
             argv += ["-p", str(checked_range("espeak", "pitch", voice.pitch, 0, 99))]
-        # "[[" opens phoneme mnemonics and no option turns that off; a blank between the brackets does.
+        # "[[" starts phoneme mnemonics, and no option prevents that. A space between the brackets does.
         line = re.sub(r"\[(?=\[)", "[ ", one_line(text, "espeak"))
         return refuse_silence(program.parse_wav(program.run(argv, line), "espeak"), "espeak", text)
 
@@ -58,7 +58,7 @@ class EspeakVoice:
         code, plus, variant = name.partition("+")
         if code not in self._languages:
             raise unknown_name("espeak", name, self._languages)
-        # The program takes an unknown variant without a word and speaks with the plain voice.
+        # The program silently ignores an unknown variant and speaks with the plain voice.
         if plus and variant not in self._variants:
             raise unknown_name("espeak", name, (f"{code}+{known}" for known in self._variants))
         return code, variant
@@ -68,22 +68,14 @@ class EspeakVoice:
         return program.found("espeak-ng", REMEDY)
 
     @cached_property
-    def _version(self) -> str:
-        said = program.run([self._program, "--version"], timeout_s=10).decode(errors="replace")
-        number = re.search(r"text-to-speech: (\S+)", said)
-        if number is None:
-            raise VoiceError(f"espeak-ng --version says {said[:80]!r}", remedy=REMEDY)
-        return f"espeak-ng {number[1]}"
-
-    @cached_property
     def _languages(self) -> Mapping[str, frozenset[str]]:
-        """Voices by code, with the languages that each speaks."""
+        """Voices by code, with the languages of each."""
         voices: dict[str, frozenset[str]] = {}
         for row in self._table("--voices"):
             code, others = row[1], re.findall(r"\((\S+) \d+\)", " ".join(row[5:]))
             voices[code] = voices.get(code, frozenset()) | {code, *others}
         if not voices:
-            raise VoiceError("espeak-ng lists no voices", remedy="Install its data: apt-get install espeak-ng-data")
+            raise VoiceError("espeak-ng lists no voices", remedy="Install its voices: apt-get install espeak-ng-data")
         return voices
 
     @cached_property

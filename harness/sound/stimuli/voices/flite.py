@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Mapping
 from functools import cached_property
@@ -11,20 +10,20 @@ from typing import ClassVar
 
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.sound.stimuli.level import refuse_silence
+from harness.sound.level import refuse_silence
 from harness.sound.stimuli.voices import program
 from harness.sound.stimuli.voices.program import (
     checked_range,
-    excerpt,
     one_line,
+    refuse_foreign,
     same_language,
     unknown_name,
     wrong_language,
 )
 
 REMEDY = "Install it: apt-get install flite"
-# Rates at duration_stretch 1 on eSpeak's scale (benchmarks/bench_voices.py --rates), so that one rate_wpm lasts about
-# as long with every engine. awb_time is left out: it knows the words of the clock only.
+# Rates at duration_stretch 1 on eSpeak's scale (benchmarks/bench_voices.py --rates). One rate_wpm thus takes about
+# equally long with every engine. It lacks awb_time, which knows only words for the time of day.
 OWN_RATE_WPM: Mapping[str, float] = {"awb": 160, "kal": 161, "kal16": 163, "rms": 146, "slt": 164}
 PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": " - ", "…": "...", "\u00a0": " "})
 
@@ -32,21 +31,21 @@ PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-
 class FliteVoice:
     """Speaks with `flite`: awb, kal (8 kHz), kal16, rms, slt.
 
-    rate_wpm 80–400. The pitch cannot be set: rms ignores the setting and the others follow it loosely.
-    English in ASCII only (typographic quotes and dashes are turned into plain ones); markup is read as text.
+    rate_wpm 80–400. No pitch: rms ignores the setting, and the others follow it only roughly. English in ASCII only
+    (typographic quotes and dashes become plain ones). Markup is read as text.
     """
 
     licence: ClassVar[str] = "BSD-like (CMU)"
     remedy: ClassVar[str] = REMEDY
 
     def names(self) -> tuple[str, ...]:
-        """Voices that are compiled in; VoiceError when flite is not installed."""
+        """Voices that are compiled in; VoiceError if flite is not installed."""
         said = program.run([self._program, "-lv"], timeout_s=10).decode(errors="replace")
         listed = set(said.partition(":")[2].split())
         return tuple(name for name in OWN_RATE_WPM if name in listed)
 
     def version(self) -> str:
-        return self._version
+        return "flite " + program.version(self._program, r"version: flite-(\S+)", REMEDY)
 
     def language_of(self, name: str) -> str:
         """BCP 47 tag that the voice speaks."""
@@ -54,25 +53,21 @@ class FliteVoice:
 
     def speak(self, text: str, voice: VoiceSpec) -> Waveform:
         """8 or 16 kHz mono. VoiceError: unknown name, a pitch, rate out of range, not English, nothing to hear."""
-        # The program takes an unknown voice without a word and speaks with its first one.
+        # The program silently replaces an unknown voice by its first one.
         if voice.name not in self._names:
             raise unknown_name("flite", voice.name, self._names)
         if voice.pitch is not None:
-            raise VoiceError("flite: pitch cannot be set", remedy="Leave pitch out, or use another voice or engine")
+            raise VoiceError("flite does not support pitch", remedy="Remove pitch, or use another voice or engine")
         if not same_language(voice.language, ("en",)):
             raise wrong_language("flite", voice.name, voice.language, "en-US")
         line = one_line(text, "flite").translate(PLAIN)
-        foreign = sorted({character for character in line if not character.isascii()})
-        if foreign:
-            raise VoiceError(
-                f"flite cannot pronounce {' '.join(foreign[:10])} in {excerpt(text)}",
-                remedy="Write it in plain English letters, or use espeak",
-            )
+        foreign = (character for character in line if not character.isascii())
+        refuse_foreign("flite", foreign, text, "Write it in plain English letters, or use espeak")
         argv = [self._program, "-voice", voice.name]
         if voice.rate_wpm is not None:
             rate = checked_range("flite", "rate_wpm", voice.rate_wpm, 80, 400)
             argv += ["--setf", f"duration_stretch={OWN_RATE_WPM[voice.name] / rate:.4f}"]
-        # Through files: reading from a pipe, flite was seen to wait for ever.
+        # Through files: flite sometimes waits forever when it reads from a pipe.
         with tempfile.TemporaryDirectory(prefix="flite-") as folder:
             script, sound = Path(folder, "text"), Path(folder, "speech.wav")
             script.write_text(line + "\n", encoding="ascii")
@@ -87,11 +82,3 @@ class FliteVoice:
     @cached_property
     def _names(self) -> tuple[str, ...]:
         return self.names()
-
-    @cached_property
-    def _version(self) -> str:
-        said = program.run([self._program, "--version"], timeout_s=10, good=(0, 1)).decode(errors="replace")
-        number = re.search(r"version: flite-(\S+)", said)
-        if number is None:
-            raise VoiceError(f"flite --version says {said[:80]!r}", remedy=REMEDY)
-        return f"flite {number[1]}"

@@ -1,4 +1,4 @@
-"""hibari: a small neural English voice whose model travels in its package."""
+"""hibari: a small neural English voice with its model in its package."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy as np
 
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.sound.stimuli.level import refuse_silence
+from harness.sound.level import refuse_silence
 from harness.sound.stimuli.voices.program import (
     checked_range,
-    excerpt,
     one_line,
+    refuse_foreign,
     same_language,
     unknown_name,
     wrong_language,
@@ -31,9 +31,9 @@ SEED = 0
 
 
 class HibariVoice:
-    """Speaks with hibari-tts, in this process. Only voices whose model is here are offered: nothing is downloaded.
+    """Speaks with hibari-tts, in this process. Offers only voices with an installed model; nothing is downloaded.
 
-    rate_wpm 90–270 (where its speed follows the setting); no pitch. English only.
+    rate_wpm 90–270 (the range in which its speed follows the setting), no pitch, English only.
     """
 
     licence: ClassVar[str] = "Apache-2.0"
@@ -44,17 +44,17 @@ class HibariVoice:
         self._lock = threading.Lock()
 
     def names(self) -> tuple[str, ...]:
-        """Voices in the package or in hibari's own folder; VoiceError when the package is not installed."""
+        """Voices in the package or in hibari's own folder; VoiceError if the package is not installed."""
         return tuple(name for name, here in self._catalogue if here)
 
     def version(self) -> str:
-        """Package, runtime and the hashes of the models that are here."""
+        """Versions of package and runtime, and the hashes of the installed models."""
         registry = self._package.voices.VOICES
         models = " ".join(f"{name}={registry[name]['sha256'][:12]}" for name in self.names())
         return f"hibari-tts {package_version('hibari-tts')} onnxruntime {package_version('onnxruntime')} {models}"
 
     def language_of(self, name: str) -> str:
-        """BCP 47 tag that the voice speaks; VoiceError when there is no such voice."""
+        """BCP 47 tag that the voice speaks; VoiceError if there is no such voice."""
         if name not in self.names():
             raise unknown_name("hibari", name, self.names())
         return str(self._package.voices.VOICES[name]["language"])
@@ -63,21 +63,16 @@ class HibariVoice:
         """24 kHz mono. VoiceError: unknown name, a pitch, rate out of range, not English, nothing to hear."""
         spoken = self.language_of(voice.name)
         if voice.pitch is not None:
-            raise VoiceError("hibari: pitch cannot be set", remedy="Leave pitch out, or use espeak")
+            raise VoiceError("hibari does not support pitch", remedy="Remove pitch, or use espeak")
         if not same_language(voice.language, (spoken,)):
             raise wrong_language("hibari", voice.name, voice.language, spoken)
         speed = 1.0
         if voice.rate_wpm is not None:
             speed = checked_range("hibari", "rate_wpm", voice.rate_wpm, 90, 270) / OWN_RATE_WPM
         line = one_line(text, "hibari")
-        # The model drops what it does not know without a word.
-        foreign = sorted({character for character in line if _foreign(character)})
-        if foreign:
-            raise VoiceError(
-                f"hibari cannot pronounce {' '.join(foreign[:10])} in {excerpt(text)}",
-                remedy="Write it in English letters, or use espeak",
-            )
-        # "[word](/phonemes/)" would be obeyed; apart, its brackets are read as text.
+        # The model silently drops unknown characters.
+        refuse_foreign("hibari", filter(_foreign, line), text, "Write it in English letters, or use espeak")
+        # "[word](/phonemes/)" would be interpreted. With a space in between, the brackets are read as text.
         samples = self._model(voice.name)(line.replace("](", "] ("), speed=speed, seed=SEED)
         return refuse_silence(Waveform(np.asarray(samples, dtype=np.float32), 24_000), "hibari", text)
 

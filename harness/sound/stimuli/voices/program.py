@@ -1,40 +1,48 @@
-"""Speech engines that are programs: run without a shell, with a time limit, their faults as VoiceError."""
+"""Runs speech engines that are programs: without a shell, with a time limit, with VoiceError for failures."""
 
 from __future__ import annotations
 
 import difflib
+import functools
+import io
 import os
+import re
 import shutil
-import struct
 import subprocess
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from harness.model.errors import LanguageError, VoiceError
 from harness.model.stimulus import Waveform
+from harness.sound.wave_file import UnusableSound, read_wave
 
 MAX_CHARACTERS = 20_000
 
 
 def one_line(text: str, engine: str) -> str:
-    """The text as one line: control characters (engines take some as commands) and line breaks become blanks.
+    """The text as one line. Control characters (commands to some engines) and line breaks become spaces.
 
-    VoiceError when no letter, number or symbol is left, beyond 20,000 characters, or when it is not valid Unicode.
+    VoiceError if no letter, number or symbol is left, above 20,000 characters, or if it is not valid Unicode.
     """
     if len(text) > MAX_CHARACTERS:
         raise VoiceError(
-            f"{engine} was given {len(text)} characters to speak; the limit is {MAX_CHARACTERS}",
+            f"the text for {engine} has {len(text)} characters; the limit is {MAX_CHARACTERS}",
             remedy="Split the text into several stimuli",
         )
     if any(unicodedata.category(character) == "Cs" for character in text):
-        raise VoiceError("the text holds half a character (a lone surrogate)", remedy="Save the file as UTF-8")
+        raise VoiceError(
+            "the text contains an incomplete character (a lone surrogate)", remedy="Save the file as UTF-8"
+        )
     kept = (" " if unicodedata.category(character) == "Cc" else character for character in text)
     line = unicodedata.normalize("NFC", " ".join("".join(kept).split()))
-    # Some engines click or breathe at bare punctuation, which is no speech.
+    # Some engines click or breathe at bare punctuation, which is not speech.
     if not any(unicodedata.category(character)[0] in "LNS" or character in "%&@#" for character in line):
-        raise VoiceError(f"{engine} was given nothing to pronounce: {line!r}", remedy="Give the stimulus words to say")
+        raise VoiceError(
+            f"the text for {engine} has nothing to pronounce: {line!r}", remedy="Add words to the stimulus"
+        )
     return line
 
 
@@ -52,76 +60,76 @@ def unknown_name(engine: str, name: str, known: Iterable[str]) -> VoiceError:
     near = [folded[found] for found in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
     meant = f"Did you mean {' or '.join(near)}? " if near else ""
     return VoiceError(
-        f"{engine} has no voice called {name!r}", remedy=f"{meant}All of them: harness voices list --engine {engine}"
+        f"{engine} has no voice named {name!r}", remedy=f"{meant}List its voices: harness voices list --engine {engine}"
     )
 
 
 def checked_range(engine: str, field: str, value: int, low: int, high: int) -> int:
-    """The value when low ≤ value ≤ high, else VoiceError naming the field."""
+    """The value if low ≤ value ≤ high, else VoiceError with the name of the field."""
     if not low <= value <= high:
         raise VoiceError(f"{engine}: {field} {value} is out of range", remedy=f"Use {low} to {high}")
     return value
 
 
 def same_language(asked: str, spoken: Iterable[str]) -> bool:
-    """Whether two BCP 47 tags share the language; the region and the script are the voice's own affair."""
+    """Whether two BCP 47 tags share the language. Region and script may differ."""
     return asked.split("-")[0].casefold() in {tag.split("-")[0].casefold() for tag in spoken}
 
 
 def wrong_language(engine: str, name: str, asked: str, spoken: str) -> LanguageError:
     """The error for a text in a language that the voice does not speak."""
     return LanguageError(
-        f"the voice {engine}:{name} speaks {spoken}, but language is {asked}",
+        f"the voice {engine}:{name} speaks {spoken}, but language: is {asked}",
         remedy=f"Set language: {spoken}, or choose a voice for {asked}",
     )
 
 
-def parse_wav(data: bytes, engine: str) -> Waveform:
-    """The samples of a 16-bit mono WAV in memory, shape (n,), at its own rate.
+def refuse_foreign(engine: str, foreign: Iterable[str], text: str, remedy: str) -> None:
+    """VoiceError that names the characters of a text that an engine cannot pronounce, if there are any."""
+    named = sorted(set(foreign))
+    if named:
+        raise VoiceError(f"{engine} cannot pronounce {' '.join(named[:10])} in {excerpt(text)}", remedy=remedy)
 
-    A data chunk whose size is zero or larger than what follows (a streamed header) holds all that follows.
-    VoiceError when it is no such WAV or has no samples.
-    """
+
+def parse_wav(data: bytes, engine: str) -> Waveform:
+    """The samples of a 16-bit mono WAV in memory, shape (n,), at its own rate; VoiceError if it is not one."""
     if not data:
-        raise VoiceError(f"{engine} gave no sound", remedy="Give it words that it can pronounce")
-    if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        raise VoiceError(f"{engine} did not give a WAV file but {data[:16]!r}")
-    rate_hz = 0
-    position = 12
-    while position + 8 <= len(data):
-        name, size = struct.unpack_from("<4sI", data, position)
-        position += 8
-        if name == b"fmt ":
-            if position + 16 > len(data):
-                break
-            coding, channels, rate_hz, _, _, bits = struct.unpack_from("<HHIIHH", data, position)
-            if (coding, channels, bits) != (1, 1, 16) or not rate_hz:
-                raise VoiceError(f"{engine} gave WAV coding {coding}, {channels} channels, {bits} bits, {rate_hz} Hz")
-        elif name == b"data":
-            if not rate_hz:
-                break
-            length = size if 0 < size <= len(data) - position else len(data) - position
-            pcm = np.frombuffer(data, "<i2", length // 2, position)
-            if not len(pcm):
-                raise VoiceError(f"{engine} gave no sound", remedy="Give it words that it can pronounce")
-            return Waveform((pcm / 32768).astype(np.float32), rate_hz)
-        position += size + size % 2
-    raise VoiceError(f"{engine} gave a WAV file that is cut off before its samples")
+        raise VoiceError(f"{engine} produced no sound", remedy="Use words that it can pronounce")
+    try:
+        sound = read_wave(io.BytesIO(data), len(data))
+    except UnusableSound as error:
+        raise VoiceError(f"{engine} did not produce a usable WAV file: {error.detail}") from error
+    if sound.channels != 1:
+        raise VoiceError(f"{engine} produced {sound.channels} channels; it must be one")
+    if not sound.frames:
+        raise VoiceError(f"{engine} produced no sound", remedy="Use words that it can pronounce")
+    pcm = np.frombuffer(data, "<i2", sound.frames, sound.offset)
+    return Waveform((pcm / 32768).astype(np.float32), sound.rate_hz)
 
 
 def found(program: str, remedy: str) -> str:
-    """The path of a program; VoiceError with the remedy when it is not installed."""
+    """The path of a program; VoiceError with the remedy if it is not installed."""
     path = shutil.which(program)
     if path is None:
         raise VoiceError(f"{program} is not installed", remedy=remedy)
     return path
 
 
-def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: tuple[int, ...] = (0,)) -> bytes:
-    """What the program writes to stdout when it reads the text, as UTF-8, on stdin.
+@functools.cache
+def version(program: str, pattern: str, remedy: str) -> str:
+    """The group of the pattern in the output of a program's `--version`; VoiceError if it is not found."""
+    said = run([program, "--version"], timeout_s=10, good=(0, 1)).decode(errors="replace")
+    number = re.search(pattern, said)
+    if number is None:
+        raise VoiceError(f"{Path(program).name} --version printed {said[:80]!r}", remedy=remedy)
+    return number[1]
 
-    good: the exit statuses of success. VoiceError, with the first words of its stderr, when the program cannot start,
-    fails, is killed or takes longer than timeout_s (then it is ended).
+
+def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: tuple[int, ...] = (0,)) -> bytes:
+    """The program's standard output for the text (UTF-8) on its standard input.
+
+    good: exit statuses of success. VoiceError with the beginning of its stderr if the program cannot start, fails, is
+    killed or takes longer than timeout_s (then it is ended).
     """
     try:
         done = subprocess.run(
@@ -133,11 +141,13 @@ def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: t
             env=os.environ | {"LC_ALL": "C.UTF-8"},
         )
     except subprocess.TimeoutExpired as error:
-        raise VoiceError(f"{argv[0]} did not finish within {timeout_s:g} s", remedy="Give it a shorter text") from error
+        raise VoiceError(f"{argv[0]} did not finish within {timeout_s:g} s", remedy="Use a shorter text") from error
     except OSError as error:
-        raise VoiceError(f"{argv[0]} cannot be started: {error.strerror}", remedy="Check its installation") from error
+        raise VoiceError(
+            f"{argv[0]} cannot be started: {error.strerror}", remedy="Check that it is installed correctly"
+        ) from error
     if done.returncode not in good:
         said = " ".join(done.stderr.decode(errors="replace").split())[:300]
         ended = f"was ended by signal {-done.returncode}" if done.returncode < 0 else f"failed ({done.returncode})"
-        raise VoiceError(f"{argv[0]} {ended}: {said or 'it gave no reason'}")
+        raise VoiceError(f"{argv[0]} {ended}: {said or 'it printed no reason'}")
     return done.stdout

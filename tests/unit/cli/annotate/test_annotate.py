@@ -32,9 +32,8 @@ from harness.model.annotation import (
 from harness.model.errors import HarnessError, InputError, InputProblems
 from harness.model.understanding import Corpus
 from harness.understanding.files.corpus_file import read_corpus
-from harness.understanding.files.corpus_writing import jsonl_lines
-from tests.unit.annotation.wrong_classifiers import LABELS as SPOKEN_LABELS
-from tests.unit.annotation.wrong_classifiers import spoken
+from harness.understanding.files.corpus_writing import jsonl
+from tests.unit.annotation.sittings import SPOKEN_LABELS, spoken
 
 LABELS = """label_set: test
 labels:
@@ -110,14 +109,14 @@ def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
     (files / "p").mkdir()
     found = new(run, files)
     assert isinstance(found.exception, InputError)
-    assert "it is there already" in str(found.exception)
+    assert "this already exists" in str(found.exception)
     (files / "double.jsonl").write_text((files / "data.jsonl").read_text(), encoding="utf-8")
     for options, what in (
-        (("--data", files / "double.jsonl"), "the id 'd#1' is there already"),
+        (("--data", files / "double.jsonl"), "the id 'd#1' is already in"),
         (("--labels", files / "none.yaml"), "none.yaml"),
-        (("--map", "media"), "--map is of labels that are taken"),
+        (("--map", "media"), "--map has no labels to rename"),
         (("--annotator", "ann", "--annotator", "ann"), "named twice"),
-        (("--annotator", "ann", "--double", "1"), "wants two annotators"),
+        (("--annotator", "ann", "--double", "1"), "needs two annotators"),
         (("--split", "dev"), "there is no split"),
     ):
         found = new(run, files, *options, project="q")
@@ -129,7 +128,7 @@ def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
     assert isinstance(found.exception, InputProblems)
     first, second = map(str, found.exception.problems)
     assert "wrong.csv:2: there is no label 'pley'. Did you mean 'play'?" in first
-    assert "wrong.csv:3: stop#well is against the rules of the label set: well stands alone" in second
+    assert "wrong.csv:3: the label set forbids stop#well: well stands alone" in second
     assert sorted(path.name for path in files.iterdir()) == [
         "data.jsonl",
         "double.jsonl",
@@ -161,11 +160,11 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
     assert found.exit_code == 0, found.exception
     assert found.output.splitlines() == [
         "labelled 2 utterances",
-        "1 id of the file with no utterance here: xx",
+        "1 id in the file without an utterance here: xx",
         "2 utterances without labels in the file: d#2, 4",
     ]
     again = run("import", files / "p", file, "--map", files / "map.csv")
-    assert again.output.splitlines()[0] == "labelled 0 utterances, 2 had the same labels before"
+    assert again.output.splitlines()[0] == "labelled 0 utterances, 2 already had the same labels"
     assert len(rows(files / "p")) == 2
 
 
@@ -192,10 +191,10 @@ def test_pages_in_lines_strikes_and_undo(run: Run, files: Path) -> None:
         ("play stop", "play and stop exclude each other"),
         ("none", "an utterance has at least one label"),
         ("pley", "Did you mean 'play'?"),
-        ("accept", "no page of proposals is in sight"),
-        ("keep", "nothing waits to be kept"),
-        ("guide nothing", "is no label"),
-        ("\x1b]0;title\x07", "is no label"),
+        ("accept", "there is no page of proposals here"),
+        ("keep", "there are no saved labels to keep"),
+        ("guide nothing", "is not a label"),
+        ("\x1b]0;title\x07", "is not a label"),
     ],
 )
 def test_a_script_ends_at_a_line_that_cannot_be_done(run: Run, files: Path, line: str, told: str) -> None:
@@ -212,7 +211,7 @@ def test_other_commands_say_what_they_do(run: Run, files: Path) -> None:
     lines = "help\nguide\nguide p\ncomment odd one\nagain\nskip\nlabel\nstatus\nquit\nplay\n"
     done = run("review", files / "p", "--annotator", "ann", lines=lines)
     assert done.exit_code == 0
-    for told in ("strike what is wrong", "well, stands alone", "yes: a song", "left for the end", "comment kept"):
+    for told in ("strike wrong lines", "well, stands alone", "yes: a song", "postponed", "comment set"):
         assert told in done.output
     (row,) = rows(files / "p")
     assert isinstance(row, Skipped)
@@ -227,7 +226,7 @@ def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> N
     assert "ann" not in ben.output.replace("annot", "").replace("cannot", "")
     refused = run("export", project, "--out", files / "x.jsonl")
     assert isinstance(refused.exception, InputError)
-    assert "1 utterance of 4 without final labels" in str(refused.exception)
+    assert "1 of 4 utterances have no final labels" in str(refused.exception)
     assert not (files / "x.jsonl").exists()
     marked = run("export", project, "--out", files / "x.jsonl", "--mark")
     assert marked.exit_code == 0
@@ -251,7 +250,7 @@ def test_utterances_are_brought_back_by_their_text_or_id(run: Run, files: Path) 
     run("review", project, "--annotator", "ann", lines="play\nplay\nplay\nplay\n")
     changed = run("review", project, "--annotator", "ann", "--find", "PLAY", lines="thank\nkeep\n")
     assert changed.exit_code == 0, changed.output
-    assert "yours: play; `keep`, or labels again" in changed.output
+    assert "yours: play; `keep`, or other labels" in changed.output
     assert "ended: 2 of 2 done" in changed.output
     settled = run("review", project, "--annotator", "cem", "--adjudicate", "--utterance", "d#2", lines="stop\n")
     assert settled.exit_code == 0, settled.output
@@ -261,14 +260,14 @@ def test_utterances_are_brought_back_by_their_text_or_id(run: Run, files: Path) 
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
     run("review", project, "--annotator", "ann", "--utterance", "d#2", lines="thank\n")
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == ["d#2"]
-    assert "1 of them was labelled otherwise since: d#2" in run("status", project).output
+    assert "1 of them was labelled differently since: d#2" in run("status", project).output
     run("review", project, "--annotator", "cem", "--adjudicate", "--utterance", "d#2", lines="stop\n")
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
     for options, what in (
         (("--utterance", "d#3"), "no utterance has the id 'd#3'. Did you mean 'd,3'?"),
-        (("--find", "tram"), "no utterance has 'tram'"),
-        (("--find", " "), "--find wants a text"),
-        (("--annotator", "ben", "--find", "play"), "all that is found is of others: 2 utterances"),
+        (("--find", "tram"), "no utterance contains 'tram'"),
+        (("--find", " "), "--find is empty"),
+        (("--annotator", "ben", "--find", "play"), "all utterances found (2) are labelled by others"),
     ):
         refused = run("review", project, "--annotator", "ann", *options)
         assert isinstance(refused.exception, InputError), options
@@ -333,7 +332,7 @@ def _run(*words: str) -> Result:
 
 def _project(folder: Path, labelled: int, *options: str) -> str:
     given = [replace(one, intents=one.intents if at < labelled else None) for at, one in enumerate(spoken(150))]
-    (folder / "data.jsonl").write_text("".join(jsonl_lines(Corpus("", tuple(given)))))
+    (folder / "data.jsonl").write_text(jsonl(Corpus("", tuple(given))))
     labels = "".join(f"  - {{id: {one}, description: said}}\n" for one in SPOKEN_LABELS)
     (folder / "labels.yaml").write_text(f"label_set: t\nlabels:\n{labels}")
     made = _run("new", str(folder / "p"), "--data", str(folder / "data.jsonl"), "--labels", str(folder / "labels.yaml"),
@@ -369,7 +368,7 @@ def test_what_is_wrong_is_refused_and_keeps_nothing(tmp_path: Path) -> None:
     project = _project(tmp_path, 20)
     for words, what in (
         ((), "20 utterances are labelled"),
-        (("-s", "strength"), "sets nothing"),
+        (("-s", "strength"), "there is no value"),
         (("-s", "strenth=1"), "Did you mean 'strength'"),
     ):
         with pytest.raises(InputError) as caught:

@@ -11,22 +11,14 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError
-from harness.model.record import (
-    AttemptFinished,
-    AttemptStarted,
-    Record,
-    SessionStarted,
-    TrialFinished,
-    TrialStarted,
-    Understood,
-)
-from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.model.record import Understood
+from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Corpus, Slot
-from harness.session.log.writer import SqliteLog
 from harness.understanding.files.corpus_writing import write_jsonl
-from tests.unit.session.figures.test_understood import GOOD, LYON, OPEN, OTHER, SILENT, Asked, asked
+from tests.unit.session.figures.test_heard import GOOD, LYON, OPEN, OTHER, SILENT, Asked, asked_rows
 from tests.unit.understanding.files.corpora import write_folder
 from tests.unit.understanding.reports.frames import made
+from tests.written_sessions import written
 
 GOLD = (
     '{"id":"1","text":"to Paris","intents":["go"],"tags":["O","B-city-to"],"groups":{"voice":"anna"}}\n'
@@ -67,11 +59,11 @@ def test_figures_stand_with_their_counts_and_choices(files: list[str]) -> None:
     assert row(done, "CER")[1::2] == ["100.00 %", "1 S + 0 D + 0 I of 1 concepts"]
     assert row(done, "SFA")[1::2] == ["33.33 %", "1 of 3 utterances; slots in their places"]
     assert row(done, "chunking") == ["chunking", "conlleval (an I- may begin a slot)"]
-    assert row(done, "concepts") == ["concepts", "full (concepts as they stand)"]
+    assert row(done, "concepts") == ["concepts", "full (whole concepts)"]
     assert row(done, "0/0") == ["0/0", "0 (zero)"]
-    assert row(done, "missing")[1] == "1 (3); counted as predicted nothing"
-    assert row(done, "without gold")[1] == "1 (9); counted nowhere"
-    assert row(done, "empty")[1] == "1 prediction without intent, 0 rightly so"
+    assert row(done, "missing")[1] == "1 (3); counted as empty predictions"
+    assert row(done, "without gold")[1] == "1 (9); not counted"
+    assert row(done, "empty")[1] == "1 prediction without intent, 0 correctly"
     assert row(done, "never")[1] == "1 never predicted: bye"
     assert row(done, "ben")[:2] == ["ben", "2"]
     assert "\x1b" not in done.stdout
@@ -136,13 +128,13 @@ def test_a_limit_that_does_not_hold_is_status_1(files: list[str], limit: list[st
 def test_a_limit_on_nothing_does_not_hold(files: list[str]) -> None:
     Path("p.csv").write_text("id,intent\n1,go\n", encoding="utf-8")
     done = harness("--gold", "g.jsonl", "--pred", "p.csv", "--min-slot-f1", "0")
-    assert (done.exit_code, "is n/a, which no limit allows" in done.stderr) == (1, True)
+    assert (done.exit_code, "is n/a, so the limit does not hold" in done.stderr) == (1, True)
 
 
 def test_systems_are_compared_on_what_both_have(files: list[str]) -> None:
     Path("q.jsonl").write_text('{"id":"1","intents":["hi"],"slots":[]}\n', encoding="utf-8")
     done = harness(*files, "--pred", "q.jsonl")
-    assert "first: p.jsonl, second: q.jsonl; on 1 utterances of both" in done.stdout
+    assert "first: p.jsonl, second: q.jsonl; on 1 utterances that both have" in done.stdout
     assert row(done, "emr")[1:4] == ["100.00 %", "0.00 %", "+100.00"]
 
 
@@ -172,7 +164,11 @@ def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch:
 def test_what_was_scored_otherwise_is_not_merged(files: list[str]) -> None:
     for name, more in (("a", []), ("b", ["--chunking", "iob2"]), ("c", ["--zero", "1"]), ("d", ["--labels", "go"])):
         assert harness(*files, "--json", f"{name}.json", *more).exit_code == 0
-    for name, said in (("b", "another rule"), ("c", "0/0 was one, and zero in a.json"), ("d", "other labels")):
+    for name, said in (
+        ("b", "a different rule"),
+        ("c", "0/0 is one here, but zero in a.json"),
+        ("d", "declared labels differ"),
+    ):
         done = harness("a.json", f"{name}.json", verb="merge")
         assert isinstance(done.exception, InputError)
         assert str(done.exception).startswith(f"{name}.json: ")
@@ -192,18 +188,18 @@ def test_json_on_standard_output_is_alone_there(files: list[str]) -> None:
     [
         ([], "there is nothing to score. Give --gold"),
         (["--gold", "g.jsonl"], "there is nothing to score"),
-        (["--gold", "g.jsonl", "--pred", "other.jsonl"], "other.jsonl: no id of these predictions is one of gold"),
-        (["--gold", "g.jsonl", "--pred", "g.txt"], "no such file or folder"),
+        (["--gold", "g.jsonl", "--pred", "other.jsonl"], "other.jsonl: no id of these predictions occurs in gold"),
+        (["--gold", "g.jsonl", "--pred", "g.txt"], "the file or folder does not exist"),
         (["--gold", "-", "--pred", "-"], "only one file can come from standard input"),
-        (["--gold", "-", "--pred", "p.jsonl"], "<stdin>: no suffix says which format this is. Say it: --gold-format"),
+        (["--gold", "-", "--pred", "p.jsonl"], "<stdin>: the name has no suffix for its format. Give --gold-format"),
         (["--gold", "g.jsonl", "--pred", "p.jsonl", "--json", "g.jsonl"], "this file is to be read and to be written"),
         (
             ["--gold", "g.jsonl", "--pred", "p.jsonl", "--by", "vioce"],
             "gold has no group 'vioce'. Did you mean 'voice'",
         ),
         (["--gold", "g.jsonl", "--pred", "p.jsonl", "--split", "dev"], "this has no splits"),
-        (["--gold", "bare.txt", "--pred", "p.jsonl"], "nothing of it is annotated"),
-        (["a_session", "--gold", "g.jsonl"], "sessions have their own gold"),
+        (["--gold", "bare.txt", "--pred", "p.jsonl"], "nothing in this is annotated"),
+        (["a_session", "--gold", "g.jsonl"], "sessions exclude --gold and --pred"),
     ],
 )
 def test_wrong_usage_is_refused_before_anything_is_written(files: list[str], arguments: list[str], said: str) -> None:
@@ -218,24 +214,11 @@ def test_wrong_usage_is_refused_before_anything_is_written(files: list[str], arg
 def test_a_session_that_is_none_is_said(files: list[str]) -> None:
     done = harness("nowhere")
     assert isinstance(done.exception, HarnessError)
-    assert "nowhere is no session" in str(done.exception)
+    assert "nowhere is not a session" in str(done.exception)
 
 
 def store(folder: Path, plays: dict[str, list[Asked]]) -> Path:
-    trials = tuple(asked(name, conditions=(("voice", name[:3]),)) for name in plays)
-    rows: list[Record] = [SessionStarted("s1", "frames", "Frames", "a" * 64, "lab", "b" * 64, 0, "wire", (), trials)]
-    for name, attempts in plays.items():
-        rows.append(TrialStarted(name, 1))
-        for number, (outcome, told) in enumerate(attempts, start=1):
-            rows.append(AttemptStarted(name, 1, number, f"{name}.{number}", "c" * 64, 1.0, 2.0, 2.5, None))
-            none = (Recognition.NOT_ASSESSED, EvidenceSource.NONE)
-            rows.append(AttemptFinished(name, 1, number, outcome, *none, understood=told))
-        rows.append(TrialFinished(name, 1, attempts[-1][0], len(attempts), len(attempts)))
-    folder.mkdir()
-    with SqliteLog(folder, wall_s=lambda: 1_800_000_000.0) as log:
-        for row in rows:
-            log.append(row)
-    return folder
+    return written(folder, asked_rows(plays), wall_s=lambda: 1_800_000_000.0)
 
 
 @pytest.fixture
@@ -252,7 +235,7 @@ def test_what_devices_understood_is_scored_by_voice(session: Path) -> None:
     assert any(line.startswith("SFA  ") and "2 of 3 utterances; slots as lists of concepts" in line for line in lines)
     assert {"ann 2 100.00", "bob 1 0.00"} <= {" ".join(line.split()[:3]) for line in lines}
     assert "attempt       deciding of each trial" in lines
-    assert lines[-1] == "unknown       1 (bob2): nothing says what was understood; counted nowhere"
+    assert lines[-1] == "unknown       1 (bob2): no report of what was understood; not counted"
 
 
 def test_the_first_attempt_is_scored_where_it_is_asked_for(session: Path) -> None:
@@ -274,6 +257,4 @@ def test_values_count_beside_concepts(tmp_path: Path) -> None:
 def test_a_session_in_which_nobody_knows_what_was_understood_is_refused(tmp_path: Path) -> None:
     done = harness(store(tmp_path / "s", {"ann1": [OPEN]}))
     assert isinstance(done.exception, InputError)
-    assert "no trial of this has an intent to score: of 1 (ann1) nothing says what was understood" in str(
-        done.exception
-    )
+    assert "no trial has an intent to score: no report says what was understood in 1 (ann1)" in str(done.exception)

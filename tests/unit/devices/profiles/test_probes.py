@@ -1,4 +1,4 @@
-"""Probes and proofs of listening, as files declare them."""
+"""Profiles and their samples; probes and proofs of listening, as files declare them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from harness.devices.profiles.profile import load_profile
+from harness.devices.profiles.profile import load_profile, unescaped
 from harness.devices.profiles.samples import check_samples
 from harness.model.bench import ObservationKind
 from harness.model.errors import InputProblems
@@ -16,6 +16,7 @@ from harness.model.observation import DeviceState
 from harness.model.scenario import ProbeSpec
 from harness.model.stimulus import VoiceSpec
 from harness.scenario.scenario import load_scenario
+from tests.known import known
 
 SOAK = """\
 scenario: soak
@@ -45,60 +46,62 @@ def written(tmp_path: Path, name: str, text: str) -> Path:
     return path
 
 
-def problems(tmp_path: Path, probe: str) -> str:
+def problems(tmp_path: Path, scenario: str) -> str:
     with pytest.raises(InputProblems) as caught:
-        load_scenario(written(tmp_path, "soak", SOAK.replace("PROBE", probe)))
+        load_scenario(written(tmp_path, "soak", scenario))
     return str(caught.value)
 
 
-def test_a_probe_in_full_and_in_short(tmp_path: Path) -> None:
-    probe = '{every_s: 120, phrase: "hey ${who}", voice: cass, level_dbfs: -20, tail_s: 6}'
+@pytest.mark.parametrize(
+    ("probe", "spec"),
+    [
+        (
+            '{every_s: 120, phrase: "hey ${who}", voice: cass, level_dbfs: -20, tail_s: 6}',
+            ProbeSpec(120.0, "hey you", VoiceSpec("flite", "slt"), -20.0, 6.0),
+        ),
+        ("{every_s: 30}", ProbeSpec(30.0)),
+        (
+            "{every_s: 60, voice: {engine: espeak, name: en-us+f3, rate_wpm: 150}}",
+            ProbeSpec(60.0, voice=VoiceSpec("espeak", "en-us+f3", 150)),
+        ),
+    ],
+)
+def test_a_probe_has_any_voice(tmp_path: Path, probe: str, spec: ProbeSpec) -> None:
     (template,) = load_scenario(written(tmp_path, "soak", SOAK.replace("PROBE", probe))).trials
-    assert template.ambient is not None
-    assert template.ambient.probe == ProbeSpec(120.0, "hey you", VoiceSpec("flite", "slt"), -20.0, 6.0)
-    (template,) = load_scenario(written(tmp_path, "soak", SOAK.replace("PROBE", "{every_s: 30}"))).trials
-    assert template.ambient is not None
-    assert template.ambient.probe == ProbeSpec(30.0)
-    assert template.ambient.sources
+    assert known(template.ambient).probe == spec
+    assert known(template.ambient).sources
 
 
-def test_a_probe_has_any_voice_or_a_recording(tmp_path: Path) -> None:
+def test_a_probe_may_be_a_recording(tmp_path: Path) -> None:
     said = tmp_path / "said.wav"
     soundfile.write(said, np.sin(np.arange(16_000) / 8).astype(np.float32) / 4, 16_000)
     soundfile.write(tmp_path / "silence.wav", np.zeros(16_000, np.float32), 16_000)
-    for probe, spec in {
-        "{every_s: 60, voice: {engine: espeak, name: en-us+f3, rate_wpm: 150}}": ProbeSpec(
-            60.0, voice=VoiceSpec("espeak", "en-us+f3", 150)
-        ),
-        "{every_s: 60, recording: said.wav, phrase: hey lamp}": ProbeSpec(60.0, "hey lamp", recording=str(said)),
+    probe = "{every_s: 60, recording: said.wav, phrase: hey lamp}"
+    (template,) = load_scenario(written(tmp_path, "soak", SOAK.replace("PROBE", probe))).trials
+    assert known(template.ambient).probe == ProbeSpec(60.0, "hey lamp", recording=str(said))
+    for probe, says in {
+        "{every_s: 60, recording: sad.wav}": "there is no file 'sad.wav'",
+        "{every_s: 60, recording: silence.wav}": "silen",
+        "{every_s: 60, recording: said.wav, voice: cass}": "a recording cannot have a voice",
+        "{every_s: 60, voice: cas}": "no voice is called 'cas'",
     }.items():
-        (template,) = load_scenario(written(tmp_path, "soak", SOAK.replace("PROBE", probe))).trials
-        assert template.ambient is not None
-        assert template.ambient.probe == spec
-    assert "there is no file 'sad.wav'" in problems(tmp_path, "{every_s: 60, recording: sad.wav}")
-    assert "silen" in problems(tmp_path, "{every_s: 60, recording: silence.wav}")
-    both = problems(tmp_path, "{every_s: 60, recording: said.wav, voice: cass}")
-    assert "a recording has a voice of its own" in both
-    assert "no voice is called 'cas'" in problems(tmp_path, "{every_s: 60, voice: cas}")
+        assert says in problems(tmp_path, SOAK.replace("PROBE", probe))
 
 
-def test_probes_lie_between_segments(tmp_path: Path) -> None:
-    said = problems(tmp_path, "{every_s: 20}")
-    assert "probes lie between segments, and a segment lasts 30 s" in said
-    assert "soak.yaml:5:" in said
-
-
-def test_a_probe_is_no_kind_that_somebody_writes(tmp_path: Path) -> None:
-    text = "scenario: soak\ntrials: [{id: one, kind: probe}]\n"
-    with pytest.raises(InputProblems) as caught:
-        load_scenario(written(tmp_path, "soak", text))
-    assert "'probe'" in str(caught.value)
-
-
-def test_a_probe_belongs_to_ambient_sound(tmp_path: Path) -> None:
-    text = "scenario: soak\ntrials: [{id: one, kind: wake, probe: {every_s: 60}}]\n"
-    with pytest.raises(InputProblems, match="'probe' has no meaning in a trial of kind wake"):
-        load_scenario(written(tmp_path, "soak", text))
+@pytest.mark.parametrize(
+    ("scenario", "says"),
+    [
+        (SOAK.replace("PROBE", "{every_s: 20}"), "soak.yaml:5:"),
+        (SOAK.replace("PROBE", "{every_s: 20}"), "probes are played between segments, and a segment lasts 30 s"),
+        ("scenario: soak\ntrials: [{id: one, kind: probe}]\n", "'probe'"),
+        (
+            "scenario: soak\ntrials: [{id: one, kind: wake, probe: {every_s: 60}}]\n",
+            "'probe' does not apply to trials of kind wake",
+        ),
+    ],
+)
+def test_a_probe_lies_between_segments_of_ambient_sound(tmp_path: Path, scenario: str, says: str) -> None:
+    assert says in problems(tmp_path, scenario)
 
 
 def test_a_profile_says_what_proves_that_it_listens(tmp_path: Path) -> None:
@@ -116,9 +119,9 @@ def test_a_profile_says_what_proves_that_it_listens(tmp_path: Path) -> None:
             "kind: listening, fields: {text: x}}\n  - {match: '^state",
             "no field 'text'",
         ),
-        ("  - {match: '^state (?P<state>\\w+)', kind: status}\n", "", "no mapping yields a status"),
+        ("  - {match: '^state (?P<state>\\w+)', kind: status}\n", "", "needs a rule of kind status"),
         ("[idle, dialogue_open]", "[idle, dozing]", "dozing"),
-        ("  - {match: '^alive', kind: listening}\n", "", "no mapping yields 'listening'"),
+        ("  - {match: '^alive', kind: listening}\n", "", "lists 'listening', but no rule gives it"),
     ],
 )
 def test_what_cannot_be_is_told(tmp_path: Path, old: str, new: str, says: str) -> None:
@@ -129,3 +132,67 @@ def test_what_cannot_be_is_told(tmp_path: Path, old: str, new: str, says: str) -
     with pytest.raises(InputProblems) as caught:
         load_profile(written(tmp_path, "lamp", text), beside=tmp_path)
     assert says in str(caught.value)
+
+
+DEVICES = Path(__file__).parents[4] / "devices"
+IDS = sorted(path.stem for path in DEVICES.glob("*.yaml"))
+OURS = {"reference_assistant", "reference_assistant_black_box", "vh_board", "vh_board_console", "vh_board_mqtt"}
+
+LAMP_FILE = r"""
+device: lamp
+wake_phrases: [hey lamp]
+reports: [wake]
+lines:
+  - {match: '^WAKE (?P<phrase>\w+) (?P<score>\d+)$', kind: wake, score_scale: 100}
+samples:
+"""
+
+
+def write(folder: Path, sample: str) -> Path:
+    path = folder / "lamp.yaml"
+    path.write_text(LAMP_FILE + sample, encoding="utf-8")
+    return path
+
+
+def test_there_are_at_least_sixteen_real_sources() -> None:
+    assert len(set(IDS) - OURS) >= 16
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_profile_is_right_and_gives_what_its_samples_say(name: str) -> None:
+    profile = load_profile(f"{name}.yaml", beside=DEVICES)
+    assert profile.id == name
+    assert [one.wrong for one in check_samples(profile) if one.wrong] == []
+    if name not in OURS:
+        assert profile.samples
+        kinds = {str(one["kind"]) for sample in profile.samples for one in sample.gives}
+        assert {kind.value for kind in profile.reports} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("sample", "part"),
+    [
+        ("- {lines: [WAKE lamp 80], gives: [{kind: wake, phrase: lamp, score: 0.7}]}", "score: 0.8"),
+        ("- {lines: [WAKE lamp 80], gives: [{kind: wake, phrase: lamp}]}", "score: 0.8"),
+        ("- {lines: [WAKE lamp 80], gives: []}", "wanted nothing"),
+        ("- {lines: [sleep], gives: [{kind: wake}]}", "got nothing"),
+        ("- {lines: [WAKE lamp 80], gives: [{kind: status, state: idle}]}", "kind: status"),
+    ],
+)
+def test_a_sample_that_gives_something_else_is_wrong(tmp_path: Path, sample: str, part: str) -> None:
+    (result,) = check_samples(load_profile(write(tmp_path, sample), beside=Path()))
+    assert part in " ".join(result.wrong)
+    assert result.sample.line == LAMP_FILE.count("\n") + 1
+
+
+def test_escapes_of_a_sample_are_bytes() -> None:
+    assert unescaped(r"\e[0mü\x00\xff \d \\e") == b"\x1b[0m" + "ü".encode() + b"\x00\xff \\d \\\x1b"
+
+
+def test_the_transport_follows_from_the_rules(tmp_path: Path) -> None:
+    sample = "- {lines: [WAKE lamp 80], gives: [{kind: wake, phrase: lamp, score: 0.8}]}"
+    profile = load_profile(write(tmp_path, sample), beside=Path())
+    assert profile.transport == "serial"
+    assert profile.reports == {ObservationKind.WAKE}
+    assert load_profile("reference_assistant", beside=tmp_path).transport == "mqtt"
+    assert load_profile("reference_assistant_black_box", beside=tmp_path).transport == "none"

@@ -1,11 +1,21 @@
+"""Binary frames and lines of JSON, and Wyoming's events in whatever pieces they come."""
+
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.devices.wire.segments import FrameFinder, StreamSegment, checksum
-from harness.model.bench import BinaryFrames, Checksum
+from harness.devices.profiles.profile import load_profile
+from harness.devices.wire.console import Console
+from harness.devices.wire.segments import STALE_S, FrameFinder, StreamSegment, WyomingEvents, checksum
+from harness.model.bench import BinaryFrames, Checksum, DeviceProfile, MessageMapping, ObservationKind
+from harness.model.errors import InputProblems
+from harness.model.observation import Intent, LogLine, Observation, ResponseText, Transcript, Unread, Wake
+from harness.model.time import Stamp
 
 SHAPE = BinaryFrames(b"\xaa\x55", 2, 1, 5, 3, b"\x0d", Checksum.XOR8, 2, 40)
 
@@ -58,3 +68,112 @@ def test_half_a_frame_does_not_hold_back_what_follows_for_ever() -> None:
     found = finder.feed(b"text\n", 1.0)
     assert b"".join(one.data for one in found) == b"\xaa\x55\x20halftext\n"
     assert finder.broken == 1
+
+
+AT = Stamp(1.0)
+
+
+def read(profile: DeviceProfile, *lines: str | bytes) -> list[Observation]:
+    console = Console(profile, "dev")
+    data = b"".join(one if isinstance(one, bytes) else one.encode() + b"\n" for one in lines)
+    return [*console.feed(data, AT), *console.flush(AT)]
+
+
+def message(kind: str, data: object, context: object = None) -> str:
+    return json.dumps({"type": kind, "data": data, "context": context or {}})
+
+
+def shipped(name: str) -> DeviceProfile:
+    return load_profile(name, beside=Path())
+
+
+def test_a_real_message_of_the_ovos_bus_is_a_wake_however_long_its_context() -> None:
+    context = {"session": {"pipeline": ["ovos-stop-pipeline-plugin-high"] * 60}}
+    line = message("recognizer_loop:wakeword", {"utterance": "hey mycroft"}, context)
+    assert 1024 < len(line) < 2400
+    assert read(shipped("ovos_bus"), line) == [Wake("dev", AT, "hey mycroft")]
+
+
+def test_what_a_message_quotes_is_not_what_it_is() -> None:
+    quoted = message("speak", {"utterance": 'type {"type": "recognizer_loop:wakeword"} to wake me'})
+    assert [type(one) for one in read(shipped("ovos_bus"), quoted)] == [ResponseText]
+
+
+def test_a_speech_recogniser_that_heard_no_words_says_so() -> None:
+    assert read(shipped("ovos_bus"), message("recognizer_loop:speech.recognition.unknown", {})) == [
+        Intent("dev", AT, "")
+    ]
+
+
+def test_types_with_holes_give_fields_and_slots_are_pointed_at_one_by_one() -> None:
+    mapping = MessageMapping(
+        "", ObservationKind.INTENT, (("slot_room", "/data/room"), ("slot_level", "/data/level")), type="*:{name}.intent"
+    )
+    profile = DeviceProfile("d", "d", "d.yaml", "0", (), messages=(mapping,))
+    assert read(profile, message("skill.author:light.on.intent", {"room": "hall"})) == [
+        Intent("dev", AT, "light.on", (("room", "hall"),))
+    ]
+    (line,) = read(profile, message("skill.author:light.on", {}))
+    assert isinstance(line, LogLine)
+
+
+def test_a_mapping_has_a_topic_or_a_type(tmp_path: Path) -> None:
+    text = "device: d\nwake_phrases: []\nmappings:\n  - {topic: a/b, type: c, kind: wake}\n  - {kind: wake}\n"
+    (tmp_path / "d.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputProblems) as caught:
+        load_profile("d.yaml", beside=tmp_path)
+    assert str(caught.value).count("a mapping needs either a `topic` or a `type`") == 2
+
+
+def event(kind: str, data: dict[str, object] | None = None, payload: bytes = b"") -> bytes:
+    """As wyoming 1.10.2 writes it."""
+    header: dict[str, object] = {"type": kind, "version": "1.10.2"}
+    body = json.dumps(data, ensure_ascii=False).encode() if data else b""
+    header |= {"data_length": len(body)} if body else {}
+    header |= {"payload_length": len(payload)} if payload else {}
+    return json.dumps(header).encode() + b"\n" + body + payload
+
+
+HOSTILE = b'\n{"type": "detection", "data_length": 3}\n{}\n\x00'
+STREAM = b"".join(
+    [
+        b"INFO:root:Ready\n",
+        event("audio-chunk", {"rate": 16000}, HOSTILE * 3),
+        event("detection", {"name": "okay_nabu", "timestamp": 1320, "speaker": None}),
+        event("audio-chunk", {"rate": 16000}, HOSTILE),
+        event("transcript", {"text": "wie spät ist es {"}),
+        event("streaming-stopped"),
+        b"DEBUG:root:Detection(name='alexa', timestamp=None, speaker=None)\n",
+    ]
+)
+
+
+@given(st.lists(st.integers(1, 40), max_size=40))
+@settings(deadline=None)
+def test_wyoming_is_read_in_whatever_pieces_it_comes(cuts: list[int]) -> None:
+    console, found, position = Console(shipped("wyoming_events"), "dev"), list[Observation](), 0
+    for cut in [*cuts, len(STREAM)]:
+        found += console.feed(STREAM[position : position + cut], AT)
+        position += cut
+    said = [one for one in found if isinstance(one, Wake | Transcript)]
+    assert said == [Wake("dev", AT, "okay_nabu"), Transcript("dev", AT, "wie spät ist es {"), Wake("dev", AT, "alexa")]
+
+
+def test_an_event_that_is_cut_off_takes_nothing_of_the_next_connection() -> None:
+    events = WyomingEvents(65536)
+    events.feed(event("audio-chunk", {"rate": 16000}, bytes(1000))[:200], 1.0)
+    assert events.feed(b"", 1.0 + STALE_S / 2) == []
+    (found,) = events.feed(event("detection", {"name": "x"}), 2.0 + STALE_S)
+    assert json.loads(found.data) == {"type": "detection", "data": {"name": "x"}}
+    assert events.broken == 1
+
+
+def test_data_of_any_stated_length_are_bounded_and_loud() -> None:
+    header = b'{"type": "info", "data_length": 99999999999999}\n'
+    found = read(shipped("wyoming_events"), header)
+    assert [type(one) for one in found] == [LogLine, Unread]
+
+
+def test_a_stream_of_nonsense_comes_out_as_it_went_in() -> None:
+    data = b"{no json}\n[1]\n{}\n\xff\xfe\n"
+    assert WyomingEvents(100).feed(data, 1.0) == [StreamSegment(one + b"\n", False) for one in data.split(b"\n")[:-1]]

@@ -1,15 +1,28 @@
+"""Messages and lines of a device become observations, also state over several lines."""
+
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.wire.lines import Unmapped
+from harness.devices.wire.lines import LineRules, Unmapped
 from harness.devices.wire.mappings import for_device, observations, pointed, topic_matches
-from harness.model.bench import MessageMapping, ObservationKind
-from harness.model.observation import DeviceState, Intent, LogLine, ResponseText, StateTold, Status, Transcript, Wake
+from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, MessageMapping, ObservationKind, ScoreBlock
+from harness.model.observation import (
+    DeviceState,
+    Intent,
+    LogLine,
+    Observation,
+    ResponseText,
+    StateTold,
+    Status,
+    Transcript,
+    Wake,
+)
 from harness.model.time import Stamp
 
 AT = Stamp(5.0, 0.1)
@@ -55,40 +68,45 @@ def test_a_topic_matches_itself_and_the_rest_sign(levels: list[str]) -> None:
 
 
 def test_pointers_are_those_of_the_standard() -> None:
-    document: object = {"a": [{"b/c": 1, "d~e": 2}], "": 3}
-    assert pointed(document, "/a/0/b~1c") == 1  # type: ignore[arg-type]
-    assert pointed(document, "/a/0/d~0e") == 2  # type: ignore[arg-type]
-    assert pointed(document, "/") == 3  # type: ignore[arg-type]
-    assert pointed(document, "") is document  # type: ignore[arg-type]
+    document: Any = {"a": [{"b/c": 1, "d~e": 2}], "": 3}
+    assert pointed(document, "/a/0/b~1c") == 1
+    assert pointed(document, "/a/0/d~0e") == 2
+    assert pointed(document, "/") == 3
+    assert pointed(document, "") is document
     for wrong in ("/a/1", "/a/-1", "/a/x", "/b", "/a/0/b~1c/x", "/a/²"):
         with pytest.raises(Unmapped):
-            pointed(document, wrong)  # type: ignore[arg-type]
+            pointed(document, wrong)
 
 
-def test_each_kind() -> None:
-    wake = MessageMapping("t", KIND.WAKE, (("phrase", "/p"), ("score", "/s")))
-    assert seen(wake, {"p": "alexa", "s": 0.5}) == Wake("dev", AT, "alexa", 0.5)
-    assert seen(wake, {"p": "alexa", "s": None}) == Wake("dev", AT, "alexa", None)
-    assert seen(MessageMapping("t", KIND.WAKE), b"anything") == Wake("dev", AT)
-    text = MessageMapping("t", KIND.TRANSCRIPT, (("text", "/t"), ("final", "/f")))
-    assert seen(text, {"t": "hi", "f": False}) == Transcript("dev", AT, "hi", False)
-    assert seen(MessageMapping("t", KIND.RESPONSE, (("text", ""),)), b"plain words") == ResponseText(
-        "dev", AT, "plain words"
-    )
-    assert seen(MessageMapping("t", KIND.LOG, (("text", "/a"),)), {"a": {"b": 1}}) == LogLine("dev", AT, '{"b": 1}')
-    status = MessageMapping("t", KIND.STATUS, (("state", "/s"), ("detail", "/d")), values=(("busy", "thinking"),))
-    assert seen(status, {"s": "busy", "d": "why"}) == Status("dev", AT, DeviceState.THINKING, "why")
-    assert seen(status, {"s": "idle"}) == Status("dev", AT, DeviceState.IDLE)
+WAKE = MessageMapping("t", KIND.WAKE, (("phrase", "/p"), ("score", "/s")))
+TEXT = MessageMapping("t", KIND.TRANSCRIPT, (("text", "/t"), ("final", "/f")))
+STATUS = MessageMapping("t", KIND.STATUS, (("state", "/s"), ("detail", "/d")), values=(("busy", "thinking"),))
+STATE = MessageMapping("t", KIND.STATE, (("name", "/name"), ("value", "/value")), (("t1", "timer"),))
+STATE_OF_TEXT = MessageMapping("t", KIND.STATE, match="^(?P<name>[a-z]+)=(?P<value>.*)")
 
 
-def test_a_piece_of_state_has_a_name_and_may_be_no_more() -> None:
-    rule = MessageMapping("t", KIND.STATE, (("name", "/name"), ("value", "/value")), (("t1", "timer"),))
-    assert seen(rule, {"name": "t1", "value": "10 minutes"}) == StateTold("dev", AT, "timer", "10 minutes")
-    assert seen(rule, {"name": "list", "value": ""}) == StateTold("dev", AT, "list", "")
-    assert isinstance(seen(rule, {"name": "list"}), LogLine)
-    of_text = MessageMapping("t", KIND.STATE, match="^(?P<name>[a-z]+)=(?P<value>.*)")
-    (told,) = observations([of_text], "t", b"timer=5 minutes", AT, "dev")
-    assert told == StateTold("dev", AT, "timer", "5 minutes")
+@pytest.mark.parametrize(
+    ("mapping", "payload", "made"),
+    [
+        (WAKE, {"p": "alexa", "s": 0.5}, Wake("dev", AT, "alexa", 0.5)),
+        (WAKE, {"p": "alexa", "s": None}, Wake("dev", AT, "alexa", None)),
+        (MessageMapping("t", KIND.WAKE), b"anything", Wake("dev", AT)),
+        (TEXT, {"t": "hi", "f": False}, Transcript("dev", AT, "hi", False)),
+        (MessageMapping("t", KIND.RESPONSE, (("text", ""),)), b"plain words", ResponseText("dev", AT, "plain words")),
+        (MessageMapping("t", KIND.LOG, (("text", "/a"),)), {"a": {"b": 1}}, LogLine("dev", AT, '{"b": 1}')),
+        (STATUS, {"s": "busy", "d": "why"}, Status("dev", AT, DeviceState.THINKING, "why")),
+        (STATUS, {"s": "idle"}, Status("dev", AT, DeviceState.IDLE)),
+        (STATE, {"name": "t1", "value": "10 minutes"}, StateTold("dev", AT, "timer", "10 minutes")),
+        (STATE, {"name": "list", "value": ""}, StateTold("dev", AT, "list", "")),
+        (STATE_OF_TEXT, b"timer=5 minutes", StateTold("dev", AT, "timer", "5 minutes")),
+    ],
+)
+def test_each_kind(mapping: MessageMapping, payload: object, made: object) -> None:
+    assert seen(mapping, payload) == made
+
+
+def test_a_piece_of_state_without_a_value_is_a_log_line() -> None:
+    assert isinstance(seen(STATE, {"name": "list"}), LogLine)
 
 
 def test_conditions_choose_among_mappings() -> None:
@@ -175,3 +193,123 @@ def test_a_text_payload_is_searched_like_a_console_line() -> None:
 def test_topics_are_those_of_the_device_on_the_bench() -> None:
     (rule,) = for_device([MessageMapping("a/{device}/b", KIND.INTENT, (("name", "/n"),), score_scale=7)], "one")
     assert (rule.topic, rule.score_scale) == ("a/one/b", 7)
+
+
+ARRIVED = Stamp(1.0)
+TWO = LineMapping(
+    "wakeword detected",
+    KIND.WAKE,
+    more=(r"model index:(?P<model>\d+), word index:(?P<word>\d+)",),
+    fields=(("phrase", "{model}.{word}"),),
+    values=(("1.2", "hi esp"),),
+    within_lines=3,
+    within_s=0.5,
+)
+BLOCK = LineMapping(
+    "^Predictions", KIND.WAKE, more=(r"^  (?P<phrase>\w+): (?P<score>[\d.]+)",), block=ScoreBlock(0.8, ("noise",))
+)
+BRACES = LineMapping(
+    r"^\{$",
+    KIND.INTENT,
+    more=("understood : '(?P<understood>\\w+)'", "intent : '(?P<name>\\w+)'", "'(?P<slot>\\w+)' : '(?P<value>\\w*)'"),
+    until=r"^\}$",
+    when=(("understood", "true"),),
+    within_lines=20,
+)
+
+
+def said(lines: LineRules, *texts: str, at: Stamp = ARRIVED) -> list[Observation]:
+    return [one for text in texts for reading in lines.take(text, text, at) for one in reading.observations]
+
+
+def lines(*mappings: LineMapping, takes_audio: bool = False) -> LineRules:
+    return LineRules(mappings, ConsoleSettings(), "dev", takes_audio=takes_audio)
+
+
+def test_a_second_line_fills_in_the_first_and_others_may_stand_between() -> None:
+    reader = lines(TWO)
+    assert said(reader, "wakeword detected", "something else") == []
+    assert said(reader, "model index:1, word index:2", at=Stamp(1.2)) == [Wake("dev", ARRIVED, "hi esp")]
+    assert said(reader, "model index:1, word index:2") == []
+
+
+def test_what_does_not_come_in_time_is_told_without_it() -> None:
+    reader = lines(TWO)
+    said(reader, "wakeword detected")
+    assert reader.expire(1.4) == []
+    (late,) = reader.expire(1.6)
+    assert late.observations == (Wake("dev", ARRIVED),)
+    said(reader, "wakeword detected", "x", "y")
+    assert said(reader, "z") == [Wake("dev", ARRIVED)]
+    said(reader, "wakeword detected")
+    assert said(reader, "wakeword detected") == [Wake("dev", ARRIVED)]
+    assert [one.observations for one in reader.flush()] == [(Wake("dev", ARRIVED),)]
+
+
+def test_of_a_block_the_best_word_is_told_once_until_it_was_below() -> None:
+    reader = lines(BLOCK)
+
+    def block(yes: float, noise: float) -> list[Observation]:
+        return said(reader, "Predictions (…):", f"  yes: {yes}", f"  noise: {noise}")
+
+    assert block(0.9, 0.1) == []
+    assert block(0.95, 0.05) == [Wake("dev", ARRIVED, "yes", 0.9)]
+    assert block(0.1, 0.9) == []
+    assert block(0.85, 0.1) == []
+    assert said(reader, "the end") == [Wake("dev", ARRIVED, "yes", 0.85)]
+
+
+def test_braces_over_several_lines() -> None:
+    reader = lines(BRACES)
+    text = ("{", "  understood : 'true',", "  intent : 'order',", "  'size' : 'large',", "  'what' : 'tea',", "}")
+    assert said(reader, *text) == [Intent("dev", ARRIVED, "order", (("size", "large"), ("what", "tea")))]
+    assert said(reader, "{", "  understood : 'false',", "}") == []
+    (unclear,) = said(reader, "{", "  understood : 'true',", "}")
+    assert isinstance(unclear, LogLine)
+    assert "no name" in unclear.text
+
+
+def test_the_first_rule_that_fits_takes_the_line() -> None:
+    first = LineMapping("wake (?P<phrase>one)", KIND.WAKE)
+    status = LineMapping("(?P<state>\\w+)$", KIND.STATUS, values=(("one", "idle"), ("go", "listening")))
+    reader = lines(first, status)
+    assert said(reader, "wake one", "go") == [
+        Wake("dev", ARRIVED, "one"),
+        Status("dev", ARRIVED, DeviceState.LISTENING),
+    ]
+    (unmapped,) = said(reader, "dancing")
+    assert isinstance(unmapped, LogLine)
+    assert "'dancing' is not mapped" in unmapped.text
+
+
+def test_a_piece_of_state_has_its_value_from_a_group() -> None:
+    rule = LineMapping(r"^state: (?P<name>\w+)=(?P<value>.*)$", KIND.STATE, values=(("tmr", "timer"),))
+    told = said(lines(rule), "state: tmr=10 minutes", "state: list=")
+    assert told == [StateTold("dev", ARRIVED, "timer", "10 minutes"), StateTold("dev", ARRIVED, "list", "")]
+
+
+def test_a_condition_leaves_the_line_to_later_rules() -> None:
+    rule = LineMapping(r"(?P<what>\w+) (?P<text>.*)", KIND.TRANSCRIPT, when=(("what", "heard"),))
+    other = LineMapping(r"(?P<what>\w+) (?P<text>.*)", KIND.RESPONSE)
+    reader = lines(rule, other)
+    assert said(reader, "heard a word") == [Transcript("dev", ARRIVED, "a word")]
+    assert [one.kind for one in said(reader, "said a word")] == ["response_text"]
+
+
+def test_scores_and_audio_times() -> None:
+    rule = LineMapping(
+        r"(?P<phrase>\w+) \((?P<score>\d+)\) @(?P<time>\d+)ms", KIND.WAKE, score_scale=255, clock=ClockKind.AUDIO_MS
+    )
+    (seen,) = said(lines(rule, takes_audio=True), "yes (204) @4056ms")
+    assert seen == Wake("dev", ARRIVED, "yes", 0.8, 4.056)
+    (seen,) = said(lines(rule), "yes (999) @4056ms")
+    assert seen == Wake("dev", ARRIVED, "yes", None)
+
+
+def test_all_pairs_of_one_line_are_slots_in_their_order() -> None:
+    reader = lines(LineMapping(r"^do (?P<name>\w+)(?: (?P<slot>\w+)=(?P<value>\w*))*$", KIND.INTENT))
+    assert said(reader, "do heat room=bath degrees=21 room=hall") == [
+        Intent("dev", ARRIVED, "heat", (("room", "bath"), ("degrees", "21"), ("room", "hall")))
+    ]
+    assert said(reader, "do heat room=bath") == [Intent("dev", ARRIVED, "heat", (("room", "bath"),))]
+    assert said(reader, "do heat") == [Intent("dev", ARRIVED, "heat")]

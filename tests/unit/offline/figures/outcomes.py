@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
 
-from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReason, Said
+from harness.model.offline import FileOutcome, ListedFile, ListKind, OfflineSpot, RejectReason, Said
 
 RATE_HZ = 16_000
 _numbers = count()
@@ -43,3 +45,14 @@ def outcome(
         error,
         0.001,
     )
+
+
+def sized(folder: Path, seconds: Sequence[float]) -> list[ListedFile]:
+    """Files as large as so much sound, which they do not hold: no block of the disk is used."""
+    files = []
+    for number, length_s in enumerate(seconds):
+        path = folder / f"{number}.wav"
+        with path.open("wb") as file:
+            file.truncate(round(length_s * 2 * RATE_HZ))
+        files.append(ListedFile(ListKind.OOV, number, path.name, str(path)))
+    return files

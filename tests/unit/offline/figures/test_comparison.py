@@ -1,10 +1,10 @@
-"""Two evaluations against each other: pairing, rates, clusters, warnings."""
+"""Two evaluations against each other, and live against offline."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,11 @@ import pytest
 
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
+from harness.model.offline import EngineFacts, EngineKind, OfflineSpot
+from harness.model.record import EventReviewed, ReviewWord
+from harness.model.scenario import TrialKind
+from harness.model.trial import Outcome
 from harness.offline.figures.comparison import (
-    AmbientFile,
     AmbientFiles,
     Clusters,
     Evaluated,
@@ -26,14 +29,19 @@ from harness.offline.figures.comparison import (
     others,
     renumbered,
 )
+from harness.offline.figures.session_comparison import AmbientCounts, DeviceComparison, HeardOffline, compare_device
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
-from harness.statistics.significance import mcnemar, paired_difference, poisson_rates
+from harness.offline.reports.session import lines as session_lines
+from harness.statistics.latency import latency_figures
+from harness.statistics.significance import Discordance, mcnemar, paired_difference, poisson_rates
+from tests.known import known
+from tests.unit.wake.wake_rows import WakeRows, played, rows_of, wake_trial
 
 
 def ambient(names: list[str], clusters: Clusters | None = None) -> AmbientFiles:
     found = AmbientFiles(clusters)
     for at, name in enumerate(names):
-        found.add(name, AmbientFile(at, 1.0))
+        found.add(name, at, 1.0)
     return found
 
 
@@ -54,8 +62,7 @@ def test_the_nth_of_a_name_is_paired_with_the_nth() -> None:
 
 def test_clusters_are_numbered_as_they_come() -> None:
     files = ambient(["b/1", "a/1", "b/2", "c/1", "a/2"], Clusters("folder"))
-    every = files.clusters(np.arange(5))
-    assert every is not None
+    every = known(files.clusters(np.arange(5)))
     assert every.tolist() == [0, 1, 0, 2, 1]
     assert renumbered(every[1:]).tolist() == [0, 1, 2, 0]
     assert ambient(["a"]).clusters(np.arange(1)) is None
@@ -64,8 +71,10 @@ def test_clusters_are_numbered_as_they_come() -> None:
 def test_what_is_told_later_is_a_sequence() -> None:
     told = ToldLater(4, lambda at: at * at)
     assert (len(told), told[-1], list(told[1:3]), list(told)) == (4, 9, [1, 4], [0, 1, 4, 9])
-    with pytest.raises(IndexError):
-        told[4]
+    assert list(reversed(told)) == [9, 4, 1, 0]
+    for at in (4, -5):
+        with pytest.raises(IndexError):
+            told[at]
 
 
 def test_another_file_in_its_place_is_noticed() -> None:
@@ -78,7 +87,7 @@ def test_another_file_in_its_place_is_noticed() -> None:
         files.told(0)
 
 
-FAIR = {"the lead-in, ms,": "1000", "-u": "no"}
+FAIR = {"the lead-in (ms)": "1000", "-u": "no"}
 
 
 def spoken_files(files: Iterable[tuple[str, SpokenFile]], clusters: Clusters | None = None) -> SpokenFiles:
@@ -92,7 +101,7 @@ def spoken_files(files: Iterable[tuple[str, SpokenFile]], clusters: Clusters | N
 def evaluated(
     name: str,
     right: str,
-    ambient: dict[str, AmbientFile] | None = None,
+    ambient: dict[str, tuple[int, float]] | None = None,
     clusters: Clusters | None = None,
     **more: object,
 ) -> Evaluated:
@@ -102,24 +111,21 @@ def evaluated(
     )
     audio, heard = AmbientFiles(clusters), ambient or {}
     for file, one in heard.items():
-        audio.add(file, one)
-    count, hours = sum(one.false_accepts for one in heard.values()), sum(one.hours for one in heard.values())
+        audio.add(file, *one)
+    count, hours = sum(one for one, _ in heard.values()), sum(hours for _, hours in heard.values())
     told = {"settings": FAIR, **more}
     return Evaluated(name, spoken, audio, count, hours, **told)  # type: ignore[arg-type]
 
 
 def test_the_same_files_are_paired() -> None:
     found = compare(evaluated("a", "++++++++++----------"), evaluated("b", "+++++++++-+---------"))
-    same = found.same_files
-    assert same is not None
+    same = known(found.same_files)
     both = same.discordance
     assert (both.both, both.only_first, both.only_second, both.neither) == (9, 1, 1, 9)
     assert both.p == mcnemar(1, 1)
-    interval = paired_difference(both)
-    assert interval is not None
-    assert same.difference is not None
-    assert same.difference.interval == pytest.approx((-interval.high, -interval.low))
-    assert same.difference.p == both.p
+    interval = known(paired_difference(both))
+    assert known(same.difference).interval == pytest.approx((-interval.high, -interval.low))
+    assert known(same.difference).p == both.p
     assert [one.file for one in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
     assert (same.first_errors, same.second_errors) == (10, 10)
     assert not found.warnings
@@ -130,8 +136,7 @@ def test_the_same_files_are_paired() -> None:
 
 def test_files_of_one_alone_are_told_and_left_out() -> None:
     found = compare(evaluated("a", "+++-"), evaluated("b", "++"))
-    assert found.same_files is not None
-    assert found.same_files.discordance.total == 2
+    assert known(found.same_files).discordance.total == 2
     assert "2 in-vocabulary files are only in the first" in found.warnings[0]
     assert "talker0/3.wav,listed,not listed,,\n" in [*differing_csv(found)]
 
@@ -140,7 +145,7 @@ def test_a_name_that_comes_again_is_told() -> None:
     twice = [("a.wav", SpokenFile(False)), ("b.wav", SpokenFile(True)), ("a.wav", SpokenFile(True))]
     first = Evaluated("a", spoken_files(twice), None, 0, 0.0, FAIR)
     found = compare(first, Evaluated("b", spoken_files(twice[:2]), None, 0, 0.0, FAIR))
-    assert found.warnings[0] == "a: 1 file has the name of another one: files of one name are paired in their order"
+    assert found.warnings[0] == "a: 1 file has the name of another one; such files are paired in list order"
     assert found.same_files is not None
     assert (found.same_files.discordance.both, found.same_files.discordance.neither) == (1, 1)
     assert [*found.same_files.only_first] == ["a.wav"]
@@ -151,53 +156,41 @@ def test_clusters_widen_what_talkers_decide() -> None:
         other = "+" * 20 + "-" * 10 + "+" * 10
         return compare(evaluated("a", "+" * 40, clusters=by), evaluated("b", other, clusters=by)).same_files
 
-    alone, clustered = compared(None), compared(Clusters("folder"))
-    assert alone is not None
-    assert clustered is not None
+    alone, clustered = known(compared(None)), known(compared(Clusters("folder")))
     assert clustered.clusters == 8
-    assert alone.difference is not None
-    assert clustered.difference is not None
-    assert clustered.difference.p > 10 * alone.difference.p
-    assert clustered.second is not None
-    assert alone.second is not None
-    assert clustered.second[1] > alone.second[1]
-    assert clustered.difference.interval[1] <= 1
-    by_talker = compared(Clusters(r"talker(\d)"))
-    assert by_talker is not None
+    assert known(clustered.difference).p > 10 * known(alone.difference).p
+    assert known(clustered.second)[1] > known(alone.second)[1]
+    assert known(clustered.difference).interval[1] <= 1
+    by_talker = known(compared(Clusters(r"talker(\d)")))
     assert (by_talker.clusters, by_talker.difference) == (8, clustered.difference)
     with pytest.raises(InputError, match="regular expression"):
         Clusters("(")
 
 
 def test_two_rates_on_different_and_on_the_same_audio() -> None:
-    quiet = {f"{n}.wav": AmbientFile(0, 1.0) for n in range(10)}
-    busy = {f"{n}.wav": AmbientFile(3, 1.0) for n in range(10)}
-    other = {f"x{n}.wav": AmbientFile(3, 1.0) for n in range(10)}
+    quiet = {f"{n}.wav": (0, 1.0) for n in range(10)}
+    busy = {f"{n}.wav": (3, 1.0) for n in range(10)}
+    other = {f"x{n}.wav": (3, 1.0) for n in range(10)}
     same = compare(evaluated("a", "", quiet), evaluated("b", "", busy))
     assert same.same_files is None
     assert same.false_accepts is not None
     assert same.false_accepts.p == poisson_rates(0, 10.0, 30, 10.0)
     assert same.false_accepts.same_audio
-    assert same.false_accepts.difference is not None
-    assert same.false_accepts.difference.difference == pytest.approx(-3)
+    assert known(same.false_accepts.difference).difference == pytest.approx(-3)
     apart = compare(evaluated("a", "", quiet), evaluated("b", "", other))
-    assert apart.false_accepts is not None
-    assert apart.false_accepts.difference is None
+    assert known(apart.false_accepts).difference is None
     assert any("different audio" in warning for warning in apart.warnings)
-    never = compare(evaluated("a", "", quiet), evaluated("b", "", quiet)).false_accepts
-    assert never is not None
+    never = known(compare(evaluated("a", "", quiet), evaluated("b", "", quiet)).false_accepts)
     assert never.p == 1.0
     assert never.difference is None
 
 
 def test_four_false_accepts_against_none_are_not_called_significant() -> None:
     files = range(20)
-    some = {f"{n}.wav": AmbientFile(int(n < 4), 0.05) for n in files}
-    none = {f"{n}.wav": AmbientFile(0, 0.05) for n in files}
+    some = {f"{n}.wav": (int(n < 4), 0.05) for n in files}
+    none = {f"{n}.wav": (0, 0.05) for n in files}
     found = compare(evaluated("a", "", some), evaluated("b", "", none))
-    assert found.false_accepts is not None
-    difference = found.false_accepts.difference
-    assert difference is not None
+    difference = known(known(found.false_accepts).difference)
     assert difference.p == 0.125
     assert difference.interval[0] < 0 < difference.interval[1]
     assert any(line.endswith(", exact p = 0.125") for line in lines(found))
@@ -214,21 +207,20 @@ def test_word_errors_on_the_same_files() -> None:
     assert found.same_files is not None
     assert found.same_files.word_errors == (6, 9, 190)
     assert found.same_files.other_references == 1
-    assert found.same_files.words is not None
-    assert found.same_files.words.difference == pytest.approx(-3 / 190)
-    assert any("left out of the WER" in warning for warning in found.warnings)
+    assert known(found.same_files.words).difference == pytest.approx(-3 / 190)
+    assert any("the WER leaves them out" in warning for warning in found.warnings)
     assert any("WER" in line for line in lines(found))
 
 
 def test_what_makes_it_unfair_is_told_first() -> None:
-    first = evaluated("a", "++", settings={"the lead-in, ms,": "1000", "-u": "no"})
-    second = evaluated("b", "++", settings={"the lead-in, ms,": "500"}, notes=("it is partial, 2 of 9 files",))
+    first = evaluated("a", "++", settings={"the lead-in (ms)": "1000", "-u": "no"})
+    second = evaluated("b", "++", settings={"the lead-in (ms)": "500"}, notes=("it is partial, 2 of 9 files",))
     warnings = compare(first, second).warnings
-    assert any(one.startswith("the lead-in, ms, differs: 1000 and 500") for one in warnings)
-    assert any(one.startswith("-u is told by a alone") for one in warnings)
+    assert any(one.startswith("the lead-in (ms) differs: 1000 and 500") for one in warnings)
+    assert any(one.startswith("only a reports -u: the other may differ") for one in warnings)
     assert "b: it is partial, 2 of 9 files" in warnings
     with pytest.raises(InputError, match="in common"):
-        compare(evaluated("a", "++"), evaluated("b", "", {"x": AmbientFile(1, 1.0)}))
+        compare(evaluated("a", "++"), evaluated("b", "", {"x": (1, 1.0)}))
 
 
 def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
@@ -249,7 +241,182 @@ def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
     assert (first.false_accepts, first.hours) == (1, 2.0)
     found = compare(first, second)
     assert any(one.endswith("rejected: 1 file") for one in found.warnings)
-    assert found.false_accepts is not None
-    assert not found.false_accepts.same_audio
+    assert not known(found.false_accepts).same_audio
     with pytest.raises(InputError, match="cannot be read"):
         read_evaluated(tmp_path / "none.log")
+
+
+def test_an_end_of_an_interval_is_never_written_with_an_exponent() -> None:
+    def heard(name: str, wrong: int) -> Evaluated:
+        files = [(f"{talker}/{n}.wav", SpokenFile(talker >= wrong)) for talker in range(3) for n in range(40)]
+        spoken = SpokenFiles(files.__getitem__, Clusters("folder"))
+        for place, file in enumerate(files):
+            spoken.add(*file, place)
+        return Evaluated(name, spoken, None, 0, 0.0, {})
+
+    text = "\n".join(lines(compare(heard("a", 2), heard("b", 1))))
+    assert "over 3 clusters" in text
+    assert not any("e-" in line for line in text.splitlines() if " wrong, " in line)
+
+
+RATE_HZ = 16_000
+DEVICE = "kitchen"
+
+
+def heard(*ends_s: float, score: float | None = None, peak: float | None = None) -> HeardOffline:
+    spots = tuple(OfflineSpot("alexa", 0, round(end_s * RATE_HZ), score) for end_s in ends_s)
+    return HeardOffline(spots, RATE_HZ, peak)
+
+
+def compared(
+    rows: WakeRows,
+    offline: Mapping[str, HeardOffline],
+    *,
+    notes: Mapping[str, Sequence[str]] | None = None,
+    threshold: float | None = None,
+) -> DeviceComparison:
+    return compare_device(
+        rows.figures,
+        DEVICE,
+        offline,
+        clips={"sha-wake-2": "00002.flac"},
+        notes=notes or {},
+        why_not={"p9": "its recording is gone"},
+        threshold=threshold,
+    )
+
+
+def session(injected: bool = True) -> WakeRows:
+    """Five wake trials: live wakes in the first three; quiet ones are the last two."""
+    rows = WakeRows()
+    trials = [
+        wake_trial(number, injected=injected, conditions=(("level", "loud" if number < 4 else "quiet"),))
+        for number in range(1, 6)
+    ]
+    rows.plan(*trials)
+    for number, trial in enumerate(trials, 1):
+        rows.play(trial, [(DEVICE, 1.75)] if number < 4 else [])
+    return rows
+
+
+def test_the_table_counts_each_trial_once_on_both_sides() -> None:
+    offline = {"p1": heard(1.7), "p2": heard(), "p3": heard(1.7), "p4": heard(1.7), "p5": heard()}
+    found = compared(session(), offline)
+    assert found.counts(TrialKind.WAKE) == Discordance(2, 1, 1, 1)
+    assert [one.trial_id for one in found.trials if one.differs] == ["wake-2", "wake-4"]
+    assert dict(found.conditions) == {"level=loud": Discordance(2, 1, 0, 0), "level=quiet": Discordance(0, 0, 1, 1)}
+    difference = known(found.difference(TrialKind.WAKE))
+    assert difference.value == 0
+    assert found.trials[1].clip == "00002.flac"
+    assert found.difference(TrialKind.COMMAND) is None
+
+
+def test_delays_are_set_against_each_other_where_both_woke() -> None:
+    offline = {f"p{number}": heard(1.6 + 0.01 * number) for number in range(1, 6)}
+    found = compared(session(), offline)
+    assert found.delay_differences.total == found.live_delays.total == 3
+    assert known(found.live_delays.p50).value_s == pytest.approx(0.15)
+    assert known(found.delay_differences.p50).value_s == pytest.approx(0.13)
+
+
+def test_a_spot_outside_of_the_window_is_no_hit_and_is_told() -> None:
+    late = compared(session(), {"p1": heard(3.0), "p2": heard(0.2), "p3": heard(1.7)}, threshold=0.5)
+    assert late.counts(TrialKind.WAKE) == Discordance(1, 2, 0, 0)
+    first, second = late.trials[:2]
+    assert first.notes == ("offline an event lies +1.40 s from the phrase's end, outside its window",)
+    assert second.notes == ("offline an event lies -1.40 s from the phrase's end, outside its window",)
+    assert (first.offline.extra, late.trials[2].offline.extra) == (1, 0)
+
+
+def test_margins_to_the_threshold_and_the_logs_own_notes() -> None:
+    offline = {"p1": heard(peak=0.42), "p4": heard(1.7, score=0.91)}
+    found = compared(
+        session(), offline, notes={"wake-1": ["an attempt before was interrupted (link_lost)"]}, threshold=0.5
+    )
+    missed, woke = found.trials
+    assert missed.offline.score == 0.42
+    assert missed.notes == (
+        "an attempt before was interrupted (link_lost)",
+        "offline it scored 0.420, 0.080 below the threshold",
+    )
+    assert woke.notes == ("offline it scored 0.910, 0.410 above the threshold",)
+
+
+def test_what_was_not_heard_is_left_out_with_its_reason() -> None:
+    found = compared(session(), {"p1": heard(1.7)})
+    assert len(found.trials) == 1
+    assert [trial for trial, _ in found.left_out] == ["wake-2", "wake-3", "wake-4", "wake-5"]
+
+
+def test_ambient_events_are_paired_within_a_second() -> None:
+    rows = played(wake_trial(1, TrialKind.AMBIENT), [(DEVICE, 10.0), (DEVICE, 30.0)])
+    found = compared(rows, {"p1": heard(10.4, 31.2, 50.0)}).ambient
+    assert found.segments == 1
+    assert found.counts == Discordance(1, 1, 2)
+    assert (found.live_s, found.offline_s) == (pytest.approx(60.0), pytest.approx(60.0))
+    assert [(one.live, one.offline) for one in found.events] == [
+        (True, True), (True, False), (False, True), (False, True),
+    ]  # fmt: skip
+
+
+def test_a_phrase_that_is_in_the_recording_counts_on_neither_side() -> None:
+    trial = wake_trial(1, TrialKind.AMBIENT)
+    rows = rows_of(trial)
+    seqs = rows.play(trial, [(DEVICE, 10.0), (DEVICE, 30.0)])
+    rows.add(EventReviewed(seqs[0], ReviewWord.STIMULUS_FAULT, "ann"))
+    assert compared(rows, {"p1": heard(10.4, 30.1)}).ambient.counts == Discordance(1, 0, 0)
+
+
+def test_one_offline_event_is_no_two_live_ones() -> None:
+    rows = played(wake_trial(1, TrialKind.AMBIENT), [(DEVICE, 10.0), (DEVICE, 12.1)])
+    assert compared(rows, {"p1": heard(11.0)}).ambient.counts == Discordance(1, 1, 0)
+
+
+def test_an_interrupted_take_is_on_neither_side() -> None:
+    trial = wake_trial(1)
+    rows = rows_of(trial)
+    rows.play(trial, [(DEVICE, 1.7)], outcome=Outcome.INTERRUPTED, finish=False)
+    rows.play(trial, [], attempt=2)
+    found = compared(rows, {"p1": heard(1.7), "p2": heard(1.7)})
+    assert found.counts(TrialKind.WAKE) == Discordance(0, 0, 1, 0)
+
+
+def test_an_event_of_the_sound_before_takes_a_spot_with_it_as_live() -> None:
+    """With one state over all stimuli, a spot within the refractory time of the one before is the same event."""
+    rows = session()
+    near = HeardOffline((OfflineSpot("alexa", 0, round(0.3 * RATE_HZ)),), RATE_HZ, before_s=-0.5)
+    fresh = HeardOffline((OfflineSpot("alexa", 0, round(0.3 * RATE_HZ)),), RATE_HZ)
+    assert compared(rows, {"p1": near}).trials[0].offline.extra == 0
+    assert compared(rows, {"p1": fresh}).trials[0].offline.extra == 1
+
+
+@pytest.mark.parametrize("injected", [True, False])
+def test_it_knows_which_way_the_sound_went(injected: bool) -> None:
+    rows = session(injected)
+    found = compared(rows, {"p1": heard(1.7)})
+    assert found.through_air is not injected
+    assert found.counts(TrialKind.WAKE).both == 1
+
+
+FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "0" * 64)
+
+
+def test_columns_stay_apart_whatever_is_in_them() -> None:
+    cells = {
+        "voice=" + "x" * 40: Discordance(9_000_000, 20, 0, 0),
+        "level_dbfs=-20": Discordance(0, 0, 200, 1_000),
+        "noise=fan": Discordance(1, 0, 0, 0),
+    }
+    none = latency_figures([])
+    found = DeviceComparison("a", (), AmbientCounts(), none, none, none, False, False, (), tuple(cells.items()))
+    table = [
+        line for line in session_lines(found, FACTS, "engine:a", continuous=True) if "=" in line or "condition" in line
+    ]
+    head, *rows = table
+    assert head.split()[-5:] == ["only", "live", "only", "offline", "p"]
+    assert [row.split()[1:] for row in rows] == [
+        ["9000020", "0", "20", "20", "0", "1.91e-06"],
+        ["1200", "1200", "1000", "0", "200", "1.24e-60"],
+        ["1", "0", "0", "0", "0", "n/a"],
+    ]
+    assert len({len(line) for line in table}) == 1

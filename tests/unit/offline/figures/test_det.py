@@ -1,9 +1,19 @@
-"""DET curves: intervals, points that are chosen, and what is never read between two points."""
+"""DET curves: intervals, points that are chosen, the table and the picture."""
+
+from __future__ import annotations
+
+import csv
+import re
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from harness.engines.settings import operating_points
 from harness.model.choices import ChosenBy
+from harness.model.errors import LogError
+from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack, SpotRule
 from harness.offline.figures.det import (
     Det,
     at_most_false_accepts,
@@ -12,7 +22,20 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
+from harness.offline.figures.sweep import Aim, PointFigures, Sweep, SweepTarget, choose, figures_at
+from harness.offline.reports.det import (
+    FLATTERS,
+    MOST_ROWS,
+    Curve,
+    chosen_json,
+    chosen_lines,
+    det_csv,
+    draw,
+    figures_text,
+    threshold_text,
+)
 from harness.statistics.intervals import clopper_pearson, garwood
+from tests.known import known
 
 
 def det(*rows: tuple[float, int, int], files: int = 1000, hours: float = 10.0, targets: int = 0) -> Det:
@@ -48,33 +71,33 @@ def test_nothing_is_chosen_where_nothing_keeps_the_target() -> None:
     assert best_twv(term_weighted_value(empty)) is None
 
 
-def test_of_equals_the_strictest_is_chosen() -> None:
-    found = det((0.9, 50, 1), (0.8, 40, 3), (0.7, 40, 5), (0.6, 30, 50))
-    assert at_most_false_accepts(found, 0.5) == 1
-    assert at_most_false_rejects(found, 0.04) == 1
+EQUALS = ((0.9, 50, 1), (0.8, 40, 3), (0.7, 40, 5), (0.6, 30, 50))
+FEWEST = ((0.9, 50, 3), (0.8, 40, 3), (0.7, 35, 3), (0.6, 30, 50))
+# Below 0.3 the detector is hardly ever silent, and all its false accepts run into one: that makes nothing better.
+STUCK = ((0.9, 80, 2), (0.5, 20, 40), (0.3, 10, 90), (0.1, 0, 1))
 
 
-def test_fewest_false_rejects_among_equal_false_accepts() -> None:
-    found = det((0.9, 50, 3), (0.8, 40, 3), (0.7, 35, 3), (0.6, 30, 50))
-    assert at_most_false_rejects(found, 0.05) == 2
-    assert at_most_false_accepts(found, 0.3) == 2
-
-
-def test_false_accepts_that_run_into_one_make_no_threshold_better() -> None:
-    """Below 0.3 the detector is hardly ever silent, and all its false accepts are one."""
-    found = det((0.9, 80, 2), (0.5, 20, 40), (0.3, 10, 90), (0.1, 0, 1))
-    assert at_most_false_accepts(found, 0.2) == 0
-    assert at_most_false_rejects(found, 0.05) == 1
-    assert at_most_false_rejects(found, 0.0) == 3  # nothing stricter keeps it
-    assert best_twv(term_weighted_value(found)) == 0
+@pytest.mark.parametrize(
+    ("rows", "per_hour", "by_accepts", "share", "by_rejects"),
+    [
+        pytest.param(EQUALS, 0.5, 1, 0.04, 1, id="of equals the strictest"),
+        pytest.param(FEWEST, 0.3, 2, 0.05, 2, id="fewest false rejects among equal false accepts"),
+        pytest.param(STUCK, 0.2, 0, 0.05, 1, id="a stuck detector is no better"),
+        pytest.param(STUCK, 0.2, 0, 0.0, 3, id="unless nothing stricter keeps it"),
+    ],
+)
+def test_what_is_chosen(
+    rows: tuple[tuple[float, int, int], ...], per_hour: float, by_accepts: int, share: float, by_rejects: int
+) -> None:
+    assert at_most_false_accepts(det(*rows), per_hour) == by_accepts
+    assert at_most_false_rejects(det(*rows), share) == by_rejects
 
 
 def test_a_choice_by_bound_keeps_the_upper_end() -> None:
     found = det((0.9, 60, 0), (0.8, 40, 1), (0.7, 20, 3), hours=40)
     assert at_most_false_accepts(found, 0.1) == 2
     assert at_most_false_accepts(found, 0.1, ChosenBy.BOUND) == 0
-    interval = garwood(0, 40)
-    assert interval is not None
+    interval = known(garwood(0, 40))
     assert interval[1] < 0.1
     assert at_most_false_rejects(found, 0.045) == 1
     assert at_most_false_rejects(found, 0.045, ChosenBy.BOUND) == 2
@@ -99,6 +122,7 @@ def test_least_cost_weighs_misses_by_use() -> None:
 
 
 def test_term_weighted_value() -> None:
+    assert best_twv(term_weighted_value(det(*STUCK))) == 0
     found = det((0.9, 100, 0), (0.5, 50, 1), (0.3, 40, 36), files=1000, hours=1.0)
     values = term_weighted_value(found)
     assert values == pytest.approx([0.9, 1 - 0.05 - 999.9 / 3600, 1 - 0.04 - 999.9 * 36 / 3600])
@@ -115,3 +139,101 @@ def test_wrong_tables_are_refused() -> None:
         det((0.5, 0, 0), (0.9, 0, 0))
     with pytest.raises(ValueError, match="misses"):
         det((0.5, 11, 0), files=10)
+
+
+POINTS = operating_points(0.97)
+
+
+@cache
+def sweep(seed: int, files: int = 60, hours: int = 2) -> Sweep:
+    random = np.random.default_rng(seed)
+    found = Sweep(Counting(), SpotRule(0.97, 16_000, 12_800), POINTS)
+    for number in range(hours):
+        scores = (1 / (1 + np.exp(-random.gumbel(-9, 1.2, 3600 * 33)))).astype(np.float32)
+        found.add(FileOutcome(ListKind.OOV, number, 57_600_000, 16_000, 16_000), (ScoreTrack("hey", scores, 480, 480),))
+    for number in range(files):
+        odds = random.gumbel(-9, 1.2, 100)
+        odds[70] = random.normal(4, 2)
+        scores = (1 / (1 + np.exp(-odds))).astype(np.float32)
+        found.add(FileOutcome(ListKind.INV, number, 48_000, 16_000, 16_000), (ScoreTrack("hey", scores, 480, 480),))
+    return found
+
+
+def test_the_table_tells_counts_and_every_named_point_however_many_thresholds_there_are() -> None:
+    found = sweep(1)
+    det = found.at()
+    assert len(det) > MOST_ROWS
+    rows = list(csv.DictReader(det_csv(det, POINTS, chosen=float(det.thresholds[100]), twv=(999.9, None)).splitlines()))
+    assert len(rows) <= MOST_ROWS
+    thresholds = [float(row["threshold"]) for row in rows]
+    assert thresholds == sorted(thresholds, reverse=True)
+    assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(one.number) for one in POINTS]
+    (chosen,) = (row for row in rows if row["chosen"] == "yes")
+    assert chosen["threshold"] == threshold_text(det.thresholds[100])
+    for row in rows[:: len(rows) // 20]:
+        at = figures_at(found, float(row["threshold"]))
+        assert int(row["false_rejects"]) == at.misses
+        assert int(row["false_accepts"]) == at.false_accepts
+        assert float(row["hours"]) == 2.0
+        interval = known(at.per_hour_interval)
+        assert (float(row["fa_per_hour_low"]), float(row["fa_per_hour_high"])) == pytest.approx(interval, rel=1e-5)
+    nothing = list(csv.DictReader(det_csv(sweep(1, files=0, hours=0).at(), POINTS).splitlines()))
+    assert {row["fr"] for row in nothing} == {row["fa_per_hour"] for row in nothing} == {"n/a"}
+
+
+def test_a_threshold_in_the_table_is_the_very_threshold() -> None:
+    for threshold in np.random.default_rng(2).random(1000, np.float32):
+        assert np.float32(float(threshold_text(threshold))) == threshold
+
+
+def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
+    dev, report = sweep(1), sweep(2)
+    curve, developed = Curve("reported", report.at()), Curve("development", dev.at())
+    chosen = choose(SweepTarget(Aim.FALSE_ACCEPTS, 3.0), developed.det, POINTS, report)
+    for name in ("a.png", "b.png", "a.svg", "b.svg"):
+        draw(tmp_path / name, "an engine & <its> model", curve, POINTS, developed, chosen)
+    for ending in ("png", "svg"):
+        assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+    text = (tmp_path / "a.svg").read_text()
+    for words in (
+        "false accepts per hour",
+        "false rejects, %",
+        "an engine &amp; &lt;its&gt; model",
+        "operating points",
+    ):
+        assert words in text
+    assert chosen is not None
+    assert f"{known(chosen.reported).false_accepts} FA in 2 h" in text
+    with pytest.raises(LogError, match="cannot be written"):
+        draw(tmp_path / "no folder" / "a.png", "", curve, POINTS)
+
+
+@pytest.mark.parametrize(("files", "target"), [(1, 0.0), (3, 50.0)])
+def test_few_files_and_no_false_accept_can_be_drawn(tmp_path: Path, files: int, target: float) -> None:
+    few = sweep(5, files=files, hours=1)
+    chosen = choose(SweepTarget(Aim.FALSE_ACCEPTS, target), few.at(), POINTS, None)
+    draw(tmp_path / "few.png", "few", Curve("list", few.at()), POINTS, chosen=chosen)
+    assert (tmp_path / "few.png").stat().st_size > 10_000
+
+
+def test_both_lists_stand_side_by_side_and_one_list_flatters_itself() -> None:
+    dev, report = sweep(1), sweep(2)
+    target = SweepTarget(Aim.FALSE_ACCEPTS, 3.0)
+    both = known(choose(target, dev.at(), POINTS, report))
+    lines = list(chosen_lines(target, both))
+    assert "development list" in lines[3]
+    assert lines[4].startswith("  on the reported list:")
+    assert re.search("The target is (NOT )?met on the reported list.$", lines[5])
+    assert both.chosen.threshold == known(both.reported).threshold
+    one = choose(target, dev.at(), POINTS, None)
+    assert list(chosen_lines(target, one))[-1] == FLATTERS
+    assert chosen_json(target, one)["one_list"] is True
+    assert "No threshold" in list(chosen_lines(target, None))[1]
+    by_bound = known(choose(SweepTarget(Aim.FALSE_ACCEPTS, 3.0, ChosenBy.BOUND), dev.at(), POINTS, report))
+    interval = known(by_bound.chosen.per_hour_interval)
+    assert interval[1] <= 3.0
+    assert by_bound.chosen.threshold > both.chosen.threshold
+
+
+def test_nothing_over_nothing() -> None:
+    assert figures_text(PointFigures(0.5, None, 0, 0, 0, 0.0)) == "FA n/a; FR n/a"

@@ -1,4 +1,4 @@
-"""A sweep counts at every threshold what the log counts at one: proved file by file, at all operating points."""
+"""What counts add up to, and a sweep that counts at every threshold what the log counts at one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from harness.engines.settings import operating_points
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
-from harness.offline.figures.counts import Key, OfflineCounts, Tally
+from harness.offline.figures.counts import Key, OfflineCounts, Tally, judged
 from harness.offline.figures.det import Det
+from harness.offline.figures.figures import figures, totals
 from harness.offline.figures.sweep import Grid, Steps, Sweep, joined, spans
 from harness.offline.one_file import crossings, spots
+from tests.known import known
+from tests.unit.offline.figures.outcomes import outcome, said, spot
 
 LEVELS = np.array([0, 0.1, 0.25, 0.5, 0.75, 0.9, 1], np.float32)
 
@@ -75,12 +78,6 @@ def test_spans_are_joined_where_they_meet() -> None:
     assert not len(joined(np.zeros(0, np.float32), np.zeros(0, np.float32))[0])
 
 
-@pytest.mark.parametrize("length", [0, 1, 2])
-def test_short_tracks(length: int) -> None:
-    found = spans(ScoreTrack("hey", np.full(length, 0.5, np.float32), 0, 480), 16_000)
-    assert found.index.tolist() == [0][:length]
-
-
 POINTS = operating_points(0.97)
 Scored = list[tuple[FileOutcome, tuple[ScoreTrack, ...]]]
 
@@ -100,26 +97,26 @@ def scored(seed: int, phrases: int = 2) -> Scored:
             scores = np.round(255 / (1 + np.exp(-(walk - walk.mean())))) / 255
             tracks.append(ScoreTrack(f"phrase {phrase}", scores.astype(np.float32), 480, 480))
         rejected = RejectReason.RATE if number % 17 == 0 else None
-        outcome = FileOutcome(kind, number, engine_samples * rate // 16_000, rate, 16_000, rejected=rejected)
-        found.append((outcome, tuple(tracks)))
+        told = FileOutcome(kind, number, engine_samples * rate // 16_000, rate, 16_000, rejected=rejected)
+        found.append((told, tuple(tracks)))
     return found
 
 
 def counted(files: Scored, counting: Counting, rule: SpotRule) -> OfflineCounts:
     tally = Tally(counting)
-    for outcome, tracks in files:
+    for told, tracks in files:
         found = tuple(spot for track in tracks for spot in spots(track, rule))
         tally.add(
-            FileOutcome(outcome.kind, outcome.number, outcome.samples, outcome.rate_hz, 16_000, found,
-                        rejected=outcome.rejected)
+            FileOutcome(told.kind, told.number, told.samples, told.rate_hz, 16_000, found,
+                        rejected=told.rejected)
         )  # fmt: skip
     return tally.counts
 
 
 def swept(files: Scored, counting: Counting, rule: SpotRule, most: int = 2_000_000) -> Sweep:
     sweep = Sweep(counting, rule, POINTS, most)
-    for outcome, tracks in files:
-        sweep.add(outcome, tracks)
+    for told, tracks in files:
+        sweep.add(told, tracks)
     return sweep
 
 
@@ -183,3 +180,155 @@ def test_without_files_there_is_nothing_to_divide_by() -> None:
 def test_files_with_a_reference_are_refused() -> None:
     with pytest.raises(InputError, match="wake phrases"):
         Sweep(Counting(), SpotRule(0.5, 1, 1)).add(FileOutcome(ListKind.REFERENCED, 0, 1, 1, 1), ())
+
+
+INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED
+EARLY, GOOD, LATER = spot(0.2, 0.8), spot(1.2, 1.9), spot(3.0, 3.5)
+DEFAULT = Counting()
+FROM_START = Counting(lead_in_ref=LeadInRef.START)
+WORDS = Counting(words=True, lead_in_ms=0)
+PLAIN = Counting(normalise=True)
+PLAIN_WORDS = Counting(words=True, normalise=True, lead_in_ms=0)
+
+
+def keys(of: FileOutcome, counting: Counting = DEFAULT) -> str:
+    return " ".join(fact.key.value for fact in judged(of, counting).facts)
+
+
+@pytest.mark.parametrize(
+    ("of", "counting", "wanted"),
+    [
+        pytest.param(outcome(INV, GOOD), DEFAULT, "INVTA", id="first spot after the lead-in"),
+        pytest.param(outcome(INV), DEFAULT, "INVFR", id="no spot"),
+        pytest.param(outcome(INV, EARLY), DEFAULT, "INVFA INVFR", id="ruling 3: in the lead-in only"),
+        pytest.param(outcome(INV, EARLY, GOOD), DEFAULT, "INVFA INVTA INVTX", id="ruling 3: lead-in, then a good one"),
+        pytest.param(outcome(INV, EARLY, spot(0.7, 0.9)), DEFAULT, "INVFA INVFA INVFR INVTX", id="two in the lead-in"),
+        pytest.param(outcome(INV, GOOD, LATER), DEFAULT, "INVTA INVFA INVTX", id="a second spot"),
+        pytest.param(outcome(INV, LATER, GOOD), DEFAULT, "INVTA INVFA INVTX", id="in time, however they are told"),
+        pytest.param(outcome(INV, spot(0.5, 1.2)), DEFAULT, "INVTA", id="ruling 2: by its end"),
+        pytest.param(outcome(INV, spot(0.5, 1.2)), FROM_START, "INVFA INVFR", id="ruling 2: by its start"),
+        pytest.param(outcome(INV, spot(0.5, 1.0)), DEFAULT, "INVTA", id="the lead-in ends before its last moment"),
+        pytest.param(outcome(INV, EARLY), Counting(lead_in_ms=0), "INVTA", id="no lead-in"),
+        pytest.param(outcome(INV, spot(1.2, 1.9, "another")), DEFAULT, "INVTA", id="ruling 5: any phrase with -i"),
+        pytest.param(outcome(INV, spot(3.8, 4.3)), DEFAULT, "INVTA", id="ruling 9: from the flush at the end"),
+        pytest.param(outcome(OOV, EARLY, GOOD), DEFAULT, "OOVFA OOVFA", id="every spot"),
+        pytest.param(outcome(OOV), DEFAULT, "", id="correct silence"),
+        pytest.param(outcome(OOV, seconds=0.5), DEFAULT, "", id="a lead-in is of in-vocabulary files"),
+        pytest.param(outcome(INV, seconds=0.5), DEFAULT, "REJECT", id="ruling 7: shorter than the lead-in"),
+        pytest.param(outcome(INV, GOOD, seconds=1.0), DEFAULT, "INVTA", id="as long as the lead-in is no shorter"),
+        pytest.param(outcome(OOV, seconds=0), DEFAULT, "REJECT", id="empty"),
+        pytest.param(outcome(INV, GOOD, rejected=RejectReason.TWICE), DEFAULT, "REJECT", id="a reject counts nothing"),
+        pytest.param(
+            outcome(INV, GOOD, rejected=RejectReason.CRASH, error="segmentation fault"),
+            DEFAULT,
+            "ERROR REJECT",
+            id="ruling 10: an error is an ERROR and a REJECT",
+        ),
+        pytest.param(outcome(REF, said=said("light on"), reference="light on"), DEFAULT, "CMDTA", id="match"),
+        pytest.param(outcome(REF, said=said("light on"), reference="light on\n"), DEFAULT, "CMDTA", id="a line end"),
+        pytest.param(outcome(REF, said=said("light off"), reference="light on"), DEFAULT, "CMDSB", id="mismatch"),
+        pytest.param(outcome(REF, said=said("Light, on!"), reference="light on"), DEFAULT, "CMDSB", id="without -n"),
+        pytest.param(outcome(REF, said=said("Light, on!"), reference="light on"), PLAIN, "CMDTA", id="with -n"),
+        pytest.param(outcome(REF, reference="light on"), DEFAULT, "CMDFR", id="nothing"),
+        pytest.param(outcome(REF, said=said(" "), reference="light on"), DEFAULT, "CMDFR", id="spaces are nothing"),
+        pytest.param(outcome(REF, said=said("x"), reference=" "), DEFAULT, "REJECT", id="a reference of no command"),
+        pytest.param(outcome(REF, GOOD, reference="alexa"), DEFAULT, "CMDTA", id="ruling 5: equality with -c"),
+        pytest.param(outcome(REF, GOOD, reference="computer"), DEFAULT, "CMDSB", id="another phrase of the model"),
+        pytest.param(outcome(REF, EARLY, reference="alexa"), DEFAULT, "INVFA CMDFR", id="a command in the lead-in"),
+        pytest.param(outcome(REF, GOOD, LATER, reference="alexa"), DEFAULT, "CMDTA INVFA INVTX", id="a second command"),
+        pytest.param(outcome(REF, said=said("a b"), reference="a b"), WORDS, "STTTA", id="no mismatch"),
+        pytest.param(outcome(REF, said=said("a c"), reference="a b"), WORDS, "STTSB", id="a mismatch"),
+        pytest.param(outcome(REF, reference="a b"), WORDS, "STTFR", id="no words"),
+        pytest.param(outcome(REF, said=said("A, b."), reference="a b"), WORDS, "STTSB", id="words without -n"),
+        pytest.param(outcome(REF, said=said("A, b."), reference="a b"), PLAIN_WORDS, "STTTA", id="words with -n"),
+        pytest.param(outcome(REF, said=said("…"), reference="a b"), PLAIN_WORDS, "STTFR", id="punctuation is nothing"),
+        pytest.param(outcome(REF, reference=""), WORDS, "STTTA", id="silence, and heard as one"),
+        pytest.param(outcome(REF, said=said("thank you"), reference=""), WORDS, "STTSB", id="words out of silence"),
+    ],
+)
+def test_lines_of_an_outcome(of: FileOutcome, counting: Counting, wanted: str) -> None:
+    assert keys(of, counting) == wanted
+
+
+def test_many_spots_are_all_counted() -> None:
+    assert [fact.spots for fact in judged(outcome(INV, EARLY, GOOD, LATER), DEFAULT).facts][-1] == 3
+
+
+def test_u_changes_what_counts_and_no_line() -> None:
+    of = outcome(INV, EARLY, GOOD)
+    assert keys(of) == keys(of, Counting(count_in_vocabulary=True)) == "INVFA INVTA INVTX"
+
+
+def test_the_words_of_a_text_that_was_missed_are_deletions() -> None:
+    (fact,) = judged(outcome(REF, reference="Well-known: three words!"), PLAIN_WORDS).facts
+    assert fact.key is Key.STTFR
+    assert fact.reference == "well known three words"
+    assert fact.words is not None
+    assert (fact.words.deletions, fact.words.words, fact.words.errors) == (4, 4, 4)
+
+
+def test_texts_are_told_as_they_were_compared() -> None:
+    (fact,) = judged(outcome(REF, said=said("Light, ON"), reference="light off."), PLAIN).facts
+    assert (known(fact.spot).phrase, fact.reference) == ("light on", "light off")
+
+
+def test_a_lead_in_is_exact_at_any_rate() -> None:
+    just_before = outcome(INV, spot(0.5, 15_999 / 16_000))
+    assert keys(just_before) == "INVFA INVFR"
+    assert keys(outcome(INV, seconds=44_099 / 44_100, rate_hz=44_100)) == "REJECT"
+
+
+WITH_U = Counting(count_in_vocabulary=True)
+
+
+def counts_of(outcomes: list[FileOutcome], counting: Counting | None = None) -> OfflineCounts:
+    tally = Tally(counting or Counting())
+    for one in outcomes:
+        tally.add(one)
+    return tally.counts
+
+
+def test_in_vocabulary_sound_that_is_no_true_accept_is_exposure_with_u() -> None:
+    outcomes = [
+        outcome(INV, spot(1.0, 1.5), seconds=4),
+        outcome(INV, seconds=3),  # all of a file without a true accept
+        outcome(INV, spot(0.1, 0.5), seconds=2),  # lead-in spots take nothing off
+        outcome(OOV, spot(1, 2), seconds=10),
+        outcome(INV, seconds=99, rejected=RejectReason.RATE),
+    ]
+    counts = counts_of(outcomes, WITH_U)
+    assert (counts.inv_ms, counts.oov_ms, counts.inv_oov_ms) == (9000, 10_000, 8500)
+    assert counts.exposure_hours(WITH_U) == pytest.approx(18.5 / 3600)
+    assert counts.exposure_hours(Counting()) == pytest.approx(10 / 3600)
+    assert totals(counts, WITH_U)["FACOUNT"] == 2
+    assert totals(counts, Counting())["FACOUNT"] == 1
+    assert totals(counts, WITH_U)["FARATE"] == pytest.approx(2 / 18.5 * 3600)
+
+
+def test_a_spot_behind_the_end_takes_off_what_lies_in_the_file() -> None:
+    counts = counts_of([outcome(INV, spot(3.5, 4.2), seconds=4)])
+    assert counts.inv_oov_ms == 3500
+
+
+def test_files_of_several_rates_are_counted_in_their_own_samples() -> None:
+    third = FileOutcome(OOV, 0, samples=1, rate_hz=3, engine_rate_hz=16_000)
+    counts = counts_of([third, third, third, outcome(OOV, seconds=2, rate_hz=48_000), outcome(OOV, seconds=1)])
+    assert dict(counts.oov) == {3: 3, 48_000: 96_000, 16_000: 16_000}
+    assert counts.oov_ms == 4000  # a third of a second, thrice, is a second and no less
+
+
+def test_rejected_files_are_out_of_everything() -> None:
+    kept = [outcome(INV, spot(1.2, 2)), outcome(OOV)]
+    rejects = [outcome(kind, spot(1.2, 2), rejected=reason) for kind in (INV, OOV) for reason in RejectReason]
+    counts = counts_of(kept + rejects)
+    assert counts.rejected_files == len(rejects)
+    assert totals(counts, Counting()) == totals(counts_of(kept), Counting())
+    assert (counts.inv_files, counts.oov_files, counts.inv_ms, counts.oov_ms) == (1, 1, 4000, 4000)
+
+
+def test_over_nothing_there_is_no_total() -> None:
+    assert totals(OfflineCounts(), Counting()) == {}
+    none = figures(Tally(Counting()), Counting())
+    assert none.false_accepts is none.false_rejects is none.word_errors is none.clustering is None
+    silence = counts_of([outcome(REF, reference="")], Counting(words=True, lead_in_ms=0))
+    assert "WER" not in totals(silence, Counting(words=True))

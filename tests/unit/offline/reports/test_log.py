@@ -25,13 +25,11 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.figures.counts import judged
 from harness.offline.figures.figures import Figures
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, JournalMark, ListFacts, Shard
 from harness.offline.reports.log import (
     EvaluationRun,
-    happenings,
     head_of,
     point_lines,
     run_of,
@@ -41,10 +39,11 @@ from harness.offline.reports.log import (
     write_log,
     writing_line,
 )
-from harness.wake.reports.wake_log import WakeLog, computed, differences, line_of
-from harness.wake.reports.wake_log_reading import read
+from harness.offline.wake_log import WakeLog, computed, differences, summary
+from harness.offline.wake_log_reading import read
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
+DATA = Path(__file__).parents[3] / "data" / "offline"
 INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED
 FACTS = EngineFacts(
     EngineKind.WAKE, "2.5.0", 16_000, ("alexa",), "f" * 64, "Apache-2.0", 1000, SpotRule(0.97, 16_000, 8000), 10,
@@ -112,6 +111,8 @@ PLAIN, WORDS = Counting(), Counting(words=True, lead_in_ms=0)
          ['REJECT "f" wrong rate x-detail="48000 Hz, and the engine wants 16000"']),
         (outcome(INV, rejected=RejectReason.CRASH, error="signal 11"), PLAIN,
          ['ERROR "f": signal 11', 'REJECT "f" engine crash']),
+        (outcome(REF, said=said("a b"), reference="."), Counting(normalise=True),
+         ['REJECT "f" unreadable reference x-detail="it has no words"']),
         *((outcome(INV, rejected=reason), PLAIN, [f'REJECT "f" {reason.value}']) for reason in RejectReason),
     ],
 )  # fmt: skip
@@ -132,48 +133,7 @@ def test_info_lines() -> None:
         ],
         Counting(count_in_vocabulary=True),
     )
-    for line in """\
-INFO x-names escaped
-INFO start-time 2024-03-01 10:00:00.123 UTC
-INFO completion-time 2024-03-01 10:00:02.100 UTC
-INFO duration 2.000
-INFO sdk-name voice-harness
-INFO sdk-version 0.1.0
-INFO command-line harness evaluate -t microwakeword:alexa -i 'inv list.txt'
-INFO operating-point 10
-INFO inv-files 2
-INFO inv-seconds 8
-INFO inv-hours 0:00:07.750
-INFO oov-files 1
-INFO oov-seconds 3600
-INFO oov-hours 1:00:00.250
-INFO inv/oov-seconds 7
-INFO inv/oov-hours 0:00:07.250
-INFO rejected-files 1
-INFO real-time-factor 1804.0
-INFO x-count-in-vocabulary yes
-INFO x-false-accept-rate (OOVFA + INVFA) / (oov-hours + inv/oov-hours)
-INFO x-task microwakeword:alexa
-INFO x-engine microwakeword
-INFO x-engine-version 2.5.0
-INFO x-licence Apache-2.0
-INFO x-setting operating-point 10
-INFO x-threshold 0.97
-INFO x-refractory-ms 1000
-INFO x-lead-in-ms 1000
-INFO x-lead-in-ref end
-INFO x-normalisation verbatim
-INFO x-phrase "alexa"
-INFO x-list inv "inv list.txt" aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
-INFO x-base "/lists"
-INFO x-version numpy 2.0
-INFO x-path fast
-INFO x-rejected 1 empty
-FACOUNT 2
-FARATE 1.9958 / hr
-FRCOUNT 1.0
-FRRATIO 50.0000 %
-TACOUNT 1""".splitlines():
+    for line in (DATA / "info_lines.txt").read_text(encoding="utf-8").splitlines():
         assert line in text.splitlines()
     assert "x-partial" not in text
     assert "x-shard" not in text
@@ -215,12 +175,7 @@ def test_the_percentage_of_commands_is_of_all_that_went_wrong() -> None:
 
 def test_console_lines_have_the_manuals_forms() -> None:
     log = WakeLog(
-        (
-            ("inv-files", "2612"),
-            ("inv-hours", "23:07:39.285"),
-            ("oov-files", "686"),
-            ("oov-hours", "142:59:01.345"),
-        )
+        (("inv-files", "2612"), ("inv-hours", "23:07:39.285"), ("oov-files", "686"), ("oov-hours", "142:59:01.345"))
     )
     assert writing_line("alexa-fr.log") == 'Writing log to "alexa-fr.log"'
     assert list(sound_lines(log)) == [
@@ -339,18 +294,5 @@ def test_what_is_written_reads_back_into_its_own_totals(of: list[FileOutcome], c
     assert differences(back) == ()
     assert list(computed(back)) == [key for key, _ in back.totals]
     assert computed(back) == pytest.approx(found.totals)
-    assert summary_line(run(counting, 1), found).split(", ")[:-1] == _summary(back)
+    assert summary_line(run(counting, 1), found).split(", ")[:-1] == summary(back).split(", ")[:-1]
     assert head_of(run(counting, 1), found).seconds("inv") == back.seconds("inv")
-
-
-def _summary(log: WakeLog) -> list[str]:
-    from harness.wake.reports.wake_log import summary
-
-    return summary(log).split(", ")[:-1]
-
-
-def test_a_reference_of_punctuation_alone_names_no_command_and_the_line_says_so() -> None:
-    found = outcome(ListKind.REFERENCED, said=said("a b"), reference=".")
-    counting = Counting(normalise=True)
-    lines = [line_of(one) for one in happenings(found, judged(found, counting), "f")]
-    assert lines == ['REJECT "f" unreadable reference x-detail="it has no words"']

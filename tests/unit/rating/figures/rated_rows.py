@@ -64,8 +64,7 @@ class Case:
 
 
 def progress_of(cases: Sequence[Case], session_id: str = "s1") -> Progress:
-    rows = Rows()
-    rows.start(*(case.trial(number) for number, case in enumerate(cases, 1)))
+    rows = Rows.of(*(case.trial(number) for number, case in enumerate(cases, 1)))
     for case in cases:
         if case.outcome is not None:
             clip = clip_of(case.id) if case.outcome.answered and case.recorded else None

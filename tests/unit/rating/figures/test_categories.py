@@ -139,7 +139,7 @@ def test_the_same_id_with_other_words_is_another_query() -> None:
         ([Case("q", outcome=Outcome.NO_WAKE, recognition=Recognition.NO)], "no query was answered"),
         ([Case("q")], "nothing was judged"),
         ([Case("q", {"ann": JudgmentStatus.HELD})], "nothing was judged"),
-        ([Case("q", {"ann": C, "bo": W})], "raters differ on all 1 judged responses, and nobody has settled them"),
+        ([Case("q", {"ann": C, "bo": W})], "raters differ on all 1 judged responses, and none is settled"),
         ([Case("q", {"ann": C})], ""),
     ],
 )

@@ -59,7 +59,7 @@ def test_both_readings_stand_beside_each_other() -> None:
     [
         (3, "n/a: nothing was judged"),
         (4, "n/a: no query was answered"),
-        (5, "n/a: raters differ on all 30 judged responses, and nobody has settled them"),
+        (5, "n/a: raters differ on all 30 judged responses, and none is settled"),
         (6, "n/a: both have no query in common"),
         (7, "n/a: no query was planned"),
         (2, "one alone: nobody knows whether another would agree"),
@@ -71,7 +71,7 @@ def test_what_has_no_figure_says_why(at: int, words: str) -> None:
 
 def test_disputed_responses_are_listed_with_what_was_said() -> None:
     text = "\n".join(lines(every_sort()[5]))
-    assert "disputed (30): in no figure until somebody settles them" in text
+    assert "disputed (30): not counted until settled" in text
     assert "a0 (kitchen): 1 Correct, 1 Wrong" in text
     assert "and 10 more" in text
 

@@ -13,6 +13,7 @@ import pytest
 
 from harness.model.errors import EngineError, LogError
 from harness.session.engine.launch import find, publish, running, start_engine, this_process, withdraw
+from tests.known import known
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +55,7 @@ def test_a_process_that_ended_and_was_not_waited_for_is_gone(folder: Path) -> No
     stat = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
     place = replace(this_process(folder), pid=child.pid, started=int(stat[19]))
     assert place.alive
-    assert child.stdin is not None
-    child.stdin.close()
+    known(child.stdin).close()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert not place.alive
     child.wait()
@@ -74,7 +74,7 @@ def test_all_fields_are_written(folder: Path) -> None:
 
 
 def test_starting_an_engine_in_a_folder_that_is_no_session(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="no session folder"):
+    with pytest.raises(LogError, match="not a session folder"):
         start_engine(tmp_path)
 
 

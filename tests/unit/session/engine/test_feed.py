@@ -27,10 +27,10 @@ from harness.model.feed import (
 )
 from harness.model.record import NoteWritten
 from harness.session.engine.feed import LONGEST_COMMAND, MOST_WAITING, EngineClient, FeedServer, Reply
-from harness.session.log.writer import SqliteLog
+from harness.session.log.database import SqliteLog
 
 
-def wait_for(predicate: Callable[[], bool], within_s: float = 5.0) -> None:
+def wait_for(predicate: Callable[[], bool], within_s: float = 30.0) -> None:
     deadline = time.monotonic() + within_s
     while not predicate():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -44,6 +44,7 @@ class Session:
         self.folder = folder
         self.socket = folder / "s.sock"
         self.commands: list[Command] = []
+        self.clients: list[EngineClient] = []
         self.log = SqliteLog(folder, on_commit=lambda entry: self.server.committed(entry))
         self.server = FeedServer(self.socket, folder, self.welcome, self.take)
 
@@ -67,6 +68,7 @@ class Heard:
         self.closed: list[str] = []
         hello = Hello("test", since_seq, attended, meters)
         self.client = EngineClient(session.socket, hello, self.messages.append, self.closed.append)
+        session.clients.append(self.client)
 
     def seqs(self) -> list[int]:
         return [message.entry.seq for message in self.messages if isinstance(message, Logged)]
@@ -76,6 +78,8 @@ class Heard:
 def session(tmp_path: Path) -> Iterator[Session]:
     made = Session(tmp_path)
     yield made
+    for client in made.clients:
+        client.close()
     made.server.close(Goodbye(0, "done"))
     made.log.close()
 
@@ -118,7 +122,6 @@ def test_a_client_comes_back_where_it_left(session: Session) -> None:
     session.note("c")
     second = Heard(session, since_seq=1)
     wait_for(lambda: second.seqs() == [2, 3])
-    second.client.close()
 
 
 def test_an_answer_comes_after_the_rows_before_it(session: Session) -> None:
@@ -129,7 +132,6 @@ def test_an_answer_comes_after_the_rows_before_it(session: Session) -> None:
     wait_for(lambda: Answered("7", True) in heard.messages)
     assert [type(message) for message in heard.messages] == [Welcome, Logged, Answered]
     assert session.commands == [Pause("7", "me")]
-    heard.client.close()
 
 
 def test_goodbye_is_the_last_word_and_comes_after_every_row(session: Session) -> None:
@@ -157,7 +159,6 @@ def test_who_is_there(session: Session) -> None:
     operator.client.close()
     wait_for(lambda: not session.server.attended)
     assert not any(isinstance(message, Meters) for message in watcher.messages)
-    watcher.client.close()
 
 
 def test_nobody_else_may_connect(session: Session) -> None:
@@ -193,7 +194,6 @@ def test_hostile_bytes_harm_nobody(session: Session, bytes_: bytes) -> None:
     wait_for(lambda: good.seqs() == [1])
     assert session.commands == []
     bad.close()
-    good.client.close()
 
 
 def test_a_bad_command_is_answered_and_the_next_one_works(session: Session) -> None:
@@ -222,10 +222,9 @@ def test_a_frozen_client_holds_up_nobody_and_is_dropped(session: Session) -> Non
         for _ in range(MOST_WAITING // 2):
             session.server.publish(state)
         wait_for(lambda number=number: len(good.messages) >= (number + 1) * (1 + MOST_WAITING // 2))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     wait_for(lambda: session.server.clients == 1)
     frozen.close()
-    good.client.close()
 
 
 def test_clients_that_come_and_go_all_the_time(session: Session) -> None:
@@ -248,4 +247,3 @@ def test_clients_that_come_and_go_all_the_time(session: Session) -> None:
     for visitor in visitors:
         visitor.join()
     wait_for(lambda: not session.server.attended)
-    steady.client.close()

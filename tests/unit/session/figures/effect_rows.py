@@ -67,10 +67,7 @@ class Session:
 
     def answered(self, at_s: float = 6.0, outcome: Outcome = Outcome.RESPONDED, attempt: int = 1) -> Session:
         self.add(at_s, ResponseFrozen("t1", 1, attempt, clip_of("r"), Stamp(at_s - 2), Stamp(at_s - 1)))
-        return self.add(
-            at_s + 0.5,
-            AttemptFinished("t1", 1, attempt, outcome, Recognition.YES, EvidenceSource.DEVICE),
-        )
+        return self.add(at_s + 0.5, AttemptFinished("t1", 1, attempt, outcome, Recognition.YES, EvidenceSource.DEVICE))
 
     def told(self, at_s: float, value: str = "10 minutes", name: str = "timer", source: str = "link") -> Session:
         return self.add(at_s + 0.05, Observed(StateTold(source, Stamp(at_s, 0.01), name, value)))

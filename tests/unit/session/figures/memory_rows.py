@@ -22,6 +22,7 @@ from harness.model.record import (
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, MemoryPart, Outcome, Recognition, Trial
 from harness.session.figures.memory import CRITICAL, Floats, Pair, forgotten, memory_length
+from tests.known import known
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 
 SHOWS, FORGETS = ("sixty one",), ("sorry",)
@@ -141,8 +142,7 @@ def kept(random: np.random.Generator, design: Design, spread: float, runs: int, 
         share = remembers(tried_s, length_s, spread)
         shown = random.random(len(tried_s)) < share
         pairs = [Pair(float(wait_s), bool(one)) for wait_s, one in zip(tried_s, shown, strict=True)]
-        found = memory_length(pairs, critical)
-        assert found is not None
+        found = known(memory_length(pairs, critical))
         low, high = found.interval
         covered += low <= length_s <= (math.inf if high is None else high)
         if low > 0 and high is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import (
@@ -55,6 +56,13 @@ class Rows:
     at_s: float = 0.0
     run: int = 1
 
+    @classmethod
+    def of(cls, *trials: Trial, title: str = "Kitchen") -> Rows:
+        """A session that begins with this plan."""
+        found = cls()
+        found.start(*trials, title=title)
+        return found
+
     def add(self, record: Record, after_s: float = 0.0) -> Entry:
         self.at_s += after_s
         entry = Entry(len(self.entries) + 1, self.run, self.at_s, 1000.0 + self.at_s, record)
@@ -84,8 +92,7 @@ class Rows:
         self.add(AttemptStarted(trial_id, take, attempt, f"p{len(self.entries)}", "c", 0.5, 1.5, 1.6, None), 1.0)
         if clip is not None:
             self.add(
-                ResponseFrozen(trial_id, take, attempt, clip, Stamp(self.at_s), Stamp(self.at_s + clip.duration_s)),
-                1.0,
+                ResponseFrozen(trial_id, take, attempt, clip, Stamp(self.at_s), Stamp(self.at_s + clip.duration_s)), 1.0
             )
         if text is not None:
             self.add(ResponseTranscribed(trial_id, take, attempt, text, "test"))
@@ -113,15 +120,13 @@ class Rows:
         *,
         take: int = 1,
         attempts: int = 1,
-        latency_s: float | None = 0.8,
-        clip: Clip | None = None,
-        text: str | None = None,
+        **last: Any,
     ) -> None:
-        """A whole take: misheard until its last attempt, which is as given."""
+        """A whole take: misheard until its last attempt, which is as given. last: as for `attempt`."""
         self.add(TrialStarted(trial_id, take))
         for number in range(1, attempts):
             self.attempt(trial_id, number, Outcome.MISHEARD, Recognition.NO, take=take, latency_s=None)
-        self.attempt(trial_id, attempts, outcome, recognition, take=take, latency_s=latency_s, clip=clip, text=text)
+        self.attempt(trial_id, attempts, outcome, recognition, take=take, **last)
         self.add(TrialFinished(trial_id, take, outcome, attempts, attempts), 1.0)
 
 

@@ -36,7 +36,7 @@ from tests.unit.session.figures.rows import clip_of
 def test_what_is_told_in_its_time_is_right() -> None:
     found = Session(trial(TIMER)).asked().told(4.5, "10  MINUTES").answered().ends(8.0).found()
     assert (found.word, found.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
-    assert found.said == "told timer: “10  MINUTES” 1.5 s after the query"
+    assert found.said == "reported timer: “10  MINUTES” 1.5 s after the query"
     assert not found.is_open
     assert found.due_wall_s is None
 
@@ -78,9 +78,9 @@ def test_state_that_was_so_before_counts_when_it_is_told_again() -> None:
 def test_another_value_and_no_word_are_wrong_and_say_so() -> None:
     other = Session(trial(TIMER)).asked().told(4.0, "5 minutes").answered().ends(12.0).found()
     assert (other.word, other.source) == (EffectWord.WRONG, EffectSource.DEVICE)
-    assert other.said == "told timer: “5 minutes” instead of “10 minutes”, within 8 s"
+    assert other.said == "reported timer: “5 minutes” instead of “10 minutes”, within 8 s"
     silent = Session(trial(TIMER)).asked().told(4.0, source="another").answered().ends(12.0).found()
-    assert (silent.word, silent.said) == (EffectWord.WRONG, "told nothing of timer, within 8 s")
+    assert (silent.word, silent.said) == (EffectWord.WRONG, "reported nothing of timer, within 8 s")
 
 
 def test_part_of_it_is_partial() -> None:
@@ -109,13 +109,13 @@ def test_any_value_will_do(value: str) -> None:
 )
 def test_what_nobody_could_see_is_open_and_not_wrong(cut, why: str) -> None:  # type: ignore[no-untyped-def]
     session = Session(trial(TIMER), trial(None, 2)).asked().answered()
-    assert session.found().said == "it still has time to tell it"
+    assert session.found().said == "it still has time to report it"
     cut(session)
     session.told(10.0)  # too late: it may be of something else
     session.add(1000.0, TrialFinished("t1", 1, Outcome.RESPONDED, 1, 1))
     found = session.found()
     assert (found.word, found.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
-    assert found.said == f"{why} before it had told all of it"
+    assert found.said == f"{why} before it had reported all of it"
     assert found.is_open
 
 
@@ -143,7 +143,7 @@ def test_who_looked_overrules_the_device_and_the_disagreement_is_said(word: Effe
     found = session.found(answer(word, detail="on its display"))
     assert (found.word, found.source) == (word, EffectSource.OPERATOR)
     agrees = "says so too" if word is EffectWord.RIGHT else "says otherwise: right"
-    told = "told timer: “10 minutes” 1.0 s after the query"
+    told = "reported timer: “10 minutes” 1.0 s after the query"
     assert found.said == f"ann looked: {word.value}, “on its display”; the device {agrees} ({told})"
 
 

@@ -1,8 +1,9 @@
-"""What devices heard against what was said: first and deciding attempts, groups, and what is left out."""
+"""What devices heard and understood against what was said; sessions as annotated corpora."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,20 +11,36 @@ from hypothesis import strategies as st
 
 from harness.base.codec import RECORDS, decode, encode
 from harness.model.bench import ObservationKind
-from harness.model.choices import Grouping
-from harness.model.record import RerunAsked, TrialFinished, TrialStarted
-from harness.model.scenario import TrialKind
+from harness.model.choices import Grouping, Which
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    Entry,
+    Record,
+    RerunAsked,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+    Understood,
+)
+from harness.model.scenario import Limits, RepromptRule, TrialKind, Until
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording
 from harness.model.transcript import WordCounts
-from harness.model.trial import Outcome, Recognition, Trial
-from harness.session.figures.progress import Progress, SessionFigures
-from harness.session.figures.trials import by_group, heard_in, words_of
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.understanding import Expected, Slot, Utterance
+from harness.rating.figures.judged import rated_in
+from harness.session.figures.frames_of_session import session_corpora
+from harness.session.figures.progress import Progress, SessionFigures, check_limits
+from harness.session.figures.trials import by_group, group_of, heard_in, words_of
 from harness.statistics.intervals import Share
 from harness.statistics.word_intervals import wer_interval
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 from harness.wake.wake import WakeFigures
+from tests.known import known
 from tests.unit.session.figures.rows import Rows, planned
+from tests.unit.session.material import trial
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.written_sessions import progress_of
 
 ASKED = "what time is it"
 RIGHT = WordCounts(4, 0, 0, 0, 1, 0)
@@ -31,13 +48,6 @@ WRONG = WordCounts(2, 1, 1, 0, 1, 1)
 Attempts = list[tuple[Outcome, str | None]]
 MISHEARD, NO_WAKE, INTERRUPTED = Outcome.MISHEARD, Outcome.NO_WAKE, Outcome.INTERRUPTED
 RESPONDED, INCONCLUSIVE = Outcome.RESPONDED, Outcome.INCONCLUSIVE
-
-
-def progress_of(rows: Rows) -> Progress:
-    figures = SessionFigures()
-    for entry in rows.entries:
-        figures.add(entry)
-    return figures.snapshot()
 
 
 def take(rows: Rows, trial_id: str, attempts: Attempts, outcome: Outcome | None = None, number: int = 1) -> None:
@@ -50,8 +60,7 @@ def take(rows: Rows, trial_id: str, attempts: Attempts, outcome: Outcome | None 
 
 
 def session(*trials: Attempts) -> Progress:
-    rows = Rows()
-    rows.start(*(planned(number) for number in range(1, len(trials) + 1)))
+    rows = Rows.of(*(planned(number) for number in range(1, len(trials) + 1)))
     for number, attempts in enumerate(trials, 1):
         take(rows, f"time-{number}", attempts)
     return progress_of(rows)
@@ -106,8 +115,7 @@ def test_sums_of_two_devices_keep_their_queries() -> None:
 
 
 def test_a_wake_phrase_at_the_front_is_taken_off() -> None:
-    rows = Rows()
-    rows.start(replace(planned(1), wake_phrases=("okay nabu",)))
+    rows = Rows.of(replace(planned(1), wake_phrases=("okay nabu",)))
     take(rows, "time-1", [(RESPONDED, "Okay Nabu, what time is it")])
     assert progress_of(rows).totals.first_words.counts == RIGHT
 
@@ -131,16 +139,14 @@ def test_interrupted_attempts_test_nothing() -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.SKIPPED, Outcome.ABORTED, INTERRUPTED])
 def test_takes_that_say_nothing_of_the_device_are_left_out(outcome: Outcome) -> None:
-    rows = Rows()
-    rows.start(planned(1), planned(2))
+    rows = Rows.of(planned(1), planned(2))
     take(rows, "time-1", [(MISHEARD, "what")], outcome)
     rows.add(TrialFinished("time-2", 1, outcome, 0, None))
     assert progress_of(rows).totals.first_words == WordsHeard()
 
 
 def test_the_latest_finished_take_counts() -> None:
-    rows = Rows()
-    rows.start(planned(1))
+    rows = Rows.of(planned(1))
     take(rows, "time-1", [(MISHEARD, "what")])
     rows.add(RerunAsked("time-1", 2, "ann"))
     rows.add(TrialStarted("time-1", 2))
@@ -150,8 +156,7 @@ def test_the_latest_finished_take_counts() -> None:
 
 
 def test_alternatives_count_by_the_one_that_fits_best() -> None:
-    rows = Rows()
-    rows.start(replace(planned(1), alternatives=("tell me the time please",)))
+    rows = Rows.of(replace(planned(1), alternatives=("tell me the time please",)))
     take(rows, "time-1", [(MISHEARD, "tell me the dime please"), (RESPONDED, ASKED)])
     totals = progress_of(rows).totals
     assert totals.first_words.counts == WordCounts(4, 1, 0, 0, 1, 1)
@@ -167,8 +172,7 @@ def test_groups_are_those_of_the_matrix_else_of_how_it_sounds() -> None:
     bare = replace(planned(3), query_class="clock")
     pink = replace(bare.recipe, noise=NoiseSpec(NoiseKind.PINK, 5.0), query=Recording("/a/b.wav"))
     noisy = replace(bare, id="time-4", recipe=pink, query_class="", device="den", conditions=(("voice", "ann"),))
-    rows = Rows()
-    rows.start(quiet, loud, bare, noisy)
+    rows = Rows.of(quiet, loud, bare, noisy)
     take(rows, "time-1", [(MISHEARD, "what")])
     for number in (2, 3, 4):
         take(rows, f"time-{number}", [(RESPONDED, ASKED)])
@@ -194,8 +198,7 @@ def test_groups_are_those_of_the_matrix_else_of_how_it_sounds() -> None:
 
 def told(trial: Trial) -> Trial:
     """The same, with devices that report transcripts."""
-    listening = trial.listening
-    assert listening is not None
+    listening = known(trial.listening)
     targets = tuple(replace(one, reports=(ObservationKind.TRANSCRIPT,)) for one in listening.targets)
     return replace(trial, listening=replace(listening, targets=targets))
 
@@ -240,8 +243,7 @@ outcomes = st.sampled_from([RESPONDED, MISHEARD, NO_WAKE, INTERRUPTED, INCONCLUS
 
 @given(st.lists(st.lists(st.tuples(outcomes, heard_texts), min_size=1, max_size=4), max_size=5))
 def test_groups_add_up_to_the_totals_wherever_the_log_was_cut(trials: list[Attempts]) -> None:
-    rows = Rows()
-    rows.start(*(sounding(number, voice="ab"[number % 2]) for number in range(1, len(trials) + 1)))
+    rows = Rows.of(*(sounding(number, voice="ab"[number % 2]) for number in range(1, len(trials) + 1)))
     for number, attempts in enumerate(trials, 1):
         take(rows, f"time-{number}", attempts)
     # Read in one go, and as a client that comes back and is told the last rows again.
@@ -264,8 +266,7 @@ def test_groups_add_up_to_the_totals_wherever_the_log_was_cut(trials: list[Attem
 
 
 def test_a_log_from_before_there_were_lists_of_words_is_read() -> None:
-    rows = Rows()
-    rows.start(planned(1))
+    rows = Rows.of(planned(1))
     take(rows, "time-1", [(MISHEARD, "what lime is it")])
     figures = SessionFigures()
     for entry in rows.entries:
@@ -274,3 +275,171 @@ def test_a_log_from_before_there_were_lists_of_words_is_read() -> None:
         assert "rewriting" not in older
         figures.add(replace(entry, record=decode(RECORDS, older)))
     assert figures.snapshot().totals.first_words.counts.substitutions == 1
+
+
+LYON = Slot("city", "Lyon")
+EXPECTED = Expected(("book", "greet"), (LYON,))
+Asked = tuple[Outcome, Understood | None]
+GOOD = (Outcome.UNDERSTOOD, Understood(("book", "greet"), (LYON,), True, True, EvidenceSource.DEVICE))
+SLOT = (Outcome.MISHEARD, Understood(("book", "greet"), (), True, False, EvidenceSource.DEVICE))
+OTHER = (Outcome.MISHEARD, Understood(("greet",), (LYON,), False, False, EvidenceSource.DEVICE))
+NOTHING = (Outcome.MISHEARD, Understood((), (), False, False, EvidenceSource.DEVICE))
+SILENT = (Outcome.NO_RESPONSE, Understood())
+ASLEEP = (Outcome.NO_WAKE, Understood())
+CUT = (Outcome.INTERRUPTED, None)
+OPEN = (Outcome.INCONCLUSIVE, Understood())
+YES = (Outcome.RESPONDED, Understood(None, None, True, True, EvidenceSource.OPERATOR))
+NO = (Outcome.MISHEARD, Understood(None, None, None, False, EvidenceSource.OPERATOR))
+
+
+def asked(name: str, **changes: object) -> Trial:
+    reports = (ObservationKind.WAKE, ObservationKind.INTENT)
+    made = trial(
+        id=name, expects=EXPECTED, reports=reports, responds=False, query_class="hotel",
+        conditions=(("voice", "bob" if name.startswith("bob") else "ann"),),
+    )  # fmt: skip
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def asked_rows(plays: dict[str, list[Asked]], *more: Trial, heard: bool = False, **changes: object) -> list[Record]:
+    """A session in which each trial is asked as often as it says; the last attempt decides. heard: words were right."""
+    trials = (*(asked(name, **changes) for name in plays), *more)
+    rows: list[Record] = [SessionStarted("s1", "frames", "Frames", "a" * 64, "lab", "b" * 64, 0, "wire", (), trials)]
+    for name, attempts in plays.items():
+        rows.append(TrialStarted(name, 1))
+        for number, (outcome, told) in enumerate(attempts, start=1):
+            rows.append(AttemptStarted(name, 1, number, f"{name}.{number}", "c" * 64, 1.0, 2.0, 2.5, None))
+            words = (
+                (Recognition.YES, EvidenceSource.DEVICE) if heard else (Recognition.NOT_ASSESSED, EvidenceSource.NONE)
+            )
+            rows.append(AttemptFinished(name, 1, number, outcome, *words, understood=told))
+        outcome = attempts[-1][0]
+        rows.append(
+            TrialFinished(
+                name, 1, outcome, len(attempts), len(attempts) if outcome is not Outcome.INTERRUPTED else None
+            )
+        )
+    return rows
+
+
+def understood_session(plays: dict[str, list[Asked]], *more: Trial, heard: bool = False, **changes: object) -> Progress:
+    rows = [decode(RECORDS, encode(RECORDS, row)) for row in asked_rows(plays, *more, heard=heard, **changes)]
+    return progress_of(Entry(seq, 1, float(seq), float(seq), row) for seq, row in enumerate(rows, start=1))
+
+
+ALL = {
+    "at_once": [GOOD],
+    "second": [SLOT, GOOD],
+    "third": [SILENT, CUT, OTHER, GOOD],
+    "never": [NOTHING, SLOT],
+    "asleep": [ASLEEP, ASLEEP],
+    "open": [OPEN],
+    "gone": [CUT],
+    "said_yes": [YES],
+    "said_no": [NO],
+}
+
+
+def test_frames_and_intents_at_the_first_attempt_and_at_the_one_that_decided() -> None:
+    found = understood_session(ALL).totals.understood
+    assert found.right == Share(4, 7)
+    assert found.intents == Share(5, 6), "nobody knows the intents of said_no; never had all of them in the end"
+    assert found.first_right == Share(2, 7)
+    assert found.first_intents == Share(3, 6)
+    assert found.attempts == ((1, 2), (2, 1), (3, 1)), "an attempt that was cut short is none"
+    assert found.unknown == 0
+    assert found.attempts_needed == ((1, Share(2, 7)), (2, Share(1, 7)), (3, Share(1, 7)), (None, Share(3, 7)))
+
+
+def test_what_nobody_knows_counts_in_no_share() -> None:
+    heard_only = {"reprompt": RepromptRule(until=Until.RECOGNISED), "responds": True}
+    found = understood_session({"a": [(Outcome.RESPONDED, Understood())], "b": [GOOD]}, **heard_only).totals.understood
+    assert (found.right, found.unknown) == (Share(1, 1), 1)
+    empty = understood_session({}).totals.understood
+    assert (empty.right.value, empty.attempts_needed) == (None, ())
+
+
+def test_a_frame_that_was_right_before_the_attempt_that_decided() -> None:
+    found = understood_session({"a": [(Outcome.MISHEARD, GOOD[1]), (Outcome.UNDERSTOOD, SLOT[1])]}).totals.understood
+    assert (found.right, found.first_right, found.attempts) == (Share(0, 1), Share(1, 1), ((1, 1),))
+
+
+def test_understanding_is_in_no_figure_about_words_or_answers() -> None:
+    progress = understood_session(ALL)
+    totals = progress.totals
+    assert understood_session(ALL, heard=True).totals.recognised == Share(), "words that were right decide nothing here"
+    assert totals.recognised == totals.first_attempt == totals.answered == Share()
+    assert totals.count(Outcome.UNDERSTOOD) == 3
+    assert heard_in(progress.trials) == ()
+    assert rated_in("s", progress.trials, ()) == ()
+
+
+def test_words_that_a_device_tells_too_are_scored_beside() -> None:
+    reports = (ObservationKind.TRANSCRIPT, ObservationKind.INTENT)
+    (one,) = heard_in(understood_session({"a": [GOOD]}, reports=reports).trials)
+    assert group_of(one, Grouping.KIND) == "understand"
+
+
+def test_limits_on_understanding() -> None:
+    totals = understood_session(ALL).totals
+    verdicts = check_limits(Limits(min_understood_share=0.5, min_intent_share=0.9), totals)
+    assert [(one.name, one.ok) for one in verdicts] == [("min_understood_share", True), ("min_intent_share", False)]
+    nothing = check_limits(Limits(min_understood_share=0.0), understood_session({}).totals)
+    assert [(one.found, one.ok) for one in nothing] == [(None, False)], "a figure over nothing holds no limit"
+
+
+def test_corpora_of_the_deciding_attempts() -> None:
+    found = session_corpora([understood_session(ALL)])
+    assert [one.id for one in found.gold.utterances] == ["at_once", "second", "third", "never", "asleep"]
+    assert found.unknown == ("open", "said_yes", "said_no"), "a yes or no is no frame"
+    groups = {"device": "dut", "query_class": "hotel", "query": "q", "session": "s1", "attempt": "1", "voice": "ann"}
+    words = ("what", "time", "is", "it")
+    lyon = (Slot("city", "lyon"),)
+    assert found.gold.utterances[0] == Utterance("at_once", words, ("book", "greet"), None, lyon, tuple(groups.items()))
+    assert [(one.intents, one.slots) for one in found.predicted.utterances] == [
+        (("book", "greet"), lyon),
+        (("book", "greet"), lyon),
+        (("book", "greet"), lyon),
+        (("book", "greet"), ()),
+        ((), ()),
+    ]
+    assert [dict(one.groups)["attempt"] for one in found.predicted.utterances] == ["1", "2", "4", "2", "2"]
+    assert [one.groups for one in found.gold.utterances] == [one.groups for one in found.predicted.utterances]
+
+
+def test_corpora_of_the_first_attempts() -> None:
+    found = session_corpora([understood_session(ALL)], Which.FIRST)
+    told = {one.id: one.intents for one in found.predicted.utterances}
+    assert told == {"at_once": ("book", "greet"), "second": ("book", "greet"), "third": (), "never": (), "asleep": ()}
+
+
+def test_corpora_of_several_sessions_keep_their_ids_apart() -> None:
+    one = understood_session({"a": [GOOD]})
+    found = session_corpora([one, one])
+    assert [utterance.id for utterance in found.gold.utterances] == ["s1:a", "s1~2:a"]
+    assert session_corpora([]).gold.utterances == ()
+
+
+def test_slots_that_are_not_looked_at_are_not_annotated() -> None:
+    found = session_corpora([understood_session({"a": [GOOD]}, expects=Expected(("book", "greet")))])
+    assert found.gold.utterances[0].slots is None
+    assert found.predicted.utterances[0].slots == (Slot("city", "lyon"),)
+
+
+def test_a_row_of_an_older_log_still_reads() -> None:
+    row = AttemptFinished("t", 1, 1, Outcome.RESPONDED, Recognition.YES, EvidenceSource.DEVICE, understood=GOOD[1])
+    text = encode(RECORDS, row).decode()
+    assert decode(RECORDS, text) == row
+    older = text[: text.index(',"understood"')] + text[text.rindex(',"kind"') :]
+    assert "understood" not in older
+    assert decode(RECORDS, older) == replace(row, understood=None)
+
+
+@pytest.mark.parametrize("key", ["expects", "responds"])
+def test_a_trial_of_an_older_log_still_reads(key: str, tmp_path: Path) -> None:
+    started = SessionStarted("s", "c", "C", "a", "b", "b", 0, "wire", (), (trial(),))
+    text = encode(RECORDS, started).decode()
+    value = "null" if key == "expects" else "true"
+    assert f',"{key}":{value}' in text
+    older = text.replace(f',"{key}":{value}', "").replace(',"until":null', "")
+    assert decode(RECORDS, older) == started

@@ -32,9 +32,10 @@ from harness.session.figures.memory import (
     memory_length,
     unreached,
 )
-from harness.session.figures.progress import SessionFigures
 from harness.statistics.intervals import Share, clopper_pearson
+from tests.known import known
 from tests.unit.session.figures.memory_rows import NO, YES, Design, Told, ask, clear_cut, kept, pair_of, session
+from tests.written_sessions import progress_of
 
 WAITS = (2.0, 4.0, 8.0, 16.0)
 
@@ -117,20 +118,15 @@ def test_a_device_that_remembers_five_seconds() -> None:
     (found,) = findings(points(*clear_cut(5.0, WAITS)))
     assert found.counted == 12
     assert [(level.wait_s, level.shown.count) for level in found.levels] == [(2.0, 3), (4.0, 3), (8.0, 0), (16.0, 0)]
-    assert found.length is not None
-    assert found.length.interval == (4.0, 8.0)
-    assert found.to_wake is not None
-    assert found.to_wake.interval == pytest.approx((4.8, 8.8))
+    assert known(found.length).interval == (4.0, 8.0)
+    assert known(found.to_wake).interval == pytest.approx((4.8, 8.8))
     assert found.forgotten is not None
     assert (found.forgotten.wait_s, found.forgotten.left, found.why) == (8.0, Share(0, 6), "")
 
 
 @pytest.mark.parametrize(
     ("length_s", "why"),
-    [
-        (0.0, "no memory seen, even after 2 s"),
-        (99.0, "it remembers for longer than 16 s, the longest wait"),
-    ],
+    [(0.0, "no memory seen, even after 2 s"), (99.0, "it remembers for longer than 16 s, the longest wait")],
 )
 def test_there_is_no_wait_to_recommend_and_why(length_s: float, why: str) -> None:
     (found,) = findings(points(*clear_cut(length_s, WAITS)))
@@ -142,7 +138,7 @@ def test_few_pairs_and_none_that_count_recommend_nothing() -> None:
     (few,) = findings(points(*clear_cut(5.0, WAITS, repeat=1)))
     assert few.why == "it may remember for longer than 16 s: more pairs or longer waits are needed"
     (none,) = findings(points(Told(4.0)))
-    assert (none.length, none.levels, none.why) == (None, (), "no pair tells anything")
+    assert (none.length, none.levels, none.why) == (None, (), "no pair counts")
     assert findings(()) == ()
 
 
@@ -170,10 +166,7 @@ def test_waits_that_were_not_reached_are_told() -> None:
 
 def test_probes_are_no_responses_to_judge_and_no_queries_in_the_totals() -> None:
     rows = session(*clear_cut(5.0, WAITS))
-    figures = SessionFigures()
-    for entry in rows.entries:
-        figures.add(entry)
-    progress = figures.snapshot()
+    progress = progress_of(rows)
     assert all(one.response is None and one.answer is not None for one in progress.trials)
     totals = progress.totals
     assert (totals.planned, totals.finished, totals.count(Outcome.RESPONDED)) == (24, 24, 24)
@@ -210,8 +203,7 @@ def test_a_device_that_always_remembers_for_as_long_is_bracketed_and_pairs_say_h
     assert memory_length(two) == MemoryLength((4.0, 8.0), (2.0, 16.0))
     one = pairs(_2="y", _4="y", _8="n", _16="n")
     assert memory_length(one) == MemoryLength((4.0, 8.0), (0.0, None))
-    found = memory_length(three)
-    assert found is not None
+    found = known(memory_length(three))
     assert found.value_s == 6.0
 
 
@@ -234,8 +226,7 @@ def test_shares_that_grow_with_the_wait_are_taken_together() -> None:
     assert [level.fitted for level in found] == pytest.approx([1.0, 0.5, 0.5, 0.0])
     assert [level.shown for level in found] == [Share(4, 4), Share(1, 4), Share(3, 4), Share(0, 4)]
     assert found[0].interval == pytest.approx((0.025 ** (1 / 4), 1.0))
-    length = memory_length(pairs(_1="yyyy", _2="ynnn", _4="yyyn", _8="nnnn"))
-    assert length is not None
+    length = known(memory_length(pairs(_1="yyyy", _2="ynnn", _4="yyyn", _8="nnnn")))
     assert length.bracket == (1.0, 8.0)
 
 
@@ -264,8 +255,7 @@ def test_the_interval_is_that_of_all_shares_that_may_be(shown: tuple[int, ...]) 
     ends = [0.0, 1.0, 2.0, 4.0, None]
     best = greatest(shown, 4, None)
     within = [gap for gap in range(4) if 2 * (best - greatest(shown, 4, gap)) <= CRITICAL]
-    found = memory_length(seen)
-    assert found is not None
+    found = known(memory_length(seen))
     assert found.interval == (ends[within[0]], ends[within[-1] + 1])
 
 
@@ -273,16 +263,14 @@ def test_the_interval_is_that_of_all_shares_that_may_be(shown: tuple[int, ...]) 
 @given(st.lists(st.tuples(st.sampled_from([0.5, 1.0, 2.0, 4.0, 8.0]), st.booleans()), min_size=1, max_size=30))
 def test_the_interval_holds_the_bracket_whatever_was_seen_and_in_whatever_order(seen: list[tuple[float, bool]]) -> None:
     made = [Pair(wait_s, shown) for wait_s, shown in seen]
-    found = memory_length(made)
-    assert found is not None
+    found = known(memory_length(made))
     assert found.interval[0] <= found.bracket[0]
     upper, limit = (math.inf if end is None else end for end in (found.bracket[1], found.interval[1]))
     assert upper <= limit
     shuffled = list(made)
     random.Random(1).shuffle(shuffled)
     assert memory_length(shuffled) == found
-    turned = memory_length([Pair(1 / one.wait_s, not one.shown) for one in made])
-    assert turned is not None  # the same with the time turned round
+    turned = known(memory_length([Pair(1 / one.wait_s, not one.shown) for one in made]))
     assert turned.interval[0] == pytest.approx(0.0 if math.isinf(limit) else 1 / limit)
 
 
@@ -292,8 +280,7 @@ def _none_of(pairs: int) -> Any:
 
 def test_the_recommended_wait_is_the_shortest_that_all_that_is_known_supports() -> None:
     seen = pairs(_2="yyy", _4="yyn", _8="nnn", _12="nnnnnn", _16="nnnnnn")
-    length = memory_length(seen)
-    assert length is not None
+    length = known(memory_length(seen))
     assert length.interval == (2.0, 8.0)
     assert forgotten(seen, length) == Forgotten(8.0, Share(0, 15), _none_of(3), (16.0, _none_of(15)))
     later = forgotten(seen, MemoryLength((4.0, 8.0), (2.0, 12.0)))
@@ -303,17 +290,14 @@ def test_the_recommended_wait_is_the_shortest_that_all_that_is_known_supports() 
 
 def test_a_rare_memory_after_a_long_wait_is_told_and_many_are_refused() -> None:
     rare = pairs(_2="y" * 9, _8="n" * 9, _16="n" * 10 + "y")
-    length = memory_length(rare)
-    assert length is not None
-    found = forgotten(rare, length)
-    assert found is not None
+    length = known(memory_length(rare))
+    found = known(forgotten(rare, length))
     assert (found.wait_s, found.left) == (8.0, Share(1, 20))
     bound = clopper_pearson(1, 9, 0.9)  # what is shown later counts here, too
     assert bound is not None
     assert (found.at_most, found.surer) == (bound[1], None)
     often = pairs(_2="y" * 9, _8="n" * 9, _16="n" * 8 + "yyy")
-    length = memory_length(often)
-    assert length is not None
+    length = known(memory_length(often))
     assert forgotten(often, length) is None
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,15 +21,20 @@ from harness.model.errors import LogError
 from harness.model.record import EngineStarted, Entry, NoteWritten, ResponseFrozen
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.session.log.clips import read_clip
-from harness.session.log.database import APPLICATION_ID
-from harness.session.log.reader import LogReader, check
-from harness.session.log.writer import SqliteLog
+from harness.session.log.database import APPLICATION_ID, SqliteLog
+from harness.session.log.reader import LogReader, check, read_clip
 from tests.unit.session.log.records import KINDS, rows_of
+from tests.written_sessions import records
 
 
 def note(text: str) -> NoteWritten:
     return NoteWritten(text=text, by="test")
+
+
+def altered(folder: Path, statement: str) -> list[tuple[object, ...]]:
+    """What comes of a statement on the database, past every guard of ours."""
+    with closing(sqlite3.connect(folder / "log.sqlite")) as connection, connection:
+        return connection.execute(statement).fetchall()
 
 
 def test_rows_are_numbered_without_gaps_and_in_order(tmp_path: Path) -> None:
@@ -57,7 +63,7 @@ def test_many_threads_share_commits_and_each_row_is_there_once(tmp_path: Path) -
             thread.join()
         entries = list(log.entries())
     assert [entry.seq for entry in entries] == list(range(1, 201))
-    assert {entry.record.text for entry in entries if isinstance(entry.record, NoteWritten)} == {
+    assert {row.text for row in records(entries, NoteWritten)} == {
         f"{name}{number}" for name in "abcd" for number in range(50)
     }
     assert seen == entries
@@ -102,11 +108,9 @@ def test_nothing_is_written_after_close(tmp_path: Path) -> None:
 def test_rows_cannot_be_changed_or_removed(tmp_path: Path) -> None:
     with SqliteLog(tmp_path) as log:
         log.append(note("x"))
-    connection = sqlite3.connect(tmp_path / "log.sqlite")
     for statement in ("UPDATE entries SET body = '{}'", "DELETE FROM entries"):
         with pytest.raises(sqlite3.IntegrityError, match="only added"):
-            connection.execute(statement)
-    connection.close()
+            altered(tmp_path, statement)
 
 
 def test_it_is_durable_as_designed(tmp_path: Path) -> None:
@@ -118,37 +122,30 @@ def test_it_is_durable_as_designed(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log.sqlite").write_bytes(b"not a database, but long enough to be looked at " * 40)
-    with pytest.raises(LogError, match=r"damaged or no database.*recover"):
+    with pytest.raises(LogError, match=r"damaged or not a database.*recover"):
         SqliteLog(tmp_path)
     with pytest.raises(LogError, match="damaged"):
         LogReader(tmp_path)
 
 
 def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "log.sqlite")
-    connection.execute("CREATE TABLE recipes (title TEXT)")
-    connection.commit()
-    connection.close()
+    altered(tmp_path, "CREATE TABLE recipes (title TEXT)")
     for kind in (SqliteLog, LogReader):
-        with pytest.raises(LogError, match="no file of a session"):
+        with pytest.raises(LogError, match="not a file of a session"):
             kind(tmp_path)
-    connection = sqlite3.connect(tmp_path / "log.sqlite")
-    assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("recipes",)]
-    connection.close()
+    assert altered(tmp_path, "SELECT name FROM sqlite_schema") == [("recipes",)]
 
 
 def test_another_version_is_refused(tmp_path: Path) -> None:
     SqliteLog(tmp_path).close()
-    connection = sqlite3.connect(tmp_path / "log.sqlite")
-    connection.execute("PRAGMA user_version=99")
-    connection.close()
+    altered(tmp_path, "PRAGMA user_version=99")
     for kind in (SqliteLog, LogReader):
         with pytest.raises(LogError, match="version 99"):
             kind(tmp_path)
 
 
 def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="no session folder"):
+    with pytest.raises(LogError, match="not a session folder"):
         LogReader(tmp_path / "nothing")
     with pytest.raises(LogError, match="cannot be opened"):
         SqliteLog(tmp_path / "nothing")
@@ -157,7 +154,7 @@ def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:
 FULL = """
 import sys, resource, signal
 from pathlib import Path
-from harness.session.log.writer import SqliteLog
+from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check
 from harness.model.errors import LogFull
 from harness.model.record import NoteWritten
@@ -251,7 +248,7 @@ NURSERY = """
 import os, random, signal, sys, threading, time
 from pathlib import Path
 import numpy as np
-from harness.session.log.writer import SqliteLog
+from harness.session.log.database import SqliteLog
 from harness.model.record import NoteWritten, ResponseFrozen
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -381,7 +378,7 @@ def test_missing_altered_and_unnamed_clips_are_reported(tmp_path: Path) -> None:
         f"row 2: clip {missing.clip.name} is missing",
         f"row 3: clip {altered.clip.name} is not what was stored: its SHA-256 differs",
     )
-    assert [unnamed.name in findings.notes[0], "half of a clip" in findings.notes[1]] == [True, True]
+    assert [unnamed.name in findings.notes[0], "incomplete clip" in findings.notes[1]] == [True, True]
     read_clip(clips, whole.clip)
     for clip in (missing.clip, altered.clip):
         with pytest.raises(LogError, match=clip.name):
@@ -395,7 +392,7 @@ def test_a_row_cannot_name_a_file_elsewhere(tmp_path: Path, name: str) -> None:
     with SqliteLog(tmp_path) as log:
         row = frozen(log)
         log.append(replace(row, clip=replace(row.clip, name=name)))
-    assert check(tmp_path).damage == (f"row 2: clip {name} is no name of a clip",)
+    assert check(tmp_path).damage == (f"row 2: clip {name} is not the name of a clip",)
 
 
 def test_gaps_and_unreadable_rows_are_reported(tmp_path: Path) -> None:

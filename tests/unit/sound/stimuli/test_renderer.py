@@ -1,4 +1,4 @@
-"""Recipes to sound: positions, level, noise, recordings, and the cache."""
+"""Recipes to sound: positions, level, noise, recordings, the cache, lead-in, tail, ambience."""
 
 from __future__ import annotations
 
@@ -14,10 +14,22 @@ import pytest
 import soundfile
 
 from harness.model.errors import InputError, PluginError, VoiceError
-from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, Role, Samples, SpokenText, StimulusRecipe, VoiceSpec
-from harness.sound import recordings
-from harness.sound.stimuli.level import active_speech_level, rms_dbfs
-from harness.sound.stimuli.renderer import Renderer
+from harness.model.stimulus import (
+    Ambience,
+    NoiseKind,
+    NoiseSpec,
+    Recording,
+    RecordingPiece,
+    Role,
+    Samples,
+    Saying,
+    SpokenText,
+    StimulusRecipe,
+    VoiceSpec,
+)
+from harness.sound.level import active_speech_level, rms_dbfs
+from harness.sound.stimuli.renderer import FLOOR_DBFS, Renderer
+from tests.known import known
 
 RECIPE = StimulusRecipe(SpokenText("what time is it?"), SpokenText("Alexa"), VoiceSpec("espeak", "en-us+f3"))
 
@@ -60,8 +72,7 @@ def test_lead_and_tail_are_silent_and_the_speech_is_inside() -> None:
 @pytest.mark.parametrize("rate_hz", [16_000, 48_000])
 def test_the_level_of_the_whole_is_as_asked(level_dbfs: float, rate_hz: int) -> None:
     rendered = Renderer(None).render(replace(RECIPE, level_dbfs=level_dbfs, rate_hz=rate_hz))
-    found = active_speech_level(rendered.waveform)
-    assert found is not None
+    found = known(active_speech_level(rendered.waveform))
     assert found.level_dbfs == pytest.approx(level_dbfs, abs=0.02)
 
 
@@ -108,8 +119,7 @@ def test_noise_has_its_level_and_moves_the_parts(kind: NoiseKind, tmp_path: Path
         assert (after.start_sample, after.end_sample) == (before.start_sample + 24_000, before.end_sample + 24_000)
     added = noisy.waveform.samples.copy()
     added[24_000:-24_000] -= quiet.waveform.samples
-    level = rms_dbfs(replace(noisy.waveform, samples=added))
-    assert level == pytest.approx(-36, abs=0.05)
+    assert rms_dbfs(added) == pytest.approx(-36, abs=0.05)
     assert np.abs(noisy.waveform.samples[:24_000]).max() > 0
     again = Renderer(None).render(replace(RECIPE, noise=NoiseSpec(kind, 10.0, path)))
     assert again.sha256 == noisy.sha256
@@ -124,32 +134,6 @@ def test_pink_noise_falls_3_db_an_octave() -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "said"),
-    [
-        (np.zeros((100, 2)), "2 channels"),
-        (np.zeros(0), "empty"),
-        (np.zeros(16_000), "silent"),
-        (np.array([0.1, np.nan, 0.1]), "no numbers"),
-        (np.array([0.1, np.inf, 0.1]), "no numbers"),
-    ],
-)
-def test_recordings_that_are_no_good_are_refused(samples: Samples, said: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=said) as refusal:
-        recordings.read(wav(tmp_path / "r.wav", samples.astype(np.float32)).path)
-    assert refusal.value.remedy
-    assert refusal.value.place is not None
-
-
-def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "r.wav").write_text("hello")
-    for path, said in ((tmp_path / "r.wav", "not a sound file"), (tmp_path / "none.wav", "no such recording")):
-        with pytest.raises(InputError, match=said):
-            recordings.read(str(path))
-    with pytest.raises(InputError, match="cannot be read"):
-        Renderer(None).render(StimulusRecipe(Recording(str(tmp_path / "none.wav")), None, VoiceSpec()))
-
-
-@pytest.mark.parametrize(
     "recipe",
     [
         replace(RECIPE, rate_hz=4000),
@@ -158,9 +142,10 @@ def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
         replace(RECIPE, level_dbfs=float("nan")),
         replace(RECIPE, noise=NoiseSpec(NoiseKind.RECORDING, 10.0)),
         replace(RECIPE, noise=NoiseSpec(NoiseKind.PINK, 10.0, "x.wav")),
+        replace(RECIPE, query=Recording("/nowhere/r.wav")),
     ],
 )
-def test_settings_out_of_range_are_refused(recipe: StimulusRecipe) -> None:
+def test_settings_out_of_range_and_missing_recordings_are_refused(recipe: StimulusRecipe) -> None:
     with pytest.raises(InputError):
         Renderer(None).render(recipe)
 
@@ -168,7 +153,7 @@ def test_settings_out_of_range_are_refused(recipe: StimulusRecipe) -> None:
 def test_unknown_engines_and_voices_are_refused() -> None:
     with pytest.raises(PluginError, match="espeak"):
         Renderer(None).render(replace(RECIPE, voice=VoiceSpec("espeek")))
-    with pytest.raises(VoiceError, match="no voice called"):
+    with pytest.raises(VoiceError, match="no voice named"):
         Renderer(None).render(replace(RECIPE, voice=VoiceSpec("espeak", "xx-xx")))
 
 
@@ -227,7 +212,7 @@ def test_a_cache_that_cannot_be_written_does_not_stop_the_rendering(
     (tmp_path / "file").write_text("in the way")
     with caplog.at_level(logging.WARNING):
         assert Renderer(tmp_path / "file").render(RECIPE).sha256 == Renderer(None).render(RECIPE).sha256
-    assert "could not be kept" in caplog.text
+    assert "could not be saved" in caplog.text
 
 
 def test_two_processes_may_render_the_same_at_once(tmp_path: Path) -> None:
@@ -264,3 +249,117 @@ def test_a_stated_end_of_the_phrase_decides_and_not_the_energy(tmp_path: Path) -
         stated = Renderer(None).render(replace(recipe, query=replace(said, phrase_end_s=0.7))).parts[0]
         assert (by_energy.end_sample - by_energy.start_sample) / 48_000 == pytest.approx(0.9, abs=0.02)
         assert (stated.end_sample - stated.start_sample) / 48_000 == pytest.approx(0.5, abs=0.02)
+
+
+CALL = StimulusRecipe(SpokenText("alexa"), None, VoiceSpec(), rate_hz=16_000, lead_in_s=2.0, tail_s=1.5)
+
+
+def test_the_phrase_lies_between_lead_in_and_tail() -> None:
+    made = Renderer(None).render(CALL)
+    span = known(made.span_s(Role.QUERY))
+    assert span[0] == pytest.approx(2.0, abs=1e-4)
+    assert made.waveform.duration_s - span[1] == pytest.approx(1.5, abs=1e-4)
+    assert made.parts[0].text == "alexa"
+
+
+def test_lead_in_and_tail_are_a_noise_floor_and_no_digital_silence() -> None:
+    samples = Renderer(None).render(CALL).waveform.samples
+    assert rms_dbfs(samples[: 16_000 * 19 // 10]) == pytest.approx(FLOOR_DBFS, abs=0.5)
+    assert rms_dbfs(samples[-16_000:]) == pytest.approx(FLOOR_DBFS, abs=0.5)
+
+
+def test_a_command_has_its_gap_and_both_spans() -> None:
+    recipe = replace(CALL, query=SpokenText("what time is it"), wake_phrase=SpokenText("alexa"), gap_ms=300)
+    made = Renderer(None).render(recipe)
+    wake, query = known(made.span_s(Role.WAKE_PHRASE)), known(made.span_s(Role.QUERY))
+    assert wake[0] == pytest.approx(2.0, abs=1e-4)
+    assert query[0] - wake[1] == pytest.approx(0.3, abs=1e-3)
+    assert made.waveform.duration_s - query[1] == pytest.approx(1.5, abs=1e-4)
+
+
+def test_noise_lies_under_all_of_it_from_the_first_sample_to_the_last() -> None:
+    quiet = Renderer(None).render(CALL)
+    made = Renderer(None).render(replace(CALL, noise=NoiseSpec(NoiseKind.PINK, 10.0)))
+    assert made.parts == quiet.parts
+    assert len(made.waveform.samples) == len(quiet.waveform.samples)
+    assert rms_dbfs(made.waveform.samples[:16_000]) == pytest.approx(-36.0, abs=2.0)
+
+
+def test_the_same_recipe_gives_the_same_samples_and_a_query_keeps_its_key(tmp_path: Path) -> None:
+    one, same = Renderer(None).render(CALL), Renderer(tmp_path).render(CALL)
+    assert one.sha256 == same.sha256
+    assert Renderer(tmp_path).render(CALL).sha256 == one.sha256, "from the cache"
+    other = Renderer(None).render(replace(CALL, tail_s=1.6))
+    assert other.sha256 != one.sha256
+
+
+def ambient(ambience: Ambience, level_dbfs: float = -30.0) -> StimulusRecipe:
+    return StimulusRecipe(ambience, None, VoiceSpec(), level_dbfs=level_dbfs, rate_hz=16_000)
+
+
+def test_generated_noise_has_its_length_level_and_seed() -> None:
+    render = Renderer(None).render
+    one = render(ambient(Ambience(3.0, 1, noise=NoiseKind.PINK)))
+    assert len(one.waveform.samples) == 48_000
+    assert rms_dbfs(one.waveform.samples) == pytest.approx(-30.0, abs=0.1)
+    assert render(ambient(Ambience(3.0, 1, noise=NoiseKind.PINK))).sha256 == one.sha256
+    assert render(ambient(Ambience(3.0, 2, noise=NoiseKind.PINK))).sha256 != one.sha256
+
+
+def test_a_piece_of_a_recording_is_that_piece_at_the_level_of_the_whole(tmp_path: Path) -> None:
+    path = tmp_path / "long.wav"
+    rate, seconds = 16_000, 120
+    noise = np.random.default_rng(1).standard_normal(rate * seconds).astype(np.float32) * 0.05
+    noise[: rate * 60] *= 0.1  # a quiet first minute
+    soundfile.write(path, noise, rate, subtype="FLOAT")
+    loud = Renderer(None).render(ambient(Ambience(2.0, pieces=(RecordingPiece(str(path), 90.0, 2.0),))))
+    quiet = Renderer(None).render(ambient(Ambience(2.0, pieces=(RecordingPiece(str(path), 10.0, 2.0),))))
+    gain_db = rms_dbfs(loud.waveform.samples) - rms_dbfs(noise[90 * rate : 92 * rate])
+    assert rms_dbfs(quiet.waveform.samples) == pytest.approx(rms_dbfs(noise[10 * rate : 12 * rate]) + gain_db, abs=0.1)
+    middle = slice(200, -200)
+    original = noise[90 * rate : 92 * rate] * 10 ** (gain_db / 20)
+    difference = loud.waveform.samples[middle] - original[middle]
+    assert rms_dbfs(difference) == pytest.approx(FLOOR_DBFS, abs=1.0), "the piece and the noise floor, sample by sample"
+
+
+def test_pieces_follow_one_another_and_other_rates_are_changed(tmp_path: Path) -> None:
+    pieces = []
+    for number, rate in enumerate((8_000, 44_100)):
+        path = tmp_path / f"{number}.wav"
+        time_s = np.arange(rate * 4) / rate
+        soundfile.write(path, (0.1 * np.sin(2 * np.pi * 500 * (number + 1) * time_s)).astype(np.float32), rate)
+        pieces.append(RecordingPiece(str(path), 1.0, 1.5))
+    samples = Renderer(None).render(ambient(Ambience(3.0, pieces=tuple(pieces)))).waveform.samples
+    assert len(samples) == 48_000
+    for number, part in enumerate((samples[2000:22_000], samples[26_000:46_000])):
+        spectrum = np.abs(np.fft.rfft(part))
+        assert np.argmax(spectrum) * 16_000 / len(part) == pytest.approx(500 * (number + 1), abs=2)
+
+
+def test_texts_are_spoken_one_after_another_until_the_time_is_filled(tmp_path: Path) -> None:
+    said = (Saying("good morning", VoiceSpec()), Saying("we went home", VoiceSpec(name="en-gb")))
+    made = Renderer(tmp_path).render(ambient(Ambience(12.0, 4, sayings=said)))
+    assert len(made.waveform.samples) == 12 * 16_000
+    seconds = made.waveform.samples.reshape(12, -1)
+    assert sum(rms_dbfs(one) > -45 for one in seconds) >= 6, "speech in most seconds"
+    assert len(list(tmp_path.glob("*.wav"))) == 2, "each saying is kept, and the twelve seconds are not"
+
+
+def test_what_would_clip_is_turned_down_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "peaky.wav"
+    sound = np.random.default_rng(2).standard_normal(16_000 * 4).astype(np.float32) * 0.02
+    sound[20_000] = 0.9
+    soundfile.write(path, sound, 16_000, subtype="FLOAT")
+    made = Renderer(None).render(ambient(Ambience(3.0, pieces=(RecordingPiece(str(path), 0.0, 3.0),)), -6.0))
+    assert np.abs(made.waveform.samples).max() <= 1.0
+    peak = np.abs(made.waveform.samples).argmax()
+    assert peak == 20_000
+
+
+def test_a_silent_or_broken_recording_is_an_input_error(tmp_path: Path) -> None:
+    silent, stereo = tmp_path / "silent.wav", tmp_path / "stereo.wav"
+    soundfile.write(silent, np.zeros(32_000, dtype=np.float32), 16_000)
+    soundfile.write(stereo, np.ones((32_000, 2), dtype=np.float32) * 0.1, 16_000)
+    for path, what in ((silent, "silent"), (stereo, "2 channels"), (tmp_path / "none.wav", "cannot be read")):
+        with pytest.raises(InputError, match=what):
+            Renderer(None).render(ambient(Ambience(1.0, pieces=(RecordingPiece(str(path), 0.0, 1.0),))))

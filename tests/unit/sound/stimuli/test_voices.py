@@ -1,19 +1,25 @@
-"""Every installed engine, with texts that engines stumble over."""
+"""Every installed engine, with texts that engines stumble over; `harness voices`."""
 
 from __future__ import annotations
 
 import struct
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
+from click.testing import CliRunner
 
 from harness.base.plugins import Group, load
 from harness.base.ports import Voice
-from harness.model.errors import VoiceError
-from harness.model.stimulus import VoiceSpec
+from harness.cli.voices import command
+from harness.model.errors import HarnessError, InputError, PluginError, VoiceError
+from harness.model.stimulus import VoiceSpec, Waveform
+from harness.sound.level import active_speech_level
 from harness.sound.stimuli.voices import program
 from harness.sound.stimuli.voices.espeak import EspeakVoice
+from tests.known import known
 
 SPECS = [
     VoiceSpec("espeak", "en-us"),
@@ -90,7 +96,7 @@ def test_emoji_have_names_in_espeak_and_are_refused_elsewhere() -> None:
             engine(spec).speak("hello 😀", spec)
 
 
-@pytest.mark.parametrize("spec", ENGINES[:2], ids=VoiceSpec.label)
+@pytest.mark.parametrize("spec", [VoiceSpec("espeak", "en-us"), VoiceSpec("flite", "kal16")], ids=VoiceSpec.label)
 def test_ten_kilobytes_are_spoken_whole(spec: VoiceSpec) -> None:
     short, long = (engine(spec).speak("The cat sat on the mat. " * n, spec) for n in (40, 400))
     assert long.duration_s == pytest.approx(10 * short.duration_s, rel=0.05)
@@ -114,16 +120,16 @@ def test_a_rate_changes_the_duration_alike_with_every_engine() -> None:
         (VoiceSpec("espeak", "en-US"), "Did you mean .*en-us"),
         (VoiceSpec("espeak", "en-us+f33"), r"Did you mean .*en-us\+f3"),
         (VoiceSpec("espeak", "en-us+demonic"), r"Did you mean .*en-us\+Demonic"),
-        (VoiceSpec("espeak", "en-us+"), "no voice called"),
+        (VoiceSpec("espeak", "en-us+"), "no voice named"),
         (VoiceSpec("espeak", "de"), "Set language: de"),
         (VoiceSpec("espeak", rate_wpm=20), "rate_wpm 20 is out of range"),
         (VoiceSpec("espeak", pitch=100), "pitch 100 is out of range"),
         (VoiceSpec("flite", "smt"), "Did you mean slt"),
-        (VoiceSpec("flite", "slt", pitch=40), "pitch cannot be set"),
+        (VoiceSpec("flite", "slt", pitch=40), "does not support pitch"),
         (VoiceSpec("flite", "slt", language="de-DE"), "speaks en-US"),
         (VoiceSpec("flite", "slt", rate_wpm=9999), "rate_wpm 9999 is out of range"),
         (VoiceSpec("hibari", "heard"), "Did you mean heart"),
-        (VoiceSpec("hibari", "heart", pitch=40), "pitch cannot be set"),
+        (VoiceSpec("hibari", "heart", pitch=40), "does not support pitch"),
         (VoiceSpec("hibari", "heart", rate_wpm=20), "rate_wpm 20 is out of range"),
     ],
     ids=str,
@@ -169,16 +175,60 @@ def streamed(size: int, pcm: bytes) -> bytes:
 
 @pytest.mark.parametrize("size", [0, 6, 0x7FFFF000, 0xFFFFFFFF])
 def test_a_streamed_header_may_lie_about_its_size(size: int) -> None:
-    sound = program.parse_wav(streamed(size, struct.pack("<3h", 16384, -32768, 0)), "it")
+    pcm = struct.pack("<3h", 16384, -32768, 0)
+    sound = program.parse_wav(streamed(size, pcm), "it")
     np.testing.assert_array_equal(sound.samples, np.array([0.5, -1, 0], dtype=np.float32))
     assert sound.rate_hz == 22_050
+    for cut in (0, 20, 44):
+        with pytest.raises(VoiceError):
+            program.parse_wav(streamed(size, pcm)[:cut], "it")
 
 
-def test_every_cut_of_a_wav_is_parsed_or_refused() -> None:
-    whole = streamed(0x7FFFF000, b"\x01\x00" * 8)
-    for length in range(len(whole)):
-        if length < 46:
-            with pytest.raises(VoiceError):
-                program.parse_wav(whole[:length], "it")
-        else:
-            assert len(program.parse_wav(whole[:length], "it").samples) == (length - 44) // 2
+def test_the_table_names_every_engine() -> None:
+    shown = CliRunner().invoke(command, ["list"])
+    assert shown.exit_code == 0
+    for word in ("espeak-ng 1.", "flite 2.", "hibari-tts 0.", "kal16", "heart", "GPL-3.0", "Apache-2.0"):
+        assert word in shown.output
+
+
+def test_an_engine_that_is_missing_is_listed_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    shown = CliRunner().invoke(command, ["list"])
+    assert shown.exit_code == 0
+    said = " ".join(shown.output.split())
+    assert "not installed" in said
+    assert "espeak-ng" in said
+    assert "Apache-2.0" in said
+
+
+def test_the_voices_of_an_engine_are_listed_with_their_variants() -> None:
+    shown = CliRunner().invoke(command, ["list", "--engine", "espeak"])
+    assert "en-us" in shown.output
+    assert "f3" in shown.output
+    assert len(shown.output) < 4000
+
+
+def test_a_text_is_written_with_its_level(tmp_path: Path) -> None:
+    out = tmp_path / "said.wav"
+    argv = ["say", "What time is it?", "--voice", "espeak:en-us+f3", "--rate-wpm", "160", "--wake-phrase", "Alexa"]
+    shown = CliRunner().invoke(command, [*argv, "--level-dbfs", "-30", "--out", str(out)])
+    assert shown.exit_code == 0, shown.output
+    assert "-30.00 dBFS" in shown.output
+    assert "wake_phrase" in shown.output
+    samples, rate = soundfile.read(out, dtype="float32")
+    found = known(active_speech_level(Waveform(samples, rate)))
+    assert found.level_dbfs == pytest.approx(-30, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("argv", "kind"),
+    [
+        (["say", "hello", "--voice", "espeak"], InputError),
+        (["say", "hello", "--voice", "espeek:en"], PluginError),
+        (["say", "hello", "--level-dbfs", "0"], InputError),
+        (["say", "hello", "--out", "/nonexistent/x.wav"], InputError),
+        (["list", "--engine", "espeek"], PluginError),
+    ],
+)
+def test_wrong_usage_is_an_error_of_ours(argv: list[str], kind: type[HarnessError]) -> None:
+    assert isinstance(CliRunner().invoke(command, argv).exception, kind)

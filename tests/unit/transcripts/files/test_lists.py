@@ -1,20 +1,29 @@
-"""CSV lists."""
+"""CSV lists, normalisation files, encodings, and the examples of docs/reference/transcript-formats.md."""
 
 from __future__ import annotations
 
+import os
+import re
 import tempfile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.base.text_file import read_text
+from harness.cli.validate import command
 from harness.model.errors import InputError, InputProblems
-from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
+from harness.model.transcript import ColumnGrouping, Groupings, Normalisation, Rewriting, Transcripts
 from harness.transcripts.files.lists import read_csv, read_groups, read_labels, refuse_other_list
-from harness.transcripts.files.transcripts import read_pair
+from harness.transcripts.files.normalisation_file import NormalisationKeys, load_normalisation
+from harness.transcripts.files.timed import read_ctm, read_stm
+from harness.transcripts.files.transcripts import read_pair, read_transcripts, read_trn
+from harness.transcripts.readings import rewrite
+from harness.transcripts.words import normalise
 from tests.known import known
-from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
+from tests.unit.transcripts.files.told import Told, assert_told, problems_of, read_or_refused, told, written
 
 
 def test_a_row_is_an_audio_file_and_its_text(tmp_path: Path) -> None:
@@ -121,7 +130,7 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
         ("id,voice\n", ["the list has no rows below its header"]),
         ("voice,level\nann,-26\n", [":1:1: the header has no column id"]),
         ("Id,level\na_1,-26\n", ["the header has no column id, but Id: case counts"]),
-        ("id;voice\na_1;ann\n", ["the header has no column id", "columns are parted by commas"]),
+        ("id;voice\na_1;ann\n", ["the header has no column id", "columns are separated by commas"]),
         ("id\na_1\n", ["the header has the column id alone"]),
         ("id,voice,\na_1,ann,\n", ["column 3 has no name"]),
         ("id,voice,voice\na_1,ann,bob\n", ["two columns are called 'voice'"]),
@@ -193,3 +202,175 @@ def test_labels_make_way_for_columns_of_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["f A ann 0 1 one\n", "f A ann 0 1 <> one <two>\n", "f A ann 0 1 <,,> one\n"])
 def test_a_file_without_labels_has_no_groupings(tmp_path: Path, text: str) -> None:
     assert labels(tmp_path, text) is None
+
+
+LAMPS = """# What our lamps understand.
+normalisation: lamps
+base: plain
+same:
+  - [Light bulb, lightbulb]
+  - ["OK, lamp!", okay lamp]
+  - [uh, ""]
+"""
+
+
+def saved(folder: Path, text: str) -> Path:
+    path = folder / "lamps.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_both_sides_of_a_pair_are_normalised_by_the_base(tmp_path: Path) -> None:
+    list_ = load_normalisation(saved(tmp_path, LAMPS))
+    pairs = ((("light", "bulb"), ("lightbulb",)), (("ok", "lamp"), ("okay", "lamp")), (("uh",), ()))
+    assert list_ == Rewriting("lamps", Normalisation.PLAIN, pairs)
+    assert rewrite(normalise("OK lamp: uh, the light bulb.", list_.base), list_) == ("okay", "lamp", "the", "lightbulb")
+
+
+def test_a_pair_that_spoken_makes_by_itself_is_no_mistake(tmp_path: Path) -> None:
+    """Lists that were written before it did stay valid."""
+    text = 'normalisation: x\nbase: spoken\nsame:\n - [uh, ""]\n - [colour, color]\n - [lamp, light]\n'
+    list_ = load_normalisation(saved(tmp_path, text))
+    assert list_.same == ((("lamp",), ("light",)),)
+
+
+WRONG_LISTS = [
+    ("same: [[a, b]]", 1, "the first key is 'same'", "normalisation"),
+    ("kind: normalisation", 1, "the first key is 'kind'", "normalisation"),
+    ("normalisation: Big Lamps\nbase: plain\nsame: [[a, b]]", 1, "is not a name", "small letters"),
+    ("normalisation: x\nsame: [[a, b]]", 1, "'base' is missing", "base"),
+    ("normalisation: x\nbase: plain", 1, "'same' is missing", "same"),
+    ("normalisation: x\nbase: plain\nsame: []", 3, "is empty", "at least one"),
+    ("normalisation: x\nbase: expanded_snor\nsame: [[a, b]]", 2, "is not supported", "plain"),
+    ("normalisation: x\nbase: plian\nsame: [[a, b]]", 2, "is not supported", "Did you mean 'plain'"),
+    ("normalisation: x\nbase: plain\nsame: [[a, b, c]]", 3, "3 texts", "[light bulb, lightbulb]"),
+    ("normalisation: x\nbase: plain\nsame:\n - [a, 1]", 4, "expected text", "quotes"),
+    ("normalisation: x\nbase: plain\nsame:\n - [a, ]", 4, "1 texts", "[light bulb"),
+    ("normalisation: x\nbase: plain\nsame: {a: b}", 3, "expected a list", "Write"),
+    ("normalisation: x\nbase: plain\nsme: [[a, b]]\nsame: [[a, b]]", 3, "no key 'sme'", "same"),
+    ("normalisation: x\nbase: plain\nsame:\n - [a b, c]\n - [A  b., d]", 5, "there already, in line 4", "Remove"),
+    ("normalisation: x\nbase: plain\nsame:\n - ['!', c]", 4, "nothing is left of '!'", "keeps"),
+    ("normalisation: x\nbase: plain\nsame:\n - [A, a]", 4, "are the same", "Remove"),
+    ("normalisation: x\nbase: snor\nsame:\n - [<a, b]", 4, "cannot be read as snor", ""),
+    (f"normalisation: x\nbase: plain\nsame: [{', '.join(f'[a{n}, b]' for n in range(201))}]", 3, "too long", "200"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "what", "remedy"), WRONG_LISTS)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, line: int, what: str, remedy: str) -> None:
+    with pytest.raises(InputError) as raised:
+        load_normalisation(saved(tmp_path, text))
+    error = raised.value
+    problem = error.problems[0] if isinstance(error, InputProblems) else error
+    assert problem.place
+    assert problem.place.line == line
+    assert what in problem.what
+    assert remedy in problem.remedy
+
+
+def test_validate_knows_the_kind(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(command, [str(saved(tmp_path, LAMPS))])
+    assert (ran.exit_code, ran.stdout.partition(": ")[2]) == (0, "normalisation lamps: plain, then 3 pairs\n")
+    assert CliRunner().invoke(command, [str(saved(tmp_path, "normalisation: x\n"))]).exit_code == 2
+
+
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "transcript-formats.md").read_text(encoding="utf-8")
+
+
+def example(folder: Path, format: str) -> Path:
+    (text,) = re.findall(rf"```{format}\n(.*?)```", PAGE, re.DOTALL)
+    return written(folder, f"example.{format}", text)
+
+
+@pytest.mark.parametrize(
+    ("format", "ids"),
+    [
+        ("trn", ("ann_001", "ann_002", "bob_001")),
+        ("sro", ("bn0051sx", "bb00e1sx")),
+        ("csv", ("kitchen/001.wav", "kitchen/002.wav")),
+    ],
+)
+def test_transcripts(tmp_path: Path, format: str, ids: tuple[str, ...]) -> None:
+    assert read_transcripts(example(tmp_path, format)).ids == ids
+
+
+def test_words_and_segments(tmp_path: Path) -> None:
+    words, segments = example(tmp_path, "ctm"), example(tmp_path, "stm")
+    assert [word.text for word in read_ctm(words)] == ["turn", "it", "{ on / up }"]
+    assert [label.id for label in read_stm(segments).labels] == ["o"]
+    references, hypotheses = read_pair(segments, words)
+    assert references.ids == ("ann-000", "bob-000")
+    assert hypotheses.texts == ("turn it { on / up }", "")
+
+
+def test_a_named_normalisation(tmp_path: Path) -> None:
+    assert len(load_normalisation(example(tmp_path, "yaml")).same) == 3
+    assert all(f"`{key}`" in PAGE for key in NormalisationKeys.model_fields)
+
+
+def test_bytes_that_are_not_utf_8_are_told_line_by_line_with_the_remedy(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.trn", b"\xef\xbb\xbfa (x_1)\r\ncaf\xe9 (x_2)\r\n\xc3\xa9t\xe9 (x_3)\n")
+    problems = problems_of(read_text, path)
+    assert_told(told(read_text, path), [(2, 4, "byte 0xe9 is not UTF-8"), (3, 3, "byte 0xe9 is not UTF-8")])
+    assert all("--encoding latin-1" in one.remedy for one in problems)
+
+
+def test_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
+    assert read_text(written(tmp_path, "a.trn", b"caf\xe9 (x)"), "latin-1") == "café (x)\n"
+    assert read_text(written(tmp_path, "b.trn", "café (x)\r\n".encode("utf-16")), "UTF-16") == "café (x)\n"
+    assert read_trn(tmp_path / "a.trn", "latin-1").encoding == "latin-1"
+
+
+@pytest.mark.parametrize("encoding", ["latin-9000", "rot13", "base64", "undefined", "", "a\0b"])
+def test_an_encoding_that_is_none_is_told(tmp_path: Path, encoding: str) -> None:
+    path = written(tmp_path, "a.trn", "é (x)")
+    if encoding:
+        assert_told(told(lambda one: read_text(one, encoding), path), [(0, 0, "no encoding is called")])
+    else:
+        assert read_text(path, encoding) == "é (x)\n"
+
+
+CONTROL: list[tuple[bytes, Told]] = [
+    (b"a\0b (x)\n", [(1, 2, "a NUL character")]),
+    (b"a (x)\nb \x1b[2J (y)\r\n\x07 (z)\n", [(2, 3, "U+001B"), (3, 1, "U+0007")]),
+    (b"a\x0cb (x)\n", [(1, 2, "U+000C")]),
+    ("a\x85b (x)\n".encode(), [(1, 2, "U+0085")]),
+    ("é\u2028b (x)\n".encode(), [(1, 2, "U+2028")]),
+    ("a (x)\n\ufeffb (y)\n".encode(), [(2, 1, "U+FEFF")]),
+    ("é (x)\nb\x7f (y)\n".encode(), [(2, 2, "U+007F")]),
+    (b"a\x0b\xe9 (x)\nb\xff (y)\n", [(1, 2, "U+000B"), (2, 2, "byte 0xff is not UTF-8")]),
+]
+
+
+@pytest.mark.parametrize(("content", "wanted"), CONTROL)
+def test_control_characters_are_refused(tmp_path: Path, content: bytes, wanted: Told) -> None:
+    assert_told(told(read_text, written(tmp_path, "a.trn", content)), wanted)
+
+
+def test_half_of_a_pair_is_no_text(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.trn", b"a (x)\n\\ud800 (y)\n")
+    assert_told(told(lambda one: read_text(one, "unicode_escape"), path), [(2, 1, "U+D800")])
+
+
+def test_a_file_of_windows_that_is_read_as_latin_1_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.trn", b"it\x92s (x)\n")
+    (problem,) = problems_of(lambda one: read_text(one, "latin-1"), path)
+    assert "--encoding cp1252" in problem.remedy
+    assert read_text(path, "cp1252") == "it’s (x)\n"
+
+
+@pytest.mark.parametrize("content", ["a (x)\n".encode("utf-16"), "é".encode("utf-16-be")])
+def test_a_file_in_utf_16_is_recognised_or_told(tmp_path: Path, content: bytes) -> None:
+    (problem,) = problems_of(read_text, written(tmp_path, "a.trn", content))
+    assert "encoding" in problem.remedy or "NUL" in problem.what or "utf-16" in problem.remedy
+
+
+def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+    assert_told(told(read_text, tmp_path), [(0, 0, "a folder")])
+    assert_told(told(read_text, tmp_path / "none.trn"), [(0, 0, "no such file")])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_text(Path("a\0b.trn"))
+    locked = written(tmp_path, "locked.trn", "a (x)\n")
+    locked.chmod(0)
+    if not os.access(locked, os.R_OK):
+        assert_told(told(read_text, locked), [(0, 0, "cannot be read: Permission denied")])

@@ -63,7 +63,7 @@ WRONG: list[tuple[str, Told]] = [
     ("a b ()\n", [(1, 5, "the id is empty")]),
     ("a b ( )\n", [(1, 5, "the id is empty")]),
     ("a b (x 1)\n", [(1, 5, "the id 'x 1' has a space")]),
-    ("a (x_1)\nb (x_2)\nc (X_1)\n", [(3, 4, "'X_1' is there already, in line 1")]),
+    ("a (x_1)\nb (x_2)\nc (X_1)\n", [(3, 4, "'X_1' occurs twice, first in line 1")]),
     ("a (x_1)\nb\nc (x_1)\n", [(2, 2, "no id"), (3, 4, "in line 1")]),
     (";; nothing\n", [(0, 0, "no transcripts")]),
     ("", [(0, 0, "empty")]),
@@ -286,7 +286,7 @@ def test_many_at_once_have_the_speakers_that_they_have_one_by_one(scheme: str, i
     [
         ("spuid", "Did you mean 'spu_id'"),
         ("/x/", "no group"),
-        ("/(/", "no regular expression"),
+        ("/(/", "not a regular expression"),
         ("//", "no scheme"),
         ("atis", "The schemes are"),
     ],

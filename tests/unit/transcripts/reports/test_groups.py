@@ -128,7 +128,7 @@ def test_notes_on_single_utterances_have_no_table() -> None:
     texts = {f"amy_{number}": "x" for number in range(1001)}
     listed = Groupings("g.csv", tuple(texts), (ColumnGrouping("file", tuple(texts)),))
     assert list(text.groups(group_figures(scored(texts, texts), [listed]), 80)) == [
-        "file: 1,001 different labels, which are no conditions; no table"
+        "file: 1,001 different labels are too many for a table"
     ]
 
 

@@ -86,18 +86,8 @@ def alignment(utterances: Sequence[ScoredUtterance], labels: Sequence[str] = ("H
     return drawn.render(blocks=blocks(utterances, labels))
 
 
-SPOKEN = {
-    "ann_1": "turn the lamp on",
-    "ann_2": "what time is it",
-    "bob_1": "play some jazz",
-    "bob_2": "stop",
-}
-HEARD = {
-    "ann_1": "turn the lamb on now",
-    "ann_2": "what time is it",
-    "bob_1": "play jazz",
-    "bob_2": "stop",
-}
+SPOKEN = {"ann_1": "turn the lamp on", "ann_2": "what time is it", "bob_1": "play some jazz", "bob_2": "stop"}
+HEARD = {"ann_1": "turn the lamb on now", "ann_2": "what time is it", "bob_1": "play jazz", "bob_2": "stop"}
 
 
 def test_page_says_totals_with_their_interval_and_normalisation() -> None:
@@ -148,10 +138,7 @@ def test_wer_over_no_words_is_not_available() -> None:
 
 def test_foreign_text_is_text_only() -> None:
     mark = "<img/src=x:y/onerror=alert(1)>"
-    ids = {
-        f"a_{mark}": f"{mark} \u202eevil \x1b[31m &amp;",
-        'b_"onclick="x()': "'><script>alert(2)</script>",
-    }
+    ids = {f"a_{mark}": f"{mark} \u202eevil \x1b[31m &amp;", 'b_"onclick="x()': "'><script>alert(2)</script>"}
     heard = dict.fromkeys(ids, f"</article></script> {mark}")
     text = page([scored(ids, heard, title=f"{mark}.trn")], f"{mark} {{{{7*7}}}}", mark, [None])
     found = Page(text)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.model.understanding import Corpus, Slot, Utterance
 
-# All that may stand in a word: no blank, line end or control, and nothing that line_stream takes for one.
+# All that may stand in a word: no blank, line end or control, and nothing that text_file takes for one.
 _LETTERS = st.characters(exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp"), exclude_characters="\ufeff")
 WORDS = st.text(_LETTERS, min_size=1, max_size=8)
 LABELS = st.text(

@@ -1,7 +1,8 @@
-"""Folders with seq.in, seq.out and label."""
+"""Annotated corpora in every format: read, refused, and read back as they were written."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
-from harness.model.understanding import Slot, Utterance
+from harness.model.understanding import Corpus, Slot, Utterance
 from harness.understanding.files.corpus_file import read_corpus
-from tests.unit.understanding.files.corpora import write_folder
+from harness.understanding.files.corpus_writing import write_bio, write_intents_csv, write_jsonl
+from tests.known import known
+from tests.unit.understanding.files.corpora import corpora, write_folder
 
 
 def test_each_line_is_an_utterance_with_its_split_and_line_as_id(tmp_path: Path) -> None:
@@ -29,16 +32,19 @@ def test_each_line_is_an_utterance_with_its_split_and_line_as_id(tmp_path: Path)
     assert [one.id for one in read_corpus(tmp_path / "test").utterances] == ["1", "2"]
 
 
-def test_a_byte_order_mark_and_line_ends_of_windows_are_no_words(tmp_path: Path) -> None:
-    write_folder(tmp_path, b"\xef\xbb\xbfgo home\r\nstay\r\n", b"O B-p\r\nO\r\n", b"go\r\nstay")
-    found = read_corpus(tmp_path).utterances
-    assert [one.words for one in found] == [("go", "home"), ("stay",)]
-    assert [one.intents for one in found] == [("go",), ("stay",)]
-
-
-def test_a_space_that_is_no_blank_is_within_a_word(tmp_path: Path) -> None:
-    write_folder(tmp_path, "40\u00a0€ ok\n", "B-price O\n", "a\n")
-    assert read_corpus(tmp_path).utterances[0].words == ("40\u00a0€", "ok")
+@pytest.mark.parametrize(
+    ("words", "tags", "labels", "read"),
+    [
+        (b"\xef\xbb\xbfgo home\r\nstay\r\n", b"O B-p\r\nO\r\n", b"go\r\nstay", [("go", "home"), ("stay",)]),
+        ("40\u00a0€ ok\n", "B-price O\n", "go\n", [("40\u00a0€", "ok")]),
+    ],
+)
+def test_marks_of_windows_are_no_words_and_other_spaces_are_within_them(
+    tmp_path: Path, words: str | bytes, tags: str | bytes, labels: str | bytes, read: list[tuple[str, ...]]
+) -> None:
+    found = read_corpus(write_folder(tmp_path, words, tags, labels)).utterances
+    assert [one.words for one in found] == read
+    assert [one.intents for one in found] == [("go",), ("stay",)][: len(read)]
 
 
 def test_without_tags_or_labels_nothing_is_said_of_them(tmp_path: Path) -> None:
@@ -52,11 +58,11 @@ def test_without_tags_or_labels_nothing_is_said_of_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "tags", "labels", "said"),
     [
-        ("a b\nc\n", "O O\nO O\n", None, "seq.out:2: 2 tags, where seq.in has 1 word. Write one tag for each word"),
-        ("a b\n", "O FROM\n", None, "seq.out:1: tag 2, 'FROM', is no BIO tag. Write O, B-concept or I-concept"),
-        ("a b\n", "O B-\n", None, "seq.out:1: tag 2, 'B-', is no BIO tag"),
-        ("a\nb\n", "O\n", None, "seq.out:2: 1 line, where seq.in has 2. Each line is of one utterance"),
-        ("a\n", "O\n", "x\ny\n", "label:2: 2 lines, where seq.in has 1. Each line is of one utterance"),
+        ("a b\nc\n", "O O\nO O\n", None, "seq.out:2: 2 tags, but seq.in has 1 word. Write one tag for each word"),
+        ("a b\n", "O FROM\n", None, "seq.out:1: tag 2, 'FROM', is not a BIO tag. Write O, B-concept or I-concept"),
+        ("a b\n", "O B-\n", None, "seq.out:1: tag 2, 'B-', is not a BIO tag"),
+        ("a\nb\n", "O\n", None, "seq.out:2: 1 line, but seq.in has 2. Each line is one utterance"),
+        ("a\n", "O\n", "x\ny\n", "label:2: 2 lines, but seq.in has 1. Each line is one utterance"),
         (b"a\nk\xe9\n", "O\nO\n", None, "seq.in:2:2: byte 0xe9 is not UTF-8. Save the file as UTF-8"),
         ("", "", "", "seq.in: the file is empty"),
         ("a " * 2_200_000, "O\n", None, "seq.in:1: the line has more than 4,194,304 characters"),
@@ -91,9 +97,9 @@ def test_a_split_is_found_by_either_of_its_names(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_something_else_says_what_it_wants(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"the folder holds no seq.in. Put seq.in, seq.out and label there"):
+    with pytest.raises(InputError, match=r"the folder has no seq.in. Put seq.in, seq.out and label there"):
         read_corpus(tmp_path)
-    with pytest.raises(InputError, match="there is no such file or folder"):
+    with pytest.raises(InputError, match="the file or folder does not exist"):
         read_corpus(tmp_path / "nowhere")
 
 
@@ -111,8 +117,7 @@ def test_only_the_intents_are_parted(tmp_path: Path, header: str, end: str) -> N
         ("=7", ("x",)),
     ]
     assert [one.tags for one in found] == [None] * 4
-    assert found[1].place is not None
-    assert found[1].place.line == 3
+    assert known(found[1].place).line == 3
 
 
 def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
@@ -125,9 +130,9 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id,intent\n1,a\n1,b\n", ":3: the id '1' is there already, in line 2"),
-        ("id,intent\n1\n", ":2: 1 field, where the header has 2. Put a field with commas in quotes"),
-        ("id,intent\n1,a,b\n", ":2: 3 fields, where the header has 2"),
+        ("id,intent\n1,a\n1,b\n", ":3: the id '1' is already in line 2"),
+        ("id,intent\n1\n", ":2: 1 field, but the header has 2. Quote fields with commas"),
+        ("id,intent\n1,a,b\n", ":2: 3 fields, but the header has 2"),
         ('id,intent\n"1,a\n', ":2:1: a quote is not closed"),
         ("id,intent\n ,a\n", ":2: the row has no id"),
         ("name,intent\n1,a\n", ":1: the header has no column id: found 'name,intent'; expected id,intent"),
@@ -135,7 +140,7 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
         ("\nID,labels\n1,a\n", ":2: the header has no column intent: found 'id,labels'; expected id,intent"),
         ("id;intent\n1;a\n", ":1: the header has no column id: found 'id;intent'; expected id,intent. Write a header"),
         ("id,text,Intent labels\n1,hi,a\n", ":1: the header has no column intent: found 'id,text,Intent labels'"),
-        ("id,intent,intent\n1,a,b\n", ":1: two columns are called 'intent'"),
+        ("id,intent,intent\n1,a,b\n", ":1: two columns have the name 'intent'"),
         ("id,intent\n", ": the file has no rows below its header"),
         ("\n", ": the file is empty"),
         (b"id,intent\n1,d\xe9j\xe0\n", ":2:4: byte 0xe9 is not UTF-8. Save the file as UTF-8"),
@@ -188,27 +193,27 @@ def test_what_is_not_there_is_not_annotated_and_an_empty_list_is_none(tmp_path: 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"id": "a", "text": "x", "int', "the line ends within its object. See whether the file was cut off"),
+        ('{"id": "a", "text": "x", "int', "the line ends within its object. Check whether the file was cut off"),
         ('{"id": "a", "text": "x"', "the line ends within its object"),
-        ("[1]", "the line is no object"),
-        ('{"id": 3}', "'id' is no text"),
+        ("[1]", "the line is not an object"),
+        ('{"id": 3}', "'id' is not a text"),
         ("{}", "'id' is missing"),
         ('{"id": " "}', "the utterance has no id"),
         ('{"id": "a", "intnts": []}', "there is no key 'intnts'. Did you mean 'intents'?"),
-        ('{"id": "a", "id": "b"}', "the key 'id' stands twice"),
-        ('{"id": "a", "text": "x y", "tags": ["O"]}', "1 tag of 2 words"),
-        ('{"id": "a", "tags": ["O"]}', "1 tag of 0 words"),
-        ('{"id": "a", "text": "x", "tags": ["E-x"]}', "tag 1, 'E-x', is no BIO tag"),
-        ('{"id": "a", "text": "x", "tags": ["B-a b"]}', "tag 1, 'B-a b', is no BIO tag"),
+        ('{"id": "a", "id": "b"}', "the key 'id' occurs twice"),
+        ('{"id": "a", "text": "x y", "tags": ["O"]}', "1 tag for 2 words"),
+        ('{"id": "a", "tags": ["O"]}', "1 tag for 0 words"),
+        ('{"id": "a", "text": "x", "tags": ["E-x"]}', "tag 1, 'E-x', is not a BIO tag"),
+        ('{"id": "a", "text": "x", "tags": ["B-a b"]}', "tag 1, 'B-a b', is not a BIO tag"),
         ('{"id": "a", "slots": [{"value": "1"}]}', "'concept' is missing"),
-        ('{"id": "a", "slots": [{"concept": "c", "start": 1}]}', "the slot 'c' has half a place"),
-        ('{"id": "a", "text": "x", "slots": [{"concept": "c", "start": 0, "end": 2}]}', "the slot 'c' stands at words"),
-        ('{"id": "a", "slots": [{"concept": "c", "start": true, "end": 2}]}', "'start' is no number of a word"),
-        ('{"id": "a", "text": "\\u001b[2J"}', "'text': the control character U+001B stands here"),
-        ('{"id": "a", "text": "\\ud800"}', "'text': the half character U+D800 stands here"),
+        ('{"id": "a", "slots": [{"concept": "c", "start": 1}]}', "the slot 'c' has only start or only end"),
+        ('{"id": "a", "text": "x", "slots": [{"concept": "c", "start": 0, "end": 2}]}', "the slot 'c' has words"),
+        ('{"id": "a", "slots": [{"concept": "c", "start": true, "end": 2}]}', "'start' is not a word number"),
+        ('{"id": "a", "text": "\\u001b[2J"}', "'text': this is the control character U+001B"),
+        ('{"id": "a", "text": "\\ud800"}', "'text': this is the half character U+D800"),
         ('{"id": "a", "x": ' + "[" * 100_000, "the line is nested too deeply"),
         ('{"id": "a", "scores": ' + "9" * 5000 + "}", "not JSON: Exceeds the limit"),
-        ('{"id": "a", "scores": NaN}', "NaN is no JSON"),
+        ('{"id": "a", "scores": NaN}', "NaN is not JSON"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_told(tmp_path: Path, line: str, said: str) -> None:
@@ -222,7 +227,7 @@ def test_what_is_wrong_with_a_line_is_told(tmp_path: Path, line: str, said: str)
 def test_an_id_that_is_there_twice_names_both_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "a"}\n\n{"id": "a"}\n', encoding="utf-8")
-    with pytest.raises(InputError, match=rf"{path}:3: the id 'a' is there already, in line 1"):
+    with pytest.raises(InputError, match=rf"{path}:3: the id 'a' is already in line 1"):
         read_corpus(path)
 
 
@@ -231,7 +236,7 @@ def test_an_empty_file_and_one_without_a_suffix_are_refused(tmp_path: Path) -> N
     path.write_text("\n", encoding="utf-8")
     with pytest.raises(InputError, match="the file is empty"):
         read_corpus(path)
-    with pytest.raises(InputError, match=r"no suffix says which format this is. Say it: --pred-format bio\|jsonl"):
+    with pytest.raises(InputError, match=r"the name has no suffix for its format. Give --pred-format bio\|jsonl"):
         read_corpus(path.rename(tmp_path / "a"), option="--pred-format")
 
 
@@ -279,3 +284,78 @@ def test_a_damaged_folder_is_read_or_refused(data: st.DataObject, which: int) ->
         path = write_folder(Path(folder) / "f", *files)
         where = place_of_what_is_wrong(path, CorpusFormat.BIO)
         assert where in (None, *(f"{path}/{name}" for name in ("seq.in", "seq.out", "label")))
+
+
+def frames(corpus: Corpus, *, ids: bool = True) -> list[Utterance]:
+    return [replace(one, id=one.id if ids else "", place=None) for one in corpus.utterances]
+
+
+@settings(max_examples=50, deadline=None)
+@given(corpora())
+def test_jsonl_loses_nothing(corpus: Corpus) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.jsonl"
+        write_jsonl(corpus, path)
+        assert path.read_bytes().isascii()
+        assert frames(read_corpus(path)) == frames(corpus)
+
+
+@settings(max_examples=50, deadline=None)
+@given(corpora(slots=False))
+def test_a_bio_folder_loses_ids_alone(corpus: Corpus) -> None:
+    with TemporaryDirectory() as folder:
+        write_bio(corpus, Path(folder) / "a")
+        assert frames(read_corpus(Path(folder) / "a"), ids=False) == frames(corpus, ids=False)
+
+
+@settings(max_examples=50, deadline=None)
+@given(corpora())
+def test_a_file_of_intents_keeps_ids_and_intents(corpus: Corpus) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.csv"
+        write_intents_csv(corpus, path)
+        found = read_corpus(path).utterances
+        assert [(one.id, one.intents) for one in found] == [(one.id, one.intents) for one in corpus.utterances]
+
+
+def test_ids_that_a_spreadsheet_would_calculate_come_back(tmp_path: Path) -> None:
+    ids = ("=1+1", "@x", "'=y", "-5", "-a#b")
+    corpus = Corpus("", tuple(Utterance(id_, intents=("a",)) for id_ in ids))
+    write_intents_csv(corpus, tmp_path / "a.csv", "ID")
+    assert (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[:2] == ["ID,intent", "'=1+1,a"]
+    assert tuple(one.id for one in read_corpus(tmp_path / "a.csv").utterances) == ids
+
+
+def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
+    def of(split: str, *slots: Slot) -> Utterance:
+        return Utterance("", ("to", "New", "York"), ("go",), None, slots, (("split", split),))
+
+    write_bio(Corpus("", (of("train", Slot("city", "NYC", 1, 3)), of("test"))), tmp_path / "a")
+    assert (tmp_path / "a" / "train" / "seq.out").read_text() == "O B-city I-city\n"
+    assert (tmp_path / "a" / "test" / "seq.out").read_text() == "O O O\n"
+    assert sorted(one.name for one in (tmp_path / "a").iterdir()) == ["test", "train"]
+
+
+@pytest.mark.parametrize(
+    ("slots", "intents", "said"),
+    [
+        ((Slot("c"),), ("a",), "has no place"),
+        ((Slot("c", None, 0, 1), Slot("d", None, 0, 2)), ("a",), "shares a word"),
+        ((Slot("c d", None, 0, 1),), ("a",), "a blank"),
+        ((), None, "is not annotated in intents, and 1 of 2 are"),
+    ],
+)
+def test_what_a_bio_folder_cannot_say_is_refused_and_nothing_is_left(
+    tmp_path: Path, slots: tuple[Slot, ...], intents: tuple[str, ...] | None, said: str
+) -> None:
+    sound = Utterance("1", ("x", "y"), ("a",), None, ())
+    with pytest.raises(InputError, match=said):
+        write_bio(Corpus("", (sound, Utterance("2", ("x", "y"), intents, None, slots))), tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "seq.in").write_text("mine\n")
+    with pytest.raises(InputError, match="the folder is not empty"):
+        write_bio(Corpus("", (Utterance("1", ("x",), ("a",), ("O",)),)), tmp_path)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("seq.in", "mine\n")]

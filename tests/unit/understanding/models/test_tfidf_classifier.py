@@ -55,7 +55,7 @@ def test_it_goes_by_the_second_writing_where_the_first_is_strange(tmp_path: Path
     assert (found > 0.5).tolist() == [[False, True], [True, False]]
     model.save(tmp_path, "again")
     assert np.array_equal(load_linear(tmp_path, "again").probabilities(*asked), found)
-    with pytest.raises(ValueError, match="0 in a second writing"):
+    with pytest.raises(ValueError, match="0 second forms"):
         fit_linear(strange, shuts, ["half", "whole"], rule, seed=1)
 
 

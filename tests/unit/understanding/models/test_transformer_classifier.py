@@ -10,28 +10,15 @@ import numpy as np
 import pytest
 
 from harness.model.errors import InputError
-from harness.model.understanding import Utterance
 from harness.understanding.models.encoder import load_encoder
 from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
-from tests.unit.understanding.models.learned_from import tea, tiny_checkpoint
+from tests.unit.understanding.models.learned_from import Learned
 
 LABELS = ("ask", "brew", "sing", "stop")
 QUICK = [("learning-rate", "0.005"), ("epochs", "12"), ("dropout", "0")]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Utterance], list[Utterance]]:
-    return tea(tmp_path_factory.mktemp("tea"), train=100, test=40)
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory, data: tuple[list[Utterance], list[Utterance]]) -> Path:
-    return tiny_checkpoint(tmp_path_factory.mktemp("tiny"), [word for one in data[0] for word in one.words])
-
-
-def test_it_learns_goes_on_and_is_the_same_for_the_same_seed(
-    checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]
-) -> None:
+def test_it_learns_goes_on_and_is_the_same_for_the_same_seed(checkpoint: Path, data: Learned) -> None:
     train, test = data
     make = classifier_maker("transformer", [("checkpoint", str(checkpoint)), *QUICK])
     texts, intents = [one.text for one in train], [one.intents or () for one in train]
@@ -52,7 +39,7 @@ def test_it_learns_goes_on_and_is_the_same_for_the_same_seed(
     assert first.probabilities([]).shape == (0, 4)
 
 
-def test_three_of_them_train_each_other(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]) -> None:
+def test_three_of_them_train_each_other(checkpoint: Path, data: Learned) -> None:
     train, test = data
     make = classifier_maker("transformer", [("checkpoint", str(checkpoint)), *QUICK, ("epochs", "6")])
     found = tri_train(train[:70], train[70:], test, make, LABELS, rule=TriRule(episodes=1))

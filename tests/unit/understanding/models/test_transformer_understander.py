@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 from harness.model.errors import InputError
 from harness.model.understanding import Prediction, Utterance
 from harness.understanding.models.transformer_understander import HEADS_FILE, NAMES_FILE, TransformerUnderstander
-from tests.unit.understanding.models.learned_from import tea, tiny_checkpoint
+from tests.unit.understanding.models.learned_from import Learned, silent
+
+pytestmark = pytest.mark.skipif(not (find_spec("torch") and find_spec("transformers")), reason="there is no PyTorch")
 
 
-def silent(line: str) -> None:
-    pass
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Utterance], list[Utterance]]:
-    return tea(tmp_path_factory.mktemp("tea"), train=40, test=12)
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory, data: tuple[list[Utterance], list[Utterance]]) -> Path:
-    return tiny_checkpoint(tmp_path_factory.mktemp("tiny"), [word for one in data[0] for word in one.words])
-
-
-def learn(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]], **settings: str) -> TransformerUnderstander:
+def learn(checkpoint: Path, data: Learned, **settings: str) -> TransformerUnderstander:
     given = {"checkpoint": str(checkpoint), "epochs": "3", "learning-rate": "0.003", **settings}
     made = TransformerUnderstander({name.replace("_", "-"): value for name, value in given.items()}, seed=3)
     made.fit(data[0], (), silent)
@@ -38,39 +24,38 @@ def learn(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]], **set
 
 
 @pytest.fixture(scope="module")
-def learned(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]) -> TransformerUnderstander:
-    return learn(checkpoint, data, epochs="70", batch="8")
+def few(data: Learned) -> Learned:
+    return data[0][:40], data[1][:12]
 
 
-def test_it_learns_a_small_set_by_heart(
-    learned: TransformerUnderstander, data: tuple[list[Utterance], list[Utterance]]
-) -> None:
-    said = learned.predict([one.words for one in data[0]])
-    right = sum((one.intents, one.tags) == (it.intents, it.tags) for one, it in zip(data[0], said, strict=True))
-    assert right == len(data[0])
+@pytest.fixture(scope="module")
+def learned(checkpoint: Path, few: Learned) -> TransformerUnderstander:
+    return learn(checkpoint, few, epochs="70", batch="8")
 
 
-def test_a_kept_model_says_the_same(
-    learned: TransformerUnderstander, data: tuple[list[Utterance], list[Utterance]], tmp_path: Path
-) -> None:
+def test_it_learns_a_small_set_by_heart(learned: TransformerUnderstander, few: Learned) -> None:
+    said = learned.predict([one.words for one in few[0]])
+    right = sum((one.intents, one.tags) == (it.intents, it.tags) for one, it in zip(few[0], said, strict=True))
+    assert right == len(few[0])
+
+
+def test_a_kept_model_says_the_same(learned: TransformerUnderstander, few: Learned, tmp_path: Path) -> None:
     learned.save(tmp_path)
-    words = [one.words for one in data[1]]
+    words = [one.words for one in few[1]]
     kept = TransformerUnderstander.load(tmp_path)
     assert kept.predict(words) == learned.predict(words)
     assert not any(path.suffix in (".bin", ".pt", ".pkl") for path in tmp_path.rglob("*"))
 
 
-def test_the_same_seed_gives_the_same_model(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]) -> None:
-    words = [one.words for one in data[1]]
-    first, second = (learn(checkpoint, data).predict(words) for _ in range(2))
+def test_the_same_seed_gives_the_same_model(checkpoint: Path, few: Learned) -> None:
+    words = [one.words for one in few[1]]
+    first, second = (learn(checkpoint, few).predict(words) for _ in range(2))
     assert first == second
-    assert learn(checkpoint, data, batch="5").predict(words) != first
+    assert learn(checkpoint, few, batch="5").predict(words) != first
 
 
-def test_words_beyond_the_longest_are_outside_and_told(
-    checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]
-) -> None:
-    made = learn(checkpoint, data, max_length="6", epochs="1")
+def test_words_beyond_the_longest_are_outside_and_told(checkpoint: Path, few: Learned) -> None:
+    made = learn(checkpoint, few, max_length="6", epochs="1")
     assert "were cut off" in made.notes[0]
     (said,) = made.predict([("green",) * 30])
     assert len(said.tags) == 30
@@ -88,23 +73,19 @@ def test_any_text_has_an_answer(learned: TransformerUnderstander) -> None:
     assert learned.predict([]) == []
 
 
-def test_an_answer_does_not_depend_on_its_neighbours(
-    learned: TransformerUnderstander, data: tuple[list[Utterance], list[Utterance]]
-) -> None:
+def test_an_answer_does_not_depend_on_its_neighbours(learned: TransformerUnderstander, few: Learned) -> None:
     def plain(said: list[Prediction]) -> list[tuple[object, object]]:
         return [(one.intents, one.tags) for one in said]
 
-    words = [one.words for one in data[1]]
+    words = [one.words for one in few[1]]
     assert plain(learned.predict(words)) == plain([learned.predict([one])[0] for one in words])
 
 
-def test_it_ends_when_the_held_out_figure_stays(
-    checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]
-) -> None:
+def test_it_ends_when_the_held_out_figure_stays(checkpoint: Path, few: Learned) -> None:
     lines: list[str] = []
     given = {"checkpoint": str(checkpoint), "epochs": "50", "patience": "2", "learning-rate": "1e-8"}
     made = TransformerUnderstander(given, seed=3)
-    made.fit(data[0], [replace(one, intents=("never",)) for one in data[1]], lines.append)
+    made.fit(few[0], [replace(one, intents=("never",)) for one in few[1]], lines.append)
     assert len([one for one in lines if one.startswith("epoch")]) < 10
 
 
@@ -122,9 +103,9 @@ def test_wrong_settings_are_refused_before_anything_is_loaded(given: dict[str, s
         TransformerUnderstander(given, seed=1)
 
 
-def test_a_folder_without_checkpoint_is_refused(data: tuple[list[Utterance], list[Utterance]], tmp_path: Path) -> None:
+def test_a_folder_without_checkpoint_is_refused(few: Learned, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        learn(tmp_path, data)
+        learn(tmp_path, few)
     assert str(tmp_path) in str(caught.value)
 
 

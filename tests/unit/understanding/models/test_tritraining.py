@@ -1,11 +1,12 @@
-"""Tri-training teaches what two agree on, ends, and lets a person see all that is wrong."""
+"""Tri-training teaches what two agree on, and ends; a model's folder is whole or not there."""
 
 from __future__ import annotations
 
-import itertools
+import json
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,13 +28,15 @@ from harness.model.annotation import (
     Struck,
 )
 from harness.model.choices import EpisodesEnding
-from harness.model.errors import InputError
-from harness.model.understanding import Utterance
+from harness.model.errors import InputError, PluginError
+from harness.model.understanding import Corpus, Utterance
+from harness.understanding.models.model_folder import MODEL_FILE, VERSION, load_model, save_model
+from harness.understanding.models.training import LoadedUnderstander, train
 from harness.understanding.models.tritraining import TriRule, TriTraining, classifier_maker, drawn, tri_train
-from harness.understanding.models.votes import Intents, consensus, given_by, vote
-from tests.unit.annotation.wrong_classifiers import (
+from harness.understanding.models.votes import Intents, given_by, vote
+from tests.unit.annotation.sittings import (
     LABEL_SET,
-    LABELS,
+    SPOKEN_LABELS,
     AddsWell,
     DropsTheSecond,
     Knowing,
@@ -41,6 +44,7 @@ from tests.unit.annotation.wrong_classifiers import (
     review,
     spoken,
 )
+from tests.unit.understanding.models.learned_from import silent, tea
 
 
 @pytest.mark.parametrize("wrong", [Knowing, DropsTheSecond, SwapsTwo, AddsWell])
@@ -52,7 +56,7 @@ def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: ty
         utterances, {one.id: gold[one.id] for one in utterances[:60]}, frozenset(gold), LABEL_SET, seed=3, share=0.2
     )
     found = tri_train(
-        used.train, used.held_out, used.unlabelled, lambda seed: wrong({}, seed=seed), LABELS,
+        used.train, used.held_out, used.unlabelled, lambda seed: wrong({}, seed=seed), SPOKEN_LABELS,
         refusal=LABEL_SET.refusal,
     )  # fmt: skip
     rows.append(batch(found, used, id_="b", classifier="wrong", wall_s=1.0))
@@ -96,7 +100,7 @@ def test_what_is_undone_is_not_counted() -> None:
     voted = vote(
         [one.id for one in utterances],
         [SwapsTwo({}, seed=1).probabilities([one.text for one in utterances])] * 3,
-        LABELS,
+        SPOKEN_LABELS,
         0.5,
         LABEL_SET.refusal,
     )
@@ -114,13 +118,6 @@ def test_what_is_undone_is_not_counted() -> None:
     assert annotation_report(utterances, rows, gold).struck == sum(
         one.intents is not None and one.intents != gold[one.utterance] for one in voted
     )
-
-
-def test_consensus_is_two_of_three_whole_sets() -> None:
-    sets: list[Intents] = [(), ("a",), ("b",), ("a", "b")]
-    for votes in itertools.product(sets, repeat=3):
-        most, many = Counter(votes).most_common(1)[0]
-        assert consensus(votes) == (most if many >= 2 else None)
 
 
 @pytest.mark.parametrize("may_be_empty", [True, False])
@@ -183,7 +180,7 @@ def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_ut
         """Two that know, and one that hears everything in everything."""
 
         def said(self, spoken: list[str]) -> list[str]:
-            return list(LABELS) if made.index(self) == 2 else spoken
+            return list(SPOKEN_LABELS) if made.index(self) == 2 else spoken
 
     def make(seed: int) -> Knowing:
         made.append(Third({}, seed=seed))
@@ -191,7 +188,7 @@ def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_ut
 
     utterances = spoken(90)
     train, held_out, rest = utterances[:40], utterances[40:60], utterances[60:]
-    found = tri_train(train, held_out, rest, make, LABELS, refusal=LABEL_SET.refusal)
+    found = tri_train(train, held_out, rest, make, SPOKEN_LABELS, refusal=LABEL_SET.refusal)
     texts = {one.text: one.intents for one in rest}
     taught = dict(made[2].seen[1][found.kept.samples[2] :])
     assert taught == texts
@@ -209,10 +206,12 @@ def test_three_that_go_round_in_a_circle_are_stopped() -> None:
         """Says now this, now that."""
 
         def said(self, spoken: list[str]) -> list[str]:
-            return [LABELS[len(self.seen) % 2]]
+            return [SPOKEN_LABELS[len(self.seen) % 2]]
 
     utterances = spoken(60)
-    found = tri_train(utterances[:30], utterances[30:40], utterances[40:], lambda seed: Turning({}, seed=seed), LABELS)
+    found = tri_train(
+        utterances[:30], utterances[30:40], utterances[40:], lambda seed: Turning({}, seed=seed), SPOKEN_LABELS
+    )
     assert found.kept.ending is EpisodesEnding.CIRCLING
     assert len(found.kept.episodes) == 4
 
@@ -229,7 +228,7 @@ def _mumbled(count: int, seed: int) -> list[Utterance]:
 def _trained(seed: int, triads: int = 1) -> TriTraining:
     utterances = _mumbled(260, 5)
     return tri_train(
-        utterances[:80], utterances[80:130], utterances[130:], classifier_maker("tfidf"), LABELS,
+        utterances[:80], utterances[80:130], utterances[130:], classifier_maker("tfidf"), SPOKEN_LABELS,
         rule=TriRule(seed, triads), refusal=LABEL_SET.refusal,
     )  # fmt: skip
 
@@ -255,13 +254,15 @@ def test_an_utterance_cannot_be_in_two_parts_and_shared_texts_are_told() -> None
         (utterances[:20], utterances[19:30], utterances[30:]),
         (utterances[:20], utterances[20:30], utterances[29:]),
     ):
-        with pytest.raises(ValueError, match="is there twice"):
-            tri_train(*parts, make, LABELS)
+        with pytest.raises(ValueError, match="occurs twice"):
+            tri_train(*parts, make, SPOKEN_LABELS)
     again = [replace(one, id=f"again {one.id}") for one in utterances[:3]]
-    found = tri_train(utterances[:20], [*utterances[20:30], again[0]], [*utterances[30:], *again[1:]], make, LABELS)
+    found = tri_train(
+        utterances[:20], [*utterances[20:30], again[0]], [*utterances[30:], *again[1:]], make, SPOKEN_LABELS
+    )
     assert (found.known_texts, found.shared_texts) == (2, 1)
     with pytest.raises(ValueError, match="not labelled"):
-        tri_train([replace(utterances[0], intents=None)], utterances[1:3], utterances[3:], make, LABELS)
+        tri_train([replace(utterances[0], intents=None)], utterances[1:3], utterances[3:], make, SPOKEN_LABELS)
 
 
 def test_too_little_is_refused_with_what_is_needed() -> None:
@@ -276,8 +277,132 @@ def test_too_little_is_refused_with_what_is_needed() -> None:
         of(29)
     with pytest.raises(InputError, match="the same labels"):
         of(50, dict.fromkeys(gold, ("ask",)))
-    with pytest.raises(InputError, match="nothing is left"):
+    with pytest.raises(InputError, match="every utterance is labelled"):
         of(100)
     with pytest.raises(InputError, match="0 of 50 labelled utterances are held out"):
         of(50, split="dev")
     of(30)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> LoadedUnderstander:
+    learned, others = tea(tmp_path_factory.mktemp("tea"), train=60, test=20)
+    data, held_out = Corpus("tea", tuple(learned)), Corpus("tea", tuple(others))
+    return train("crf", (("iterations", "15"),), 4, data, held_out, silent)
+
+
+@pytest.fixture
+def folder(trained: LoadedUnderstander, tmp_path: Path) -> Path:
+    path = tmp_path / "model"
+    save_model(trained.name, trained.understander, path, trained.facts)
+    return path
+
+
+def test_a_model_comes_back_with_its_facts(folder: Path, trained: LoadedUnderstander) -> None:
+    loaded = load_model(folder)
+    assert loaded.facts == trained.facts
+    assert loaded.name == "crf"
+    texts = [("brew", "some", "green", "tea"), ()]
+    said = loaded.understander.predict(texts)
+    assert said == trained.understander.predict(texts)
+    assert said[1].intents == ()
+    facts = trained.facts
+    assert (facts.seed, facts.settings, facts.utterances) == (4, (("iterations", "15"),), 60)
+    assert facts.intents == ("ask", "brew", "stop")
+    assert dict(facts.held_out).keys() == {"emr", "slot_f1", "sfa"}
+    assert dict(facts.packages).keys() >= {"python", "python-crfsuite", "scikit-learn"}
+
+
+def test_one_that_is_there_is_replaced_only_on_demand(folder: Path, trained: LoadedUnderstander) -> None:
+    (folder / "note").write_text("mine")
+    with pytest.raises(InputError, match="already exists"):
+        save_model(trained.name, trained.understander, folder, trained.facts)
+    assert (folder / "note").read_text() == "mine"
+    save_model(trained.name, trained.understander, folder, trained.facts, force=True)
+    assert not (folder / "note").exists()
+    assert [one.name for one in folder.parent.iterdir()] == ["model"]
+
+
+def test_force_spares_what_is_no_model(tmp_path: Path, trained: LoadedUnderstander) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "letter").write_text("dear")
+    with pytest.raises(InputError, match="is not replaced"):
+        save_model(trained.name, trained.understander, home, trained.facts, force=True)
+    assert (home / "letter").read_text() == "dear"
+
+
+class Unwritable:
+    """An understander whose disk is full."""
+
+    def save(self, folder: Path) -> None:
+        (folder / "half").write_text("a")
+        raise OSError(28, "No space left on device")
+
+
+def test_a_failed_writing_leaves_the_model_as_it_was(folder: Path, trained: LoadedUnderstander) -> None:
+    before = sorted((one.name, one.read_bytes()) for one in folder.iterdir())
+    with pytest.raises(Exception, match="No space left"):
+        save_model("crf", Unwritable(), folder, trained.facts, force=True)  # type: ignore[arg-type]
+    assert sorted((one.name, one.read_bytes()) for one in folder.iterdir()) == before
+    assert [one.name for one in folder.parent.iterdir()] == ["model"]
+
+
+def test_every_changed_file_is_named(folder: Path) -> None:
+    names = sorted(one.name for one in folder.iterdir() if one.name != MODEL_FILE)
+    assert len(names) == 6
+    for name in names:
+        whole = (folder / name).read_bytes()
+        for damaged in (whole[:-1], whole[:10] + bytes([whole[10] ^ 1]) + whole[11:], b"", None):
+            (folder / name).unlink()
+            if damaged is not None:
+                (folder / name).write_bytes(damaged)
+            with pytest.raises(InputError) as caught:
+                load_model(folder)
+            assert str(caught.value.place) == str(folder / name)
+        (folder / name).write_bytes(whole)
+    load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [
+        ("kind", "a cake", "not an understander's model"),
+        ("version", VERSION + 1, "reads up to"),
+        ("version", "1", "reads up to"),
+        ("understander", 3, "not name its understander"),
+        ("seed", "one", "facts are damaged"),
+        ("intents", [1], "facts are damaged"),
+        ("settings", [["a"]], "facts are damaged"),
+        ("cpu_s", None, "facts are damaged"),
+        ("files", {"../../etc/passwd": "0"}, "outside"),
+        ("files", ["a"], "not list the files"),
+    ],
+)
+def test_a_foreign_or_newer_model_file_is_refused(folder: Path, key: str, value: object, what: str) -> None:
+    path = folder / MODEL_FILE
+    found = json.loads(path.read_text())
+    if value is None:
+        del found[key]
+    else:
+        found[key] = value
+    path.write_text(json.dumps(found))
+    with pytest.raises(InputError, match=what) as caught:
+        load_model(folder)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"[1]", b"{", b"[" * 100_000])
+def test_a_model_file_that_is_none_is_refused(folder: Path, content: bytes | None) -> None:
+    (folder / MODEL_FILE).unlink()
+    if content is not None:
+        (folder / MODEL_FILE).write_bytes(content)
+    with pytest.raises(InputError, match=MODEL_FILE if content is not None else "no model here"):
+        load_model(folder)
+
+
+def test_a_model_of_a_plugin_that_is_not_installed_lists_those_that_are(folder: Path) -> None:
+    path = folder / MODEL_FILE
+    path.write_text(path.read_text().replace('"understander": "crf"', '"understander": "crg"'))
+    with pytest.raises(PluginError, match="Did you mean 'crf'"):
+        load_model(folder)

@@ -3,21 +3,22 @@
 import csv
 import io
 
-from harness.cli.plain import PlainPrinter, end_of_session
+from harness.cli.plain import PlainPrinter
 from harness.model.feed import Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.observation import ListeningProved, Proof, Wake
 from harness.model.record import DecisionReached, EventClipped, EventReviewed, Observed, Record, ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
-from harness.session import summary
 from harness.session.figures.progress import SessionFigures
+from harness.session.summary import end_of_session
+from harness.session.trial_table import trials_csv
 from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import Rate, Ratio
 from tests.unit.cli.test_plain import HOSTILE
 from tests.unit.session.figures.rows import clip_of
-from tests.unit.wake.wake_rows import WakeRows, wake_trial
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 DEVICES = ("kitchen", "hall")
 
@@ -116,8 +117,7 @@ def test_who_comes_later_gets_the_same_sum_without_the_lines_from_before() -> No
 
 
 def test_nothing_over_nothing_is_a_number() -> None:
-    rows = WakeRows()
-    rows.plan(wake_trial(1), wake_trial(2, TrialKind.AMBIENT))
+    rows = rows_of(wake_trial(1), wake_trial(2, TrialKind.AMBIENT))
     text = "\n".join(wake_summary(rows.figures))
     assert text.count("n/a") == 4
     assert wake_summary(WakeFigures()) == []
@@ -130,7 +130,7 @@ def test_csv_has_a_row_for_each_trial_and_device() -> None:
     progress = SessionFigures()
     for entry in rows.entries:
         progress.add(entry)
-    found = list(csv.DictReader(io.StringIO(summary.as_csv(progress.snapshot(), rows.figures))))
+    found = list(csv.DictReader(io.StringIO(trials_csv(progress.snapshot(), rows.figures).decode())))
     assert [(one["trial"], one["device"], one["kind"], one["hit"], one["unmatched"]) for one in found] == [
         ("wake-1", "kitchen", "wake", "1", "0"),
         ("wake-1", "hall", "wake", "1", "0"),
@@ -166,9 +166,8 @@ def test_hostile_text_reaches_no_terminal() -> None:
 
 
 def test_each_of_many_trials_has_its_line() -> None:
-    rows = WakeRows()
     trials = [wake_trial(n) for n in range(1, 401)]
-    rows.plan(*trials)
+    rows = rows_of(*trials)
     for trial in trials:
         rows.play(trial, [("kitchen", 1.8)])
     lines = WakeLines()

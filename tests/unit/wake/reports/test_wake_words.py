@@ -14,21 +14,21 @@ from harness.cli import group
 from harness.model.bench import ObservationKind
 from harness.model.scenario import Recognised, TrialKind
 from harness.model.trial import Trial
+from harness.offline.wake_log import CommandHeard, Missed, Words, computed, differences, summary, write
+from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
 from harness.session.figures.trials import heard_in, words_of
-from harness.session.log.writer import SqliteLog
-from harness.wake.reports.wake_log import CommandHeard, Missed, Words, computed, differences, summary, write
-from harness.wake.reports.wake_log_reading import read
+from tests.known import known
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+from tests.written_sessions import written
 
 COMMAND = TrialKind.COMMAND
 
 
 def command(number: int, reference: str = "turn on the light", *, tells: bool = True, wer: float = 0.0) -> Trial:
     trial = wake_trial(number, COMMAND, reference=reference)
-    listening = trial.listening
-    assert listening is not None
+    listening = known(trial.listening)
     reports = (ObservationKind.TRANSCRIPT,) if tells else ()
     targets = tuple(replace(one, reports=reports) for one in listening.targets)
     return replace(
@@ -128,10 +128,7 @@ def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> 
 
 def test_export_with_words(rows: WakeRows, tmp_path: Path) -> None:
     folder = tmp_path / "s1"
-    folder.mkdir()
-    with SqliteLog(folder) as log:
-        for entry in rows.entries:
-            log.append(entry.record)
+    written(folder, rows)
     done = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "-", "--words"])
     assert done.exit_code == 0, done.output
     assert dict(read(done.stdout).totals)["WER_WORDS"] == 13

@@ -264,7 +264,7 @@ def test_who_is_no_annotator_of_the_project_is_told(premises: Premises) -> None:
     made = Premises(project.parent, project)
     answer = made.annotator("ann").client.get("/annotate")
     assert answer.status_code == 403
-    assert "no annotator of this project" in answer.text
+    assert "not an annotator of this project" in answer.text
     assert "cem" not in answer.text
     assert made.annotator("bob").client.get("/annotate").status_code == 200
     made.close()

@@ -1,0 +1,29 @@
+"""How often `harness compare` shows a regression between sessions of the same device: at most 5 % of pairs is right.
+
+Run: python -m benchmarks.bench_compare_sessions [PAIRS]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from harness.report.comparison import MeasureVerdict, compare_sessions
+from tests.unit.report.test_comparison import wake_session
+
+
+def main(pairs: int) -> None:
+    """Prints the count for paired stimuli and for different ones; wake trials, delays and ambient sound."""
+    with tempfile.TemporaryDirectory() as folder:
+        for prefix, how in (("", "paired"), ("x", "unpaired")):
+            shown = 0
+            for seed in range(pairs):
+                first = wake_session(Path(folder) / f"{how}-{seed}-a", 0.2, 2 * seed, 40)
+                second = wake_session(Path(folder) / f"{how}-{seed}-b", 0.2, 2 * seed + 1, 40, prefix)
+                shown += bool(compare_sessions([first, second]).of(MeasureVerdict.WORSE))
+            print(f"{how}: a regression in {shown} of {pairs} pairs of equal sessions")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

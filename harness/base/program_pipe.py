@@ -1,0 +1,260 @@
+"""Bytes to and from an external program, without a shell, threads, deadlocks or unlimited waits."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import shutil
+import time
+import weakref
+from collections import deque
+from pathlib import Path
+from subprocess import PIPE
+
+from harness.base.child_process import ChildProcess, ended_words
+from harness.base.foreign import plain_text
+from harness.model.errors import EngineError, InputError
+
+LONGEST_LINE = 1 << 20
+_MOST_UNREAD = 8 << 20
+_CHUNK = 1 << 16
+_LAST_WORDS = 8
+_GRACE_S = 0.5
+_EXIT_S = 2.0
+
+
+class ProgramPipe:
+    """A running program: lines come out, bytes go in. Reading and writing never block each other.
+
+    command: program (a path) and arguments. hang_s: time limit without progress. who, fed: what the program is and what
+    it is sent, for messages. remedy: for a program that hangs. Every fault is an EngineError with the command and its
+    last output on stderr, and ends the process.
+    """
+
+    def __init__(
+        self, command: tuple[str, ...], hang_s: float, *, who: str = "engine", fed: str = "sound", remedy: str = ""
+    ) -> None:
+        self.command = command
+        self._hang_s = hang_s
+        self._who, self._fed = who, fed
+        self._remedy = remedy or HANG_REMEDY
+        self._lines: deque[bytes] = deque()
+        self._unread = 0
+        self._part = b""
+        self._said: deque[str] = deque(maxlen=_LAST_WORDS)
+        self._said_part = b""
+        self._ended_output = False
+        try:
+            self._child = ChildProcess(command, stderr=PIPE, guarded=True)
+        except OSError as error:
+            raise EngineError(f"the {who} {shown(command)} cannot be started: {error.strerror}") from error
+        self._in, self._out, self._err = self._child.stdin, self._child.stdout, self._child.stderr
+        self._selector = selectors.DefaultSelector()
+        for stream in (self._out, self._err):
+            os.set_blocking(stream.fileno(), False)
+            self._selector.register(stream, selectors.EVENT_READ)
+        self._finalizer = weakref.finalize(self, _end, self._child, self._selector)
+
+    @property
+    def pid(self) -> int:
+        """Of the process that leads the program's group."""
+        return self._child.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not been ended and has not exited."""
+        return self._finalizer.alive and self._child.status is None
+
+    def send(self, content: bytes) -> None:
+        """Returns when the pipe has taken everything. Keeps what the program writes in that time."""
+        rest = memoryview(content)
+        deadline = time.monotonic() + self._hang_s
+        while rest:
+            try:
+                rest = rest[os.write(self._in.fileno(), rest) :]
+                deadline = time.monotonic() + self._hang_s
+            except BlockingIOError:
+                self._selector.register(self._in, selectors.EVENT_WRITE)
+                try:
+                    self._turn_until(deadline, self._hang_s, f"has not accepted the {self._fed} that it was sent")
+                finally:
+                    if self._finalizer.alive:
+                        self._selector.unregister(self._in)
+            except BrokenPipeError:
+                self._last_moments()
+                raise self.fault(f"{self._end_words()} before it had read all the {self._fed}") from None
+
+    def end_input(self) -> None:
+        """Closes the program's input."""
+        self._in.close()
+
+    def arrived(self) -> list[str]:
+        """Complete lines since the last call; does not wait."""
+        while not self._ended_output and self._turn(0):
+            pass
+        found = [self._text(line) for line in self._lines]
+        self._lines.clear()
+        self._unread = 0
+        return found
+
+    def line(self, limit_s: float, waiting_for: str, remedy: str = "") -> str | None:
+        """The next line; None at the end of its output. waiting_for: for the message, as in "has not sent …"."""
+        deadline = time.monotonic() + limit_s
+        while not self._lines and not self._ended_output:
+            self._turn_until(deadline, limit_s, waiting_for, remedy)
+        if not self._lines:
+            return None
+        found = self._lines.popleft()
+        self._unread -= len(found)
+        return self._text(found)
+
+    def exit_status(self) -> int:
+        """Waits until the process exits after its output has ended. Its status; negative for a signal."""
+        deadline = time.monotonic() + self._hang_s
+        while (status := self._child.status) is None:
+            if time.monotonic() > deadline:
+                raise self.fault(f"closed its output but did not exit within {self._hang_s:g} s", self._remedy)
+            self.pause(0.02)
+        return status
+
+    def ended(self, before: str) -> EngineError:
+        """The error of a program that ended too early."""
+        self._last_moments()
+        return self.fault(f"{self._end_words()} {before}")
+
+    def fault(self, what: str, remedy: str = "") -> EngineError:
+        """An error with the command and its last output. Ends the process."""
+        self._turn(0)
+        words = list(self._said) + ([_readable(self._said_part)] if self._said_part else [])
+        said = f"; its last output: {' | '.join(words)}" if words else ""
+        self.end()
+        return EngineError(f"the {self._who} {shown(self.command)} {what}{said}", remedy=remedy)
+
+    def close(self) -> None:
+        """Closes its input, waits briefly for it to exit, then ends it and every process that it started."""
+        if self._finalizer.alive:
+            self._in.close()
+            deadline = time.monotonic() + _GRACE_S
+            while self._child.status is None and time.monotonic() < deadline:
+                self.pause(0.01)
+        self.end()
+
+    def end(self) -> None:
+        """Ends it and every process that it started, immediately. May be called twice."""
+        self._finalizer()
+
+    def _turn_until(self, deadline: float, limit_s: float, waiting_for: str, remedy: str = "") -> None:
+        """Waits for any progress. EngineError at the deadline. Output on stderr does not extend it."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise self.fault(f"{waiting_for} within {limit_s:g} s", remedy or self._remedy)
+        self._turn(left)
+
+    def pause(self, limit_s: float) -> None:
+        """Reads for that time, also if nothing more can come."""
+        if not self._selector.get_map() or not self._turn(limit_s):
+            time.sleep(limit_s / 4)
+
+    def _turn(self, limit_s: float) -> bool:
+        """Reads what has arrived. False if nothing moved in that time."""
+        if not self._finalizer.alive:
+            return False
+        ready = self._selector.select(limit_s)
+        for key, _ in ready:
+            if key.fileobj is self._out:
+                self._read_output()
+            elif key.fileobj is self._err:
+                self._read_words()
+        return bool(ready)
+
+    def _read_output(self) -> None:
+        content = os.read(self._out.fileno(), _CHUNK)
+        if not content:
+            self._selector.unregister(self._out)
+            self._ended_output = True
+            if self._part:
+                raise self.fault("ended its output in the middle of a line", "End every line with a newline")
+            return
+        *whole, self._part = (self._part + content).split(b"\n")
+        self._lines += whole
+        self._unread += sum(map(len, whole))
+        if len(self._part) > LONGEST_LINE or any(len(line) > LONGEST_LINE for line in whole):
+            raise self.fault(
+                f"wrote a line of more than {LONGEST_LINE} bytes", "Write short JSON objects, one per line"
+            )
+        if self._unread > _MOST_UNREAD:
+            raise self.fault(f"writes lines faster than it receives {self._fed}", "Write one line per result")
+
+    def _read_words(self) -> None:
+        content = os.read(self._err.fileno(), _CHUNK)
+        if not content:
+            self._selector.unregister(self._err)
+            return
+        *whole, part = (self._said_part + content).split(b"\n")
+        self._said_part = part[-_CHUNK:]
+        self._said += [_readable(line) for line in whole if line.strip()]
+
+    def _text(self, line: bytes) -> str:
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self.fault(
+                f"wrote a line that is not UTF-8: {_readable(line)}", "Write JSON lines in UTF-8"
+            ) from None
+
+    def _last_moments(self) -> None:
+        """The last output and the exit status arrive a moment after the pipes have closed."""
+        deadline = time.monotonic() + _EXIT_S
+        while self._child.status is None and time.monotonic() < deadline:
+            self.pause(0.02)
+        while self._turn(0) and self._selector.get_map():
+            pass
+
+    def _end_words(self) -> str:
+        status = self._child.status
+        return "closed its streams" if status is None else ended_words(status)
+
+
+HANG_REMEDY = "Check whether it is waiting for something. For a longer limit: -s hang-limit-s=N"
+
+
+def program_command(option: str, written: str, example: str, by_interpreter: str) -> tuple[str, ...]:
+    """Program, by its full path, and arguments, split as a shell splits them, or the path of a file.
+
+    InputError if there is no such program; option: where it was named; example, by_interpreter: what to write instead.
+    """
+    example = f"Name a command: {example}"
+    try:
+        parts = [written] if Path(written).is_file() else shlex.split(written)
+    except ValueError as error:
+        raise InputError(
+            f"the command line {plain_text(written, 80)!r} cannot be parsed: {error}", remedy=example
+        ) from None
+    if not parts:
+        raise InputError(f"{option} needs a command", remedy=example)
+    program = shutil.which(parts[0])
+    if program is None:
+        if Path(parts[0]).is_file():
+            raise InputError(
+                f"{parts[0]} is not executable",
+                remedy=f"Run chmod +x {parts[0]}, or name its interpreter: {by_interpreter}",
+            )
+        raise InputError(
+            f"the program {parts[0]!r} does not exist", remedy=f"{example}; paths are from the current folder"
+        )
+    return (os.path.abspath(program), *parts[1:])
+
+
+def shown(command: tuple[str, ...]) -> str:
+    """The command as a shell would take it, escaped for a terminal."""
+    return plain_text(shlex.join(command), 300)
+
+
+def _readable(line: bytes) -> str:
+    return plain_text(line.decode("utf-8", errors="backslashreplace").strip(), 200)
+
+
+def _end(child: ChildProcess, selector: selectors.BaseSelector) -> None:
+    selector.close()
+    child.end()

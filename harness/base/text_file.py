@@ -1,0 +1,297 @@
+"""Text files and pipes of any size: their encoding and lines, and the faults in them, told together up to a limit.
+
+A line ends with a line feed, a carriage return, or both. Uses memory for one block and the longest line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.model.errors import InputError, InputProblems, Place
+
+BLOCK = 1 << 18
+"""Bytes per read. A pipe may return fewer, which are passed on at once."""
+LONGEST_LINE = 1 << 22
+"""Characters. A longer line suggests that the file is not text, or has lost its line ends."""
+
+COMMENT = ";;"
+"""Start of a line that is a comment, not a transcript."""
+
+_BYTE_ORDER_MARK = "\ufeff"
+# Characters that programs treat differently: as line end, as nothing, or as a terminal command. Control characters
+# except tabs, line and paragraph separators, byte order marks. Also surrogates: `surrogateescape` turns invalid bytes
+# into them, and some encodings (UTF-7) can spell them.
+_FAULT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+
+
+class LineBlock(NamedTuple):
+    """Whole lines, without their ends. first: number of the first, from 1. faulty: some contain characters of no text.
+
+    cut: the last line is only the beginning of a line that is too long.
+    """
+
+    first: int
+    lines: list[str]
+    faulty: bool
+    cut: bool = False
+
+
+def checked_encoding(name: str, file: str = "") -> str:
+    """The canonical name of an encoding; InputError, for the file to read, if no text encoding has that name."""
+    try:
+        "".encode(name)
+        codecs.getincrementaldecoder(name)
+        return codecs.lookup(name).name
+    except (LookupError, ValueError) as error:
+        remedy = "Use utf-8, latin-1, cp1252, utf-16 or another text encoding of Python"
+        place = Place(file) if file else None
+        raise InputError(f"no encoding is called {name!r}", place=place, remedy=remedy) from error
+
+
+def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8") -> Iterator[LineBlock]:
+    """The lines of what `read` returns (b"" at the end), without a byte order mark.
+
+    InputError if the encoding cannot resume after a fault, as UTF-16 cannot.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+    first, tail, skipping, begun = 1, "", False, False
+    ended = False
+    while not ended:
+        content = read(BLOCK)
+        ended = not content
+        try:
+            text = decoder.decode(content, ended)
+        except UnicodeError as error:
+            what = f"from about here on, the file is not {encoding}"
+            raise InputError(what, place=Place(file, first), remedy="Name its encoding: --encoding …") from error
+        if text and not begun:
+            begun, text = True, text.removeprefix(_BYTE_ORDER_MARK)
+        text = tail + text
+        held = "" if ended or not text.endswith("\r") else "\r"  # a line feed may follow
+        if "\r" in text:
+            text = text.removesuffix(held).replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.split("\n")
+        tail = lines.pop()
+        if skipping and lines:
+            del lines[0]  # the end of the line that was too long
+            skipping = False
+            first += 1
+        if ended and tail and not skipping:
+            lines.append(tail)
+        if lines:
+            yield LineBlock(first, lines, _FAULT.search("\n".join(lines)) is not None)
+            first += len(lines)
+        if skipping:
+            tail = ""
+        elif len(tail) > LONGEST_LINE and not ended:
+            yield LineBlock(first, [tail[:LONGEST_LINE]], faulty=False, cut=True)
+            tail, skipping = "", True
+        tail += held
+
+
+def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
+    """The first character in a line that is not text, with its column; None if there is none."""
+    found = _FAULT.search(line)
+    if found is None:
+        return None
+    at = Place(place.file, place.line, found.start() + 1)
+    sign = found[0]
+    point = ord(sign)
+    if "\udc80" <= sign <= "\udcff":
+        what = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
+        remedy = "Save the file as UTF-8, or name its encoding: --encoding latin-1"
+        if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and found.start() == 0:
+            remedy = "The file looks like UTF-16: --encoding utf-16"
+    elif sign == "\0":
+        what = "this is a NUL character"
+        remedy = "Remove it. If there are many, the file is UTF-16 (--encoding utf-16) or not text"
+    else:
+        what = f"this is the {_kind(point)} U+{point:04X}"
+        windows = 0x80 <= point < 0xA0
+        remedy = "Remove it; if the file is from Windows: --encoding cp1252" if windows else "Remove it"
+        if sign == "\x1a":
+            remedy = "Remove it; DOS programs end files with it"
+    return InputError(what, place=at, remedy=remedy)
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line is a comment."""
+    return COMMENT in line and line.lstrip().startswith(COMMENT)
+
+
+def _kind(point: int) -> str:
+    if point < 0xA0:
+        return "control character"
+    if point == ord(_BYTE_ORDER_MARK):
+        return "byte order mark"
+    return "half character" if 0xD800 <= point < 0xE000 else "separator"
+
+
+def too_long(place: Place) -> InputError:
+    """The error for a line of more than LONGEST_LINE characters."""
+    what = f"the line has more than {LONGEST_LINE:,} characters"
+    return InputError(what, place=place, remedy="Check whether the file has lost its line ends, or is not text")
+
+
+UTF_8 = "utf-8"
+_WITH_MARK = "utf-8-sig"
+_CONTROL_BYTES = bytes([*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F])
+# What `fault_in` reports. A search of a large text for the whole class is slow, so that each kind is looked
+# for in the cheapest way first.
+_C1 = re.compile("[\x80-\x9f]")
+_RARE = ("\u2028", "\u2029", "\ufeff")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> str:
+    """The text of a file, each line ended by a line feed, without a byte order mark.
+
+    encoding: default UTF-8. InputError when the file cannot be read, or is empty (unless may_be_empty).
+    InputProblems with line and column of every line that holds anything but text (`fault_in`).
+    """
+    codec = checked_encoding(encoding or UTF_8, str(path))
+    content = read_bytes(path)
+    text = _decoded(content, codec, path)
+    if _has_faults(text):
+        _refuse(content, codec, path)
+    return _with_line_feeds(text, path, may_be_empty=may_be_empty)
+
+
+def read_text_and_faults(path: Path, encoding: str | None = None) -> tuple[str, dict[int, InputError]]:
+    """As `read_text`, but lines that hold anything but text are reported and left as they are.
+
+    A byte that is not UTF-8 becomes half a character (surrogateescape).
+    """
+    codec = checked_encoding(encoding or UTF_8, str(path))
+    content = read_bytes(path)
+    if codec == UTF_8 and not content.startswith(_UTF_16):
+        text = content.decode(_WITH_MARK, "surrogateescape")
+    else:
+        text = _decoded(content, codec, path)
+    faulty, text = _has_faults(text), _with_line_feeds(text, path)
+    lines = enumerate(text.split("\n"), 1) if faulty else ()
+    found = ((number, fault_in(line, Place(str(path), number), codec)) for number, line in lines)
+    return text, {number: fault for number, fault in found if fault is not None}
+
+
+def _decoded(content: bytes, codec: str, path: Path) -> str:
+    try:
+        return content.decode(_WITH_MARK if codec == UTF_8 else codec)
+    except UnicodeError as error:
+        _refuse(content, codec, path)
+        what = f"the file is not {codec}: {error}"
+        raise InputError(what, place=Place(str(path)), remedy="Say what it is: --encoding …") from error
+
+
+def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False) -> str:
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not may_be_empty and (not text or text.isspace()):
+        raise empty(path)
+    return text if text.endswith("\n") else text + "\n"
+
+
+def encoding_name(encoding: str | None) -> str:
+    """The name that travels with the transcripts: as given, or UTF-8."""
+    return encoding or UTF_8
+
+
+def read_bytes(path: Path) -> bytes:
+    """All that a file holds; InputError when it cannot be read."""
+    place = Place(str(path))
+    try:
+        if path.is_dir():
+            raise InputError("this is a folder, not a file", place=place, remedy="Name a file of transcripts")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", place=place, remedy="Check the path") from error
+    except (OSError, ValueError) as error:
+        what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(what, place=place, remedy="Check the path and its rights") from error
+
+
+def empty(path: Path) -> InputError:
+    """A file that holds nothing."""
+    return InputError("the file is empty", place=Place(str(path)), remedy="Check what was to write it")
+
+
+def _refuse(content: bytes, codec: str, path: Path) -> None:
+    """Names the first fault of every line."""
+    if codec == UTF_8 and content.startswith(_UTF_16):
+        remedy = "The file looks like UTF-16: --encoding utf-16"
+        raise InputError("the file is not UTF-8", place=Place(str(path), 1, 1), remedy=remedy)
+    problems = Problems(str(path))
+    try:
+        for block in line_blocks(io.BytesIO(content).read, str(path), codec):
+            for number, line in enumerate(block.lines, block.first):
+                place = Place(str(path), number)
+                if fault := fault_in(line, place, codec) or (too_long(place) if block.cut else None):
+                    problems.take(fault)
+    except InputError as error:  # the encoding cannot go on
+        problems.take(error)
+    problems.refuse()
+
+
+def _has_faults(text: str) -> bool:
+    try:
+        encoded = text.encode(UTF_8)
+    except UnicodeEncodeError:  # half of a pair, which some encodings let through
+        return True
+    if len(encoded.translate(None, _CONTROL_BYTES)) < len(encoded):
+        return True
+    return not text.isascii() and (any(sign in text for sign in _RARE) or _C1.search(text) is not None)
+
+
+MOST_TOLD = 50
+LONGEST_SHOWN = 60
+
+
+class Problems:
+    """Problems of one file, in the order found. Keeps the first MOST_TOLD and counts the rest."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._told: list[InputError] = []
+        self._untold = 0
+
+    def add(self, line: int, column: int, what: str, remedy: str) -> None:
+        """line and column count from 1; 0 means unknown."""
+        self.take(InputError(what, place=Place(self.file, line, column), remedy=remedy))
+
+    def take(self, problem: InputError) -> None:
+        """Takes a problem that already has its place."""
+        if len(self._told) < MOST_TOLD:
+            self._told.append(problem)
+        else:
+            self._untold += 1
+
+    @property
+    def told(self) -> tuple[InputError, ...]:
+        """Those that are kept, then one error on how many there are beside them."""
+        what = "and 1 more problem" if self._untold == 1 else f"and {self._untold} more problems"
+        return (*self._told, *([InputError(what, place=Place(self.file))] if self._untold else []))
+
+    def refuse(self) -> None:
+        """Raises InputProblems if there are any."""
+        if self._told:
+            raise InputProblems(self.told)
+
+
+def shown(text: str) -> str:
+    """Part of a file for a message: in quotes; a long text loses its middle."""
+    if len(text) > LONGEST_SHOWN:
+        text = f"{text[: LONGEST_SHOWN // 2]}…{text[-LONGEST_SHOWN // 2 :]}"
+    return repr(text)
+
+
+def repetition(id_: str, line: int) -> tuple[str, str]:
+    """Message and remedy for a repeated id."""
+    return (
+        f"the id {shown(id_)} occurs twice, first in line {line}",
+        "Rename one; ids do not distinguish upper and lower case",
+    )

@@ -1,0 +1,109 @@
+"""A table with a type for each column, as CSV, JSON lines or Parquet."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from typing import Any
+
+from harness.base.safe_csv import safe_csv
+from harness.model.errors import HarnessError, Place
+
+
+class ColumnContent(StrEnum):
+    """Type of a column. LIST: texts, in CSV joined by semicolons, or as a JSON list if one contains a semicolon."""
+
+    TEXT = "text"
+    WHOLE = "whole number"
+    NUMBER = "number"
+    YES_NO = "true or false"
+    LIST = "list"
+
+
+Value = str | int | float | bool | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TypedTable:
+    """rows: a value per column. An absent value is None, and an absent list is empty."""
+
+    columns: tuple[tuple[str, ColumnContent], ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+def _columns_of(table: TypedTable) -> Iterable[list[Value]]:
+    return (list(values) for values in zip(*table.rows, strict=True)) if table.rows else ([] for _ in table.columns)
+
+
+def csv_of(table: TypedTable, decimals: Mapping[str, int] | None = None) -> bytes:
+    """Comma-separated text with a header, in UTF-8; safe to open in a spreadsheet (`safe_csv`).
+
+    decimals: of a column's numbers, by its name. Default: as many as it takes.
+    """
+    header = [name for name, _ in table.columns]
+    places = [(decimals or {}).get(name) for name in header]
+    rows = ([_cell(value, of) for value, of in zip(row, places, strict=True)] for row in table.rows)
+    return safe_csv([header, *rows]).encode("utf-8", "replace")
+
+
+def jsonl_of(table: TypedTable) -> bytes:
+    """An object in each line, in ASCII; what is absent is null."""
+    names = [name for name, _ in table.columns]
+    lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=True) for row in table.rows)
+    return "".join(line + "\n" for line in lines).encode("ascii")
+
+
+def parquet_of(table: TypedTable, schema_name: str | None = None) -> bytes:
+    """Parquet with typed columns; HarnessError when the library for it is not installed.
+
+    schema_name: kept as `schema` among the file's own data.
+    """
+    demand_parquet()
+    import pyarrow
+    import pyarrow.parquet
+
+    types = {
+        ColumnContent.TEXT: pyarrow.string(),
+        ColumnContent.WHOLE: pyarrow.int64(),
+        ColumnContent.NUMBER: pyarrow.float64(),
+        ColumnContent.YES_NO: pyarrow.bool_(),
+        ColumnContent.LIST: pyarrow.list_(pyarrow.string()),
+    }
+    schema = pyarrow.schema(
+        [(name, types[content]) for name, content in table.columns],
+        metadata=None if schema_name is None else {"schema": schema_name},
+    )
+    arrays: list[Any] = [
+        pyarrow.array(values, field.type) for values, field in zip(_columns_of(table), schema, strict=True)
+    ]
+    target = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), target)
+    return target.getvalue()
+
+
+def demand_parquet(place: Place | None = None) -> None:
+    """HarnessError, with the extra's name, when the library for Parquet is not installed."""
+    if find_spec("pyarrow") is None:
+        raise HarnessError(
+            "Parquet files need the library pyarrow, which is not installed",
+            place=place,
+            remedy='Install it with: pip install "voice-harness[parquet]", or use CSV or JSON lines',
+        )
+
+
+def _cell(value: Value, decimals: int | None) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            plain = not any(";" in one or one.startswith("[") or one != one.strip() or not one for one in value)
+            return ";".join(value) if plain else json.dumps(list(value), ensure_ascii=False)
+        case float():
+            return repr(value) if decimals is None else f"{value:.{decimals}f}"
+    return str(value)

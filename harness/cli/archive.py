@@ -1,0 +1,107 @@
+"""`harness pack` and `harness unpack`: a session as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.base.foreign import counted, plain_text
+from harness.base.whole_file import parts_of
+from harness.cli.options import Command, Option
+from harness.cli.sessions import session_folder
+from harness.model.errors import InputError
+
+if TYPE_CHECKING:
+    from harness.session.archive import PackManifest
+    from harness.session.log.reader import LogFindings
+
+_POWERS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def size_of(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A click callback: bytes of `20GB`, `500M` or `1000`; powers of 1000."""
+    if value is None:
+        return None
+    text = value.strip().upper().removesuffix("B")
+    number, power = (text[:-1], text[-1]) if text[-1:] in _POWERS and text[-1:] else (text, "")
+    if not number.isascii() or not number.isdecimal() or len(number) > 12 or not int(number):
+        raise InputError(f"{plain_text(value, 40)!r} is not a size", remedy="Write a size such as 500MB or 20GB")
+    return int(number) * _POWERS[power]
+
+
+@click.command("pack", cls=Command)
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
+@click.option(
+    "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE",
+    help="The archive, FILE.tar.gz or FILE.zip. Default: SESSION.tar.gz in the current folder.",
+)  # fmt: skip
+def pack(sessions: tuple[str, ...], out: Path | None) -> None:
+    """Pack each session into one file: log, clips, inputs and judgments, with the SHA-256 of each file.
+
+    Checks the hash chain first, as `harness show --check` does, and refuses a session that is damaged or running.
+    The same session gives the same bytes.
+
+    SESSION: its folder, or its name below ./sessions.
+    """
+    from harness.session.archive import TAR
+    from harness.session.archive import pack as packed
+
+    if out is not None and len(sessions) > 1:
+        raise InputError("-o names one file, and several sessions are given", remedy="Leave -o out, or pack one by one")
+    folders = [session_folder(one) for one in sessions]
+    targets = [out or Path(f"{one.resolve().name}{TAR}") for one in folders]
+    if len(set(targets)) < len(targets):
+        raise InputError("two sessions have the same name", remedy="Pack them one by one, with -o")
+    for folder, target in zip(folders, targets, strict=True):
+        manifest, found = packed(folder, target)
+        click.echo(f"{plain_text(str(target))}: {_content(manifest)}, {target.stat().st_size} bytes")
+        _tell(found)
+        for part in parts_of(target):
+            click.echo(
+                f"note   {plain_text(str(part))} is an incomplete archive: remove it, unless a pack is writing it now"
+            )
+
+
+@click.command("unpack", cls=Command)
+@click.argument("archive", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="The new folder of the session. Default: FILE without its ending, in the current folder.",
+)  # fmt: skip
+@click.option(
+    "--max-size", cls=Option, default="20GB", show_default=True, callback=size_of, metavar="SIZE",
+    help="Refuse an archive whose files are larger in total.",
+)  # fmt: skip
+@click.option(
+    "--max-ratio", type=click.FloatRange(min=1), default=100.0, show_default=True,
+    help="Refuse an archive above 10 MB that grows by more than this factor.",
+)  # fmt: skip
+def unpack(archive: Path, out: Path | None, max_size: int, max_ratio: float) -> None:
+    """Unpack a packed session into a new folder, and check every file and the hash chain.
+
+    Refuses an archive that is cut short, altered or hostile, and leaves nothing behind then.
+
+    FILE: an archive that `harness pack` wrote.
+    """
+    from harness.session.archive import UnpackLimits, suffix_of
+    from harness.session.archive import unpack as unpacked
+
+    target = out or Path(archive.name.removesuffix(suffix_of(archive)))
+    manifest, found = unpacked(archive, target, UnpackLimits(max_size, max_ratio))
+    click.echo(f"{plain_text(str(target))}: {_content(manifest)}, packed by version {plain_text(manifest.harness, 40)}")
+    _tell(found)
+
+
+def _content(manifest: PackManifest) -> str:
+    return f"{counted(manifest.rows, 'row')}, {counted(manifest.clips, 'clip')}, {counted(len(manifest.files), 'file')}"
+
+
+def _tell(found: LogFindings) -> None:
+    for note in found.notes:
+        click.echo(f"note   {plain_text(note, 400)}")
+    for name, end in found.ends:
+        click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
+    if not found.sealed:
+        click.echo("note   not sealed: nothing shows whether every row is as it was written")

@@ -1,0 +1,88 @@
+"""`harness devices discover`: devices on the network and serial ports, each with the command that sets it up."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.base.foreign import shown
+from harness.base.plain_json import picked
+from harness.cli.init import DEVICES, NAME, TAKEN, BenchKind
+from harness.cli.options import Command, json_option
+
+if TYPE_CHECKING:
+    from harness.devices.discovery import FoundDevice
+
+WIDEST = 40
+KEY_ENV = "ESPHOME_KEY"
+_NONE = """\
+no device announced itself within {seconds:g} s. Check that
+  - the device is on, and on the same network as this host (not a guest network or another VLAN)
+  - no firewall blocks UDP port 5353, and the access point passes multicast on
+  - the device announces itself: the message bus of OpenVoiceOS does not (harness init --ovos HOST)
+A longer search: harness devices discover --seconds 30"""
+
+
+@click.command("discover", cls=Command)
+@click.option(
+    "--seconds", type=click.FloatRange(0.5, 600), default=5.0, show_default=True, help="Time to listen to the network."
+)
+@json_option("as_json", "Print a JSON list instead of a table.")
+def discover(seconds: float, as_json: bool) -> None:
+    """Find voice devices, brokers and USB serial ports, and print the `harness init` command for each.
+
+    Devices announce themselves by mDNS. The command connects to none of them and opens no port.
+
+    Exit status: 0 something was found · 1 nothing was · 2 the extra `discover` is missing · 3 no network to ask.
+    """
+    from harness.devices.discovery import announced, serial_ports
+
+    network = announced(seconds)
+    found = [*network, *serial_ports()]
+    if as_json:
+        click.echo(json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2))
+    elif found:
+        _print(found)
+    if not network:
+        click.echo(_NONE.format(seconds=seconds), err=True)
+    sys.exit(0 if found else 1)
+
+
+def _print(found: list[FoundDevice]) -> None:
+    from harness.base.text_table import Column, text_table
+
+    columns = [Column(title, left=True) for title in ("name", "kind", "address", "model", "version")]
+    rows = [
+        tuple(shown(text, WIDEST) or "-" for text in (one.name, one.kind, one.address, one.model, one.version))
+        for one in found
+    ]
+    for line in text_table(columns, rows, 1000):
+        click.echo(line)
+    commands = [command for one in found if (command := init_command(one))]
+    if commands:
+        click.echo("\nSet one up:")
+    for command in commands:
+        click.echo(f"  {command}")
+
+
+def _as_json(one: FoundDevice) -> dict[str, object]:
+    return picked(one, "kind", "name", "address", "model", "version", "encrypted") | {"command": init_command(one)}
+
+
+def init_command(one: FoundDevice) -> str:
+    """The command that writes a bench for a device, safe in a shell; "" when there is none for this kind."""
+    option = next((by.option for kind, by in DEVICES.items() if kind.value == one.kind), "")
+    if not option or not one.address or not one.address.isprintable():
+        return ""
+    words = ["harness", "init", f"--{option.replace('_', '-')}", one.address]
+    if one.encrypted and one.kind == BenchKind.ESPHOME:
+        words += ["--key-env", KEY_ENV]
+    name = re.sub(r"[^a-z0-9]+", "_", one.name.lower()).strip("_")[:WIDEST].rstrip("_")
+    if NAME.fullmatch(name) and name not in TAKEN:
+        words += ["--board", name, name]
+    return shlex.join(words)

@@ -1,0 +1,129 @@
+"""`harness devices learn-earcon`: records a device's chime, which the microphone finds later."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.base.foreign import plain_text
+from harness.cli.options import Command
+from harness.model.errors import InputError
+
+if TYPE_CHECKING:
+    from harness.model.stimulus import Waveform
+
+MEANINGS = ("wake", "done", "error")
+
+
+@click.command("learn-earcon", cls=Command)
+@click.argument("bench_file", metavar="[BENCH]", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--device", help="Device on the bench. Default: the first. Without a bench, a name for the files.")
+@click.option("--as", "meaning", type=click.Choice(MEANINGS), default="wake", show_default=True, help="Its meaning.")
+@click.option("--microphone", help="Sound device that records. Default: the bench's microphone.")
+@click.option(
+    "--sound-server",
+    type=click.Choice(["system", "virtual_lab"]),
+    help="Sound server. Default: the bench's, or system.",
+)
+@click.option("--seconds", type=click.FloatRange(1, 60), default=6.0, show_default=True, help="Time to record, s.")
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path, dir_okay=False), help="Use this sound file: do not record."
+)
+@click.option("--start", type=click.FloatRange(0), help="Where the chime begins in the sound, s. Default: found.")
+@click.option("--end", type=click.FloatRange(0), help="Where the chime ends in the sound, s. Default: found.")
+def learn_earcon(
+    bench_file: Path | None,
+    device: str | None,
+    meaning: str,
+    microphone: str | None,
+    sound_server: str | None,
+    seconds: float,
+    source: Path | None,
+    start: float | None,
+    end: float | None,
+) -> None:
+    """Record a device's chime, and store it beside the bench as WAV and YAML.
+
+    Let the device chime once while the harness records: say its wake phrase. The microphone must stand where it will
+    stand in the tests. Name the YAML file in the bench (`earcons: FILE`).
+    """
+    from harness.model.bench import EarconMeaning
+    from harness.scenario.bench import load_bench
+    from harness.sound import recordings
+    from harness.sound.earcon_file import learned, read_earcons, refuse_alike, store
+
+    if bench_file is None and source is None and microphone is None:
+        raise InputError("nothing to listen to is named", remedy="Give BENCH, --microphone or --from")
+    if (start is None) != (end is None) or (start is not None and end is not None and end <= start):
+        raise InputError("--start and --end do not name a span", remedy="Give both, the end after the start")
+    bench = load_bench(bench_file) if bench_file is not None else None
+    names = [one.id for one in bench.devices] if bench is not None else []
+    if bench is not None and device is not None and device not in names:
+        raise InputError(f"the bench has no device {device!r}", remedy=f"Devices: {', '.join(names)}")
+    name = device or next(iter(names), "")
+    if not name:
+        raise InputError("the files need a name", remedy="Give --device")
+    folder = bench_file.parent if bench_file is not None else Path()
+    if source is not None:
+        sound = recordings.read(str(source))
+    else:
+        own = bench.microphone if bench is not None else None
+        listens = microphone or getattr(own.options if own is not None else None, "sound_device", None)
+        if listens is None:
+            raise InputError("the bench has no microphone that records", remedy="Give --microphone or --from")
+        sound = _recorded(listens, sound_server or (bench.sound_server if bench is not None else "system"), seconds)
+    if start is not None and end is not None:
+        if start >= sound.duration_s:
+            raise InputError(f"--start {start:g} lies after the sound ({sound.duration_s:.2f} s)", remedy="Change it")
+        from harness.model.stimulus import Waveform
+
+        span = sound.samples[round(start * sound.rate_hz) : round(end * sound.rate_hz)]
+        chime = Waveform(span, sound.rate_hz)
+    else:
+        chime = _cut(sound, None if source is not None else folder / f"{name}.recording.wav")
+    path, wave = store(chime, EarconMeaning(meaning), name, folder)
+    refuse_alike(tuple(learned(name, read_earcons(path))))
+    from harness.sound.level import rms_dbfs
+
+    level = f"{rms_dbfs(chime.samples):.1f} dBFS"
+    click.echo(plain_text(f"{wave}: the {meaning} chime of {name}, {chime.duration_s:.2f} s, {level}", 400))
+    click.echo(plain_text(f"Name it in the bench, below {name}: `earcons: {path.name}`", 400))
+
+
+def _cut(sound: Waveform, keep: Path | None) -> Waveform:
+    """The chime of a recording. keep: where to write a new recording whose chime is not clear."""
+    from harness.sound.earcon_file import as_wave, cut_chime
+
+    try:
+        return cut_chime(sound)
+    except InputError as error:
+        if keep is None:
+            raise
+        from harness.base.whole_file import write_whole
+
+        write_whole(keep, as_wave(sound))
+        raise InputError(error.what, remedy=f"{error.remedy}. The recording is in {keep}") from error
+
+
+def _recorded(microphone: str, sound_server: str, seconds: float) -> Waveform:
+    """Records once; SoundError if the device cannot be opened or is lost."""
+    from harness.model.errors import SoundError
+    from harness.sound.capture import Capture, Ring
+
+    ring = Ring(seconds + 5)
+    faults: list[str] = []
+    capture = Capture(microphone, sound_server, on_block=ring.put, on_fault=lambda at, what: faults.append(what))
+    capture.open()
+    try:
+        begins_s = time.monotonic()
+        click.echo(f"Recording for {seconds:g} s: let the device chime now.", err=True)
+        try:
+            sound, _ = ring.cut(begins_s, begins_s + seconds, wait_s=seconds + 3)
+        except SoundError as error:
+            raise SoundError(error.what, remedy="; ".join(faults) or error.remedy) from error
+    finally:
+        capture.close()
+    return sound

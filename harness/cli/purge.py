@@ -1,0 +1,109 @@
+"""`harness purge` and `redact`: remove clips, or make spans of them silent, and keep all numbers."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from harness.base.foreign import counted, plain_text
+from harness.cli.archive import size_of
+from harness.cli.options import Command, choose_one
+from harness.cli.sessions import user_name
+from harness.model.errors import InputError
+
+
+def _days(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    number, unit = value[:-1], {"d": 1, "w": 7}.get(value[-1:])
+    if unit is None or not number.isascii() or not number.isdecimal() or len(number) > 5:
+        raise InputError(f"{plain_text(value, 40)!r} is not an age", remedy="Write an age such as 30d or 8w")
+    return float(number) * unit
+
+
+@click.command("purge", cls=Command)
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--older-than", callback=_days, metavar="AGE", help="Sessions that ended longer ago, such as 30d or 8w.")
+@click.option(
+    "--larger-than", callback=size_of, metavar="SIZE", help="The oldest sessions, until FOLDER has at most this size."
+)
+@click.option("--reason", help="Why, for those who look for the sound. Default: the rule above.")
+@click.option(
+    "--round", "rounds", multiple=True, metavar="FILE", help="Keep the sessions of this round until it is done."
+)
+@click.option("--unjudged", is_flag=True, help="Also remove clips of sessions with responses that nobody has judged.")
+@click.option("--dry-run", is_flag=True, help="Print what would go, and remove nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(
+    folder: Path, older_than: float | None, larger_than: int | None, reason: str | None, rounds: tuple[str, ...],
+    unjudged: bool, dry_run: bool, yes: bool,
+) -> None:  # fmt: skip
+    """Remove the clips of sessions, oldest first. All numbers stay, and a row says who removed the sound and why.
+
+    Keeps the clips of sessions that are running, are damaged, or have responses that nobody has judged.
+
+    FOLDER: a folder of sessions, or one session.
+    """
+    from harness.rating.files.rounds import read_round
+    from harness.rating.purging import DAY_S, PurgeRule, purge, purge_plan
+
+    choose_one(older_than=older_than is not None, larger_than=larger_than is not None)
+    if older_than is None and larger_than is None:
+        raise InputError("purge needs a rule", remedy="Give --older-than 30d or --larger-than 20GB")
+    if reason is not None and not reason.strip():
+        raise InputError("--reason is empty", remedy="Say why, or leave it out")
+    age_s = None if older_than is None else older_than * DAY_S
+    rule = PurgeRule(age_s, larger_than, unjudged, tuple(read_round(Path(one)) for one in rounds))
+    why = reason or (
+        f"older than {older_than:g} days" if older_than is not None else f"larger than {larger_than} bytes"
+    )
+    found = list(purge_plan(folder, rule, time.time()))
+    for one in found:
+        what = f"keep: {plain_text(one.kept_because)}" if one.kept_because else "remove"
+        day = time.strftime("%Y-%m-%d", time.gmtime(one.wall_s))
+        click.echo(
+            f"{plain_text(str(one.folder))}  {day}  {counted(len(one.clips), 'clip')}  {one.bytes} bytes  {what}"
+        )
+    going = [one for one in found if not one.kept_because]
+    summary = f"{counted(sum(len(one.clips) for one in going), 'clip')}, {sum(one.bytes for one in going)} bytes"
+    if not going or dry_run:
+        click.echo(f"{summary} would go" if going else "nothing to remove")
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InputError("purge asks before it removes, and there is no terminal", remedy="Add --yes")
+        click.confirm(f"Remove {summary}?", abort=True, err=True)
+    for one in going:
+        kept = purge(one, rule, why, user_name())
+        click.echo(f"{plain_text(str(one.folder))}: {f'kept: {plain_text(kept)}' if kept else 'removed'}")
+
+
+@click.command("redact", cls=Command)
+@click.argument("session")
+@click.argument("clip")
+@click.option(
+    "--span", "spans", type=(float, float), multiple=True, required=True, metavar="FROM TO",
+    help="Seconds from the start of the clip that become silent. Repeat for several.",
+)  # fmt: skip
+@click.option("--reason", required=True, help="Why, for those who hear the silence.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def redact(session: str, clip: str, spans: tuple[tuple[float, float], ...], reason: str, yes: bool) -> None:
+    """Make spans of a clip silent, for good. A row says who did it and why; all numbers and transcripts stay.
+
+    SESSION: its folder, or its name below ./sessions. CLIP: the name of a file in its clips/ folder.
+    """
+    from harness.cli.sessions import session_folder
+    from harness.rating import purging
+
+    if not reason.strip():
+        raise InputError("--reason is empty", remedy="Say why")
+    folder = session_folder(session)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise InputError("redact asks before it removes sound, and there is no terminal", remedy="Add --yes")
+        click.confirm(f"Remove this sound of {plain_text(clip, 80)} for good?", abort=True, err=True)
+    click.echo(f"clip {clip} {purging.redact(folder, clip, spans, reason, user_name()).what}")
+    click.echo("Transcripts and judgments stay as they are, and so do other clips of the same moment.")

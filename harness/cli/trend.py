@@ -1,0 +1,59 @@
+"""`harness trend`: measures of nightly sessions in their order, and where they change."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from harness.cli.options import Command, Printed, printed_options
+from harness.cli.streams import print_lines, width
+
+WORSE = 1
+
+
+@click.command("trend", cls=Command)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--measure", "names", multiple=True, metavar="NAME", help="Only this measure. Repeat for several.")
+@click.option("--device", metavar="NAME", help="Only this device.")
+@click.option(
+    "--since", type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M")), help="Only sessions that began then or later (UTC)."
+)
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page of HTML.")
+@printed_options("Print one JSON object.", "One row per session and measure, for a spreadsheet.")
+@click.option(
+    "--fail-on-change",
+    "recent",
+    type=click.IntRange(3),
+    metavar="N",
+    help="Exit with status 1 if the last change of a measure is for the worse and began in the last N sessions "
+    "(3 or more).",
+)
+def command(
+    folder: Path, names: tuple[str, ...], device: str | None, since: datetime | None, html: Path | None,
+    printed: Printed, recent: int | None,
+) -> None:  # fmt: skip
+    """Follow the measures of nightly sessions, and find the nights from which they changed.
+
+    FOLDER: completed sessions at any depth below it are ordered by their start. Each scenario and device stands for
+    itself. Other sessions are listed with the reason.
+
+    Exit status: 0 done · 1 with --fail-on-change: a recent change for the worse · 2 wrong usage or input.
+    """
+    from harness.report import trend_page
+    from harness.report.trend import follow
+
+    found = follow(folder, names, device, since.replace(tzinfo=UTC).timestamp() if since else None)
+    if html is not None:
+        trend_page.write_page(found, html)
+    if printed.as_json:
+        print_lines([json.dumps(trend_page.as_json(found))])
+    elif printed.as_csv:
+        click.echo(trend_page.as_csv(found), nl=False)
+    else:
+        print_lines(trend_page.lines(found, width()))
+    if recent is not None and any(one.worsened_within(recent) for one in found.trends):
+        sys.exit(WORSE)

@@ -1,0 +1,278 @@
+"""Devices whose light shows their state, seen by a camera: colour and brightness of a rectangle, frame by frame.
+
+OpenCV reads cameras, network streams and files. A file is played at its own speed.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from harness.base.clocks import HostClock
+from harness.base.foreign import plain_text
+from harness.base.plugins import installed
+from harness.base.ports import Clock, Sink, Surroundings
+from harness.devices.device_sources import Picture
+from harness.devices.readings import ReadingsLink, ReadingsOptions, ReadingsSource, ReadingsStream
+from harness.model.bench import DeviceProfile
+from harness.model.errors import DeviceError, InputError
+from harness.model.time import Stamp
+
+OPEN_LIMIT_MS = 3000
+READ_LIMIT_MS = 1500
+AT_ONCE_S = 0.005
+"""A frame that is there within this time was waiting: it is older than its arrival."""
+_PEAK = 98.0
+"""Percentile of the brightness: the light of a thin ring, without single pixels."""
+_REMEDY = "Write x, y, width and height in pixels: rectangle: [310, 220, 40, 40]"
+_EXTRA = ("OpenCV, which reads cameras,", "camera")
+
+
+@dataclass(frozen=True, slots=True)
+class CameraOptions(ReadingsOptions):
+    """source: Number of a camera (0 is /dev/video0), a video file, or a URL such as http://camera.local/video.
+
+    rectangle: x, y, width and height of the light in the picture, in pixels from the top left. Default: all of it.
+    hold_back_ms: How long a frame may arrive after its exposure, ms (part of the error of its time; not of a file's).
+    silence_limit_s: Time without a frame after which the link counts as lost, s (0: never).
+    username: User at the URL.
+    password_env: Name of the environment variable with the password.
+    """
+
+    source: int | str = ""
+    rectangle: tuple[int, ...] | str = ()
+    hold_back_ms: float = 100.0
+    silence_limit_s: float = 3.0
+    username: str = ""
+    password_env: str = ""
+
+    def __post_init__(self) -> None:
+        super(CameraOptions, self).__post_init__()
+        if self.source == "" or (self.number is not None and self.number < 0):
+            raise InputError("a camera connection needs `source`", remedy="Write a number, a file or a URL: source: 0")
+        if not str(self.source).isprintable():
+            raise InputError("source contains control characters", remedy="Write a number, a file or a URL")
+        if self.is_url and "@" in urlsplit(str(self.source)).netloc:
+            remedy = "Write `username`, and name the variable of the password in `password_env`"
+            raise InputError("source contains a user or a password", remedy=remedy)
+        if (self.username or self.password_env) and not self.is_url:
+            raise InputError("only a URL has a user and a password", remedy="Remove `username` and `password_env`")
+        _ = self.box
+
+    @property
+    def number(self) -> int | None:
+        """The number of a camera; None for a file or a URL."""
+        with contextlib.suppress(ValueError):
+            return int(self.source)
+        return None
+
+    @property
+    def is_url(self) -> bool:
+        return "://" in str(self.source)
+
+    @property
+    def is_file(self) -> bool:
+        return not self.is_url and self.number is None
+
+    @property
+    def box(self) -> tuple[int, int, int, int] | None:
+        """The rectangle; None for the whole picture. InputError if it is not one."""
+        written = self.rectangle
+        if not written:
+            return None
+        try:
+            parts = [int(one) for one in (written.split(",") if isinstance(written, str) else written)]
+            x, y, width, height = parts
+        except (TypeError, ValueError) as error:
+            raise InputError(f"rectangle: {written!r} is not four whole numbers", remedy=_REMEDY) from error
+        if min(x, y) < 0 or min(width, height) < 1:
+            raise InputError(f"rectangle: {x}, {y}, {width}×{height} has no area in the picture", remedy=_REMEDY)
+        return x, y, width, height
+
+    def address(self) -> str:
+        """What OpenCV opens, with the password; InputError if its variable is not set."""
+        if not (self.username or self.password_env):
+            return str(self.source)
+        password = os.environ.get(self.password_env, "") if self.password_env else ""
+        if self.password_env and not password:
+            what = f"the environment variable {self.password_env} with the password is not set"
+            raise InputError(what, remedy=f"Set it: export {self.password_env}=…")
+        parts = urlsplit(str(self.source))
+        who = quote(self.username, safe="") + (f":{quote(password, safe='')}" if password else "")
+        return urlunsplit(parts._replace(netloc=f"{who}@{parts.netloc}"))
+
+
+class CameraFrames:
+    """An open camera, stream or file. DeviceError if it is not there, or the rectangle lies outside of its picture."""
+
+    def __init__(self, options: CameraOptions, clock: Clock) -> None:
+        self._options, self._clock = options, clock
+        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # its messages would appear on our screens
+        self._cv2: Any = installed("cv2", *_EXTRA)
+        self._cv2.utils.logging.setLogLevel(self._cv2.utils.logging.LOG_LEVEL_ERROR)
+        name = plain_text(str(options.source), 200)
+        self._capture = self._opened()
+        came, self._first = self._capture.read()
+        self._first_s = clock.now_s()
+        if not came:
+            self._capture.release()
+            what = f"the camera {name} gives no picture"
+            remedy = "Connect it, end other programs that use it, and correct `source`"
+            raise DeviceError(what, remedy=remedy)
+        self.last = self._first
+        height, width = self._first.shape[:2]
+        x, y, box_width, box_height = self.box = options.box or (0, 0, width, height)
+        if x + box_width > width or y + box_height > height:
+            self._capture.release()
+            what = f"the rectangle {box_width}×{box_height} at {x}, {y} lies outside of the picture of {width}×{height}"
+            raise DeviceError(what, remedy=_REMEDY)
+        self.name = f"camera {name}, {width}×{height}, rectangle {x},{y},{box_width},{box_height}"
+
+    def _opened(self) -> Any:
+        options, cv2 = self._options, self._cv2
+        if options.number is not None:
+            return cv2.VideoCapture(options.number, cv2.CAP_V4L2)
+        if options.is_file and not Path(str(options.source)).is_file():
+            raise DeviceError(f"the video {options.source} does not exist", remedy="Correct `source`")
+        limits = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, OPEN_LIMIT_MS, cv2.CAP_PROP_READ_TIMEOUT_MSEC, READ_LIMIT_MS]
+        return cv2.VideoCapture(options.address(), cv2.CAP_FFMPEG, limits)
+
+    def measure(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
+        """Reads until the end or `stop`; why it ended."""
+        try:
+            return self._play(tell, stop) if self._options.is_file else self._watch(tell, stop)
+        finally:
+            self._capture.release()
+
+    def _play(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
+        """Each frame of a file at its recorded time after the first one. Such a time has no error of its own."""
+        frame, position_s, number = self._first, 0.0, 0
+        while not stop.is_set():
+            at_s = self._first_s + position_s
+            while (left_s := at_s - self._clock.now_s()) > 0 and not stop.is_set():
+                stop.wait(self._clock.real_s(left_s))
+            tell(self._line(frame, position_s), Stamp(at_s))
+            number += 1
+            came, frame = self._capture.read()
+            if not came:
+                return f"the video ended after {number} frames"
+            position_s = max(position_s, self._capture.get(self._cv2.CAP_PROP_POS_MSEC) / 1000)
+        return ""
+
+    def _watch(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
+        """Live frames. One that was waiting may be as old as the last one that we waited for."""
+        hold_back_s = self._options.hold_back_ms / 1000
+        waited_s: float | None = None
+        asked_s = self._clock.now_s()
+        while not stop.is_set():
+            came, frame = self._capture.read()
+            now_s = self._clock.now_s()
+            if not came:
+                gone_s = now_s - asked_s
+                return f"no frame came for {gone_s:.1f} s" if gone_s >= READ_LIMIT_MS / 1000 else "the stream ended"
+            if now_s - asked_s >= AT_ONCE_S:
+                waited_s = now_s
+            asked_s = now_s
+            if waited_s is None:
+                continue  # from before we looked
+            at_s = self._exposed_s(now_s)
+            start_s = (waited_s if at_s is None else at_s) - hold_back_s
+            end_s = now_s if at_s is None else at_s
+            tell(self._line(frame, now_s - self._first_s), Stamp((start_s + end_s) / 2, (end_s - start_s) / 2))
+        return ""
+
+    def _exposed_s(self, now_s: float) -> float | None:
+        """The time that the kernel gives to a camera's frame; None if it is not on this host's clock."""
+        if self._options.number is None:
+            return None
+        at_s = float(self._capture.get(self._cv2.CAP_PROP_POS_MSEC)) / 1000
+        return at_s if 0 <= now_s - at_s <= 1.0 else None
+
+    def _line(self, frame: Any, position_s: float) -> str:
+        """The numbers of the rectangle: hue 0–360, red, green and blue 0–255, the others 0–1."""
+        import numpy as np
+
+        self.last = frame
+        x, y, width, height = self.box
+        inside = frame[y : y + height, x : x + width]
+        blue, green, red = (float(one) for one in inside.reshape(-1, 3).mean(axis=0))
+        hue, saturation, brightness = colorsys.rgb_to_hsv(red / 255, green / 255, blue / 255)
+        peak = float(np.percentile(inside.max(axis=2), _PEAK)) / 255
+        return (
+            f"at={position_s:.3f} brightness={brightness:.3f} peak={peak:.3f} hue={hue * 360:.0f} "
+            f"saturation={saturation:.2f} red={red:.0f} green={green:.0f} blue={blue:.0f}"
+        )
+
+    def picture(self, columns: int, rows: int) -> Picture:
+        """The picture with its rectangle marked, and the rectangle alone."""
+        frame, (x, y, width, height) = self.last, self.box
+
+        def small(picture: Any) -> Any:
+            return self._cv2.resize(picture, (columns, rows), interpolation=self._cv2.INTER_AREA)
+
+        across, down = columns / frame.shape[1], rows / frame.shape[0]
+        whole, inside = small(frame), small(frame[y : y + height, x : x + width])
+        corners = (int(x * across), int(y * down)), (int((x + width - 1) * across), int((y + height - 1) * down))
+        self._cv2.rectangle(whole, *corners, (0, 255, 255), 1)
+        return whole[:, :, ::-1], inside[:, :, ::-1]
+
+
+class Camera(ReadingsStream):
+    """The light of a device."""
+
+    Options: ClassVar[type] = CameraOptions
+
+    def __init__(self, id: str, options: CameraOptions, surroundings: Surroundings) -> None:
+        super().__init__(id, options, surroundings)
+        self._played = False
+
+    def open(self, sink: Sink) -> None:
+        self._played = False
+        super().open(sink)
+
+    def connect(self) -> ReadingsLink:
+        if self._played:
+            raise DeviceError("the video has been played", remedy="Name a camera or a URL, or a longer video")
+        frames = CameraFrames(self._options, self._clock)
+        self._played = bool(self._options.is_file)
+        return ReadingsLink(f"camera {self.id}", frames.measure)
+
+    @staticmethod
+    def source(options: CameraOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> CameraSource:
+        return CameraSource(options)
+
+    @staticmethod
+    def demand_host(options: CameraOptions) -> None:
+        """InputError when the file, the device or the password's variable is missing; PluginError without OpenCV."""
+        installed("cv2", *_EXTRA)
+        options.address()
+        path = Path(str(options.source) if options.number is None else f"/dev/video{options.number}")
+        if not options.is_url and not path.exists():
+            raise InputError(f"there is no {path}", remedy="Connect the camera, or correct `source`")
+
+    @staticmethod
+    def far_end(options: CameraOptions, id: str) -> str:
+        return f"{options.source} {options.box}"
+
+
+class CameraSource(ReadingsSource):
+    """A camera for the monitor, with its picture."""
+
+    def __init__(self, options: CameraOptions) -> None:
+        self._options = options
+        super().__init__(f"camera {options.source}", self._started)
+
+    def _started(self) -> ReadingsLink:
+        self._frames = CameraFrames(self._options, HostClock())
+        self.name = self._frames.name
+        return ReadingsLink("camera", self._frames.measure)
+
+    def picture(self, columns: int, rows: int) -> Picture:
+        return self._frames.picture(columns, rows)

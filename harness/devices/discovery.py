@@ -1,0 +1,126 @@
+"""Devices that announce themselves on the network (mDNS), and the USB serial ports of this host.
+
+Everything that a device announces is foreign text: sanitise it before you show it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.base.plugins import installed
+from harness.devices.serial.port import lasting_names, listed, usb_ids
+from harness.model.errors import DeviceError
+
+if TYPE_CHECKING:
+    from serial.tools.list_ports_common import ListPortInfo
+    from zeroconf import ServiceInfo
+
+SERVICES = {
+    "_esphomelib._tcp.local.": "esphome",
+    "_wyoming._tcp.local.": "wyoming",
+    "_home-assistant._tcp.local.": "home_assistant",
+    "_hivemind._tcp.local.": "hivemind",
+    "_mqtt._tcp.local.": "mqtt",
+}
+"""Service → kind of device. The message bus of OpenVoiceOS announces nothing."""
+SERIAL = "serial"
+MOST = 256
+"""Announcements that are looked at; more are a fault or an attack."""
+ANSWER_LIMIT_S = 1.0
+ANSWERS_LIMIT_S = 5.0
+"""Time for the address of one announcement, and of all."""
+_MODEL = ("project_name", "model", "board", "location_name")
+_VERSION = ("project_version", "version")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDevice:
+    """A device. kind: of SERVICES, or SERIAL. address: host:port or the path of a port; "" when it gave none.
+
+    model, version: "" when not announced. encrypted: it announces an encrypted connection.
+    """
+
+    kind: str
+    name: str
+    address: str
+    model: str = ""
+    version: str = ""
+    encrypted: bool = False
+
+
+def announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[FoundDevice]:
+    """What announces itself within that time, sorted by kind and name. interfaces: addresses of this host; None: all.
+
+    DeviceError when this host cannot ask the network, PluginError when zeroconf is not installed.
+    """
+    zeroconf = installed("zeroconf", "the library that discovers devices", "discover")
+    names: dict[tuple[str, str], None] = {}
+
+    def changed(*, service_type: str, name: str, state_change: Any, **_: object) -> None:
+        """Called by a thread of zeroconf."""
+        if state_change is zeroconf.ServiceStateChange.Removed:
+            names.pop((service_type, name), None)
+        elif len(names) < MOST:
+            names[service_type, name] = None
+
+    try:
+        asking = zeroconf.Zeroconf(interfaces=interfaces or zeroconf.InterfaceChoice.All)
+    except (OSError, RuntimeError) as error:
+        what = f"this host cannot ask its network for devices: {error}"
+        raise DeviceError(what, remedy="Connect it to the network of the devices, and allow UDP port 5353") from error
+    with asking:
+        zeroconf.ServiceBrowser(asking, list(SERVICES), handlers=[changed])
+        time.sleep(seconds)
+        until_s = time.monotonic() + ANSWERS_LIMIT_S
+        found = [_resolved(asking, zeroconf, kind, name, until_s) for kind, name in list(names)]
+    return sorted(set(found), key=lambda one: (one.kind, one.name, one.address))
+
+
+def _resolved(asking: Any, zeroconf: Any, service: str, name: str, until_s: float) -> FoundDevice:
+    try:
+        info = zeroconf.ServiceInfo(service, name)
+    except zeroconf.Error:  # a name with control characters, which the standard forbids
+        return FoundDevice(SERVICES[service], name.removesuffix(f".{service}"), "")
+    within_s = min(ANSWER_LIMIT_S, until_s - time.monotonic())
+    known = info.load_from_cache(asking) or (within_s > 0 and info.request(asking, within_s * 1000))
+    return row_of(info, known=bool(known))
+
+
+def row_of(info: ServiceInfo, *, known: bool = True) -> FoundDevice:
+    """The row of an announcement. known: its address is known."""
+    told = {
+        key.decode(errors="replace"): value.decode(errors="replace")
+        for key, value in info.properties.items()
+        if value is not None
+    }
+    name = told.get("friendly_name") or info.name.removesuffix(f".{info.type}")
+    model, version = (next((told[key] for key in keys if told.get(key)), "") for keys in (_MODEL, _VERSION))
+    address = _address(info) if known else ""
+    return FoundDevice(SERVICES[info.type], name, address, model, version, bool(told.get("api_encryption")))
+
+
+def _address(info: ServiceInfo) -> str:
+    """IPv4 before IPv6, and link-local addresses last, since they need the interface; "" without any."""
+    addresses = info.parsed_scoped_addresses()
+    ranked = sorted(addresses, key=lambda one: (ip := ipaddress.ip_address(one)).is_link_local * 2 + (ip.version == 6))
+    if not ranked or not info.port:
+        return ""
+    return f"[{ranked[0]}]:{info.port}" if ":" in ranked[0] else f"{ranked[0]}:{info.port}"
+
+
+def serial_ports() -> Iterator[FoundDevice]:
+    """The USB serial ports of this host, by their lasting names."""
+    lasting = lasting_names()
+    for one in listed():
+        if one.vid is not None:
+            yield port_row(one, lasting.get(one.device, one.device))
+
+
+def port_row(one: ListPortInfo, path: str) -> FoundDevice:
+    """The row of a port. Its version is its USB vendor and product."""
+    product = " ".join(text for text in (one.manufacturer, one.product) if text)
+    return FoundDevice(SERIAL, one.product or one.name or path, path, product, usb_ids(one))

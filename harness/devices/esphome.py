@@ -1,0 +1,539 @@
+"""ESPHome devices over their native API: the log, the states of entities, and the harness as their voice assistant.
+
+A thread of its own runs the event loop of aioesphomeapi and writes lines. `TextStream` reads and maps them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import enum
+import logging
+import os
+import re
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
+
+from harness.base.foreign import plain_text
+from harness.base.host_check import Check, Level
+from harness.base.plugins import installed
+from harness.base.ports import Sink, Surroundings
+from harness.devices import tcp
+from harness.devices.declared import Abilities
+from harness.devices.device_sources import StreamSource
+from harness.devices.esphome_assistant import AssistantTaken, EsphomeAssistant
+from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_answerer
+from harness.devices.text_streams import FAR_END, PIECE_BYTES, STEP_S, FarEnd, FarEndFile, TextStream, TextStreamOptions
+from harness.model.bench import DeviceProfile, DeviceSetting
+from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.observation import DeviceDescribed
+from harness.model.time import Stamp
+
+if TYPE_CHECKING:
+    from aioesphomeapi.client import APIClient
+    from aioesphomeapi.model import ConnectionClosedEvent, DeviceInfo, EntityInfo, EntityState
+
+CONNECT_LIMIT_S = 10.0
+END_LIMIT_S = 0.5
+AGAIN_LIMIT_S = 1.0
+SETTING_LIMIT_S = 10.0
+"""Time for a lost device to come back, for its states, and for it to report a new value."""
+PORT = 6053
+_KEY_BYTES = 32
+
+
+class EsphomeLogLevel(StrEnum):
+    """From which level on the device sends log lines."""
+
+    ERROR = "error"
+    WARN = "warn"
+    INFO = "info"
+    CONFIG = "config"
+    DEBUG = "debug"
+    VERBOSE = "verbose"
+    VERY_VERBOSE = "very_verbose"
+
+
+class EsphomeRole(StrEnum):
+    """What the harness is to the device."""
+
+    OBSERVER = "observer"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class EsphomeOptions:
+    """Options of ESPHome devices.
+
+    address: host or host:port of the native API (port 6053 by default).
+    key_env: Name of the environment variable with the encryption key (empty: the device does not encrypt).
+    log_level: Level from which on the device sends log lines. Its firmware can contain fewer.
+    states: Whether to report the states of entities.
+    restart_button: Object ID of the button entity that restarts the device.
+    hold_back_ms: How long the device and its Wi-Fi may hold a line back, ms (part of the error of its times).
+    keepalive_s: Interval of pings, s. A device that does not answer for 4.5 intervals counts as lost.
+    role: observer (Home Assistant stays the voice assistant) or assistant. As the assistant, the harness keeps the
+        sound of commands.
+    recogniser: As the assistant: entry point of `harness.recognisers` that recognises commands (empty: none).
+    media: As the assistant: URL of the sound that the device plays as every answer (empty: no answer).
+    answer: As the assistant: the words of `media`; {text} stands for the recognised words.
+    listen_limit_s: As the assistant: longest command, s.
+    """
+
+    address: str
+    key_env: str = ""
+    log_level: EsphomeLogLevel = EsphomeLogLevel.DEBUG
+    states: bool = True
+    restart_button: str = ""
+    hold_back_ms: float = 100.0
+    keepalive_s: float = 4.0
+    role: EsphomeRole = EsphomeRole.OBSERVER
+    recogniser: str = ""
+    media: str = ""
+    answer: str = ""
+    listen_limit_s: float = 15.0
+
+    # What `TextStream` asks for: the connection is ready when it is there, and pings show whether it lives.
+    ready: ClassVar[str] = ""
+    ready_within_s: ClassVar[float] = 0.0
+    silence_limit_s: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        _ = self.host_and_port
+        if self.role is EsphomeRole.OBSERVER and (self.recogniser or self.media or self.answer):
+            what = "only an assistant has a `recogniser`, `media` and an `answer`"
+            raise InputError(what, remedy="Write role: assistant")
+        if self.answer and not self.media:
+            raise InputError("`answer` needs `media`", remedy="Write media: and the URL of a sound with these words")
+        if self.media and not self.media.startswith(("http://", "https://")):
+            raise InputError(f"media is {self.media!r}", remedy="Write a URL that the device can open, http://…")
+        if not 1 <= self.listen_limit_s <= 120:
+            raise InputError(f"listen_limit_s is {self.listen_limit_s}", remedy="Write a number from 1 to 120")
+        if not 0 <= self.hold_back_ms <= 86_400:
+            raise InputError(f"hold_back_ms is {self.hold_back_ms}", remedy="Write a number from 0 to 86400")
+        if not 0.1 <= self.keepalive_s <= 600:
+            raise InputError(f"keepalive_s is {self.keepalive_s}", remedy="Write a number from 0.1 to 600")
+
+    @property
+    def host_and_port(self) -> tuple[str, int]:
+        return tcp.host_and_port(self.address, default=PORT, remedy="Write host or host:port")
+
+    @property
+    def restart_line(self) -> str:
+        """For `TextStream`: the line that restarts the device presses the button."""
+        return self.restart_button
+
+
+def key(options: EsphomeOptions) -> str | None:
+    """The encryption key from the environment; InputError when it is not set, or not a key."""
+    name = options.key_env
+    if not name:
+        return None
+    if name not in os.environ:
+        raise InputError(f"the environment variable {name} for the key is not set", remedy=f"export {name}=…")
+    with contextlib.suppress(binascii.Error, ValueError):
+        if len(base64.b64decode(os.environ[name], validate=True)) == _KEY_BYTES:
+            return os.environ[name]
+    what = f"the environment variable {name} does not hold a key of {_KEY_BYTES} bytes in base64"
+    raise InputError(what, remedy="Copy `key` of `encryption` from the YAML of the device")
+
+
+def demand_library() -> None:
+    """PluginError when aioesphomeapi is not installed."""
+    installed("aioesphomeapi", "the library for ESPHome devices", "esphome")
+    log = logging.getLogger("aioesphomeapi")
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())  # what it has to say is in its errors, too
+
+
+class EsphomeLink:
+    """A connection to a device. Its log lines and states come out as lines of bytes.
+
+    A state at connection is `switch.mute is off`, a change is `switch.mute=on`: only a change has a time.
+    """
+
+    def __init__(self, options: EsphomeOptions, stop: threading.Event, use: ServerUse | None = None) -> None:
+        """stop: ends the attempt to connect. use: what the harness works with as the assistant.
+
+        DeviceError when the device does not answer or refuses.
+        """
+        demand_library()
+        self._options = options
+        self._use = use
+        self._assistant: EsphomeAssistant | None = None
+        self._psk = key(options)
+        self._why = "the connection was closed"
+        self._entities: dict[tuple[str, int, int], str] = {}
+        self._met: set[tuple[str, int, int]] = set()
+        self._button: EntityInfo | None = None
+        self._settable: dict[str, EntityInfo] = {}
+        self._values: dict[str, str] = {}
+        self._ended = False
+        self._changed = threading.Condition()
+        self._client: APIClient | None = None
+        self._lines, self._reader = socket.socketpair()
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(self._broken)
+        self._thread = threading.Thread(target=self._loop.run_forever, name=f"esphome {options.address}", daemon=True)
+        self._thread.start()
+        connecting = asyncio.run_coroutine_threadsafe(self._connect(), self._loop)
+        try:
+            while True:
+                try:
+                    self.device = connecting.result(STEP_S)
+                    break
+                except TimeoutError:
+                    if stop.is_set():
+                        raise DeviceError(f"{options.address}: closed", remedy="Open it again") from None
+        except BaseException:
+            connecting.cancel()
+            self.close()
+            raise
+
+    def fileno(self) -> int:
+        return self._reader.fileno()
+
+    def read(self) -> bytes:
+        return self._reader.recv(PIECE_BYTES)
+
+    def write(self, data: bytes) -> None:
+        """Presses the button that restarts the device; OSError when it cannot."""
+        try:
+            asyncio.run_coroutine_threadsafe(self._press(), self._loop).result(END_LIMIT_S)
+        except Exception as error:
+            raise OSError(f"{self._options.restart_button}: {error}") from error
+
+    def settings(self, limit_s: float = SETTING_LIMIT_S) -> dict[str, DeviceSetting]:
+        """Switches, numbers and selects with their values; DeviceError if the device does not report all in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or self._settable.keys() <= self._values.keys(), limit_s)
+            if self._ended:
+                raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
+            return {name: _setting(name, one, self._values.get(name, "")) for name, one in self._settable.items()}
+
+    def set_setting(self, name: str, value: str, limit_s: float = SETTING_LIMIT_S) -> None:
+        """Returns when the device has reported the value; DeviceError if it does not in time."""
+        if name not in self._settable:
+            remedy = f"Write one of its settings: {', '.join(sorted(self._settable)) or 'it has none'}"
+            raise DeviceError(f"{self._options.address} has no setting {name}", remedy=remedy)
+
+        def holds() -> bool:
+            return _setting(name, self._settable[name], self._values.get(name, "")).holds(value)
+
+        self._loop.call_soon_threadsafe(self._command, self._settable[name], value)
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or holds(), limit_s)
+            if self._ended:
+                raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
+            if not holds():
+                now = self._values.get(name, "no value")
+                what = f"{self._options.address} does not report {name}={value} within {limit_s:g} s, but {now}"
+                raise DeviceError(what, remedy="Set it by hand, and see whether the device takes the value")
+
+    def _command(self, entity: EntityInfo, value: str) -> None:
+        if self._client is None:
+            return
+        match _kind(entity):
+            case "switch":
+                self._client.switch_command(entity.key, value == "on", entity.device_id)
+            case "select":
+                self._client.select_command(entity.key, value, entity.device_id)
+            case "number":
+                self._client.number_command(entity.key, float(value), entity.device_id)
+
+    def why_ended(self) -> str:
+        return f"{self._options.address}: {self._why}"
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._lines.shutdown(socket.SHUT_RDWR)  # ends a write that waits for the reader
+        with contextlib.suppress(Exception):
+            asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(2 * END_LIMIT_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(END_LIMIT_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+        self._lines.close()
+        self._reader.close()
+
+    async def _connect(self) -> DeviceInfo:
+        from aioesphomeapi.client import APIClient
+        from aioesphomeapi.core import APIConnectionError
+        from aioesphomeapi.model import LogLevel
+
+        options = self._options
+        self._client = client = APIClient(
+            *options.host_and_port,
+            None,
+            client_info="voice-harness",
+            keepalive=options.keepalive_s,
+            noise_psk=self._psk,
+            provide_time=False,
+        )
+        client.add_connection_closed_callback(self._closed)
+        try:
+            async with asyncio.timeout(CONNECT_LIMIT_S):
+                await client.connect(log_errors=False)
+                device, entities, _ = await client.device_info_and_list_entities()
+        except (APIConnectionError, TimeoutError) as error:
+            what = plain_text(str(error), 300) or f"no answer within {CONNECT_LIMIT_S:g} s"
+            remedy = "Switch the device on, and correct `address` and `key_env`"
+            raise DeviceError(f"{options.address} cannot be reached: {what}", remedy=remedy) from error
+        self._entities = {(_kind(one), one.device_id, one.key): f"{_kind(one)}.{one.object_id}" for one in entities}
+        self._settable = {f"{_kind(one)}.{one.object_id}": one for one in entities if _kind(one) in _SETTABLE}
+        buttons = {one.object_id: one for one in entities if _kind(one) == "button"}
+        self._button = buttons.get(options.restart_button)
+        if options.restart_button and self._button is None:
+            remedy = f"Write one of its buttons: {', '.join(sorted(buttons)) or 'it has none'}"
+            raise DeviceError(f"{options.address} has no button {options.restart_button}", remedy=remedy)
+        client.subscribe_logs(
+            lambda message: self._logged(message.message), log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"]
+        )
+        client.subscribe_states(self._state)
+        if self._use is not None:
+            self._assistant = EsphomeAssistant(client, self._use, options.media, self._report, self._fail)
+            try:
+                async with asyncio.timeout(CONNECT_LIMIT_S):
+                    await self._assistant.begin(device)
+            except (APIConnectionError, TimeoutError, OSError) as error:
+                what = f"{options.address} does not take the harness as its assistant: {plain_text(str(error), 300)}"
+                raise DeviceError(what, remedy="Restart the device") from error
+        return device
+
+    def _logged(self, line: bytes) -> None:
+        self._write(line)
+        if self._assistant is not None:
+            self._assistant.logged(line)
+
+    def _report(self, line: str) -> None:
+        self._write(" ".join(line.split()).encode("utf-8", "replace"))
+
+    def _broken(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that nobody else takes: the link ends, instead of staying silent."""
+        loop.default_exception_handler(context)
+        self._fail(f"the driver met an error ({plain_text(str(context.get('exception') or context['message']), 200)})")
+
+    def _fail(self, why: str) -> None:
+        self._why = why
+        with contextlib.suppress(OSError):
+            self._lines.shutdown(socket.SHUT_WR)
+
+    def _closed(self, event: ConnectionClosedEvent) -> None:
+        self._why = plain_text(str(event.error or "the device closed the connection"), 300)
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        with contextlib.suppress(OSError):
+            self._lines.shutdown(socket.SHUT_WR)
+
+    async def _press(self) -> None:
+        if self._client is not None and self._button is not None:
+            self._client.button_command(self._button.key, self._button.device_id)
+
+    async def _disconnect(self) -> None:
+        if self._assistant is not None:
+            self._assistant.close()
+            await asyncio.wait_for(self._loop.shutdown_default_executor(), END_LIMIT_S)
+        if self._client is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._client.disconnect(), END_LIMIT_S)
+            self._client.force_disconnect()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    def _state(self, state: EntityState) -> None:
+        entity = (_kind(state), state.device_id, state.key)
+        value = _value(state)
+        name = self._entities.get(entity)
+        if name is None or value is None:
+            return
+        if name in self._settable:
+            with self._changed:
+                self._values[name] = _exactly(state, value)
+                self._changed.notify_all()
+        if not self._options.states:
+            return
+        first = entity not in self._met and entity[0] != "event"
+        self._met.add(entity)
+        self._write(f"{name}{' is ' if first else '='}{value}".encode())
+
+    def _write(self, line: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._lines.sendall(line + b"\n")
+
+
+def _kind(one: EntityInfo | EntityState) -> str:
+    """`media_player` of MediaPlayerInfo and of MediaPlayerEntityState."""
+    name = re.sub(r"(Info|EntityState|State)$", "", type(one).__name__)
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _value(state: EntityState) -> str | None:
+    """The state in a word; None for kinds of entities that have no such state."""
+    value = getattr(state, "event_type", None) or getattr(state, "state", None)
+    if getattr(state, "missing_state", False):
+        return "unknown"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, enum.Enum):
+        return value.name.lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return " ".join(value.split()) if isinstance(value, str) else None
+
+
+_SETTABLE = ("number", "select", "switch")
+
+
+def _exactly(state: EntityState, value: str) -> str:
+    """The value of a setting with all its digits; "" if the device has none."""
+    if getattr(state, "missing_state", False):
+        return ""
+    number = getattr(state, "state", None)
+    if isinstance(number, float):
+        return (
+            f"{number:.7g}"
+            if number == struct.unpack("f", struct.pack("f", float(f"{number:.7g}")))[0]
+            else repr(number)
+        )
+    return number if isinstance(number, str) else value
+
+
+def _setting(name: str, entity: EntityInfo, value: str) -> DeviceSetting:
+    match _kind(entity):
+        case "switch":
+            return DeviceSetting(name, value, ("on", "off"))
+        case "select":
+            return DeviceSetting(name, value, tuple(getattr(entity, "options", ())))
+        case _:
+            low, high = getattr(entity, "min_value", 0.0), getattr(entity, "max_value", 0.0)
+            return DeviceSetting(name, value, low=low, high=high)
+
+
+class EsphomeDevice(TextStream):
+    """The log lines, the states and the settings of an ESPHome device."""
+
+    Options: ClassVar[type] = EsphomeOptions
+    BACK_OFF_S = (0.5, 10.0)
+
+    def __init__(self, id: str, options: EsphomeOptions, surroundings: Surroundings) -> None:
+        super().__init__(id, options, surroundings)
+        self._set: dict[str, str] = {}
+        self._keep: Keep | None = None
+        self._answerer: Answerer | None = None
+
+    def keep_sound(self, save: Keep) -> None:
+        self._keep = save
+
+    def open(self, sink: Sink) -> None:
+        options: EsphomeOptions = self._options
+        if options.role is EsphomeRole.ASSISTANT:
+            self._answerer = Answerer(options.recogniser, "", options.answer)
+        try:
+            super().open(sink)
+            if self._answerer is not None:
+                self._answerer.await_recogniser()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        answerer, self._answerer = self._answerer, None
+        if answerer is not None:
+            answerer.close()
+
+    def connect(self) -> FarEnd:
+        try:
+            link = EsphomeLink(self._options, self._stop, self._use())
+        except AssistantTaken as error:
+            self._outlet.lose(FAR_END, str(error), named=True)
+            raise
+        try:
+            for name, value in tuple(self._set.items()):  # a restart may have cleared them
+                link.set_setting(name, value, AGAIN_LIMIT_S)
+        except DeviceError:
+            link.close()
+            raise
+        return link
+
+    def _use(self) -> ServerUse | None:
+        options: EsphomeOptions = self._options
+        if options.role is EsphomeRole.OBSERVER:
+            return None
+        now_s, tell, limit_s = self._clock.now_s, self._outlet.tell, options.listen_limit_s
+        return ServerUse(self.id, now_s, tell, limit_s, self.hold_back_s, keep=self._keep, answerer=self._answerer)
+
+    @staticmethod
+    def abilities(options: TextStreamOptions, profile: DeviceProfile | None) -> Abilities:
+        return Abilities(restarts=bool(options.restart_line), sets=True)
+
+    def settings(self) -> Mapping[str, DeviceSetting]:
+        return self._link().settings()
+
+    def set_setting(self, name: str, value: str) -> None:
+        self._link().set_setting(name, value)
+        self._set[name] = value
+
+    def _link(self) -> EsphomeLink:
+        """The connection, as soon as it is back. DeviceError if it does not come back within SETTING_LIMIT_S."""
+        deadline_s = time.monotonic() + SETTING_LIMIT_S
+        while (link := self._far_end) is None:
+            if time.monotonic() > deadline_s or self._stop.wait(STEP_S):
+                raise DeviceError(f"{self.id} is lost: {self._why}", remedy="Switch it on, then harness resume")
+        return cast(EsphomeLink, link)
+
+    def _follow(self, far_end: FarEnd) -> str:
+        device = cast(EsphomeLink, far_end).device
+        firmware = _firmware(device)
+        self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), firmware, device.mac_address))
+        return super()._follow(far_end)
+
+    @staticmethod
+    def source(options: EsphomeOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
+        use = ServerUse(device, time.monotonic, lambda _: None, options.listen_limit_s)
+        served = use if options.role is EsphomeRole.ASSISTANT else None
+        return StreamSource(
+            options.address, lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, threading.Event(), served)))
+        )
+
+    @staticmethod
+    def demand_host(options: EsphomeOptions) -> None:
+        """PluginError when a library is not installed, InputError when the key is missing."""
+        demand_library()
+        key(options)
+        demand_answerer(options.recogniser, "", "")
+
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, EsphomeOptions]]) -> Iterator[Check]:
+        for id, options in named:
+            try:
+                link = EsphomeLink(options, threading.Event())
+            except HarnessError as error:
+                yield Check("esphome", Level.FAIL, f"{id}: {error.what}", error.remedy)
+                continue
+            yield Check("esphome", Level.OK, f"{id}: {options.address} answers: {_firmware(link.device)}")
+            link.close()
+
+    @staticmethod
+    def far_end(options: EsphomeOptions, id: str) -> str:
+        host, port = options.host_and_port
+        return f"{host}:{port}"
+
+
+def _firmware(device: DeviceInfo) -> str:
+    """Project, version and model, as the device reports them."""
+    project = f"{device.project_name} {device.project_version}".strip()
+    esphome = f"ESPHome {device.esphome_version}" + (f" of {device.compilation_time}" if not project else "")
+    model = " ".join(one for one in (device.manufacturer, device.model) if one)
+    return plain_text(", ".join(one for one in (project, esphome, model) if one), 200)

@@ -1,0 +1,247 @@
+"""The harness as the voice assistant of an ESPHome device: it receives the sound of commands, and can answer.
+
+Source: ESPHome's voice_assistant.cpp (its states and events) and client.py of aioesphomeapi 46. A device takes one
+client as its assistant. It refuses others, and reports that in its log only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from harness.devices.spoken_commands import NOTHING_HEARD, CommandSound, ServerUse
+from harness.model.errors import DeviceError, HarnessError
+from harness.model.observation import LogLine, Unread
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.sound.recogniser_process import RecogniserProcess
+
+if TYPE_CHECKING:
+    from aioesphomeapi.client import APIClient
+    from aioesphomeapi.model import DeviceInfo, VoiceAssistantAudioSettings
+
+RATE_HZ = 16_000
+END_GAP_S = 1.0
+"""A device that is still stopping its microphone ignores RUN_END, and an announcement would cut it off."""
+PLAY_LIMIT_S = 60.0
+_NO_SOUND_S = 1.0
+"""How much longer than the longest command a device may take that sends less sound than it should."""
+_REFUSED = b"Multiple API Clients attempting to connect to Voice Assistant"
+
+
+class AssistantTaken(DeviceError):
+    """Another client is the voice assistant of the device."""
+
+
+class EsphomeAssistant:
+    """The assistant's side of a connection. All its methods run on the event loop of the link.
+
+    report: takes lines, such as `assistant.wake=Okay Nabu`. media: URL of the sound of every answer, or "". fail: ends
+    the link, with the reason.
+    """
+
+    def __init__(
+        self, client: APIClient, use: ServerUse, media: str, report: Callable[[str], None], fail: Callable[[str], None]
+    ) -> None:
+        self._client, self._use, self._media = client, use, media
+        self._report, self._fail = report, fail
+        self._loop = asyncio.get_running_loop()
+        self._subscribed = self._refused = False
+        self._port = 0
+        self._datagrams: asyncio.DatagramTransport | None = None
+        self._command: CommandSound | None = None
+        self._limit: asyncio.TimerHandle | None = None
+        self._answering: asyncio.Task[None] | None = None
+
+    async def begin(self, device: DeviceInfo) -> None:
+        """DeviceError if the device has no voice assistant, or has another client as its assistant."""
+        from aioesphomeapi.model import APIVersion, VoiceAssistantFeature
+
+        client, name = self._client, device.name
+        flags = device.voice_assistant_feature_flags_compat(client.api_version or APIVersion())
+        if not flags & VoiceAssistantFeature.VOICE_ASSISTANT:
+            raise DeviceError(f"{name} has no voice assistant", remedy="Write role: observer")
+        if self._media and not flags & VoiceAssistantFeature.ANNOUNCE:
+            raise DeviceError(f"{name} cannot play announcements", remedy="Remove `media` and `answer`")
+        by_api = bool(flags & VoiceAssistantFeature.API_AUDIO)
+        if not by_api:
+            await self._listen_to_datagrams()
+        client.subscribe_voice_assistant(
+            handle_start=self._start, handle_stop=self._stop, handle_audio=self._hear_both if by_api else None
+        )
+        await client.device_info()  # a line about a refusal comes before the answer
+        self._subscribed = True
+        if self._refused:
+            remedy = "Disable the device in Home Assistant, or disconnect the other client, then try again"
+            raise AssistantTaken(f"another client is the voice assistant of {name}", remedy=remedy)
+
+    def logged(self, line: bytes) -> None:
+        """A line of the device's log."""
+        if _REFUSED not in line:
+            return
+        self._refused = True
+        if self._subscribed:
+            self._remark("the device refused another client, such as Home Assistant: the harness is its assistant")
+
+    def close(self) -> None:
+        """Ends what is in progress. The sound of a command until then is kept by a thread of the loop."""
+        self._drop()
+        if self._datagrams is not None:
+            self._datagrams.close()
+
+    async def _listen_to_datagrams(self) -> None:
+        """For firmware without sound over the API."""
+        made = lambda: _Datagrams(self._client.connected_address, self._hear)  # noqa: E731
+        transport, _ = await self._loop.create_datagram_endpoint(made, local_addr=("0.0.0.0", 0))
+        self._datagrams = transport
+        self._port = transport.get_extra_info("sockname")[1]
+
+    # What the device sends
+
+    async def _start(
+        self, conversation: str, flags: int, settings: VoiceAssistantAudioSettings, phrase: str | None
+    ) -> int | None:
+        """The port for its sound: 0 for the API. None: refused."""
+        from aioesphomeapi.model import VoiceAssistantCommandFlag
+
+        self._drop()
+        if flags & VoiceAssistantCommandFlag.USE_WAKE_WORD:
+            self._fail("it lets its assistant find the wake phrase. Switch it to wake word detection on the device")
+            return None
+        self._report(f"assistant.wake={phrase}" if phrase else "assistant.start=without a wake phrase")
+        levels = f"noise suppression {settings.noise_suppression_level}, auto gain {settings.auto_gain}"
+        self._report(f"assistant.run={conversation}; {levels}, volume {settings.volume_multiplier:g}")
+        self._report("assistant.state=listening")
+        self._command = CommandSound(RATE_HZ, 1, self._use.limit_s)
+        self._limit = self._loop.call_later(self._use.limit_s + _NO_SOUND_S, self._over)
+        self._event("RUN_START")
+        self._event("STT_START")
+        return self._port
+
+    async def _stop(self, aborted: bool) -> None:
+        """The device has stopped sending sound. aborted: it wants no answer."""
+        if not aborted:
+            self._over()
+        elif self._command is not None or (self._answering is not None and not self._answering.done()):
+            self._drop()
+            self._report("assistant.stop=the device ended the run")
+            self._end()
+
+    async def _hear_both(self, data: bytes, _: bytes | None) -> None:
+        """The first channel is the one for recognition."""
+        self._hear(data)
+
+    def _hear(self, data: bytes) -> None:
+        if self._command is not None and data and self._command.feed(data, self._use.now_s()):
+            self._over()
+
+    # What becomes of a command
+
+    def _drop(self) -> None:
+        if self._answering is not None:
+            self._answering.cancel()
+        if (command := self._taken()) is not None:
+            self._loop.run_in_executor(None, self._use.keep_command, command)
+
+    def _taken(self) -> CommandSound | None:
+        command, self._command = self._command, None
+        if self._limit is not None:
+            self._limit.cancel()
+        return command
+
+    def _over(self) -> None:
+        """The speech of the command has ended, or the time for it."""
+        if (command := self._taken()) is not None:
+            self._report("assistant.state=thinking")
+            kept = self._loop.run_in_executor(None, self._use.keep_command, command)
+            self._answering = self._loop.create_task(self._answer(kept))
+            self._answering.add_done_callback(self._answered)
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._loop.call_exception_handler({"message": "an answer failed", "exception": error})
+
+    async def _answer(self, kept: asyncio.Future[Waveform | None]) -> None:
+        answerer, words = self._use.answerer, ""
+        recogniser = None if answerer is None else answerer.recogniser
+        if recogniser is not None:
+            self._event("STT_VAD_END")
+            ended_s = self._loop.time()
+            waveform = await asyncio.shield(kept)
+            heard = "" if waveform is None else await self._recognised(recogniser, waveform)
+            if isinstance(heard, HarnessError):
+                self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {heard}"))
+                self._event("ERROR", {"code": "stt-stream-failed", "message": "the recogniser failed"})
+            elif not (words := heard.strip()):
+                self._report(f"assistant.error={NOTHING_HEARD}")
+                self._event("ERROR", {"code": NOTHING_HEARD, "message": "no text recognized"})
+            if not words:
+                self._end()
+                return
+            self._report(f"assistant.transcript={words}")
+            self._event("STT_END", {"text": words})
+            self._event("INTENT_START")
+            self._event("INTENT_END", {"conversation_id": "", "continue_conversation": "0"})
+            await asyncio.sleep(ended_s + END_GAP_S - self._loop.time())
+        await asyncio.shield(kept)
+        self._event("RUN_END")
+        if self._media:
+            await self._announce("" if answerer is None else answerer.answer(words).strip())
+        self._report("assistant.state=idle")
+
+    async def _recognised(self, recogniser: RecogniserProcess, waveform: Waveform) -> str | HarnessError:
+        words: asyncio.Future[str | HarnessError] = self._loop.create_future()
+
+        def take(heard: str | HarnessError) -> None:
+            if not words.done():
+                words.set_result(heard)
+
+        def done(heard: str | HarnessError) -> None:
+            with contextlib.suppress(RuntimeError):  # the link has ended, and its loop
+                self._loop.call_soon_threadsafe(take, heard)
+
+        recogniser.transcribe_later(waveform, done)
+        return await words
+
+    async def _announce(self, text: str) -> None:
+        from aioesphomeapi.core import APIConnectionError
+
+        await asyncio.sleep(END_GAP_S)
+        if text:
+            self._report(f"assistant.response={text}")
+        self._report("assistant.state=speaking")
+        try:
+            ask = self._client.send_voice_assistant_announcement_await_response
+            finished = await ask(self._media, PLAY_LIMIT_S, text)
+        except APIConnectionError as error:
+            self._remark(f"the device did not report the end of the answer: {error}")
+        else:
+            if not finished.success:
+                self._remark(f"the device could not play {self._media}")
+
+    def _end(self) -> None:
+        self._event("RUN_END")
+        self._report("assistant.state=idle")
+
+    def _event(self, kind: str, data: dict[str, str] | None = None) -> None:
+        from aioesphomeapi.core import APIConnectionError
+        from aioesphomeapi.model import VoiceAssistantEventType
+
+        with contextlib.suppress(APIConnectionError):  # the link reports why the connection has ended
+            self._client.send_voice_assistant_event(VoiceAssistantEventType[f"VOICE_ASSISTANT_{kind}"], data)
+
+    def _remark(self, text: str) -> None:
+        self._use.tell(LogLine(self._use.id, Stamp(self._use.now_s()), text))
+
+
+class _Datagrams(asyncio.DatagramProtocol):
+    """Sound over UDP. host: where it must come from."""
+
+    def __init__(self, host: str | None, hear: Callable[[bytes], None]) -> None:
+        self._host, self._hear = host, hear
+
+    def datagram_received(self, data: bytes, sender: tuple[str, int]) -> None:
+        if sender[0] == self._host:
+            self._hear(data)

@@ -1,0 +1,399 @@
+"""Home Assistant: the states of a satellite, and the runs of its Assist pipeline with their stages.
+
+The driver subscribes and asks; it changes nothing. Messages: home-assistant/core, components `websocket_api`,
+`assist_pipeline` and `assist_satellite`. Each report is a line of JSON with a `type`, which the profile maps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from harness.base.clocks import HostClock
+from harness.base.foreign import plain_text
+from harness.base.host_check import Check, Level
+from harness.base.ports import Clock
+from harness.devices import websocket
+from harness.devices.readings import ReadingsLink, ReadingsSource, ReadingsStream
+from harness.devices.text_streams import STEP_S
+from harness.devices.wire.device_clock import DeviceClock, PingSchedule
+from harness.model.bench import DeviceProfile
+from harness.model.errors import DeviceError, HarnessError, InputError, LoginRefused
+from harness.model.time import Stamp
+
+ANSWER_LIMIT_S = 5.0
+"""An answer that takes longer is a lost link."""
+POLL_S = 0.5
+"""Interval at which a run under way is read, beside each change of the satellite's state."""
+SAME_S = 0.5
+"""A satellite listens at most this long after speech recognition of its run has begun, by one clock."""
+CLOCK = "{{ utcnow().timestamp() }}"
+SATELLITES = "assist_satellite."
+_AWAY = ("unavailable", "unknown")
+_LISTENING = "listening"
+_WITHOUT_RESULT = ("run-start", "wake_word-start", "intent-progress")
+
+
+@dataclass(frozen=True, slots=True)
+class HomeAssistantOptions:
+    """Options of Home Assistant.
+
+    url: Address of Home Assistant, such as http://homeassistant.local:8123. https:// checks the certificate.
+    token_env: Name of the environment variable with a long-lived access token of an administrator.
+    satellite: Entity of the satellite, such as assist_satellite.kitchen (empty: the only one).
+    hold_back_ms: How long a satellite's report may take to reach Home Assistant, ms (part of the error of the times of
+        wake events and states).
+    """
+
+    ready: ClassVar[str] = ""
+    ready_within_s: ClassVar[float] = 0.0
+    restart_line: ClassVar[str] = ""
+    silence_limit_s: ClassVar[float] = 0.0
+
+    url: str
+    token_env: str = "HASS_TOKEN"
+    satellite: str = ""
+    hold_back_ms: float = 100.0
+
+    def __post_init__(self) -> None:
+        _ = self.socket_url
+        if not self.token_env:
+            raise InputError("token_env is empty", remedy="Write the name of the variable, such as HASS_TOKEN")
+        if self.satellite and not self.satellite.startswith(SATELLITES):
+            remedy = f"Write its entity, such as {SATELLITES}kitchen"
+            raise InputError(f"satellite: {self.satellite!r} is not the entity of a satellite", remedy=remedy)
+        if not 0 <= self.hold_back_ms <= 86_400:
+            raise InputError(f"hold_back_ms is {self.hold_back_ms}", remedy="Write a number from 0 to 86400")
+
+    @property
+    def socket_url(self) -> str:
+        remedy = "Write it as http://host:8123"
+        parts = websocket.checked_url(self.url, ("http", "https"), "address of Home Assistant", remedy)
+        path = parts.path.rstrip("/") + "/api/websocket"
+        return parts._replace(scheme={"http": "ws", "https": "wss"}[parts.scheme], path=path, query="").geturl()
+
+
+class _Closing(Exception):
+    """The driver closes."""
+
+
+class _Failed(Exception):
+    """Home Assistant did not carry out a command. code: its reason."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(slots=True)
+class _AssistRun:
+    """A pipeline run. told: number of its events that were reported. ours: None as long as that is unknown."""
+
+    told: int = 0
+    ours: bool | None = None
+    over: bool = False
+
+
+class AssistLink:
+    """A connection that is logged in, and has found the satellite. DeviceError when it cannot."""
+
+    def __init__(self, options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> None:
+        self.version = ""
+        self.satellite = options.satellite
+        self._options, self._now_s, self._stop = options, clock.now_s, stop
+        self._ids = itertools.count(1)
+        self._number = 0
+        self._states = 0
+        """Number of the last command, and of the subscription to states."""
+        self._state = ""
+        self._listened = deque[float](maxlen=8)
+        self._runs: dict[str, _AssistRun] = {}
+        self._clock, self._schedule = DeviceClock(), PingSchedule(2.0, burst=8, gap_s=0.05)
+        self._due_s = float("-inf")
+        self._tell_line: Callable[[str, Stamp], None] = lambda line, at: None
+        token = websocket.token(options.token_env)
+        _, self._errors = websocket.demand_library()
+        self._link = websocket.connected(options.socket_url)
+        try:
+            self._guarded(lambda: self._begin(token))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._link.close()
+
+    def measure(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
+        """Reports until the connection ends or `stop`; why it ended."""
+        self._tell_line, self._stop = tell, stop
+        try:
+            self._guarded(self._follow)
+        except _Closing:
+            pass
+        finally:
+            self.close()
+        return ""
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """DeviceError for whatever goes wrong with a far end."""
+        remedy = "Read the log of Home Assistant"
+        try:
+            act()
+        except (OSError, self._errors.WebSocketException) as error:
+            why = plain_text(str(error), 300) or "closed"
+            raise DeviceError(f"{self._options.url}: {why}", remedy=remedy) from error
+        except _Failed as error:
+            if error.code == "unauthorized":
+                what = f"{self._options.url} shows pipeline runs to administrators only"
+                token = f"Set {self._options.token_env} to a token of an administrator"
+                raise LoginRefused(what, remedy=f"{token}, then start again") from error
+            what = f"{self._options.url} did not carry out a command: {plain_text(error.code, 80)}"
+            raise DeviceError(what, remedy="Update Home Assistant to 2024.10 or later, with Assist set up") from error
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+            what = f"{self._options.url} sent a message that is not Home Assistant's"
+            raise DeviceError(what, remedy="Correct `url`") from error
+
+    def _begin(self, token: str) -> None:
+        if self._next()["type"] != "auth_required":
+            raise ValueError("no login")
+        self._link.send(json.dumps({"type": "auth", "access_token": token}))
+        answer = self._next()
+        if answer["type"] == "auth_invalid":
+            variable = self._options.token_env
+            why = plain_text(str(answer.get("message", "")), 100)
+            remedy = f"Create a long-lived access token in your profile there, set {variable}, then start again"
+            raise LoginRefused(f"{self._options.url} refuses the token in {variable}: {why}", remedy=remedy)
+        self.version = plain_text(str(answer["ha_version"]), 40)
+        self._find_satellite()
+        self._ping()
+        listed = self._ask("assist_pipeline/pipeline/list")["pipelines"]
+        self._pipelines = [str(one["id"]) for one in listed]
+        for pipeline, run in self._listed():
+            events = self._events(pipeline, run)
+            self._runs[run] = _AssistRun(len(events), over=_has(events, "run-end"))
+
+    def _find_satellite(self) -> None:
+        entities = (str(one["entity_id"]) for one in self._ask("get_states"))
+        found = sorted(plain_text(one, 80) for one in entities if one.startswith(SATELLITES))
+        named = f"Its satellites: {', '.join(found)}"
+        if not found:
+            what = f"{self._options.url} has no satellite"
+            raise DeviceError(what, remedy="Add one to Home Assistant: Settings, Voice assistants")
+        if not self.satellite and len(found) > 1:
+            raise DeviceError(f"{self._options.url} has {len(found)} satellites", remedy=f"Name `satellite`. {named}")
+        self.satellite = self.satellite or found[0]
+        if self.satellite not in found:
+            raise DeviceError(f"{self._options.url} has no {self.satellite}", remedy=f"Correct `satellite`. {named}")
+
+    def _follow(self) -> None:
+        self._tell("home-assistant", {"version": self.version, "satellite": self.satellite}, self._here())
+        self._ask("subscribe_entities", begun=True, entity_ids=[self.satellite])
+        while not self._stop.is_set():
+            now_s = self._now_s()
+            if now_s >= self._due_s:
+                self._due_s = float("inf")  # a change of the state while the runs are read makes them due again
+                if self._read_runs():
+                    self._due_s = min(self._due_s, now_s + POLL_S)
+            if not self._schedule.wait_s(self._now_s()):
+                self._ping()
+            self._receive(min(STEP_S, max(0.0, min(self._schedule.wait_s(now_s), self._due_s - self._now_s()))))
+
+    def _next(self) -> Any:
+        """The next message of the login."""
+        return json.loads(self._link.recv(timeout=ANSWER_LIMIT_S))
+
+    def _receive(self, limit_s: float) -> list[Any]:
+        """Messages that answer the last command. Takes in changes of the state at once."""
+        try:
+            found = json.loads(self._link.recv(timeout=limit_s))
+        except TimeoutError:
+            return []
+        messages = found if isinstance(found, list) else [found]
+        for one in messages:
+            if one.get("id") == self._states and one["type"] == "event":
+                self._take_states(one["event"])
+        return [one for one in messages if one.get("id") == self._number]
+
+    def _ask(self, kind: str, *, begun: bool = False, answer: str = "result", **keys: object) -> Any:
+        """What a command gives: its result or its first event. begun: its events are those of the state."""
+        self._number = next(self._ids)
+        if begun:
+            self._states = self._number
+        self._link.send(json.dumps({"id": self._number, "type": kind, **keys}))
+        until_s = self._now_s() + ANSWER_LIMIT_S
+        while self._now_s() < until_s:
+            if self._stop.is_set():
+                raise _Closing
+            for one in self._receive(STEP_S):
+                if one["type"] == "result" and not one["success"]:
+                    raise _Failed(str(one["error"]["code"]))
+                if one["type"] == answer:
+                    return one[answer]
+        raise OSError(f"no answer came within {ANSWER_LIMIT_S:g} s")
+
+    def _ping(self) -> None:
+        """Reads Home Assistant's clock, at some time between question and answer."""
+        sent_s = self._now_s()
+        self._schedule.sent(sent_s)
+        read_us = round(float(self._ask("render_template", answer="event", template=CLOCK)["result"]) * 1e6)
+        self._clock.ping(sent_s, read_us, read_us, self._now_s())
+        self._schedule.answered()
+        self._ask("unsubscribe_events", subscription=self._number)
+
+    def _here(self) -> Stamp:
+        return Stamp(self._now_s())
+
+    def _there(self, at_s: float) -> Stamp:
+        """When it was, by our clock."""
+        return self._clock.host_time(round(at_s * 1e6))
+
+    def _tell(self, kind: str, data: object, at: Stamp) -> None:
+        self._tell_line(json.dumps({"type": kind, "data": data}), at)
+
+    def _take_states(self, event: Any) -> None:
+        changes = [*event.get("a", {}).items(), *((id, one.get("+", {})) for id, one in event.get("c", {}).items())]
+        changes += [(id, {"s": _AWAY[0], "lc": None}) for id in event.get("r", ())]
+        for id, change in changes:
+            if id == self.satellite and "s" in change:
+                self._change(str(change["s"]), change.get("lc", change.get("lu")))
+
+    def _change(self, state: str, since_s: float | None) -> None:
+        before, self._state = self._state, state
+        way_s = self._options.hold_back_ms / 2000
+        at = self._here()
+        if before and since_s is not None:  # the first state may have begun long ago
+            made = self._there(since_s)
+            at = Stamp(made.at_s - way_s, made.error_s + way_s)
+        if state == _LISTENING and since_s is not None:
+            self._listened.append(since_s)
+            if before and before not in _AWAY:
+                self._tell("satellite-woke", {"from": before}, at)
+        self._tell("satellite", {"state": state, "from": before}, at)
+        self._due_s = self._now_s()
+
+    def _listed(self) -> list[tuple[str, str]]:
+        """Pipeline and run of the runs that Home Assistant still knows."""
+        found = []
+        for pipeline in self._pipelines:
+            listed = self._ask("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
+            found += [(pipeline, str(one["pipeline_run_id"])) for one in listed]
+        return found
+
+    def _events(self, pipeline: str, run: str) -> list[Any]:
+        try:
+            found = self._ask("assist_pipeline/pipeline_debug/get", pipeline_id=pipeline, pipeline_run_id=run)
+        except _Failed as error:
+            if error.code == "not_found":  # newer runs took its place
+                return []
+            raise
+        return list(found["events"])
+
+    def _read_runs(self) -> bool:
+        """Reports what is new. Returns whether a run of the satellite is under way."""
+        under_way = False
+        listed = self._listed()
+        self._runs = {run: self._runs.get(run, _AssistRun()) for _, run in listed}
+        for pipeline, id in listed:
+            run = self._runs[id]
+            if run.over or run.ours is False:
+                continue
+            events = self._events(pipeline, id)
+            run.over = _has(events, "run-end")
+            if run.ours is None:
+                run.ours = self._is_ours(events)
+            if run.ours:
+                new, run.told = events[run.told :], len(events)
+                for event in new:
+                    self._tell_stage(event, events)
+                under_way = under_way or (not run.over and _has(events, "stt-start"))
+        return under_way
+
+    def _is_ours(self, events: list[Any]) -> bool | None:
+        """By the satellite that the events name; in versions that name none, by the time at which it listened."""
+        for event in events:
+            satellite = (event["data"] or {}).get("satellite_id")
+            if satellite is not None:
+                return bool(satellite == self.satellite)
+        starts = [_time(one) for one in events if one["type"] == "stt-start"]
+        near = (0 <= listened_s - start_s <= SAME_S for start_s in starts for listened_s in self._listened)
+        return any(near) if starts else None
+
+    def _tell_stage(self, event: Any, events: list[Any]) -> None:
+        kind, data, at = str(event["type"]), event["data"] or {}, self._there(_time(event))
+        if kind in _WITHOUT_RESULT:
+            return
+        self._tell(kind, data, at)
+        if kind == "intent-end":
+            if data["intent_output"]["response"].get("data", {}).get("code") == "no_intent_match":
+                self._tell("no-intent", {}, at)
+            elif data.get("processed_locally", True):
+                self._tell_intent(next(one["data"] for one in events if one["type"] == "intent-start"), at)
+
+    def _tell_intent(self, start: Any, at: Stamp) -> None:
+        """Runs do not name the intent: asks what Home Assistant makes of the same words."""
+        keys = {name: start[name] for name in ("language", "device_id") if start.get(name)}
+        try:
+            found = self._ask("conversation/agent/homeassistant/debug", sentences=[start["intent_input"]], **keys)
+        except _Failed:
+            return  # an agent that cannot say
+        one = (found["results"] or [None])[0] or {}
+        if one.get("match") and one.get("intent"):
+            self._tell("intent", {"name": one["intent"]["name"], "slots": one.get("slots", {})}, at)
+
+
+def _has(events: list[Any], kind: str) -> bool:
+    return any(one["type"] == kind for one in events)
+
+
+def _time(event: Any) -> float:
+    return datetime.fromisoformat(event["timestamp"]).timestamp()
+
+
+def _opened(options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> ReadingsLink:
+    try:
+        return ReadingsLink("home assistant", AssistLink(options, clock, stop).measure)
+    except _Closing:
+        raise DeviceError("the driver closes") from None
+
+
+class HomeAssistant(ReadingsStream):
+    """A satellite of Home Assistant."""
+
+    Options: ClassVar[type] = HomeAssistantOptions
+
+    def connect(self) -> ReadingsLink:
+        return _opened(self._options, self._clock, self._stop)
+
+    @staticmethod
+    def source(
+        options: HomeAssistantOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]
+    ) -> ReadingsSource:
+        return ReadingsSource(options.url, lambda: _opened(options, HostClock(), threading.Event()))
+
+    @staticmethod
+    def demand_host(options: HomeAssistantOptions) -> None:
+        """InputError when the token's variable is not set, PluginError when the library is not installed."""
+        websocket.token(options.token_env)
+        websocket.demand_library()
+
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, HomeAssistantOptions]]) -> Iterator[Check]:
+        for id, options in named:
+            try:
+                link = AssistLink(options, HostClock(), threading.Event())
+            except HarnessError as error:
+                yield Check("home_assistant", Level.FAIL, f"{id}: {error.what}", error.remedy)
+                continue
+            link.close()
+            answers = f"{options.url} answers: Home Assistant {link.version}, {link.satellite}"
+            yield Check("home_assistant", Level.OK, f"{id}: {answers}")
+
+    @staticmethod
+    def far_end(options: HomeAssistantOptions, id: str) -> str:
+        return f"{options.url} {options.satellite}".strip()

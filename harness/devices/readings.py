@@ -1,0 +1,166 @@
+"""Drivers that measure something themselves, such as light: each reading is a line with numbers, and has its own time.
+
+A profile's thresholds turn the numbers into states, as they do for lines that a sensor prints.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from harness.devices.declared import Abilities
+from harness.devices.device_monitor import HeardBytes
+from harness.devices.device_sources import HeardQueue
+from harness.devices.text_streams import END_GRACE_S, FarEnd, TextStream
+from harness.model.bench import DeviceProfile
+from harness.model.errors import DeviceError, InputError
+from harness.model.time import Stamp
+
+MOST_HELD = 10_000
+"""ReadingsLink that wait; more are dropped, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsOptions:
+    """hold_back_ms: How long a reading may arrive after what it shows, ms (part of the error of its time).
+
+    silence_limit_s: Time without a reading after which the link counts as lost, s (0: never).
+    """
+
+    ready: ClassVar[str] = ""
+    ready_within_s: ClassVar[float] = 15.0
+    restart_line: ClassVar[str] = ""
+
+    hold_back_ms: float = 20.0
+    silence_limit_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("hold_back_ms", "silence_limit_s"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and 0 <= value <= 86_400):
+                raise InputError(f"{name} is {value}", remedy="Write a number from 0 to 86400")
+
+
+class ReadingsLink:
+    """What a thread measures, as a far end. Each reading is a line and its time.
+
+    measure: takes a function that passes a reading on, and an event that is set when it must end. Returns why it ended.
+    """
+
+    def __init__(self, name: str, measure: Callable[[Callable[[str, Stamp], None], threading.Event], str]) -> None:
+        self.taken: list[tuple[bytes, Stamp]] = []
+        """What the last `read` returned, reading by reading."""
+        self._held = deque[tuple[bytes, Stamp]](maxlen=MOST_HELD)
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._why = "its thread ended with an error"
+        self._ended = False
+        self._measure = measure
+        self._came = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def fileno(self) -> int:
+        return self._came
+
+    def read(self) -> bytes:
+        with self._lock:
+            if not self._ended:
+                os.eventfd_read(self._came)
+            self.taken = [*self._held]
+            self._held.clear()
+        return b"".join(line for line, _ in self.taken)
+
+    def write(self, data: bytes) -> None:
+        raise OSError("it takes no commands")
+
+    def why_ended(self) -> str:
+        return self._why
+
+    def close(self) -> None:
+        """A thread that waits for a device ends soon after."""
+        self._stop.set()
+        self._thread.join(END_GRACE_S)
+
+    def _run(self) -> None:
+        try:
+            self._why = self._measure(self._pass_on, self._stop)
+        except DeviceError as error:
+            self._why = error.what
+        finally:
+            with self._lock:
+                self._ended = True
+                os.eventfd_write(self._came, 1)
+            self._stop.wait()
+            os.close(self._came)
+
+    def _pass_on(self, line: str, at: Stamp) -> None:
+        with self._lock:
+            self._held.append((line.encode() + b"\n", at))
+            os.eventfd_write(self._came, 1)
+
+
+class ReadingsStream(TextStream):
+    """A driver whose far end is `ReadingsLink`."""
+
+    @staticmethod
+    def abilities(options: Any, profile: DeviceProfile | None) -> Abilities:
+        return Abilities()
+
+    def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
+        if data and isinstance(far_end, ReadingsLink):
+            for line, when in far_end.taken:
+                yield line, Stamp(when.at_s, when.error_s + at.error_s)
+        else:
+            yield b"", at
+
+    @property
+    def hold_back_s(self) -> float:
+        """The stamps of readings include it."""
+        return 0.0
+
+
+class ReadingsSource:
+    """ReadingsLink for the monitor."""
+
+    live = True
+
+    def __init__(self, name: str, connect: Callable[[], ReadingsLink]) -> None:
+        self.name = name
+        self.queue = HeardQueue()
+        self.ended = False
+        self.trouble = ""
+        self._connect = connect
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="monitor-readings", daemon=True)
+
+    def open(self) -> None:
+        self._readings = self._connect()
+        self._thread.start()
+
+    def close(self) -> None:
+        self._closing.set()
+        self.queue.close()
+        if self._thread.is_alive():
+            self._thread.join(END_GRACE_S)
+            self._readings.close()
+
+    def _run(self) -> None:
+        waits = select.poll()
+        waits.register(self._readings.fileno(), select.POLLIN)
+        while not self._closing.is_set():
+            if not waits.poll(50):
+                continue
+            if not self._readings.read():
+                self.trouble = self._readings.why_ended()
+                break
+            for line, at in self._readings.taken:
+                self.queue.put(HeardBytes(at, time.time() - (time.monotonic() - at.at_s), line))
+        self.ended = True

@@ -1,0 +1,363 @@
+"""A board that speaks docs/reference/framing.md on a serial line, with log lines between frames. No I/O."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import re
+from enum import Enum, auto
+
+from harness.devices.framing.board_session import BoardSession
+from harness.devices.framing.board_words import Received
+from harness.devices.outlet import DriverOutlet
+from harness.devices.playing import Playing, quantised
+from harness.devices.wire.adpcm import EncodedSound, Pcm
+from harness.devices.wire.console import PROOF_EVERY_S, Console, ProofPace
+from harness.devices.wire.frames import Decoder
+from harness.devices.wire.messages import EVENTS, PayloadError, decode, to_frame
+from harness.model.observation import (
+    Intent,
+    ListeningProved,
+    LogLine,
+    Observation,
+    Proof,
+    StimulusEnded,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+_HELD_LIMIT_S = 0.5
+
+
+class FramedPeer:
+    """session: the board's state, with its counters."""
+
+    def __init__(self, session: BoardSession, console: Console, outlet: DriverOutlet) -> None:
+        self.session = session
+        self.decoder = Decoder()
+        self.console = console
+        self._outlet = outlet
+        self._data_s = float("-inf")
+
+    @property
+    def ready(self) -> bool:
+        return self.session.ready
+
+    @property
+    def rate_hz(self) -> int | None:
+        return self.session.rate_hz
+
+    def linked(self, now_s: float) -> None:
+        self.decoder = Decoder()
+        self.session.linked(now_s)
+
+    def lost(self, now_s: float) -> None:
+        self.session.lost(now_s)
+
+    def tick(self, now_s: float, error_s: float) -> str:
+        at = Stamp(now_s, error_s)
+        if self.decoder.holds and now_s - self._data_s > _HELD_LIMIT_S:
+            self._read(b"".join(one for one in self.decoder.release() if isinstance(one, bytes)), at)
+        self._read(b"", at)
+        return self.session.tick(now_s)
+
+    def received(self, data: bytes, at: Stamp) -> None:
+        self._data_s = at.at_s
+        for one in self.decoder.feed(data):
+            if isinstance(one, bytes):
+                self._read(one, at)
+                continue
+            seq = one.seq if one.kind in EVENTS else None
+            try:
+                self.session.take(Received(decode(one), seq=seq), at)
+            except PayloadError:
+                if seq is not None:
+                    self.session.take(Received(None, seq=seq), at)  # otherwise it would be resent forever
+
+    def output(self, now_s: float) -> bytes:
+        return b"".join(to_frame(message, number) for message, number in self.session.due(now_s))
+
+    def wait_s(self, now_s: float) -> float:
+        return self.session.wait_s(now_s)
+
+    def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
+        return self.session.prepared(waveform)
+
+    def play(self, play_id: str, sound: tuple[int, Pcm, EncodedSound], now_s: float) -> None:
+        self.session.play(play_id, sound, now_s)
+
+    def stop(self, now_s: float) -> None:
+        self.session.stop(now_s)
+
+    def level_dbfs(self) -> float | None:
+        return self.session.level_dbfs()
+
+    def _read(self, data: bytes, at: Stamp) -> None:
+        for one in self.console.feed(data, at):
+            self._outlet.tell(one)
+
+
+DATA_TYPE = "audio-pcm-16khz-mono-s16"
+RATE_HZ = 16000
+ANSWER_LIMIT_S = 5.0
+_ANSWER = re.compile(r"!(OK TEST (\d{1,5})|FAIL TEST|DATA_ACK (\d{1,6})|OK DATA .*|FAIL DATA .*)")
+_MOST_LINE_BYTES = 65536
+
+
+class TflmStep(Enum):
+    """What the dialogue waits for."""
+
+    NOTHING = auto()
+    TEST = auto()
+    ACKNOWLEDGEMENT = auto()
+    END = auto()
+
+
+class TflmDialogue:
+    """Sends one sound at a time; positions are samples of it."""
+
+    def __init__(self) -> None:
+        self.heard = 0
+        self.failed = ""
+        self.complete = False
+        self._line_bytes = 0  # length of the device's data lines; 0 until it is in test mode
+        self._data = b""
+        self._command = ""
+        self._at = 0
+        self._step = TflmStep.NOTHING
+        self._since_s = 0.0
+        self._out: list[str] = []
+
+    @property
+    def active(self) -> bool:
+        return self._step is not TflmStep.NOTHING
+
+    @property
+    def sent(self) -> int:
+        return self._at // 2
+
+    def begin(self, samples: Pcm, now_s: float) -> None:
+        self._data, self._at, self.heard = samples.astype("<i2", copy=False).tobytes(), 0, 0
+        self._command = f"DATA {DATA_TYPE} {len(self._data)}"
+        self.failed, self.complete = "", False
+        self._since_s = now_s
+        if self._line_bytes:
+            self._out = [f"!{self._command}"]
+            self._send_line()
+        else:
+            self._out, self._step = ["!TEST"], TflmStep.TEST
+
+    def abandon(self) -> None:
+        """Ends without sending the rest. The device still waits, so the next sound requests test mode again."""
+        self._step, self._line_bytes, self._data = TflmStep.NOTHING, 0, b""
+        self._out.clear()
+
+    def take(self, line: str, now_s: float) -> None:
+        """Takes a line from the device that begins with an exclamation mark."""
+        found = _ANSWER.fullmatch(line)
+        if found is None or not self.active:
+            return
+        self._since_s = now_s
+        what, size, acknowledged = found.group(1), found.group(2), found.group(3)
+        if what.startswith("FAIL"):
+            self._fail(f"the device refuses: {line}")
+        elif size is not None and self._step is TflmStep.TEST:
+            self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)
+            self._out.append(f"!{self._command}")
+            self._send_line()
+        elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:
+            expected = self._at - self.heard * 2
+            if int(acknowledged) != expected:
+                self._fail(f"the device accepted {acknowledged} bytes of a line of {expected}")
+                return
+            self.heard = self._at // 2
+            self._send_line()
+        elif what == f"OK {self._command}" and self._step is TflmStep.END:
+            self._step, self.complete = TflmStep.NOTHING, True
+
+    def tick(self, now_s: float) -> None:
+        if self.active and not self._out and now_s - self._since_s > ANSWER_LIMIT_S:
+            self._fail(f"no answer for {ANSWER_LIMIT_S:g} s to !{self._command}")
+
+    def output(self, sample_limit: int, now_s: float) -> bytes:
+        """What to write now; sample_limit: data lines wait until they end below it."""
+        if not self._out:
+            return b""
+        if self._step is TflmStep.ACKNOWLEDGEMENT and self._at // 2 > sample_limit:
+            return b""
+        text = "".join(f"{line}\n" for line in self._out)
+        self._out.clear()
+        self._since_s = now_s
+        return text.encode()
+
+    def _send_line(self) -> None:
+        piece = self._data[self._at : self._at + self._line_bytes]
+        if not piece:
+            self._step = TflmStep.END
+            return
+        self._at += len(piece)
+        self._out.append(base64.b64encode(piece).decode())
+        self._step = TflmStep.ACKNOWLEDGEMENT
+
+    def _fail(self, why: str) -> None:
+        self.abandon()
+        self.failed = why
+
+
+SETTLE_S = 0.3
+"""Time that the board has for its events after the last sample was accepted."""
+_AHEAD_S = 0.1
+_TICK_S = 0.1
+_MOST_HELD = 512
+
+
+class ConsolePeer:
+    """rate_hz: of TFLM's dialogue; None when the board does not accept sound over the port."""
+
+    def __init__(
+        self, source: str, outlet: DriverOutlet, console: Console, *, rate_hz: int | None, realtime: bool
+    ) -> None:
+        self.console = console
+        self._source = source
+        self._tell = outlet.tell
+        self._rate_hz = rate_hz
+        self._realtime = realtime
+        self._dialogue = TflmDialogue()
+        self._pace = ProofPace()
+        self._linked = False
+        self._held = b""  # start of a line that may belong to the dialogue
+        self._at_line_start = True
+        self._playing: Playing | None = None
+        self._began_s = 0.0
+        self._ends_s: float | None = None
+        self._given = 0  # samples of all earlier sounds
+        self._proved_s = float("-inf")
+
+    @property
+    def ready(self) -> bool:
+        return self._linked
+
+    @property
+    def rate_hz(self) -> int | None:
+        return self._rate_hz
+
+    def linked(self, now_s: float) -> None:
+        self._linked = True
+        self._held, self._at_line_start = b"", True
+
+    def lost(self, now_s: float) -> None:
+        self._linked = False
+        self._pace.cut()
+        self._end(now_s, complete=False)
+        self._dialogue.abandon()
+
+    def tick(self, now_s: float, error_s: float) -> str:
+        for one in self.console.feed(b"", Stamp(now_s, error_s)):
+            if self._pace.passes(one):
+                self._tell(one)
+        self._dialogue.tick(now_s)
+        self._follow(now_s)
+        return ""
+
+    def received(self, data: bytes, at: Stamp) -> None:
+        if self._rate_hz is None:
+            self._read(data, at)
+            return
+        for piece in data.splitlines(keepends=True):
+            self._sort(piece, at)
+        self._follow(at.at_s)
+
+    def output(self, now_s: float) -> bytes:
+        playing = self._playing
+        if playing is None or not self._linked:
+            return b""
+        if not playing.started:
+            playing.started, self._began_s = True, now_s
+            self._dialogue.begin(playing.samples, now_s)
+            self._tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._line_s(0)))
+        limit = len(playing.samples)
+        if self._realtime:
+            limit = min(limit, int((now_s - self._began_s + _AHEAD_S) * playing.rate_hz))
+        return self._dialogue.output(limit, now_s)
+
+    def wait_s(self, now_s: float) -> float:
+        if self._playing is None:
+            return _TICK_S
+        return 0.005 if self._realtime and self._dialogue.active else _TICK_S / 2
+
+    def prepared(self, waveform: Waveform) -> Pcm | None:
+        return quantised(waveform, self._rate_hz) if self._rate_hz is not None else None
+
+    def play(self, play_id: str, sound: Pcm, now_s: float) -> None:
+        self.stop(now_s)
+        if not self._linked:
+            self._tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
+            return
+        self._playing = Playing(play_id, sound, RATE_HZ, 0, len(sound))
+        self._ends_s = None
+
+    def stop(self, now_s: float) -> None:
+        if self._playing is not None:
+            self._dialogue.abandon()
+            self._end(now_s, complete=False)
+
+    def level_dbfs(self) -> float | None:
+        return self._playing.level_dbfs(self._dialogue.sent) if self._playing is not None else None
+
+    def _sort(self, piece: bytes, at: Stamp) -> None:
+        """Passes the dialogue's lines to the dialogue. All others go to the console, as early as possible."""
+        ended = piece.endswith((b"\n", b"\r"))
+        if self._held or (self._at_line_start and piece.startswith(b"!")):
+            self._held += piece
+            if ended or len(self._held) > _MOST_HELD:
+                line, self._held = self._held, b""
+                self._dialogue.take(line.strip().decode("ascii", "replace"), at.at_s)
+        else:
+            self._read(piece, at)
+        self._at_line_start = ended
+
+    def _read(self, data: bytes, at: Stamp) -> None:
+        for one in self.console.feed(data, at):
+            if self._pace.passes(one):
+                self._tell(self._placed(one))
+
+    def _placed(self, seen: Observation) -> Observation:
+        """Adds the place on the audio line: the last sample sent is the latest possible cause."""
+        if isinstance(seen, Wake | Transcript | Intent) and seen.audio_s is None and self._rate_hz is not None:
+            return dataclasses.replace(seen, audio_s=self._line_s(self._dialogue.heard if self._playing else 0))
+        return seen
+
+    def _follow(self, now_s: float) -> None:
+        """Reports the state of the dialogue."""
+        playing = self._playing
+        if playing is None or not playing.started:
+            return
+        if self._dialogue.failed:
+            self._tell(LogLine(self._source, Stamp(now_s), f"injection: {self._dialogue.failed}"))
+            self._end(now_s, complete=False)
+        elif self._dialogue.complete:
+            self._ends_s = now_s + SETTLE_S if self._ends_s is None else self._ends_s
+            if now_s >= self._ends_s:
+                self._prove(now_s)
+                self._end(now_s, complete=True)
+        elif self._dialogue.heard and now_s - self._proved_s >= PROOF_EVERY_S:
+            self._prove(now_s)
+
+    def _prove(self, now_s: float) -> None:
+        self._proved_s = now_s
+        heard_s = self._line_s(self._dialogue.heard)
+        self._tell(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, heard_s))
+
+    def _line_s(self, sample: int) -> float:
+        return (self._given + sample) / self._rate_hz if self._rate_hz else 0.0
+
+    def _end(self, now_s: float, *, complete: bool) -> None:
+        playing, self._playing = self._playing, None
+        if playing is None:
+            return
+        if playing.started:
+            self._given += len(playing.samples) if complete else self._dialogue.sent
+        self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._line_s(0)))

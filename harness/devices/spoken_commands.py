@@ -1,0 +1,152 @@
+"""The server's side of a spoken command: its sound as it arrives, its words, and the answer."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.base.plugins import Group, load
+from harness.base.ports import Voice
+from harness.model.errors import DeviceError, HarnessError, InputError, VoiceError
+from harness.model.observation import Observation, SoundKept, Unread
+from harness.model.stimulus import Clip, Samples, VoiceSpec, Waveform
+from harness.model.time import Stamp
+from harness.sound.frames import ANALYSIS_HZ, Frames
+from harness.sound.recogniser_process import RecogniserProcess
+
+ANSWER_HZ = 22_050
+LOAD_LIMIT_S = 60.0
+_SPEECH_S, _SILENCE_S = 0.3, 0.7
+"""Speech that begins a command, and the silence that ends it, as in Home Assistant."""
+_QUIET_DBFS, _QUIET_FRAMES = -60.0, 10
+"""The noise floor before the first sound: a command may begin with speech."""
+NOTHING_HEARD = "stt-no-text-recognized"
+Keep = Callable[[Waveform, float], Clip]
+
+
+class Answerer:
+    """Turns a command's sound into words, and an answer into sound. Constructing it loads what a command needs.
+
+    recogniser: an entry point of `harness.recognisers`, or "". voice: engine:name, or "" if the harness does not speak
+    its answers. answer: "" or the text of every answer, in which {text} stands for the words that were recognised.
+    """
+
+    def __init__(self, recogniser: str, voice: str, answer: str) -> None:
+        engine, _, name = voice.partition(":")
+        self._voice: Voice | None = load(Group.VOICES, engine)() if engine else None
+        self._answer, self._spec = answer, VoiceSpec()
+        if self._voice is not None and answer:
+            self._spec = VoiceSpec(engine, name, language=self._voice.language_of(name))
+        CommandSound(ANALYSIS_HZ, 1, 0.0).feed(bytes(2 * ANALYSIS_HZ), 0.0)  # its imports would delay the first event
+        self.recogniser = RecogniserProcess(recogniser) if recogniser else None
+
+    def await_recogniser(self) -> None:
+        """Returns when the recogniser is loaded; DeviceError if it cannot be."""
+        answers: queue.SimpleQueue[str | HarnessError] = queue.SimpleQueue()
+        if self.recogniser is not None:
+            silence = Waveform(np.zeros(ANALYSIS_HZ // 2, np.float32), ANALYSIS_HZ)
+            self.recogniser.transcribe_later(silence, answers.put)
+            answer = answers.get(timeout=2 * LOAD_LIMIT_S)
+            if isinstance(answer, HarnessError):
+                raise DeviceError(f"the recogniser does not work: {answer}", remedy="See harness doctor") from answer
+
+    def answer(self, words: str) -> str:
+        return self._answer.replace("{text}", words)
+
+    def speak(self, text: str) -> Samples:
+        """At ANSWER_HZ; VoiceError."""
+        import soxr
+
+        if self._voice is None:
+            raise VoiceError("the harness has no voice for answers", remedy="Set `voice`")
+        spoken = self._voice.speak(text, self._spec)
+        return np.asarray(soxr.resample(spoken.samples, spoken.rate_hz, ANSWER_HZ), np.float32)
+
+    def close(self) -> None:
+        if self.recogniser is not None:
+            self.recogniser.close()
+
+
+class CommandSound:
+    """The sound of one command, as its chunks arrive. start_s: the latest host time that sample 0 can have."""
+
+    def __init__(self, rate_hz: int, channels: int, limit_s: float) -> None:
+        import soxr
+
+        self.rate_hz, self.channels = rate_hz, channels
+        self.start_s, self.arrived_s = float("inf"), 0.0
+        self._limit_s = limit_s
+        self._frames = Frames(load(Group.SPEECH_DETECTORS, "webrtcvad")())
+        for _ in range(_QUIET_FRAMES):
+            self._frames.floor.feed(_QUIET_DBFS)
+        self._resampled = soxr.ResampleStream(rate_hz, ANALYSIS_HZ, 1, dtype="float32")
+        self._rest = b""
+        self._pieces: list[Samples] = []
+        self._samples = self._speech = self._silence = 0
+        self._spoken = False
+
+    def feed(self, data: bytes, at_s: float) -> bool:
+        """Whether the command has ended: its speech, or the time for it."""
+        data, size = self._rest + data, 2 * self.channels
+        whole = len(data) - len(data) % size
+        self._rest = data[whole:]
+        both = np.frombuffer(data[:whole], "<i2").reshape(-1, self.channels)
+        samples = (both.mean(axis=1) / 32768).astype(np.float32)
+        self._pieces.append(samples)
+        self._samples += len(samples)
+        self.arrived_s = at_s
+        self.start_s = min(self.start_s, at_s - self._samples / self.rate_hz)
+        heard = self._resampled.resample_chunk(samples)
+        for frame in self._frames.feed(heard, np.zeros(len(heard), np.bool_)):
+            self._speech += frame.speech
+            self._silence = 0 if frame.speech else self._silence + 1
+            if self._silence >= 100 * _SILENCE_S:
+                if self._spoken:
+                    return True
+                self._speech = 0
+            self._spoken = self._spoken or self._speech >= 100 * _SPEECH_S
+        return self._samples >= self._limit_s * self.rate_hz
+
+    def waveform(self) -> Waveform | None:
+        """None without a sample."""
+        samples = np.concatenate(self._pieces) if self._samples else None
+        return None if samples is None else Waveform(samples, self.rate_hz)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUse:
+    """What a connection works with. tell: takes observations. limit_s: of a command.
+
+    hold_back_s: part of the error of its times. keep: stores the sound of a command. answerer: answers it.
+    """
+
+    id: str
+    now_s: Callable[[], float]
+    tell: Callable[[Observation], None]
+    limit_s: float
+    hold_back_s: float = 0.0
+    keep: Keep | None = None
+    answerer: Answerer | None = None
+
+    def keep_command(self, command: CommandSound) -> Waveform | None:
+        """The command's sound, None without a sample. Stores it, and reports that, or why it could not be stored."""
+        waveform = command.waveform()
+        if waveform is not None and self.keep is not None:
+            try:
+                clip = self.keep(waveform, command.start_s)
+                self.tell(SoundKept(self.id, Stamp(command.arrived_s, self.hold_back_s), clip))
+            except HarnessError as error:
+                what = f"the sound of its microphone could not be kept: {error}"
+                self.tell(Unread(self.id, Stamp(self.now_s()), what))
+        return waveform
+
+
+def demand_answerer(recogniser: str, voice: str, answer: str) -> None:
+    """PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
+    if recogniser and not load(Group.RECOGNISERS, recogniser).installed():
+        raise InputError(f"the packages of the recogniser {recogniser} are not installed", remedy="See harness doctor")
+    if answer:
+        Answerer("", voice, answer)

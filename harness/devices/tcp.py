@@ -1,0 +1,50 @@
+"""TCP addresses and connections, as all drivers use them."""
+
+from __future__ import annotations
+
+import socket
+
+from harness.model.errors import DeviceError, InputError
+
+_KEEPALIVE = (("TCP_KEEPIDLE", 3), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3))
+"""Detects a peer without power after 6 s."""
+
+
+def host_and_port(
+    address: str, *, free: bool = False, default: int | None = None, remedy: str = "Write host:port"
+) -> tuple[str, int]:
+    """InputError if the text is not host:port. default: port of a host that stands alone. free: allows port 0."""
+    host, colon, port = address.rpartition(":")
+    if not colon and address and default is not None:
+        return address, default
+    lowest = 0 if free else 1
+    if not host or not (port.isascii() and port.isdecimal()) or not lowest <= int(port) < 65536:
+        raise InputError(f"{address!r} is not an address", remedy=remedy)
+    return host.strip("[]"), int(port)
+
+
+def listen(address: str) -> socket.socket:
+    """A listening socket at host:port of this host; DeviceError when the address is not free."""
+    host, port = host_and_port(address)
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        remedy = "Name an address of this host that is free, such as 0.0.0.0:10700"
+        raise DeviceError(f"cannot listen at {address}: {error}", remedy=remedy) from error
+
+
+def connect(host: str, port: int, limit_s: float) -> socket.socket:
+    """A blocking connection; OSError when the peer does not answer within the limit."""
+    found = socket.create_connection((host, port), timeout=limit_s)
+    found.settimeout(None)
+    keep_alive(found)
+    return found
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Sends small packets at once, and notices a peer that is gone."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE:
+        if (number := getattr(socket, option, None)) is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, number, value)

@@ -1,0 +1,524 @@
+"""Devices that only print lines: a program that follows their log, or a TCP socket.
+
+One thread reads, gives each piece its time of arrival, applies the profile, and opens the far end again when it was
+lost. Commands to the device are lines, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import shlex
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, ClassVar, Protocol, cast
+
+from harness.base.child_process import ChildProcess, ended_words
+from harness.base.foreign import plain_text
+from harness.base.host_check import Check, Level
+from harness.base.ports import Sink, Surroundings
+from harness.devices import tcp
+from harness.devices.declared import Abilities
+from harness.devices.device_sources import StreamSource
+from harness.devices.outlet import DriverOutlet
+from harness.devices.wire.console import Console, ProofPace
+from harness.devices.wire.lateness import Lateness
+from harness.model.bench import DeviceProfile
+from harness.model.errors import DeviceError, InputError, LoginRefused
+from harness.model.observation import Observation
+from harness.model.time import Stamp
+
+CONNECT_LIMIT_S = 5.0
+END_GRACE_S = 0.5
+JOIN_S = 1.5
+PIECE_BYTES = 65_536
+MONITOR_WAITS_S = 60.0
+STEP_S = 0.2
+TICK_S = 0.05
+FAR_END = "far end"
+_KEPT_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TextStreamOptions:
+    """Options of programs and TCP ports.
+
+    ready: Regular expression. The connection is open when a line matches it.
+    ready_within_s: Time within which that line must come, s.
+    hold_back_ms: How long the far end may hold a line back, ms (part of the error of its times).
+    silence_limit_s: Time without a line after which the link counts as lost, s (0: never).
+    restart_line: A line that makes the device restart.
+    """
+
+    ready: str = ""
+    ready_within_s: float = 15.0
+    hold_back_ms: float = 20.0
+    silence_limit_s: float = 0.0
+    restart_line: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.ready)
+        except re.error as error:
+            raise InputError(f"ready is not a regular expression: {error}", remedy="Correct `ready`") from error
+        for name in ("ready_within_s", "hold_back_ms", "silence_limit_s"):
+            if not 0 <= getattr(self, name) <= 86_400:
+                raise InputError(f"{name} is {getattr(self, name)}", remedy="Write a number from 0 to 86400")
+        if "\n" in self.restart_line or "\r" in self.restart_line:
+            raise InputError("restart_line has several lines", remedy="Write one line")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOptions(TextStreamOptions):
+    """command: the program with its arguments, as a list, or as text with shell quoting. No shell runs it."""
+
+    command: tuple[str, ...] | str = ()
+
+    def __post_init__(self) -> None:
+        super(CommandOptions, self).__post_init__()
+        if not self.arguments:
+            raise InputError("a command connection needs `command`", remedy="Write command: [adb, logcat, -v, epoch]")
+
+    @property
+    def arguments(self) -> list[str]:
+        try:
+            return shlex.split(self.command) if isinstance(self.command, str) else list(self.command)
+        except ValueError as error:
+            raise InputError(f"command: {error}", remedy="Write it as a list: [adb, logcat, -v, epoch]") from error
+
+
+@dataclass(frozen=True, slots=True)
+class TcpOptions(TextStreamOptions):
+    """address: host:port.
+
+    listen: wait at this address until the device connects, instead of connecting to it.
+    """
+
+    address: str = ""
+    listen: bool = False
+
+    def __post_init__(self) -> None:
+        super(TcpOptions, self).__post_init__()
+        tcp.host_and_port(self.address)
+
+
+class FarEnd(Protocol):
+    """An open connection. read: what has come; b"" is its end. why_ended: for people, after that."""
+
+    def fileno(self) -> int: ...
+    def read(self) -> bytes: ...
+    def write(self, data: bytes) -> None: ...
+    def why_ended(self) -> str: ...
+    def close(self) -> None: ...
+
+
+class RunningCommand:
+    """A program, in a process group of its own, which ends with us."""
+
+    def __init__(self, options: CommandOptions) -> None:
+        arguments = options.arguments
+        self._name = plain_text(arguments[0], 80)
+        stdin = subprocess.PIPE if options.restart_line else subprocess.DEVNULL
+        try:
+            self._child = ChildProcess(arguments, stdin=stdin, guarded=True)
+        except OSError as error:
+            remedy = "Install it, or correct `command`"
+            raise DeviceError(f"{self._name} cannot be started: {error}", remedy=remedy) from error
+
+    def fileno(self) -> int:
+        return self._child.stdout.fileno()
+
+    def read(self) -> bytes:
+        try:
+            return os.read(self.fileno(), PIECE_BYTES)
+        except OSError:
+            return b""
+
+    def write(self, data: bytes) -> None:
+        self._child.stdin.write(data)
+
+    def why_ended(self) -> str:
+        self._child.wait(END_GRACE_S)
+        status = self._child.status
+        how = "has closed its output" if status is None else ended_words(status)
+        words = plain_text(self._child.last_words(), 300)
+        return f"{self._name} {how}" + (f": {words}" if words else "")
+
+    def close(self) -> None:
+        self._child.end(END_GRACE_S)
+
+
+class TcpConnection:
+    """An open socket."""
+
+    def __init__(self, connected: socket.socket, address: str) -> None:
+        self._socket, self._address = connected, address
+        self._why = "the device closed the connection"
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def read(self) -> bytes:
+        try:
+            return self._socket.recv(PIECE_BYTES)
+        except OSError as error:
+            self._why = str(error)
+            return b""
+
+    def write(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def why_ended(self) -> str:
+        return f"{self._address}: {self._why}"
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def connected(options: TcpOptions) -> TcpConnection:
+    """Connects to the device; DeviceError when it is not there."""
+    try:
+        link = tcp.connect(*tcp.host_and_port(options.address), CONNECT_LIMIT_S)
+    except OSError as error:
+        remedy = "Switch the device on, and correct `address`"
+        raise DeviceError(f"{options.address} cannot be reached: {error}", remedy=remedy) from error
+    return TcpConnection(link, options.address)
+
+
+class TcpListener:
+    """A server for one device at a time."""
+
+    def __init__(self, options: TcpOptions) -> None:
+        self._address = options.address
+        self._server = tcp.listen(options.address)
+        self._server.settimeout(STEP_S)
+
+    def accept(self, stop: threading.Event, limit_s: float) -> TcpConnection:
+        """Waits until the device connects; DeviceError if it does not, or when `stop` is set."""
+        deadline_s = time.monotonic() + limit_s
+        while not stop.is_set() and time.monotonic() < deadline_s:
+            with contextlib.suppress(TimeoutError):
+                link, peer = self._server.accept()
+                link.settimeout(None)
+                tcp.keep_alive(link)
+                return TcpConnection(link, f"{peer[0]}:{peer[1]}")
+        what = f"no device connected to {self._address} within {limit_s:g} s"
+        raise DeviceError(what, remedy="Switch the device on, and let it connect to this address")
+
+    def close(self) -> None:
+        self._server.close()
+
+
+class TextStream:
+    """Observes a device by its lines. A loss is LinkLost; the far end is opened again after `BACK_OFF_S`, doubling.
+
+    A far end that then refuses the login stays lost: only a person can mend that.
+    """
+
+    Options: ClassVar[type]
+    BACK_OFF_S: ClassVar[tuple[float, float]] = (0.2, 10.0)
+    SETTLE_S: ClassVar[float] = 0.2
+    """A far end that fails at once has done so by then."""
+
+    def __init__(self, id: str, options: Any, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._clock = surroundings.clock
+        self._profile = surroundings.profile
+        self._outlet = DriverOutlet(id, surroundings)
+        self._decided = threading.Event()
+        self._opened = False
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._far_end: FarEnd | None = None
+        self._wake_read = self._wake_write = -1
+        self._late = Lateness()
+        self._first = deque[str](maxlen=_KEPT_LINES)
+        self._why = ""
+
+    def connect(self) -> FarEnd:
+        """Opens the far end; DeviceError when it is not there."""
+        raise NotImplementedError
+
+    def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
+        """What was read, in pieces with the time of each. at: when it was read."""
+        yield data, at
+
+    def marked(self, seen: Observation) -> Observation:
+        """The observation with what the driver knows about its quality."""
+        return seen
+
+    @property
+    def hold_back_s(self) -> float:
+        """How long the far end may hold a line back."""
+        return float(self._options.hold_back_ms) / 1000
+
+    @staticmethod
+    def abilities(options: TextStreamOptions, profile: DeviceProfile | None) -> Abilities:
+        return Abilities(restarts=bool(options.restart_line))
+
+    def open(self, sink: Sink) -> None:
+        """Returns when a line has matched `ready`, or without it when the far end has not ended at once."""
+        self._opened = False
+        self._decided.clear()
+        self._stop.clear()
+        self._far_end = far_end = self.connect()
+        self._outlet.open(sink)
+        self._wake_read, self._wake_write = os.pipe()
+        self._first.clear()
+        self._thread = threading.Thread(target=self._run, args=(far_end,), name=f"text {self.id}", daemon=True)
+        self._thread.start()
+        self._decided.wait()
+        if not self._opened:
+            seen = f"; the last lines: {' / '.join(self._first)}" if self._first else ""
+            self.close()
+            raise DeviceError(f"{self.id}: {self._why}{seen}", remedy="Run it by hand, and see what it prints")
+
+    def close(self) -> None:
+        self._stop.set()
+        self._outlet.close()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            os.write(self._wake_write, b"\0")
+            thread.join(JOIN_S)
+            if not thread.is_alive():
+                os.close(self._wake_read)
+                os.close(self._wake_write)
+
+    def restart(self) -> None:
+        """Sends `restart_line`; DeviceError when there is none, or nobody takes it."""
+        if not self._options.restart_line:
+            raise DeviceError(f"{self.id} cannot be restarted", remedy="Set `restart_line` of its connection")
+        self._command(self._options.restart_line)
+
+    def _command(self, line: str) -> None:
+        """Sends a line; DeviceError when nobody takes it."""
+        far_end = self._far_end
+        try:
+            if far_end is None:
+                raise OSError("the link is lost")
+            far_end.write(line.encode() + b"\n")
+        except OSError as error:
+            raise DeviceError(f"{self.id} took no command: {error}", remedy="Wait until its link is back") from error
+
+    def _run(self, far_end: FarEnd) -> None:
+        self._why = "its thread ended with an error"
+        try:
+            self._follow_all(far_end)
+        finally:
+            self._decided.set()
+
+    def _follow_all(self, far_end: FarEnd) -> None:
+        opened: FarEnd | None = far_end
+        back_off_s = self.BACK_OFF_S[0]
+        while opened is not None:
+            began_s = self._clock.now_s()
+            self._why = self._follow(opened)
+            with self._outlet.lock:
+                self._far_end = None
+            opened.close()
+            if not self._opened or self._stop.is_set():
+                return  # `open` reports what failed
+            self._outlet.lose(FAR_END, self._why)
+            if self._clock.now_s() - began_s > self.BACK_OFF_S[1]:
+                back_off_s = self.BACK_OFF_S[0]
+            opened, back_off_s = self._opened_again(back_off_s)
+
+    def _opened_again(self, back_off_s: float) -> tuple[FarEnd | None, float]:
+        while not self._stop.wait(back_off_s):
+            back_off_s = min(back_off_s * 2, self.BACK_OFF_S[1])
+            try:
+                opened = self.connect()
+            except LoginRefused as error:
+                self._outlet.lose(FAR_END, str(error), named=True)
+                break
+            except DeviceError:
+                continue  # not there yet: the next attempt may find it
+            with self._outlet.lock:
+                self._far_end = opened
+            return opened, back_off_s
+        return None, back_off_s
+
+    def _follow(self, far_end: FarEnd) -> str:
+        """Reads until the end; why it ended."""
+        options, outlet = self._options, self._outlet
+        console = Console(self._profile, self.id, hold_back_s=self.hold_back_s, measured=False)
+        pace = ProofPace()
+        ready = re.compile(options.ready) if options.ready else None
+        began_s = heard_s = self._clock.now_s()
+        back, unread = False, b""
+        waits = select.poll()
+        for end in (far_end.fileno(), self._wake_read):
+            waits.register(end, select.POLLIN | select.POLLHUP | select.POLLERR)
+        while not self._stop.is_set():
+            before_s = self._clock.now_s()
+            found = {end for end, _ in waits.poll(TICK_S * 1000)}
+            now_s = self._clock.now_s()
+            if not found:
+                self._late.woke(now_s - before_s, TICK_S)
+            data = far_end.read() if far_end.fileno() in found else b""
+            at = Stamp(now_s, self._late.seconds)
+            if far_end.fileno() in found and not data:
+                for seen in console.flush(at):
+                    outlet.tell(self.marked(seen))
+                return far_end.why_ended()
+            if data:
+                heard_s = now_s
+            if data and not back:
+                unread, ready = self._look_for(ready, unread + data)
+            if (
+                ready is None
+                and not back
+                and (options.ready or now_s - began_s > self.SETTLE_S or (data and self._opened))
+            ):
+                back = self._opened = True
+                self._decided.set()
+                outlet.back(FAR_END)
+            for piece, when in self.stamped(far_end, data, at):
+                for seen in console.feed(piece, when):
+                    if pace.passes(seen):
+                        outlet.tell(self.marked(seen))
+            if ready is not None and now_s - began_s > options.ready_within_s:
+                return f"no line matched `ready` within {options.ready_within_s:g} s"
+            if options.silence_limit_s and now_s - heard_s > options.silence_limit_s:
+                return f"no line came for {now_s - heard_s:.1f} s"
+        return ""
+
+    def _look_for(self, ready: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
+        """The unfinished line, and the pattern as long as no line has matched it."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            text = line.decode("utf-8", "replace")
+            self._first.append(plain_text(text.strip(), 200))
+            if ready is not None and ready.search(text):
+                return b"", None
+        return rest[-PIECE_BYTES:], ready
+
+
+class CommandLog(TextStream):
+    """The lines of a program, such as `adb logcat`, `esphome logs` or `journalctl -f`."""
+
+    Options: ClassVar[type] = CommandOptions
+    BACK_OFF_S = (0.5, 30.0)
+    SETTLE_S = 1.0
+
+    def connect(self) -> FarEnd:
+        return RunningCommand(self._options)
+
+    @staticmethod
+    def source(options: CommandOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
+        return CommandSource(options)
+
+    @staticmethod
+    def demand_host(options: CommandOptions) -> None:
+        """InputError when the program is not installed."""
+        name = options.arguments[0]
+        if shutil.which(name) is None:
+            raise InputError(f"the program {name!r} is not on this host", remedy="Install it, or correct `command`")
+
+    @staticmethod
+    def far_end(options: CommandOptions, id: str) -> str:
+        return shlex.join(options.arguments)
+
+
+class TcpLog(TextStream):
+    """The lines of a TCP socket."""
+
+    Options: ClassVar[type] = TcpOptions
+    _listener: TcpListener | None = None
+
+    def connect(self) -> FarEnd:
+        options: TcpOptions = self._options
+        if not options.listen:
+            return connected(options)
+        self._listener = self._listener or TcpListener(options)
+        return self._listener.accept(self._stop, options.ready_within_s)
+
+    def open(self, sink: Sink) -> None:
+        try:
+            super().open(sink)
+        except DeviceError:
+            self._stop_listening()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        self._stop_listening()
+
+    def _stop_listening(self) -> None:
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+
+    @staticmethod
+    def source(options: TcpOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
+        return StreamSource(options.address, lambda: cast(BinaryIO, FarEndFile(_first(options))))
+
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, TcpOptions]]) -> Iterator[Check]:
+        for id, options in named:
+            try:
+                (TcpListener if options.listen else connected)(options).close()
+            except DeviceError as error:
+                yield Check("tcp", Level.FAIL, f"{id}: {error.what}", error.remedy)
+            else:
+                state = "is free to listen at" if options.listen else "answers"
+                yield Check("tcp", Level.OK, f"{id}: {options.address} {state}")
+
+    @staticmethod
+    def far_end(options: TcpOptions, id: str) -> str:
+        return options.address
+
+
+def _first(options: TcpOptions) -> FarEnd:
+    """The connection that a monitor reads: of a device that connects to us, the first one."""
+    if not options.listen:
+        return connected(options)
+    listener = TcpListener(options)
+    try:
+        return listener.accept(threading.Event(), MONITOR_WAITS_S)
+    finally:
+        listener.close()
+
+
+class FarEndFile:
+    """A far end as the file that a monitor reads."""
+
+    def __init__(self, far_end: FarEnd) -> None:
+        self._far_end = far_end
+
+    def __enter__(self) -> FarEndFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._far_end.close()
+
+    def read(self, _: int) -> bytes:
+        return self._far_end.read()
+
+
+class CommandSource(StreamSource):
+    """A program for the monitor; it ends with the monitor."""
+
+    def __init__(self, options: CommandOptions) -> None:
+        self._running: RunningCommand | None = None
+        super().__init__(shlex.join(options.arguments), cast("Callable[[], BinaryIO]", lambda: self._started(options)))
+
+    def _started(self, options: CommandOptions) -> FarEndFile:
+        self._running = RunningCommand(options)
+        return FarEndFile(self._running)
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.close()
+        super().close()

@@ -1,0 +1,281 @@
+"""Devices that report over a web socket, such as the message bus of OpenVoiceOS: each message is one line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, BinaryIO, ClassVar, cast
+from urllib.parse import SplitResult, urlsplit
+
+from harness.base.foreign import plain_text
+from harness.base.host_check import Check, Level
+from harness.base.plugins import installed
+from harness.base.ports import Surroundings
+from harness.devices.declared import Abilities
+from harness.devices.device_sources import StreamSource
+from harness.devices.in_process.device import waveform_sha256
+from harness.devices.text_streams import (
+    CONNECT_LIMIT_S,
+    END_GRACE_S,
+    PIECE_BYTES,
+    FarEnd,
+    FarEndFile,
+    TextStream,
+    TextStreamOptions,
+)
+from harness.model.bench import DeviceProfile
+from harness.model.errors import DeviceError, HarnessError, InputError, LoginRefused
+from harness.model.observation import StimulusEnded, StimulusStarted
+from harness.model.stimulus import RenderedStimulus, Waveform
+from harness.model.time import Stamp
+from harness.model.trial import Trial
+
+LONGEST_MESSAGE_BYTES = 16 * 1024 * 1024
+_ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+_TEXT = "{text}"
+_ECHOES, _ECHO_S = 16, 5.0
+"""Messages that a bus may still return to us, and for how long; the device did not report those."""
+_EXTRA = ("the library for web sockets", "websocket")
+
+
+@dataclass(frozen=True, slots=True)
+class WebSocketOptions(TextStreamOptions):
+    """url: Address of the web socket, such as ws://ovos.local:8181/core. wss:// encrypts and checks the certificate.
+
+    send_on_open: Messages that the harness sends whenever the connection opens, such as subscriptions.
+    token_env: Name of the environment variable with a token, which is sent as `Authorization: Bearer TOKEN`.
+    text_message: Message that injects an utterance as text, instead of sound. {text} in it stands for the words, with
+    the escapes of JSON.
+    ping_s: Interval of pings, s. A far end that does not answer one within the same time is lost (0: no pings).
+    """
+
+    url: str = ""
+    send_on_open: tuple[str, ...] = ()
+    token_env: str = ""
+    text_message: str = ""
+    ping_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        super(WebSocketOptions, self).__post_init__()
+        checked_url(self.url, ("ws", "wss"), "address of a web socket", "Write it as ws://host:port/path")
+        if self.text_message and _TEXT not in self.text_message:
+            raise InputError(f"text_message does not contain {_TEXT}", remedy=f"Write {_TEXT} where the words belong")
+        if not (self.ping_s == 0 or 0.5 <= self.ping_s <= 600):
+            raise InputError(f"ping_s is {self.ping_s:g}", remedy="Write 0, or a number from 0.5 to 600")
+
+
+def checked_url(url: str, schemes: tuple[str, ...], what: str, remedy: str) -> SplitResult:
+    """The parts of a URL; InputError if it is not one of these schemes, or contains a user. what: "address of a …"."""
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in schemes and parts.hostname and parts.port != 0 and not parts.fragment
+    except ValueError:
+        whole = False
+    if not whole or not url.isprintable() or " " in url:
+        raise InputError(f"url: {url!r} is not the {what}", remedy=remedy)
+    if "@" in parts.netloc:
+        raise InputError("url contains a user or a password", remedy="Name the variable of a token in `token_env`")
+    return parts
+
+
+def token(variable: str) -> str:
+    """The token in an environment variable; InputError when it is not set."""
+    found = os.environ.get(variable, "")
+    if not (found.isascii() and found.isprintable() and found.strip()):
+        what = f"the environment variable {variable} with the token is not set, or is not one line of ASCII"
+        raise InputError(what, remedy=f"Set it: export {variable}=…")
+    return found
+
+
+def _headers(options: WebSocketOptions) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token(options.token_env)}"} if options.token_env else {}
+
+
+def demand_library() -> tuple[Any, Any]:
+    """The library's client and its exceptions; PluginError when it is not installed."""
+    return installed("websockets.sync.client", *_EXTRA), installed("websockets.exceptions", *_EXTRA)
+
+
+def connected(url: str, headers: Mapping[str, str] = MappingProxyType({}), ping_s: float = 0.0) -> Any:
+    """An open connection of the library. DeviceError when nobody answers, LoginRefused for HTTP 401 and 403."""
+    client, errors = demand_library()
+    try:
+        return client.connect(
+            url,
+            additional_headers=headers,
+            open_timeout=CONNECT_LIMIT_S,
+            close_timeout=END_GRACE_S,
+            ping_interval=ping_s or None,
+            ping_timeout=ping_s or None,
+            max_size=LONGEST_MESSAGE_BYTES,
+            compression=None,
+            proxy=None,
+        )
+    except (OSError, ValueError, AssertionError, errors.WebSocketException) as error:
+        # ValueError: a host name that cannot be encoded. AssertionError: the library's, when the peer closes early.
+        why = plain_text(str(error), 300) or "it closed the connection during the handshake"
+        if isinstance(error, errors.InvalidStatus) and error.response.status_code in (401, 403):
+            raise LoginRefused(
+                f"{url} refuses the harness: {why}", remedy="Correct the token, then start again"
+            ) from error
+        what = f"{url} cannot be reached: {why}"
+        raise DeviceError(what, remedy="Start the program at that address, and correct `url`") from error
+
+
+def _parsed(message: bytes) -> object:
+    """The JSON in a message, or the message."""
+    try:
+        return json.loads(message)
+    except (ValueError, RecursionError):
+        return message
+
+
+class WebSocketLink:
+    """An open web socket, whose messages arrive as lines at a file descriptor."""
+
+    def __init__(self, options: WebSocketOptions) -> None:
+        _, self._errors = demand_library()
+        self._url, self._why = options.url, "closed"
+        self._echoes = deque[tuple[float, object]](maxlen=_ECHOES)
+        self._link = connected(options.url, _headers(options), options.ping_s)
+        self._outside, self._inside = socket.socketpair()
+        self._thread = threading.Thread(target=self._pass_on, name="web socket", daemon=True)
+        self._thread.start()
+        try:
+            for message in options.send_on_open:
+                self._send(message)
+        except OSError as error:
+            self.close()
+            raise DeviceError(f"{options.url} took no message: {error}", remedy="See what its log reports") from error
+
+    def fileno(self) -> int:
+        return self._outside.fileno()
+
+    def read(self) -> bytes:
+        try:
+            return self._outside.recv(PIECE_BYTES)
+        except OSError:
+            return b""
+
+    def write(self, data: bytes) -> None:
+        self._send(data.decode().removesuffix("\n"))
+
+    def why_ended(self) -> str:
+        return f"{self._url}: {self._why}"
+
+    def close(self) -> None:
+        """Shutting down first releases a thread that waits until its lines are read."""
+        with contextlib.suppress(OSError):
+            self._outside.shutdown(socket.SHUT_RDWR)
+        self._link.close()
+        self._thread.join(END_GRACE_S)
+        self._outside.close()
+
+    def _send(self, message: str) -> None:
+        self._echoes.append((time.monotonic(), _parsed(message.encode())))
+        try:
+            self._link.send(message)
+        except self._errors.ConnectionClosed as error:
+            raise ConnectionError(plain_text(str(error), 300)) from error
+
+    def _is_echo(self, message: bytes) -> bool:
+        """A bus may write it differently, and add a context."""
+        while self._echoes and time.monotonic() - self._echoes[0][0] > _ECHO_S:
+            self._echoes.popleft()
+        found = _parsed(message) if self._echoes else None
+        for one in self._echoes:
+            sent = one[1]
+            if found == sent or (isinstance(sent, dict) and isinstance(found, dict) and {**found, **sent} == found):
+                self._echoes.remove(one)
+                return True
+        return False
+
+    def _pass_on(self) -> None:
+        with self._inside:
+            try:
+                while True:
+                    message: bytes = self._link.recv(decode=False)
+                    if self._is_echo(message):
+                        continue
+                    self._inside.sendall(message.translate(_ONE_LINE) + b"\n")
+            except self._errors.ConnectionClosed as error:
+                self._why = plain_text(str(error), 300)
+            except OSError:
+                pass  # closed by us
+
+
+class WebSocketLog(TextStream):
+    """The messages of a web socket."""
+
+    Options: ClassVar[type] = WebSocketOptions
+
+    def __new__(cls, id: str, options: WebSocketOptions, surroundings: Surroundings) -> WebSocketLog:
+        return super().__new__(WebSocketText if options.text_message else cls)
+
+    def connect(self) -> FarEnd:
+        return WebSocketLink(self._options)
+
+    @staticmethod
+    def abilities(options: Any, profile: DeviceProfile | None) -> Abilities:
+        return Abilities(injects=bool(options.text_message), restarts=bool(options.restart_line))
+
+    @staticmethod
+    def source(options: WebSocketOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
+        return StreamSource(options.url, lambda: cast(BinaryIO, FarEndFile(WebSocketLink(options))))
+
+    @staticmethod
+    def demand_host(options: WebSocketOptions) -> None:
+        """InputError when the token's variable is not set, PluginError when the library is not installed."""
+        _headers(options)
+        demand_library()
+
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, WebSocketOptions]]) -> Iterator[Check]:
+        for id, options in named:
+            try:
+                WebSocketLink(options).close()
+            except HarnessError as error:
+                yield Check("websocket", Level.FAIL, f"{id}: {error.what}", error.remedy)
+            else:
+                yield Check("websocket", Level.OK, f"{id}: {options.url} answers")
+
+    @staticmethod
+    def far_end(options: WebSocketOptions, id: str) -> str:
+        return options.url
+
+
+class WebSocketText(WebSocketLog):
+    """A device that receives the words of a query as text, at the time at which its sound would have begun."""
+
+    def __init__(self, id: str, options: WebSocketOptions, surroundings: Surroundings) -> None:
+        super().__init__(id, options, surroundings)
+        self._words: dict[str, str] = {}
+
+    def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
+        if trial.listening is None:
+            self._words[waveform_sha256(stimulus.waveform)] = trial.reference
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """DeviceError for sounds other than queries, and while the link is lost."""
+        words = self._words.get(waveform_sha256(waveform))
+        if words is None:
+            remedy = "Write `route: loudspeaker` in trials about wake words or noise"
+            raise DeviceError(f"{self.id} accepts queries as text, not other sounds", remedy=remedy)
+        began = Stamp(self._clock.now_s())
+        self._command(self._options.text_message.replace(_TEXT, json.dumps(words)[1:-1]))
+        self._outlet.tell(StimulusStarted(self.id, began, play_id))
+        self._outlet.tell(StimulusEnded(self.id, Stamp(self._clock.now_s()), play_id))
+
+    def stop(self) -> None:
+        """Text cannot be stopped."""
+
+    def level_dbfs(self) -> None:
+        """Text has no level."""

@@ -1,0 +1,121 @@
+"""Numbers in lines to named states, with hysteresis and a minimum length. No I/O and no clock.
+
+Light, a current sensor and network traffic use the same rules. A change of state becomes the line
+`NAME: STATE, before: STATE`, for the profile's line rules.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import regex
+
+from harness.model.bench import LevelState, Threshold
+from harness.model.time import Stamp
+
+SEARCH_LIMIT_S = 0.05
+_TINY_S = 1e-9
+_PAIR = re.compile(r"([A-Za-z_]\w*)=([-+]?\d+(?:\.\d+)?)(?![\w.])")
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """at: between the last certain reading of the state before and its own first one.
+
+    before: None for the first state.
+    """
+
+    name: str
+    state: str
+    before: str | None
+    at: Stamp
+
+    @property
+    def line(self) -> str:
+        """For the rules of the profile. What was there at first did not begin then, so its line is a different one."""
+        if self.before is None:
+            return f"{self.name} at first: {self.state}"
+        return f"{self.name}: {self.state}, before: {self.before}"
+
+
+class ThresholdState:
+    """One threshold of one connection.
+
+    A state stays while its numbers lie within its ranges, widened by the hysteresis. After that, the first state whose
+    ranges hold begins, and counts once it has lasted for its minimum length. If no range holds, nothing changes.
+    """
+
+    def __init__(self, threshold: Threshold) -> None:
+        self._rule = threshold
+        self._match = regex.compile(threshold.match) if threshold.match else None
+        self._needed = {name for state in threshold.states for name, _, _ in state.ranges}
+        self._now: LevelState | None = None
+        self._next: LevelState | None = None
+        self._next_at = Stamp(0.0)
+        self._next_began_s = self._since_s = 0.0
+        self._before_s: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The current state, for the monitor."""
+        waits = f", perhaps {self._next.name}" if self._next else ""
+        return f"{self._rule.name}: {self._now.name if self._now else 'no state yet'}{waits}"
+
+    def numbers(self, text: str) -> dict[str, float] | None:
+        """The numbers in a line; None if it lacks one that the states use. TimeoutError if the search is too slow."""
+        if self._match is None:
+            written = {name: value for name, value in _PAIR.findall(text) if name in self._needed}
+        elif found := self._match.search(text, timeout=SEARCH_LIMIT_S):
+            written = {name: value for name, value in found.groupdict().items() if value is not None}
+        else:
+            return None
+        try:
+            numbers = {name: float(written[name]) for name in self._needed}
+        except (KeyError, ValueError):
+            return None
+        return numbers if all(math.isfinite(one) for one in numbers.values()) else None
+
+    def take(self, numbers: Mapping[str, float], at: Stamp) -> StateChange | None:
+        """The change that this reading confirms. Readings come in order."""
+        earliest_s = at.at_s - at.error_s
+        if self._before_s is None:
+            self._before_s = earliest_s
+        found = self._judged(numbers)
+        if found is None or found is self._now:
+            if self._next is not None:
+                self._next, self._since_s = None, at.at_s
+            # After a flash, the state is certain again once it has lasted for its minimum length.
+            if found is None or at.at_s - self._since_s >= found.min_s - _TINY_S:
+                self._before_s = earliest_s
+            return None
+        if found is not self._next:
+            start_s = min(self._before_s, earliest_s)
+            end_s = at.at_s + at.error_s
+            self._next, self._next_began_s = found, at.at_s
+            self._next_at = Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
+        if at.at_s - self._next_began_s < found.min_s - _TINY_S:
+            return None
+        before, self._now, self._next = self._now, found, None
+        self._since_s, self._before_s = self._next_began_s, earliest_s
+        return StateChange(self._rule.name, found.name, before.name if before else None, self._next_at)
+
+    def _judged(self, numbers: Mapping[str, float]) -> LevelState | None:
+        for held in (self._next, self._now):
+            if held is not None and held.ranges and self._holds(held, numbers, widened=True):
+                return held
+        in_order = sorted(self._rule.states, key=lambda one: not one.ranges)
+        return next((one for one in in_order if self._holds(one, numbers, widened=False)), self._now)
+
+    def _holds(self, state: LevelState, numbers: Mapping[str, float], *, widened: bool) -> bool:
+        margins = dict(self._rule.hysteresis) if widened else {}
+        for name, low, high in state.ranges:
+            value, margin = numbers[name], margins.get(name, 0.0)
+            above = low is None or value >= low - margin
+            below = high is None or value <= high + margin
+            past_the_end = low is not None and high is not None and low > high
+            if not ((above or below) if past_the_end else (above and below)):
+                return False
+        return True

@@ -1,0 +1,478 @@
+"""Wyoming satellites: the harness as the service that they report to, as a proxy before them, or as their server.
+
+The proxy passes all bytes on unchanged, in both directions, and only then reads them. A thread accepts connections.
+Each direction of a connection has its own thread, so a slow receiver slows its sender as it does without a proxy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, BinaryIO, ClassVar, cast
+
+from harness.base.host_check import Check, Level
+from harness.base.ports import Sink, Surroundings
+from harness.devices import tcp
+from harness.devices.declared import Abilities
+from harness.devices.device_sources import StreamSource
+from harness.devices.outlet import DriverOutlet
+from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_answerer
+from harness.devices.text_streams import FarEnd, FarEndFile, TextStream
+from harness.devices.wire.console import Console, ProofPace
+from harness.devices.wire.lateness import Lateness
+from harness.devices.wire.segments import WyomingEvents
+from harness.devices.wyoming_server import ServerLink, connected, who_answers
+from harness.model.bench import DeviceProfile, Framing
+from harness.model.errors import DeviceError, InputError
+from harness.model.time import Stamp
+
+CONNECT_LIMIT_S = 5.0
+JOIN_S = 1.5
+MOST_CONNECTIONS = 64
+PIECE_BYTES = 65_536
+SETTLE_S = 0.2
+"""A connection that only asks who is there has ended by then."""
+TICK_S = 0.05
+EVENT_BYTES = 65_536
+_SOUND = b'{"type": "audio-chunk"'
+_PINGS = (b'{"type": "ping"', b'{"type": "pong"')
+_CONNECTION, _SILENCE = "connection", "silence"
+
+
+class WyomingMode(StrEnum):
+    """Where the harness stands."""
+
+    EVENTS = "events"
+    PROXY = "proxy"
+    SERVER = "server"
+
+
+_REMEDIES = {
+    WyomingMode.EVENTS: "Restart the satellite while the harness waits, or speak its wake word twice",
+    WyomingMode.PROXY: "Let the client connect to this address instead of the server's",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WyomingOptions:
+    """Options of Wyoming satellites.
+
+    address: host:port at which the harness listens. In mode server: host:port of the satellite.
+    mode: events (a satellite reports to the harness), proxy (the harness stands before `server`), or server. As the
+        server, the harness keeps the sound of the satellite.
+    server: host:port that the proxy connects to: a satellite, or a service that a satellite uses.
+    connect_within_s: Time within which the satellite (proxy: the client) must connect, s.
+    hold_back_ms: How long the far end may hold an event back, ms (part of the error of its times).
+    silence_limit_s: Time without a byte from the satellite or `server` after which the link counts as lost, s
+        (0: never).
+    recogniser: In mode server: entry point of `harness.recognisers` that recognises commands (empty: none).
+    voice: In mode server: engine:name of the voice of the answer, from `harness voices`.
+    answer: In mode server: text of every answer; {text} stands for the recognised words (empty: no answer).
+    listen_limit_s: In mode server: longest command, s.
+    """
+
+    address: str
+    mode: WyomingMode = WyomingMode.EVENTS
+    server: str = ""
+    connect_within_s: float = 30.0
+    hold_back_ms: float = 20.0
+    silence_limit_s: float = 0.0
+    recogniser: str = ""
+    voice: str = "espeak:en-us"
+    answer: str = ""
+    listen_limit_s: float = 15.0
+
+    def __post_init__(self) -> None:
+        tcp.host_and_port(self.address)
+        if self.mode is WyomingMode.PROXY:
+            tcp.host_and_port(self.server, remedy="Write server: host:port, the address of the satellite")
+        elif self.server:
+            raise InputError("only a proxy has a `server`", remedy="Write mode: proxy, or remove `server`")
+        if self.mode is not WyomingMode.SERVER and (self.recogniser or self.answer):
+            raise InputError("only a server has a `recogniser` and an `answer`", remedy="Write mode: server")
+        if ":" not in self.voice:
+            raise InputError(f"{self.voice!r} is not a voice", remedy="Write engine:name, such as espeak:en-us")
+        if not 1 <= self.listen_limit_s <= 120:
+            raise InputError(f"listen_limit_s is {self.listen_limit_s}", remedy="Write a number from 1 to 120")
+        for name in ("connect_within_s", "hold_back_ms", "silence_limit_s"):
+            if not 0 <= getattr(self, name) <= 86_400:
+                raise InputError(f"{name} is {getattr(self, name)}", remedy="Write a number from 0 to 86400")
+
+    # What `TextStream` asks for, in mode server.
+    @property
+    def ready(self) -> str:
+        return ""
+
+    @property
+    def ready_within_s(self) -> float:
+        return 0.0
+
+    @property
+    def restart_line(self) -> str:
+        return ""
+
+
+class _Joined:
+    """A client, and in a proxy the connection to the server. The first direction to end ends it."""
+
+    def __init__(self, client: socket.socket, server: socket.socket | None, began_s: float) -> None:
+        self.ends = [client] if server is None else [client, server]
+        self.began_s = began_s
+        self.settled = self.ended = False
+        self.reading = len(self.ends)
+
+    def cut(self) -> None:
+        for end in self.ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+class WyomingRelay:
+    """Listens, passes bytes on in a proxy, and reports each event as a line of JSON.
+
+    heard: the lines (with their ends) and when they arrived; b"" when nothing came. joined: a connection stands. left:
+    none stands any more, with the reason. All three are called under one lock, in order. sound: events of the client's
+    sound are reported, too.
+    """
+
+    def __init__(
+        self,
+        options: WyomingOptions,
+        now_s: Callable[[], float],
+        heard: Callable[[bytes, Stamp], None],
+        joined: Callable[[], None] = lambda: None,
+        left: Callable[[str], None] = lambda _: None,
+        *,
+        sound: bool = False,
+    ) -> None:
+        self.trouble = ""
+        """Why the last connection to the server failed."""
+        self.heard_s = now_s()
+        """When the last byte of the satellite or the server came."""
+        self._options, self._now_s = options, now_s
+        self._heard, self._joined, self._left = heard, joined, left
+        self._sound = sound
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._late = Lateness()  # of the thread that accepts; the others are as late
+        self._open: list[_Joined] = []
+        self._threads: list[threading.Thread] = []
+        self._listening = tcp.listen(options.address)
+        self._start(self._accept)
+
+    def close(self) -> None:
+        self._stop.set()
+        with self._lock:
+            for one in self._open:
+                one.cut()
+        deadline_s = time.monotonic() + JOIN_S
+        for thread in self._threads:
+            thread.join(max(0.0, deadline_s - time.monotonic()))
+
+    def _start(self, run: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=run, args=arguments, name=f"wyoming {self._options.address}", daemon=True)
+        with self._lock:
+            self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+            thread.start()
+
+    def _accept(self) -> None:
+        waits = select.poll()
+        waits.register(self._listening, select.POLLIN)
+        with self._listening:
+            while not self._stop.is_set():
+                before_s = self._now_s()
+                ready = waits.poll(TICK_S * 1000)
+                now_s = self._now_s()
+                if not ready:
+                    self._late.woke(now_s - before_s, TICK_S)
+                with self._lock:
+                    self._settle(now_s)
+                    self._heard(b"", Stamp(now_s, self._late.seconds))
+                if ready:
+                    with contextlib.suppress(OSError):
+                        client, _ = self._listening.accept()
+                        client.settimeout(None)
+                        tcp.keep_alive(client)
+                        if len(self._open) < MOST_CONNECTIONS:
+                            self._start(self._serve, client)
+                        else:
+                            client.close()
+
+    def _settle(self, now_s: float) -> None:
+        for one in self._open:
+            if not one.settled and not one.ended and now_s - one.began_s > SETTLE_S:
+                one.settled = True
+                self._joined()
+
+    def _serve(self, client: socket.socket) -> None:
+        options, server = self._options, None
+        if options.mode is WyomingMode.PROXY:
+            try:
+                server = tcp.connect(*tcp.host_and_port(options.server), CONNECT_LIMIT_S)
+            except OSError as error:
+                self.trouble = f"{options.server} cannot be reached: {error}"
+                client.close()
+                return
+        connection = _Joined(client, server, self._now_s())
+        with self._lock:
+            self._open.append(connection)
+        if self._stop.is_set():
+            connection.cut()
+        if server is not None:
+            self._start(self._pass_on, connection, server, client, f"{options.server} (server)")
+        self._pass_on(connection, client, server, "the client" if server else "the satellite")
+
+    def _pass_on(self, connection: _Joined, source: socket.socket, target: socket.socket | None, who: str) -> None:
+        """Until the source ends."""
+        events = WyomingEvents(EVENT_BYTES)
+        of_far_end = target is None or source is not connection.ends[0]
+        why = f"{who} closed the connection"
+        try:
+            while data := source.recv(PIECE_BYTES):
+                at = Stamp(self._now_s(), self._late.seconds)
+                if target is not None:
+                    target.sendall(data)
+                if of_far_end:
+                    self.heard_s = at.at_s
+                self._report(events, data, at, sound=self._sound and source is connection.ends[0])
+            if target is not None:
+                target.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            why = f"{who}: {error}"
+            connection.cut()
+        with self._lock:
+            if connection.settled and not connection.ended:
+                connection.settled = False
+                if not any(one.settled for one in self._open):
+                    self._left(why)
+            connection.ended = True
+            connection.reading -= 1
+            if not connection.reading:
+                self._open.remove(connection)
+                for end in connection.ends:
+                    end.close()
+
+    def _report(self, events: WyomingEvents, data: bytes, at: Stamp, *, sound: bool) -> None:
+        # A line end before each event keeps it apart from a line that another connection left unfinished. Each
+        # connection starts with a header, so events that arrive slowly are not cut off: their time does not matter.
+        silent = _PINGS if sound else (_SOUND, *_PINGS)
+        found = [
+            b"\n%b\n" % segment.data if segment.is_frame else segment.data
+            for segment in events.feed(data, 0.0)
+            if not (segment.is_frame and segment.data.startswith(silent))
+        ]
+        if found:
+            with self._lock:
+                self._heard(b"".join(found), at)
+
+
+def demand_server(options: WyomingOptions) -> None:
+    """DeviceError when a proxy's server does not answer."""
+    if options.mode is WyomingMode.PROXY:
+        connected(options.server).close()
+
+
+class WyomingServer(TextStream):
+    """The harness as the server of a satellite."""
+
+    Options: ClassVar[type] = WyomingOptions
+    BACK_OFF_S = (0.5, 10.0)
+    keep: Keep | None = None
+    _answerer: Answerer | None = None
+
+    def __init__(self, id: str, options: WyomingOptions, surroundings: Surroundings) -> None:
+        super().__init__(id, options, surroundings)
+        self._profile = _of_lines(surroundings.profile)
+
+    def connect(self) -> FarEnd:
+        now_s, tell, limit_s = self._clock.now_s, self._outlet.tell, self._options.listen_limit_s
+        use = ServerUse(self.id, now_s, tell, limit_s, self.hold_back_s, self.keep, self._answerer)
+        return ServerLink(self._options.address, use, self._stop)
+
+    def open(self, sink: Sink) -> None:
+        options = self._options
+        self._answerer = answerer = Answerer(options.recogniser, options.voice, options.answer)
+        try:
+            super().open(sink)
+            answerer.await_recogniser()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        answerer, self._answerer = self._answerer, None
+        if answerer is not None:
+            answerer.close()
+
+    def _follow(self, far_end: FarEnd) -> str:
+        return super()._follow(cast(ServerLink, far_end).begin())
+
+    def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
+        if not data:
+            yield data, at
+        else:
+            for line, at_s in cast(ServerLink, far_end).taken:
+                yield line, Stamp(at_s, at.error_s)
+
+
+class Wyoming:
+    """Observes a satellite by its events. It is open when a connection stands.
+
+    A satellite that reports its events connects only when it has one, and loses events when its last connection has
+    ended. So the driver cannot do without the connection: a miss would count that the satellite did not make.
+    """
+
+    Options: ClassVar[type] = WyomingOptions
+
+    def __init__(self, id: str, options: WyomingOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._now_s = surroundings.clock.now_s
+        self._outlet = DriverOutlet(id, surroundings)
+        self._profile = _of_lines(surroundings.profile)
+        self._connected = threading.Event()
+        self._relay: WyomingRelay | None = None
+        self._server = WyomingServer(id, options, surroundings) if options.mode is WyomingMode.SERVER else None
+
+    def keep_sound(self, save: Keep) -> None:
+        if self._server is not None:
+            self._server.keep = save
+
+    @staticmethod
+    def abilities(options: WyomingOptions, profile: DeviceProfile | None) -> Abilities:
+        return Abilities()
+
+    def open(self, sink: Sink) -> None:
+        options = self._options
+        if self._server is not None:
+            self._server.open(sink)
+            return
+        demand_server(options)
+        self._connected.clear()
+        self._console = Console(self._profile, self.id, hold_back_s=options.hold_back_ms / 1000, measured=False)
+        self._pace = ProofPace()
+        self._outlet.open(sink)
+        try:
+            self._relay = WyomingRelay(
+                options, self._now_s, self._heard, self._joined, self._left, sound=_maps_sound(self._profile)
+            )
+        except DeviceError:
+            self._outlet.close()
+            raise
+        if not self._connected.wait(options.connect_within_s):
+            trouble = self._relay.trouble
+            self.close()
+            who = "client" if options.mode is WyomingMode.PROXY else "satellite"
+            what = f"no {who} connected to {options.address} within {options.connect_within_s:g} s"
+            raise DeviceError(trouble or what, remedy=_REMEDIES[options.mode])
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        self._outlet.close()
+        relay, self._relay = self._relay, None
+        if relay is not None:
+            relay.close()
+
+    def _heard(self, lines: bytes, at: Stamp) -> None:
+        for seen in self._console.feed(lines, at):
+            if self._pace.passes(seen):
+                self._outlet.tell(seen)
+        limit_s = self._options.silence_limit_s
+        if limit_s and self._connected.is_set() and self._relay is not None:
+            silent_s = at.at_s - self._relay.heard_s
+            if silent_s > limit_s:
+                self._outlet.lose(_SILENCE, f"nothing came for {silent_s:.1f} s")
+            else:
+                self._outlet.back(_SILENCE)
+
+    def _joined(self) -> None:
+        self._connected.set()
+        self._outlet.back(_CONNECTION)
+
+    def _left(self, why: str) -> None:
+        self._pace.cut()
+        self._outlet.lose(_CONNECTION, why)
+
+    @staticmethod
+    def source(options: WyomingOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
+        if options.mode is WyomingMode.SERVER:
+            use = ServerUse(device, time.monotonic, lambda _: None, options.listen_limit_s)
+            address, stop = options.address, threading.Event()
+            return StreamSource(address, lambda: cast(BinaryIO, FarEndFile(ServerLink(address, use, stop).begin())))
+        return WyomingSource(options, sound=_maps_sound(profile))
+
+    @staticmethod
+    def demand_host(options: WyomingOptions) -> None:
+        """PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
+        if options.mode is WyomingMode.SERVER:
+            demand_answerer(options.recogniser, options.voice, options.answer)
+
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, WyomingOptions]]) -> Iterator[Check]:
+        for id, options in named:
+            far_end = options.address if options.mode is WyomingMode.SERVER else options.server
+            try:
+                free = ""
+                if options.mode is not WyomingMode.SERVER:
+                    tcp.listen(options.address).close()
+                    free = f"{options.address} is free to listen at" + (", and " if far_end else "")
+                answers = f"{far_end} answers: {who_answers(far_end)}" if far_end else ""
+            except DeviceError as error:
+                yield Check("wyoming", Level.FAIL, f"{id}: {error.what}", error.remedy)
+            else:
+                yield Check("wyoming", Level.OK, f"{id}: {free}{answers}")
+
+    @staticmethod
+    def far_end(options: WyomingOptions, id: str) -> str:
+        return options.server or options.address
+
+
+def _of_lines(profile: DeviceProfile | None) -> DeviceProfile | None:
+    """For lines of JSON: the driver has found the events already."""
+    return profile and replace(profile, console=replace(profile.console, framing=Framing.LINES))
+
+
+def _maps_sound(profile: DeviceProfile | None) -> bool:
+    """Whether the device's sound is an event to the profile: it proves that the device listens."""
+    return profile is not None and any(one.type == "audio-chunk" for one in profile.messages)
+
+
+class WyomingSource(StreamSource):
+    """The events as lines, for the monitor."""
+
+    def __init__(self, options: WyomingOptions, *, sound: bool) -> None:
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._relay: WyomingRelay | None = None
+        super().__init__(options.address, lambda: self._started(options, sound))
+
+    def _started(self, options: WyomingOptions, sound: bool) -> BinaryIO:
+        self._relay = WyomingRelay(options, time.monotonic, self._put, sound=sound)
+        return cast(BinaryIO, self)
+
+    def _put(self, lines: bytes, _: Stamp) -> None:
+        if lines:
+            self._lines.put(lines)
+
+    def __enter__(self) -> WyomingSource:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """The relay ends with the source."""
+
+    def read(self, _: int) -> bytes:
+        return self._lines.get()
+
+    def close(self) -> None:
+        self._lines.put(b"")
+        super().close()
+        if self._relay is not None:
+            self._relay.close()

@@ -1,0 +1,331 @@
+"""The server's side of a Wyoming satellite: the harness receives a command's sound, and can answer.
+
+The satellite waits for connections, and the server connects, as Home Assistant does. Source: wyoming 1.10.2 and
+wyoming-satellite 1.0.0 and 1.4.1 (satellite.py). One thread reads. Another one sends, and works on each command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from harness.base.foreign import plain_text
+from harness.devices import tcp
+from harness.devices.spoken_commands import ANSWER_HZ, NOTHING_HEARD, CommandSound, ServerUse
+from harness.devices.wire.segments import StreamSegment, WyomingEvents
+from harness.model.errors import DeviceError, HarnessError
+from harness.model.observation import DeviceDescribed, LogLine, Unread
+from harness.model.time import Stamp
+
+CONNECT_LIMIT_S = 5.0
+JOIN_S = 0.5
+STEP_S = 0.2
+PING_S = 2.0
+PIECE_BYTES = 65_536
+EVENT_BYTES = 65_536
+_CHUNK_SAMPLES = 1024
+_PLAYED_LATE_S = 0.5
+"""How much later than the sound ends `played` may come, as in Home Assistant. Some satellites never send it."""
+_BROKEN = "a thread of the driver ended with an error, see the engine's output"
+_CLOSED = "the satellite closed the connection"
+_INFO = b'{"type": "info"'
+_UNREPORTED = ("ping", "pong", "info", "audio-chunk")
+
+
+class ServerLink:
+    """A connection to a satellite. Its events, and those that it receives, come out as lines of JSON with their times.
+
+    A `FarEnd` for `TextStream`.
+    """
+
+    def __init__(self, address: str, use: ServerUse, stop: threading.Event) -> None:
+        """stop: ends the attempt to connect. DeviceError when the satellite does not answer, or has another server."""
+        self._address, self._use = address, use
+        self._why = _CLOSED
+        self._socket = connected(address)
+        self._sending = threading.Lock()
+        self._events = WyomingEvents(EVENT_BYTES, payloads=True)
+        self._early: list[tuple[StreamSegment, float]] = []
+        try:
+            self._be_accepted(stop)
+        except OSError as error:
+            self._socket.close()
+            what = f"{address} does not accept the harness as its server: {error}"
+            raise DeviceError(what, remedy="Disconnect its server, such as Home Assistant: it accepts one") from error
+        self._lines = deque[tuple[bytes, float]]()
+        self.taken: list[tuple[bytes, float]] = []
+        """The lines of the last `read`, and when their events came or were sent."""
+        self._signals, self._signalled = socket.socketpair()
+        self._signals.setblocking(False)
+        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._command: CommandSound | None = None
+        self._wanted = self._plays = False
+        self._played = threading.Event()
+        self._threads = [
+            threading.Thread(target=run, name=f"wyoming {address}", daemon=True) for run in (self._listen, self._work)
+        ]
+
+    def _be_accepted(self, stop: threading.Event) -> None:
+        """A satellite that has another server answers no question after `run-satellite`, but may stay connected."""
+        self._send("run-satellite")
+        self._send("describe")
+        self._socket.settimeout(STEP_S)
+        until_s = time.monotonic() + CONNECT_LIMIT_S
+        while not any(one.is_frame and one.data.startswith(_INFO) for one, _ in self._early):
+            if stop.is_set() or time.monotonic() > until_s:
+                raise TimeoutError(f"no answer within {CONNECT_LIMIT_S:g} s")
+            with contextlib.suppress(TimeoutError):
+                if not (data := self._socket.recv(PIECE_BYTES)):
+                    raise ConnectionError(_CLOSED)
+                at_s = self._use.now_s()
+                self._early += [(segment, at_s) for segment in self._events.feed(data, 0.0)]
+        self._socket.settimeout(None)
+
+    def begin(self) -> ServerLink:
+        """Lets the satellite run."""
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def fileno(self) -> int:
+        return self._signalled.fileno()
+
+    def read(self) -> bytes:
+        if not self._signalled.recv(PIECE_BYTES) and not self._lines:
+            return b""
+        self.taken = [self._lines.popleft() for _ in range(len(self._lines))]
+        return b"".join(line for line, _ in self.taken) or b"\n"
+
+    def write(self, data: bytes) -> None:
+        raise OSError("a satellite takes no commands")
+
+    def why_ended(self) -> str:
+        return f"{self._address}: {self._why}"
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._played.set()
+        listening, working = self._threads
+        if listening.ident is not None:
+            listening.join(JOIN_S)
+            self._jobs.put(None)
+            working.join(JOIN_S)
+        for end in (self._socket, self._signals, self._signalled):
+            end.close()
+
+    # The thread that reads
+
+    def _listen(self) -> None:
+        try:
+            for segment, at_s in self._early:
+                self._take(segment, at_s)
+            while data := self._socket.recv(PIECE_BYTES):
+                at_s = self._use.now_s()
+                for segment in self._events.feed(data, 0.0):
+                    self._take(segment, at_s)
+        except (OSError, DeviceError) as error:
+            self._why = str(error)
+        except BaseException:
+            self._why = _BROKEN
+            raise
+        finally:
+            self._drop()
+            with contextlib.suppress(OSError):
+                self._signals.shutdown(socket.SHUT_WR)
+
+    def _take(self, segment: StreamSegment, at_s: float) -> None:
+        if segment.is_payload:
+            if self._wanted and self._command is not None and self._command.feed(segment.data, at_s):
+                self._over()
+            return
+        if not segment.is_frame:
+            self._put(segment.data, at_s)
+            return
+        event = json.loads(segment.data)
+        kind, data = event["type"], event["data"]
+        if kind not in _UNREPORTED:
+            self._put(b"\n%b\n" % segment.data, at_s)
+        match kind:
+            case "ping":
+                self._send("pong", data)
+            case "info":
+                self._use.tell(DeviceDescribed(self._use.id, Stamp(at_s), _described(data)))
+            case "run-pipeline" if data.get("start_stage") == "asr":
+                self._drop()
+                self._wanted, self._plays = True, data.get("end_stage") == "tts"
+                self._event("transcribe")
+            case "run-pipeline" if data.get("start_stage") == "wake":
+                what = f"{self._address} lets its server find the wake phrase"
+                raise DeviceError(what, remedy="Give it a wake word service (--wake-uri), or write mode: proxy")
+            case "audio-chunk" if self._wanted:
+                rate_hz, channels = _format(data)
+                self._command = self._command or CommandSound(rate_hz, channels, self._use.limit_s)
+                if (rate_hz, channels) != (self._command.rate_hz, self._command.channels):
+                    raise DeviceError("the satellite changed its sound format in a command", remedy="Restart it")
+            case "played":
+                self._played.set()
+            case "audio-stop" if self._wanted:
+                self._over()
+
+    def _over(self) -> None:
+        """The command has ended: its sound is kept, and answered."""
+        self._wanted, command, self._command = False, self._command, None
+        self._event("voice-stopped")
+        self._jobs.put(partial(self._answer, command))
+
+    def _drop(self) -> None:
+        """A command was cut off: its sound is kept."""
+        self._wanted, command, self._command = False, self._command, None
+        if command is not None:
+            self._jobs.put(partial(self._use.keep_command, command))
+
+    # The thread that works on commands
+
+    def _work(self) -> None:
+        try:
+            self._work_off()
+        except BaseException:
+            self._why = _BROKEN
+            raise
+        finally:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _work_off(self) -> None:
+        while True:
+            job: Callable[[], object] | None = partial(self._send, "ping")
+            with contextlib.suppress(queue.Empty):
+                job = self._jobs.get(timeout=PING_S)
+            if job is None:
+                return
+            with contextlib.suppress(OSError):  # the reading thread reports why the connection has ended
+                job()
+
+    def _answer(self, command: CommandSound | None) -> None:
+        waveform = None if command is None else self._use.keep_command(command)
+        answerer = self._use.answerer
+        recogniser = None if answerer is None else answerer.recogniser
+        if waveform is None:
+            self._understood("")
+        elif recogniser is None:
+            self._release(ends=False)
+            self._say("")
+        else:
+            recogniser.transcribe_later(waveform, lambda words: self._jobs.put(partial(self._understood, words)))
+
+    def _understood(self, words: str | HarnessError) -> None:
+        if isinstance(words, HarnessError):
+            self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {words}"))
+            self._send("error", {"text": "the recogniser failed", "code": "stt-stream-failed"})
+            self._release()
+        elif not words.strip():
+            self._event("error", {"text": "no text recognized", "code": NOTHING_HEARD})
+            self._release()
+        else:
+            self._event("transcript", {"text": words})
+            self._say(words)
+
+    def _release(self, *, ends: bool = True) -> None:
+        """Lets the satellite wait for its wake word again. Nobody knows the words, so this is not reported.
+
+        An error alone does not do so with wyoming-satellite 1.0.
+        """
+        self._send("transcript", {"text": ""})
+        if ends:
+            self._end()
+
+    def _say(self, words: str) -> None:
+        answerer = self._use.answerer
+        text = "" if answerer is None else answerer.answer(words).strip()
+        if answerer is None or not text or not self._plays:
+            self._end()
+            return
+        self._event("synthesize", {"text": text})
+        try:
+            samples = answerer.speak(text)
+        except HarnessError as error:
+            self._use.tell(LogLine(self._use.id, Stamp(self._use.now_s()), f"the answer was not spoken: {error}"))
+            self._end()
+            return
+        self._played.clear()
+        sound: dict[str, object] = {"rate": ANSWER_HZ, "width": 2, "channels": 1}
+        content = np.clip(samples * 32767, -32768, 32767).astype("<i2").tobytes()
+        self._event("audio-start", {**sound, "timestamp": 0})
+        for start in range(0, len(content), 2 * _CHUNK_SAMPLES):
+            self._send("audio-chunk", sound, content[start : start + 2 * _CHUNK_SAMPLES])
+        self._send("audio-stop", {"timestamp": 1000 * len(samples) // ANSWER_HZ})
+        if not self._played.wait(len(samples) / ANSWER_HZ + _PLAYED_LATE_S):
+            self._end()
+
+    def _end(self) -> None:
+        """Reports the end of a command for which the satellite reports none."""
+        self._put(b'\n{"type": "pipeline-ended"}\n', self._use.now_s())
+
+    # Both
+
+    def _event(self, kind: str, data: dict[str, object] | None = None) -> None:
+        """Sends an event, and reports it with the time at which it was sent."""
+        at_s = self._use.now_s()
+        self._send(kind, data)
+        line = json.dumps({"type": kind, "data": data or {}}, ensure_ascii=False)
+        self._put(b"\n%b\n" % line.encode("utf-8", "replace"), at_s)
+
+    def _send(self, kind: str, data: dict[str, object] | None = None, payload: bytes = b"") -> None:
+        header = {"type": kind, "data": data or {}, **({"payload_length": len(payload)} if payload else {})}
+        with self._sending:
+            self._socket.sendall(json.dumps(header).encode() + b"\n" + payload)
+
+    def _put(self, line: bytes, at_s: float) -> None:
+        self._lines.append((line, at_s))
+        with contextlib.suppress(OSError):  # full: the reader will look anyway
+            self._signals.send(b"\0")
+
+
+def connected(address: str) -> socket.socket:
+    """DeviceError when nobody answers."""
+    try:
+        return tcp.connect(*tcp.host_and_port(address), CONNECT_LIMIT_S)
+    except OSError as error:
+        remedy = "Switch the satellite on, and correct its address"
+        raise DeviceError(f"{address} cannot be reached: {error}", remedy=remedy) from error
+
+
+def who_answers(address: str) -> str:
+    """Name and version that a satellite or a service reports; "no version" without an answer. DeviceError."""
+    events = WyomingEvents(EVENT_BYTES)
+    with connected(address) as link, contextlib.suppress(OSError):
+        link.settimeout(PING_S)
+        link.sendall(b'{"type": "describe"}\n')
+        until_s = time.monotonic() + PING_S
+        while time.monotonic() < until_s and (data := link.recv(PIECE_BYTES)):
+            for segment in events.feed(data, 0.0):
+                event = json.loads(segment.data) if segment.is_frame else {}
+                if event.get("type") == "info":
+                    return _described(event["data"]) or "no version"
+    return "no version"
+
+
+def _format(data: dict[str, object]) -> tuple[int, int]:
+    """Rate in Hz and channels of a chunk; DeviceError for a format that is not supported."""
+    match data:
+        case {"rate": int(rate), "width": 2, "channels": int(channels)} if 8000 <= rate <= 96_000 and 0 < channels < 9:
+            return rate, channels
+    given = plain_text(json.dumps(data), 200)
+    raise DeviceError(f"the satellite sends sound as {given}", remedy="Let it send 16 bits per sample at 16000 Hz")
+
+
+def _described(info: dict[str, object]) -> str:
+    """`hall 1.4.1`: names and versions of the satellite or the services, as they report them."""
+    found = [info.get("satellite"), *(one for kind in info.values() if isinstance(kind, list) for one in kind)]
+    named = [[str(one[key]) for key in ("name", "version") if one.get(key)] for one in found if isinstance(one, dict)]
+    return plain_text(", ".join(" ".join(one) for one in named if one), 200)

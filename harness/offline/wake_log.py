@@ -1,0 +1,395 @@
+"""The wake-evaluation log: its lines (`KEY [subkey] [detail]`, plain text) and the totals that follow from them.
+
+The keys are those of the manual (source: seed snsr-eval-batch, log file format). Our additions are `INFO x-…` and
+`x-…=`. docs/reference/wake-log.md describes every line; `wake_log_reading` reads them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+ACCEPTED = ("INVTA", "CMDTA", "STTTA")
+MISSED = ("INVFR", "CMDFR", "STTFR")
+MISTAKEN = ("CMDSB", "STTSB")
+WITH_REFERENCE = ("CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR")
+WITH_WORDS = ("STTTA", "STTSB", "STTFR")
+
+
+@dataclass(frozen=True, slots=True)
+class StatedWords:
+    """Words of references and their errors as lines state them. The single numbers need not add up."""
+
+    words: int = 0
+    substitutions: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+def wake_totals(
+    lines: Mapping[str, int], hours: float, *, count_in_vocabulary: bool, words: StatedWords
+) -> dict[str, float]:
+    """Totals by the log's keys, in its order, from the number of lines of each key. Rates without data are left out.
+
+    hours: those of the false-accept rate. words: of the STT lines. Ratios and WER are per cent. Source: seed
+    snsr-eval-batch, log file format.
+    """
+
+    def of(*keys: str) -> int:
+        return sum(lines.get(key, 0) for key in keys)
+
+    missed, accepted = of(*MISSED), of(*ACCEPTED)
+    wrong = missed + of(*MISTAKEN)
+    files = wrong + accepted
+    false = of("OOVFA", "INVFA") if count_in_vocabulary else of("OOVFA")
+    found: dict[str, float] = {}
+    if hours or of("OOVFA"):
+        found["FACOUNT"] = false
+    if hours:
+        found["FARATE"] = false / hours
+    if files:
+        found |= {"FRCOUNT": missed, "FRRATIO": 100 * missed / files}
+        if of(*WITH_REFERENCE):
+            found |= {"FR+SBCOUNT": wrong, "FR+SBRATIO": 100 * wrong / files}
+        found["TACOUNT"] = accepted
+    if of(*WITH_WORDS):
+        if words.words:
+            found["WER"] = 100 * (words.substitutions + words.insertions + words.deletions) / words.words
+        found |= {
+            "WER_WORDS": words.words,
+            "WER_SUBSTITUTIONS": words.substitutions,
+            "WER_INSERTIONS": words.insertions,
+            "WER_DELETIONS": words.deletions,
+        }
+    return found
+
+
+Extras = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A wake event in a file: a true accept, or a false accept in in-vocabulary or out-of-vocabulary audio."""
+
+    key: Literal["INVTA", "INVFA", "OOVFA"]
+    file: str
+    start_ms: float
+    end_ms: float
+    phrase: str
+    sv_score: float = 0.0
+    extras: Extras = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A file without a true accept. reference: of a command or a text, "" for a wake phrase."""
+
+    key: Literal["INVFR", "CMDFR", "STTFR"]
+    file: str
+    reference: str = ""
+    extras: Extras = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ManySpots:
+    """Several spots in a file; count: all of them."""
+
+    file: str
+    count: int
+    extras: Extras = ()
+    key: Literal["INVTX"] = "INVTX"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHeard:
+    """A command that was understood (CMDTA), or another one that was found (CMDSB)."""
+
+    key: Literal["CMDTA", "CMDSB"]
+    file: str
+    start_ms: float
+    end_ms: float
+    phrase: str
+    reference: str
+    sv_score: float = 0.0
+    extras: Extras = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A transcript without mismatch (STTTA) or with mismatches (STTSB). wer: as printed, per cent or share; None
+    without words."""
+
+    key: Literal["STTTA", "STTSB"]
+    file: str
+    start_ms: float
+    end_ms: float
+    phrase: str
+    reference: str
+    words: int
+    substitutions: int
+    additions: int
+    deletions: int
+    wer: float | None
+    extras: Extras = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An unusable file, which no count includes."""
+
+    file: str
+    reason: str
+    extras: Extras = ()
+    key: Literal["REJECT"] = "REJECT"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    text: str
+    key: Literal["ERROR"] = "ERROR"
+
+
+Happening = Spot | Missed | ManySpots | CommandHeard | Words | Rejected | Failure
+TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO", "TACOUNT", "WER", "WER_WORDS",
+          "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
+_WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
+"""-u, alone or among other flags."""
+FORMULA = "OOVFA / oov-hours"
+FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
+DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class WakeLog:
+    """A whole log. info: in its order, repeated names allowed. totals: of its own total lines. decimals: those of
+    totals that were read."""
+
+    info: Extras = ()
+    happenings: tuple[Happening, ...] = ()
+    totals: tuple[tuple[str, float], ...] = ()
+    decimals: tuple[tuple[str, int], ...] = ()
+
+    def about(self, name: str) -> str | None:
+        return next((detail for key, detail in self.info if key == name), None)
+
+    def seconds(self, part: str) -> float:
+        """Seconds of `inv`, `oov` or `inv/oov` audio: from its hours, which have milliseconds, else from its
+        seconds."""
+        hours = self.about(f"{part}-hours")
+        if hours is not None:
+            return seconds_of(hours)
+        return float(self.about(f"{part}-seconds") or 0)
+
+    @property
+    def counts_in_vocabulary(self) -> bool:
+        """Whether false accepts in in-vocabulary files count (-u)."""
+        stated = self.about("x-count-in-vocabulary")
+        if stated is not None:
+            return stated == "yes"
+        command_line = self.about("command-line") or ""
+        try:
+            words = shlex.split(command_line, posix=False)
+        except ValueError:
+            words = command_line.split()
+        return any(_WITH_U.fullmatch(word) for word in words)
+
+
+class LineSums:
+    """Sums over lines of files, added one by one. Keeps 16 bytes per file with words, and nothing of others.
+
+    lines: number of each key. rejected: files by reason. word_errors, words: of each file with words.
+    """
+
+    def __init__(self, happenings: Iterable[Happening] = ()) -> None:
+        self.lines: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.said = StatedWords()
+        self.word_errors, self.words = array("q"), array("q")
+        for one in happenings:
+            self.add(one)
+
+    def add(self, one: Happening) -> None:
+        self.lines[one.key] += 1
+        match one:
+            case Rejected():
+                self.rejected[one.reason] += 1
+            case Words():
+                self._add(one.words, one.substitutions, one.additions, one.deletions)
+            case Missed(key="STTFR"):
+                # Without a result every word of the reference is a deletion.
+                words = len(one.reference.split())
+                self._add(words, 0, 0, words)
+
+    def _add(self, words: int, substitutions: int, additions: int, deletions: int) -> None:
+        before = self.said
+        self.said = StatedWords(
+            before.words + words,
+            before.substitutions + substitutions,
+            before.insertions + additions,
+            before.deletions + deletions,
+        )
+        self.word_errors.append(substitutions + additions + deletions)
+        self.words.append(words)
+
+
+def computed(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
+    """The totals by the log's own lines: sums of counts, and their rates. Rates without data are left out. sums: of
+    lines that `log` does not hold.
+
+    The hours of false accepts are those of out-of-vocabulary audio. With -u, in-vocabulary audio outside true accepts
+    counts too.
+    """
+    hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
+    of = sums if sums is not None else LineSums(log.happenings)
+    return wake_totals(of.lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=of.said)
+
+
+def differences(log: WakeLog, sums: LineSums | None = None) -> tuple[str, ...]:
+    """Totals that differ from the sum of the log's lines, in words for people; empty for a correct log."""
+    found = computed(log, sums)
+    written = dict(log.decimals)
+    wrong: list[str] = []
+    for key, stated in log.totals:
+        by_lines = found.get(key)
+        decimals = min(DECIMALS.get(key, 0), written.get(key, DECIMALS.get(key, 0)))
+        allowed = 0.51 * 10**-decimals if key in DECIMALS else 0.0
+        if by_lines is None:
+            if stated:
+                wrong.append(f"{key} is {stated:g}, but no line counts towards it")
+        elif abs(stated - by_lines) > allowed:
+            wrong.append(f"{key} is {stated:g}, but its lines add up to {by_lines:g}")
+    return tuple(wrong)
+
+
+def summary(log: WakeLog, sums: LineSums | None = None) -> str:
+    """The console's last line, in the manual's form; n/a without data."""
+    found = computed(log, sums) | dict(log.totals)
+    files = int(log.about("inv-files") or 0) + int(log.about("oov-files") or 0)
+    hours = (log.seconds("inv") + log.seconds("oov")) / 3600
+    factor = log.about("real-time-factor")
+    fast = "n/a" if factor is None else f"{float(factor):.1f}"
+    if "WER_WORDS" in found:
+        return (
+            f"{files} files, {hours:.3f} hr, {found['WER_WORDS']:.0f} Words, "
+            f"{found['WER_SUBSTITUTIONS']:.0f} Substitutions, {found['WER_INSERTIONS']:.0f} Insertions, "
+            f"{found['WER_DELETIONS']:.0f} Deletions, {_shown(found, 'WER', 3)}% WER, {fast} xRT"
+        )
+    # With references the percentage covers all errors.
+    ratio = "FR+SBRATIO" if "FR+SBRATIO" in found else "FRRATIO"
+    rejects = f"{_shown(found, ratio, 2)}% FR" if ratio in found else "no in-vocabulary files"
+    return (
+        f"{files} files, {hours:.3f} hr, {found.get('FACOUNT', 0):.0f} FA {_shown(found, 'FARATE', 2)}/hr, "
+        f"{rejects}, {found.get('TACOUNT', 0):.0f} TA, {fast}x RT"
+    )
+
+
+def _shown(found: dict[str, float], key: str, decimals: int) -> str:
+    """Rounded as in the log first, so that the last digits of console and log agree."""
+    return f"{round(found[key], DECIMALS[key]):.{decimals}f}" if key in found else "n/a"
+
+
+def hours_text(seconds: float) -> str:
+    thousandths = round(seconds * 1000)
+    minutes, rest = divmod(thousandths, 60_000)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest // 1000:02d}.{rest % 1000:03d}"
+
+
+def seconds_of(hours: str) -> float:
+    """Seconds of H:MM:SS.sss. ValueError for another form."""
+    parts = hours.strip().split(":")
+    if len(parts) != 3:
+        raise ValueError(f"{hours!r} is not H:MM:SS.sss")
+    return int(parts[0]) * 3600 + int(parts[1]) * 60 + float(parts[2])
+
+
+def moment(wall_s: float) -> str:
+    return datetime.fromtimestamp(round(wall_s, 3), UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
+
+
+NAMES = "x-names"
+ESCAPED = "escaped"
+"""`INFO x-names escaped`: names and phrases contain escapes. Without it they are literal."""
+UNITS = {"FARATE": "/ hr", "FRRATIO": "%", "FR+SBRATIO": "%", "WER": "%"}
+DOUBLES = frozenset({"FRCOUNT", "FR+SBCOUNT"})
+NOTHING = "n/a"
+
+_PLAIN = re.compile(r"[\w.:+/-]+", re.ASCII)
+SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def write(log: WakeLog) -> str:
+    """The log's text: settings, events, totals."""
+    lines = [info_line(name, detail) for name, detail in ((NAMES, ESCAPED), *log.info) if name]
+    lines += [line_of(one) for one in log.happenings]
+    lines += [total_line(key, value) for key, value in log.totals]
+    return "\n".join(lines) + "\n"
+
+
+def total_line(key: str, value: float) -> str:
+    """One line of the totals, with the decimals and units of its key."""
+    if key in DECIMALS:
+        return f"{key} {value:.{DECIMALS[key]}f} {UNITS[key]}"
+    return f"{key} {value:.1f}" if key in DOUBLES else f"{key} {value:.0f}"
+
+
+def info_line(name: str, detail: str) -> str:
+    return f"INFO {name} {_bare(detail)}".rstrip()
+
+
+def line_of(one: Happening) -> str:
+    """One line of an event, with escaped names."""
+    match one:
+        case Spot():
+            text = f"{_span(one)} sv-score {one.sv_score:g}"
+        case CommandHeard():
+            text = f"{_span(one)} {quoted(one.reference)} sv-score {one.sv_score:g}"
+        case Words():
+            wer = NOTHING if one.wer is None else f"{one.wer:.3f}"
+            counts = f"{one.words}, {one.substitutions}, {one.additions}, {one.deletions}, {wer}"
+            text = f"{_span(one)} {quoted(one.reference)} {counts}"
+        case Missed(key="INVFR"):
+            text = quoted(one.file)
+        case Missed():
+            text = f"{quoted(one.file)} {quoted(one.reference)}"
+        case ManySpots():
+            text = f"{quoted(one.file)} {one.count} spots"
+        case Rejected():
+            text = f"{quoted(one.file)} {_bare(one.reason)}"
+        case Failure():
+            return f"ERROR {_bare(one.text)}"
+    extras = ((name, value if _PLAIN.fullmatch(value) else quoted(value)) for name, value in one.extras)
+    return f"{one.key} {text}" + "".join(f" {name}={value}" for name, value in extras)
+
+
+def _span(one: Spot | CommandHeard | Words) -> str:
+    return f"{quoted(one.file)} {_ms(one.start_ms)} {_ms(one.end_ms)} {quoted(one.phrase)}"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def quoted(text: str) -> str:
+    """In quotes. Escapes quotes, line ends and anything that a terminal would take for a command."""
+    if text.isprintable() and '"' not in text and "\\" not in text:  # nearly every name, and far quicker
+        return f'"{text}"'
+    return '"' + "".join(map(_safe, text)) + '"'
+
+
+def _bare(text: str) -> str:
+    return "".join(sign if sign in '"\\' else _safe(sign) for sign in text)
+
+
+def _safe(sign: str) -> str:
+    if sign in SHORT:
+        return SHORT[sign]
+    if sign.isprintable():
+        return sign
+    point = ord(sign)
+    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

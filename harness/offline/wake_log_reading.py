@@ -1,0 +1,307 @@
+"""Reads wake-evaluation logs of the harness or the original tool line by line, since a log may have millions of lines.
+
+Numbers may have decimals or none. Raw names may contain quotes, backslashes and line breaks.
+"""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.model.errors import InputError, Place
+from harness.offline.wake_log import (
+    ESCAPED,
+    NAMES,
+    NOTHING,
+    SHORT,
+    TOTALS,
+    CommandHeard,
+    Extras,
+    Failure,
+    Happening,
+    ManySpots,
+    Missed,
+    Rejected,
+    Spot,
+    WakeLog,
+    Words,
+)
+
+MOST_LINES_OF_A_NAME = 4
+LONGEST_LINE = 1 << 24
+MOST_WORDS = 10**9
+"""Largest count in a line; more is an error."""
+Lines = Iterable[tuple[int, str]]
+"""Lines without their ends, each with the byte at which it begins."""
+
+_LONG = {text: sign for sign, text in SHORT.items()}
+_ESCAPE = re.compile(r'\\(?:[\\"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})')
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_EXTRAS = r'(?P<extras>(?: x-[\w-]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*))*)'
+_SCORE = rf"(?: +sv-score +(?P<score>{_NUMBER}))?"
+_COUNTS = "[ ,]+".join(
+    [*(rf"(?P<{name}>{_NUMBER})" for name in ("n", "subs", "adds", "dels")), rf"(?P<wer>{_NUMBER}|{NOTHING})%?"]
+)
+_SAYS_ESCAPED = f"INFO {NAMES} {ESCAPED}"
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    name: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A line of the totals; decimals: those in the file."""
+
+    key: str
+    value: float
+    decimals: int
+
+
+Entry = Happening | Info | Total
+
+
+def names_escaped(path: Path, name: str) -> bool:
+    """Whether the log says that its names are escaped. OSError and InputError as for `entries`."""
+    with path.open("rb") as file:
+        return any(line == _SAYS_ESCAPED for _, line in _lines(file, name))
+
+
+def entries(path: Path, name: str, *, escaped: bool) -> Iterator[tuple[int, Entry]]:
+    """The entries of a log, each with the byte at which its line begins. name: what errors call the log. OSError if
+    it cannot be read, InputError with the line if a line is invalid."""
+    with path.open("rb") as file:
+        yield from _entries(_lines(file, name), name, escaped=escaped)
+
+
+def entry_at(path: Path, begins: int, *, escaped: bool) -> Entry | None:
+    """The entry of the line that begins at that byte; None if no line does."""
+    with path.open("rb") as file:
+        file.seek(begins)
+        found = next(_entries(_lines(file, path.name), path.name, escaped=escaped), None)
+        return None if found is None else found[1]
+
+
+def read(text: str, name: str = "log") -> WakeLog:
+    """A whole log. InputError with the line that cannot be read."""
+    lines = text.split("\n")
+    escaped = any(line.rstrip("\r") == _SAYS_ESCAPED for line in lines)
+    happenings: list[Happening] = []
+    found = _entries(((0, line) for line in lines), name, escaped=escaped)
+    log = without_happenings(found, lambda one, _: happenings.append(one))
+    return replace(log, happenings=tuple(happenings))
+
+
+def without_happenings(found: Iterable[tuple[int, Entry]], take: Callable[[Happening, int], None]) -> WakeLog:
+    """A log without its events. `take` is called with each event and the byte at which its line begins."""
+    info: list[tuple[str, str]] = []
+    totals: list[Total] = []
+    for begins, one in found:
+        match one:
+            case Info():
+                info.append((one.name, one.detail))
+            case Total():
+                totals.append(one)
+            case _:
+                take(one, begins)
+    stated = tuple((one.key, one.value) for one in totals)
+    return WakeLog(tuple(info), (), stated, tuple((one.key, one.decimals) for one in totals))
+
+
+def demand_numbers(log: WakeLog, name: str) -> None:
+    """InputError if an INFO line that totals depend on has no number."""
+    try:
+        for part in ("inv", "oov", "inv/oov"):
+            log.seconds(part)
+        for part in ("inv-files", "oov-files", "rejected-files"):
+            int(log.about(part) or 0)
+        float(log.about("real-time-factor") or 0)
+    except ValueError as error:
+        raise InputError(f"an INFO line has no number: {error}", place=Place(name)) from error
+
+
+def unescaped(text: str) -> str:
+    """The inverse of `quoted`, without the quotes. Unknown escapes stay as they are."""
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: _LONG.get(found[0]) or chr(int(found[0][2:], 16)), text)
+
+
+def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
+    """Lines with any kind of line end."""
+    at, number = file.tell(), 0
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            raise _unreadable(f"the line is longer than {LONGEST_LINE >> 20} MB", Place(name, number))
+        begins, at = at, at + len(line)
+        body = line.removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
+        if not begins and body.startswith(BOM_UTF8):
+            begins, body = len(BOM_UTF8), body.removeprefix(BOM_UTF8)
+        if b"\r" not in body:
+            yield begins, body.decode("utf-8", "surrogateescape")  # names need not be UTF-8
+            continue
+        for piece in body.split(b"\r"):
+            yield begins, piece.decode("utf-8", "surrogateescape")
+            begins += len(piece) + 1
+
+
+def _grammars(name: Callable[[str], str], first: str) -> dict[str, re.Pattern[str]]:
+    """The form of each key's lines. name: makes an expression for quoted text, a group of that name.
+
+    first: expression for a file name that an unquoted reference may follow.
+    """
+    span = rf"{name('file')} +(?P<start>{_NUMBER}) +(?P<end>{_NUMBER}) +{name('phrase')}"
+    forms = {
+        **dict.fromkeys(("INVTA", "INVFA", "OOVFA"), span + _SCORE),
+        **dict.fromkeys(("CMDTA", "CMDSB"), rf"{span} +{name('reference')}{_SCORE}"),
+        **dict.fromkeys(("STTTA", "STTSB"), rf"{span} +{name('reference')} +{_COUNTS}"),
+        **dict.fromkeys(("CMDFR", "STTFR"), rf"{first}(?: +(?:{name('reference')}|(?P<bare>[^\" ].*?)))?"),
+        "INVFR": name("file"),
+        "INVTX": rf"{name('file')} +(?P<count>\d+) +spots?",
+        "REJECT": rf'{name("file")} +(?P<reason>[^"]*?)',
+    }
+    return {key: re.compile(rf"{key} +{form}{_EXTRAS}\s*", re.DOTALL) for key, form in forms.items()}
+
+
+def _escaped(name: str) -> str:
+    return rf'"(?P<{name}>(?:[^"\\]|\\.)*)"'
+
+
+_ESCAPED_LINES = _grammars(_escaped, _escaped("file"))
+_RAW_LINES = _grammars(lambda name: rf'"(?P<{name}>.*)"', r'"(?P<file>.*?)(?<!\\)"(?= |$)')
+
+
+def _as_it_stands(text: str) -> str:
+    # No file system has a backslash before a quote in a name, so this one was escaped.
+    return unescaped(text) if '\\"' in text else text
+
+
+def _entries(lines: Lines, name: str, *, escaped: bool) -> Iterator[tuple[int, Entry]]:
+    grammars, clean = (_ESCAPED_LINES, unescaped) if escaped else (_RAW_LINES, _as_it_stands)
+    for number, begins, line, form in _logical(iter(lines), grammars):
+        try:
+            one = _entry(line, form, clean)
+        except ValueError as error:
+            raise _unreadable(str(error), Place(name, number)) from error
+        if not (isinstance(one, Info) and one.name == NAMES):
+            yield begins, one
+
+
+def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -> Entry:
+    """ValueError for an invalid line."""
+    key, _, detail = line.partition(" ")
+    if form is not None:
+        return _happening(key, form, clean)
+    if key == "INFO":
+        subkey, _, rest = detail.strip().partition(" ")
+        return Info(subkey, rest.strip())
+    if key == "ERROR":
+        return Failure(detail)
+    if key in TOTALS:
+        return _total(key, detail)
+    raise ValueError(f"{key} does not have the form of its key" if key in _RAW_LINES else f"unknown key {key!r:.40}")
+
+
+def _logical(
+    lines: Iterator[tuple[int, str]], grammars: dict[str, re.Pattern[str]]
+) -> Iterator[tuple[int, int, str, re.Match[str] | None]]:
+    """Number, beginning and text of each line, with its form. A name that was broken over several lines is joined."""
+    ahead: deque[tuple[int, str]] = deque()
+    number = 0
+    while True:
+        ahead.extend(islice(lines, 0 if ahead else 1))
+        if not ahead:
+            return
+        begins, line = ahead.popleft()
+        first, number = number + 1, number + 1
+        line = line.rstrip("\r")
+        if not line.strip():
+            continue
+        grammar = grammars.get(line.partition(" ")[0])
+        form = None if grammar is None else grammar.fullmatch(line)
+        if grammar is not None and form is None:
+            ahead.extend(islice(lines, MOST_LINES_OF_A_NAME - 1 - len(ahead)))
+            for more in range(1, len(ahead) + 1):
+                longer = "\n".join([line, *(text for _, text in islice(ahead, more))]).rstrip("\r")
+                form = grammar.fullmatch(longer)
+                if form is not None:
+                    line, number = longer, number + more
+                    for _ in range(more):
+                        ahead.popleft()
+                    break
+        yield first, begins, line, form
+
+
+def _unreadable(what: str, place: Place) -> InputError:
+    return InputError(what, place=place, remedy="docs/reference/wake-log.md lists the keys and their forms")
+
+
+def _total(key: str, detail: str) -> Total:
+    found = re.match(rf"\s*({_NUMBER})", detail)
+    if found is None:
+        raise ValueError("a total has no number")
+    mantissa, _, exponent = found[1].lower().partition("e")
+    return Total(key, float(found[1]), max(0, len(mantissa.partition(".")[2]) - int(exponent or 0)))
+
+
+def _happening(key: str, found: re.Match[str], clean: Callable[[str], str]) -> Happening:
+    """ValueError for an invalid count."""
+    groups = found.groupdict()
+    file, extras = clean(groups["file"]), _extras(groups["extras"])
+
+    def number(name: str) -> float:
+        return float(groups[name] or 0)
+
+    def count(name: str) -> int:
+        if not 0 <= number(name) <= MOST_WORDS:
+            raise ValueError(f"{key} has a count that is not a number: {groups[name]:.40}")
+        return int(number(name))
+
+    def text(name: str) -> str:
+        return clean(groups[name] or "")
+
+    match key:
+        case "INVTA" | "INVFA" | "OOVFA":
+            return Spot(key, file, number("start"), number("end"), text("phrase"), number("score"), extras)
+        case "CMDTA" | "CMDSB":
+            span = number("start"), number("end")
+            return CommandHeard(key, file, *span, text("phrase"), text("reference"), number("score"), extras)
+        case "STTTA" | "STTSB":
+            return Words(
+                key,
+                file,
+                number("start"),
+                number("end"),
+                text("phrase"),
+                text("reference"),
+                words=count("n"),
+                substitutions=count("subs"),
+                additions=count("adds"),
+                deletions=count("dels"),
+                wer=None if groups["wer"] == NOTHING else number("wer"),
+                extras=extras,
+            )
+        case "INVFR":
+            return Missed(key, file, "", extras)
+        case "CMDFR" | "STTFR":
+            return Missed(key, file, text("reference") or text("bare"), extras)
+        case "INVTX":
+            return ManySpots(file, count("count"), extras)
+        case _:
+            return Rejected(file, groups["reason"].strip(), extras)
+
+
+def _extras(text: str) -> Extras:
+    if not text:
+        return ()
+    found = re.findall(r'(x-[\w-]+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))', text)
+    return tuple((name, bare or unescaped(inner)) for name, inner, bare in found)

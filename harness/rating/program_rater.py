@@ -1,0 +1,166 @@
+"""A program as a rater: one item at a time through a desk, with restarts, a time limit and a rate limit."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.program_lines import ProtocolFault
+from harness.base.program_pipe import ProgramPipe
+from harness.model.errors import EngineError, LogError
+from harness.rating.desk import Desk
+from harness.rating.items import Item
+from harness.rating.program_protocol import (
+    Declined,
+    ProgramAnswer,
+    ProgramHello,
+    answer_of,
+    item_line,
+    program_hello_of,
+)
+from harness.rating.rating_room import RatingRoom
+
+TRIES = 2
+"""How often an item is sent before it is left open."""
+MOST_IN_A_ROW = 3
+"""After this many failed items in a row, the program gets no more."""
+_START_S = 60.0
+_TURN_S = 0.25
+_REMEDY = "docs/reference/rating-programs.md lists the lines that it may write"
+_SLOW_REMEDY = "Check whether it is waiting for something. For a longer limit: --timeout SECONDS"
+
+
+class ProgramRater:
+    """A rating program, started at once and again after a fault. EngineError if it cannot be started.
+
+    command: program and arguments. timeout_s: time limit for an answer; a hello may take a minute. per_minute: most
+    items sent in a minute, repeated ones included; None for no limit.
+    """
+
+    def __init__(self, command: tuple[str, ...], *, timeout_s: float, per_minute: float | None = None) -> None:
+        self._command = command
+        self._timeout_s = timeout_s
+        self._pause_s = 0.0 if per_minute is None else 60 / per_minute
+        self._free_s = time.monotonic()
+        self._pipe, self.hello = self._start()
+
+    def ask(self, line: bytes) -> ProgramAnswer:
+        """The answer to an item; Declined. EngineError after a fault, which ends the process."""
+        if not self._pipe.alive:
+            self._pipe.end()
+            self._pipe, hello = self._start()
+            if hello != self.hello:
+                what = f"calls itself {hello.rater!r} after a restart, no longer {self.hello.rater!r}"
+                raise self._pipe.fault(what, "One sitting measures one program")
+        self._wait()
+        if unasked := self._pipe.arrived():
+            raise self._pipe.fault(f"wrote a line without being asked: {unasked[0][:200]!r}", _REMEDY)
+        self._free_s = time.monotonic() + self._pause_s
+        self._pipe.send(line)
+        text = self._pipe.line(self._timeout_s, "has not sent its answer")
+        if text is None:
+            raise self._pipe.ended("before its answer")
+        try:
+            return answer_of(text)
+        except ProtocolFault as fault:
+            raise self._pipe.fault(str(fault), _REMEDY) from None
+
+    def close(self) -> None:
+        """Ends the program and all that it has started."""
+        self._pipe.close()
+
+    def _start(self) -> tuple[ProgramPipe, ProgramHello]:
+        pipe = ProgramPipe(self._command, self._timeout_s, who="program", fed="items", remedy=_SLOW_REMEDY)
+        try:
+            text = pipe.line(max(self._timeout_s, _START_S), "has not sent its hello")
+            if text is None:
+                raise pipe.ended("before its hello")
+            return pipe, program_hello_of(text)
+        except ProtocolFault as fault:
+            raise pipe.fault(str(fault), _REMEDY) from None
+        except BaseException:
+            pipe.end()
+            raise
+
+    def _wait(self) -> None:
+        """Until the rate limit allows another item. Reads what the program says, so that it never blocks."""
+        while self._pipe.alive and (left_s := self._free_s - time.monotonic()) > 0:
+            self._pipe.pause(min(left_s, _TURN_S))
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramJudged:
+    """An item that the program judged. position: of the item, from 1, among all of the round."""
+
+    item: Item
+    position: int
+    answer: ProgramAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """An item without a judgment. last: no more items are sent, since too many failed in a row."""
+
+    item: Item
+    position: int
+    why: str
+    last: bool = False
+
+
+def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[ProgramJudged | LeftOpen]:
+    """Sends each open item of the desk once; a judgment is on the disk before it is returned. LogError."""
+    in_a_row = 0
+    with tempfile.TemporaryDirectory(prefix="harness-rating-") as folder:
+        while (item := desk.view.item) is not None:
+            desk.show_transcript()
+            position = desk.view.position
+            try:
+                answer = _asked(room, desk, item, program, Path(folder))
+            except (EngineError, Declined, _NoSound) as error:
+                in_a_row = in_a_row + 1 if isinstance(error, EngineError) else 0
+                desk.put_off()
+                last = in_a_row >= MOST_IN_A_ROW
+                yield LeftOpen(item, position, str(error), last)
+                if last:
+                    return
+                continue
+            in_a_row = 0
+            if not desk.judge_as_program(answer.category, answer.confidence, answer.reason):
+                desk.put_off()
+                yield LeftOpen(item, position, desk.view.said)
+                continue
+            yield ProgramJudged(item, position, answer)
+
+
+class _NoSound(Exception):
+    pass
+
+
+def _asked(room: RatingRoom, desk: Desk, item: Item, program: ProgramRater, folder: Path) -> ProgramAnswer:
+    """The answer to the current item, after at most TRIES; the last EngineError otherwise."""
+    clip = folder / f"{item.id}.wav"
+    _write(room, item, clip)
+    try:
+        line = item_line(desk.view, str(clip))
+        for _ in range(TRIES - 1):
+            try:
+                return program.ask(line)
+            except EngineError:
+                continue
+        return program.ask(line)
+    finally:
+        clip.unlink(missing_ok=True)
+
+
+def _write(room: RatingRoom, item: Item, clip: Path) -> None:
+    """The response as raters hear it: the stored clip's rate and level would reveal the device."""
+    import soundfile
+
+    try:
+        sound = room.response_sound(item)
+    except LogError as error:
+        raise _NoSound(f"cannot read the recording: {error}") from error
+    soundfile.write(clip, sound.samples, sound.rate_hz, format="WAV", subtype="PCM_16")

@@ -1,0 +1,174 @@
+"""Removes clips, or redacts spans of them. The numbers stay, with a row that says who did it and why."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import soundfile
+
+from harness.base.findings import nearest
+from harness.base.foreign import plain_text
+from harness.base.places import SessionFolder
+from harness.base.whole_file import disk_errors, sync_folder, write_whole
+from harness.model.errors import InputError, LogError
+from harness.model.judgment import RatingRound
+from harness.model.record import SoundRedacted, SoundsRemoved, StimulusStored
+from harness.rating.judgment_log import JudgmentLog
+from harness.rating.rating_room import RatingRoom, RatingSource
+from harness.session.log.clips import clip_of
+from harness.session.log.database import alone, not_running
+from harness.session.log.reader import LogReader, Redaction, check, redactions, removals
+
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeRule:
+    """Which sessions lose their clips: older than, seconds; oldest first until the rest has at most so many bytes.
+
+    unjudged: also those with responses that nobody has judged. rounds: sessions of a round stay until it is done.
+    """
+
+    older_than_s: float | None = None
+    larger_than: int | None = None
+    unjudged: bool = False
+    rounds: tuple[RatingRound, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Purgeable:
+    """A session with clips, and why they stay; "" when they go. clips: names. wall_s: Unix time of its last row."""
+
+    folder: Path
+    wall_s: float
+    clips: tuple[str, ...]
+    bytes: int
+    kept_because: str
+
+
+def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Purgeable]:
+    """The sessions below a folder to which the rule applies, oldest first; LogError, InputError."""
+    with disk_errors(f"{folder} cannot be read"):
+        places = [folder, *(path for path in folder.iterdir() if not path.is_symlink())]
+        sessions = [SessionFolder(path) for path in places if SessionFolder(path).database.is_file()]
+        dated = sorted((_last_wall_s(one.path), one.path.name, one) for one in sessions)
+        total = sum(_bytes(path) for one in sessions for path in one.path.rglob("*") if path.suffix != ".sqlite-shm")
+        waiting = {path for one in rule.rounds if _has_work(one) for path in one.sessions}
+        for wall_s, _, session in dated:
+            old = rule.older_than_s is not None and now_wall_s - wall_s > rule.older_than_s
+            large = rule.larger_than is not None and total > rule.larger_than
+            clips = _clips(session)
+            if not clips or not (old or large):
+                continue
+            size = sum(_bytes(session.clips / name) for name in clips)
+            why = _kept_because(session, rule, waiting)
+            total -= 0 if why else size
+            yield Purgeable(session.path, wall_s, clips, size, why)
+
+
+def purge(found: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
+    """Removes the clips of a session, after a row that names them is on the disk; LogError, LogFull.
+
+    Returns why they stay, if that has changed since the plan; "" when they are gone.
+    """
+    session = SessionFolder(found.folder)
+    with disk_errors(f"{session.clips} cannot be emptied"):
+        if why := _kept_because(session, rule, ()):
+            return why
+        with alone(session):
+            known = removals(found.folder)
+            if fresh := tuple(name for name in found.clips if name not in known):
+                log = JudgmentLog(found.folder)
+                try:
+                    log.append(SoundsRemoved(fresh, reason, by))
+                finally:
+                    log.close()
+            for name in found.clips:
+                (session.clips / name).unlink(missing_ok=True)
+            sync_folder(session.clips)
+    return ""
+
+
+def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reason: str, by: str) -> Redaction:
+    """Makes spans of a clip silent for good, seconds from its start, after a row that says so is on the disk.
+
+    The file keeps its name, length and rate, and other rows still name it by the SHA-256 that it had. A repeated call
+    completes one that was killed. InputError for an unknown clip, a stimulus or a wrong span; LogError, LogFull.
+    """
+    session = SessionFolder(folder).demand()
+    with disk_errors(f"{session.clips / name} cannot be redacted"), alone(session):
+        if damage := check(folder).damage:
+            raise LogError(f"{folder} is damaged: {damage[0]}", remedy="See: harness show SESSION --check")
+        with LogReader(folder) as reader:
+            rows = {clip.name: entry.record for entry in reader.entries() if (clip := clip_of(entry.record))}
+        if name not in rows:
+            raise InputError(
+                f"no clip of {folder} is called {plain_text(name, 80)!r}", remedy=nearest(name, list(rows))
+            )
+        if isinstance(rows[name], StimulusStored):
+            what = f"{name} is a stimulus, which a resumed run plays again"
+            raise InputError(what, remedy="Change the recording before the run, or remove all sound: harness purge")
+        if gone := removals(folder).get(name):
+            raise InputError(f"the sound of {name} {gone}", remedy="There is nothing to redact")
+        samples, rate_hz = soundfile.read(session.clips / name, dtype="int16")
+        length_s = len(samples) / rate_hz
+        for start_s, end_s in spans_s:
+            if not 0 <= start_s < end_s <= length_s:
+                what = f"{name} has no span from {start_s:g} to {end_s:g} s: it is {length_s:.3f} s long"
+                raise InputError(what, remedy="Write the start before the end, both within the clip")
+        known = redactions(folder).get(name)
+        wanted = tuple(sorted({*spans_s, *(known.spans_s if known else ())}))
+        for start_s, end_s in wanted:
+            samples[math.floor(start_s * rate_hz) : math.ceil(end_s * rate_hz)] = 0
+        buffer = io.BytesIO()
+        soundfile.write(buffer, samples, rate_hz, format="FLAC", subtype="PCM_16")
+        digest = hashlib.sha256(buffer.getvalue()).hexdigest()
+        if known is None or known.spans_s != wanted or known.sha256 != digest:
+            log = JudgmentLog(folder)
+            try:
+                log.append(SoundRedacted(name, digest, tuple(sorted({*spans_s})), reason, by))
+            finally:
+                log.close()
+        write_whole(session.clips / name, buffer.getvalue())
+    return redactions(folder)[name]
+
+
+def _last_wall_s(folder: Path) -> float:
+    with LogReader(folder) as reader:
+        return next((entry.wall_s for entry in reader.entries(reader.last_seq() - 1)), time.time())
+
+
+def _clips(session: SessionFolder) -> tuple[str, ...]:
+    return tuple(sorted(path.name for path in session.clips.glob("*.flac") if path.is_file()))
+
+
+def _bytes(path: Path) -> int:
+    return 0 if path.is_symlink() or not path.is_file() else path.stat().st_size
+
+
+def _has_work(round_: RatingRound) -> bool:
+    return any(one.count.left and not one.stopped for one in RatingRoom(round_).progress)
+
+
+def _kept_because(session: SessionFolder, rule: PurgeRule, waiting: Collection[str]) -> str:
+    if session.clips.is_symlink():
+        return f"{session.clips.name} is a link"
+    try:
+        with not_running(session):
+            damage = check(session.path).damage
+            found = RatingSource(session.path, RatingRound()).read().responses
+    except LogError as error:
+        return error.what
+    if damage:
+        return f"it is damaged: {damage[0]}"
+    open_ = sum(1 for one in found if not one.submitted and one.settled is None)
+    if open_ and not rule.unjudged:
+        return f"{open_} of {len(found)} responses are not judged"
+    return "raters of a round have responses left" if os.path.abspath(session.path) in waiting else ""

@@ -1,0 +1,193 @@
+"""Curves and timelines as SVG coordinates, pictures of sounds. The template draws them in the colours of the page."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.base.pages import templates_of
+
+WIDTH, HEIGHT = 640, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 632, 10, 190
+MOST_POINTS = 400
+MOST_MARKS = 3000
+PICTURE = 300
+"""Columns of a waveform or a spectrogram."""
+_WINDOW = 256
+_FLOOR_DB = 80.0
+
+Point = tuple[float, float]
+Band = tuple[float, float, float]
+"""Place, low, high."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCurve:
+    """A line with the band of its intervals, as SVG points. number: of its colour and pattern."""
+
+    name: str
+    number: int
+    line: str
+    band: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Curves over two axes; ticks are coordinate and label. words: the content as text, for screen readers."""
+
+    id: str
+    title: str
+    x_name: str
+    curves: tuple[DrawnCurve, ...]
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    words: str
+
+
+def chart(
+    id: str,
+    title: str,
+    x_name: str,
+    words: str,
+    curves: Sequence[tuple[str, Sequence[Point], Sequence[Band]]],
+    *,
+    y_most: float | None = None,
+) -> Chart | None:
+    """None where no curve has two points. y_most: upper end of the axis (default: the highest value or band)."""
+    curves = [one for one in curves if len(one[1]) > 1]
+    if not curves:
+        return None
+    places = [x for _, line, _ in curves for x, _ in line]
+    x_start, x_end = min(0.0, *places), max(places) or 1.0
+    highest = max(max([y for _, y in line] + [high for _, _, high in band]) for _, line, band in curves)
+    y_end = y_most or highest * 1.05 or 1.0
+
+    def across(x: float) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * (x - x_start) / (x_end - x_start)
+
+    def at(x: float, y: float) -> str:
+        return f"{across(x):.1f},{_BOTTOM - (_BOTTOM - _TOP) * min(max(y, 0.0), y_end) / y_end:.1f}"
+
+    drawn = []
+    for number, (name, line, band) in enumerate(curves):
+        around = [at(x, low) for x, low, _ in band] + [at(x, high) for x, _, high in reversed(band)]
+        drawn.append(DrawnCurve(name, number % 4, " ".join(at(x, y) for x, y in line), " ".join(around)))
+    x_ticks = tuple((across(x), _label(x)) for x in _ticks(x_end, x_start))
+    y_ticks = tuple((_BOTTOM - (_BOTTOM - _TOP) * y / y_end, _label(y)) for y in _ticks(y_end))
+    return Chart(id, title, x_name, tuple(drawn), x_ticks, y_ticks, words)
+
+
+def drawn(charts: Sequence[Chart | None]) -> str:
+    """Their pictures as HTML, styled by templates/charts.css; "" without any."""
+    figure = templates_of("harness.report").get_template("charts.html").module.figure  # type: ignore[attr-defined]
+    return "".join(str(figure(one)) for one in charts if one is not None)
+
+
+def steps(values: Sequence[float]) -> list[Point]:
+    """The empirical distribution: per cent of the values up to each, at most 400 steps."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    chosen = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_POINTS)).round().astype(int))
+    line: list[Point] = []
+    for number in chosen:
+        line += [(float(ordered[number]), line[-1][1] if line else 0.0)]
+        line += [(float(ordered[number]), 100 * (int(number) + 1) / len(ordered))]
+    return line
+
+
+def time_unit(span_s: float) -> tuple[str, float]:
+    """The unit in which a span reads best, and its seconds."""
+    return ("seconds", 1.0) if span_s < 180 else ("minutes", 60.0) if span_s < 3 * 3600 else ("hours", 3600.0)
+
+
+def _ticks(end: float, start: float = 0.0) -> list[float]:
+    rough = (end - start) / 5
+    size = 10 ** math.floor(math.log10(rough))
+    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough * 0.999)
+    return [step * number for number in range(math.ceil(start / step - 1e-9), int(end / step + 1e-9) + 1)]
+
+
+def _label(value: float) -> str:
+    return f"{value:.6g}"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneMark:
+    """Something in a lane, from start_s on. kind: its class in the page. more: how many it stands for."""
+
+    start_s: float
+    length_s: float
+    kind: str
+    words: str
+    more: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The marks of one source. pooled_s: length of the bins when there were too many to draw, else 0."""
+
+    name: str
+    marks: tuple[LaneMark, ...]
+    pooled_s: float = 0.0
+
+
+def lane(name: str, marks: Sequence[LaneMark], span_s: float) -> Lane:
+    """A lane; more than 3,000 marks are pooled into bins by kind."""
+    if len(marks) <= MOST_MARKS:
+        return Lane(name, tuple(marks))
+    bin_s = span_s / (MOST_MARKS // len({one.kind for one in marks}))
+    pooled: dict[tuple[int, str], int] = {}
+    for one in marks:
+        key = int(one.start_s / bin_s), one.kind
+        pooled[key] = pooled.get(key, 0) + 1
+    return Lane(
+        name,
+        tuple(
+            LaneMark(number * bin_s, bin_s, kind, f"{count} × {kind.replace('_', ' ')}", count)
+            for (number, kind), count in sorted(pooled.items())
+        ),
+        bin_s,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SoundPicture:
+    """wave: SVG path of the waveform in a box of 300 × 40. spectrogram: a PNG as data URI, low frequencies below."""
+
+    wave: str
+    spectrogram: str
+
+
+def picture(samples: npt.NDArray[np.float32], rate_hz: int) -> SoundPicture:
+    """Of mono samples, shape (n,), full scale 1."""
+    edges = np.linspace(0, len(samples), PICTURE + 1).astype(int)
+    ends = [samples[low:high] if high > low else np.zeros(1) for low, high in pairwise(edges)]
+    wave = "".join(
+        f"M{x} {20 - 19 * float(np.max(one)):.1f}V{20 - 19 * float(np.min(one)) + 0.3:.1f}"
+        for x, one in enumerate(ends)
+    )
+    padded = np.pad(samples, (0, max(0, _WINDOW - len(samples))))
+    starts = np.unique(np.linspace(0, len(padded) - _WINDOW, PICTURE).astype(int))
+    frames = padded[starts[:, None] + np.arange(_WINDOW)] * np.hanning(_WINDOW)
+    level_db = 20 * np.log10(np.abs(np.fft.rfft(frames)) / (_WINDOW / 4) + 1e-9)
+    shade = np.clip(255 * (1 + level_db / _FLOOR_DB), 0, 255).astype(np.uint8).T[::-1]
+    return SoundPicture(wave, "data:image/png;base64," + base64.b64encode(_png(255 - shade)).decode("ascii"))
+
+
+def _png(grey: npt.NDArray[np.uint8]) -> bytes:
+    """Source: the PNG specification, third edition: one byte a pixel, filter 0 in each row."""
+
+    def part(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    height, width = grey.shape
+    rows = np.hstack([np.zeros((height, 1), np.uint8), grey]).tobytes()
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows, 9)) + part(b"IEND", b"")

@@ -1,0 +1,107 @@
+"""A session's results in Prometheus' text format, for a node exporter's textfile directory.
+
+Source: Prometheus text exposition format 0.0.4. Every value is a gauge: the file is that of one session, as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from harness.base.foreign import plain_text
+from harness.model.scenario import Scenario
+from harness.report.session import WholeSession
+from harness.report.verdict import SEVERITY, limits_of, verdict_of
+from harness.session.figures.progress import words_of_session
+from harness.statistics.intervals import Interval
+from harness.statistics.latency import LatencyFigures
+
+SCHEMA = 1
+"""Metrics and labels may be added under one number; none is removed or changes its meaning."""
+METRICS = {
+    "info": "The session; schema: version of this list",
+    "last_row_seconds": "Unix time of the last row",
+    "verdict": "1 for the verdict of the session, 0 for the others",
+    "trials_planned": "Trials of the plan",
+    "trials": "Trials that ended, by outcome",
+    "result": "Shares (0 to 1), word error rates (1 is 100 %) and false accepts per hour after review",
+    "result_low": "Lower end of the 95 % interval",
+    "result_high": "Upper end of the 95 % interval",
+    "result_of": "What the result was counted over: trials, words, or hours of proved exposure",
+    "duration_seconds": "Quantiles of wake delays and of latencies of responses",
+    "duration_of": "How many durations",
+}
+Labels = Mapping[str, str]
+
+
+def prometheus(session: WholeSession, scenario: Scenario) -> str:
+    """The whole text. A result without trials is left out; labels are escaped."""
+    found: dict[str, list[str]] = {name: [] for name in METRICS}
+    for name, labels, value in _samples(session, scenario):
+        of = {"session": session.started.session_id, **labels}
+        written = ",".join(f'{key}="{_escaped(label)}"' for key, label in of.items())
+        found[name].append(f"voice_harness_{name}{{{written}}} {float(value)!r}")
+    return "".join(
+        f"# HELP voice_harness_{name} {METRICS[name]}\n# TYPE voice_harness_{name} gauge\n" + "\n".join(lines) + "\n"
+        for name, lines in found.items()
+        if lines
+    )
+
+
+def _escaped(label: str) -> str:
+    return plain_text(label, 200).replace("\\", r"\\").replace('"', r"\"")
+
+
+def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, Labels, float]]:
+    started, totals = session.started, session.progress.totals
+    wake = session.wake.snapshot()
+    yield "info", {"scenario": started.scenario_id, "bench": started.bench_id, "schema": str(SCHEMA)}, 1
+    yield "last_row_seconds", {}, session.last_s
+    limits = tuple(limits_of(session, scenario.limits, scenario.stopping))
+    verdict, _ = verdict_of(session, limits)
+    for one in SEVERITY:
+        yield "verdict", {"verdict": one.value}, int(one is verdict)
+    yield "trials_planned", {}, totals.planned
+    for outcome, count in totals.by_outcome:
+        yield "trials", {"outcome": outcome.value}, count
+    shares = {
+        "recognised": totals.recognised,
+        "first_attempt": totals.first_attempt,
+        "answered": totals.answered,
+        "effects": totals.effects,
+        "understood": totals.understood.right,
+    }
+    for name, share in shares.items():
+        yield from _result(name, "", share.value, share.interval, share.total)
+    for name, words in zip(("first_wer", "final_wer"), words_of_session(totals, wake), strict=True):
+        yield from _result(name, "", words.counts.wer, words.interval, words.counts.words)
+    yield from _durations("latency", "", totals.latency)
+    for device in wake.devices:
+        rejects, accepts = device.false_rejects, device.after_review
+        yield from _result("false_rejects", device.device, rejects.share.value, rejects.interval, rejects.share.total)
+        yield from _result("false_accepts_per_hour", device.device, accepts.per_hour, accepts.interval, accepts.hours)
+        yield from _result(
+            "commands", device.device, device.commands.value, device.commands.interval, device.commands.total
+        )
+        yield from _durations("wake_delay", device.device, device.delays)
+
+
+def _result(
+    name: str, device: str, value: float | None, interval: Interval | None, of: float
+) -> Iterator[tuple[str, Labels, float]]:
+    if value is None:
+        return
+    labels = {"device": device, "result": name}
+    yield "result", labels, value
+    yield "result_of", labels, of
+    if interval is not None:
+        yield "result_low", labels, interval[0]
+        yield "result_high", labels, interval[1]
+
+
+def _durations(name: str, device: str, found: LatencyFigures) -> Iterator[tuple[str, Labels, float]]:
+    labels = {"device": device, "of": name}
+    if found.total:
+        yield "duration_of", labels, found.total
+    for one in (found.p50, found.p95, found.p99):
+        if one is not None:
+            yield "duration_seconds", {**labels, "quantile": f"{one.share:g}"}, one.value_s

@@ -1,0 +1,256 @@
+"""What is worth listening to or reading in a session: events, misses and misheard words, with sounds and alignments."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+import soundfile
+
+from harness.base.foreign import plain_text
+from harness.base.places import SessionFolder
+from harness.base.whole_file import disk_errors, write_whole
+from harness.model.record import AttemptFinished, Clip
+from harness.model.scenario import TrialKind
+from harness.model.trial import Outcome
+from harness.rating.figures.agreement import AgreedItem, AgreementFigures, agreement_figures
+from harness.rating.figures.categories import CategoryFigures, figures_of
+from harness.rating.figures.judged import JudgedResponse, RatedSession, rated_trials, read_sessions
+from harness.rating.reports.agreement import said_of
+from harness.report.charts import SoundPicture, picture
+from harness.report.session import WholeSession
+from harness.session.figures.trials import HeardTrial, TrialProgress
+from harness.session.log.reader import redactions, removals
+from harness.session.summary import outcome_in_words
+from harness.transcripts.recognition import recognised
+from harness.transcripts.reports.html import AlignedBlock, blocks
+from harness.transcripts.scoring import ScoredUtterance
+from harness.wake.reports.figures_text import REVIEW_WORDS
+from harness.wake.wake_plays import Play
+from harness.wake.wake_progress import UnmatchedWake
+
+MOST_LISTED = 100
+"""Trials and events listed with their sounds; the rest are counted."""
+EMBEDDED_BYTES = 6_000_000
+"""Sounds embedded in one page, all together."""
+
+
+class SoundsIn(StrEnum):
+    """Where the sounds of a page are: in the page, in a folder beside it, or nowhere."""
+
+    EMBED = "embed"
+    BESIDE = "beside"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class HeardSound:
+    """source: URI of the sound, "" if it is not given. name: of the clip in the session folder.
+
+    gone: when, by whom and why it was removed or redacted; "" when it was not.
+    """
+
+    source: str
+    name: str
+    picture: SoundPicture | None
+    gone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCase:
+    """An event or a trial worth listening to, as text."""
+
+    title: str
+    lines: tuple[str, ...]
+    sound: HeardSound | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """total: also of those that are not listed."""
+
+    id: str
+    title: str
+    listed: tuple[ListedCase, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Misheard:
+    """Transcripts with word errors, the words under each other; total: also of those that are not listed."""
+
+    listed: tuple[tuple[str, list[AlignedBlock]], ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRatings:
+    """A session with judgments: its categories and the agreement of its raters, as of `harness agreement`."""
+
+    session: RatedSession
+    categories: CategoryFigures
+    agreement: AgreementFigures
+
+    @classmethod
+    def of(cls, folder: Path) -> SessionRatings:
+        """From its folder; LogError."""
+        found = read_sessions([folder])
+        return cls(found[0], figures_of(rated_trials(found)), agreement_figures(found))
+
+
+class PageSounds:
+    """Hands out the sounds of a page, until it is full."""
+
+    def __init__(self, where: SoundsIn, target: Path) -> None:
+        self.where = where
+        self.beside = target.with_name(f"{target.stem}_clips")
+        self.left = EMBEDDED_BYTES
+        self.missing = 0
+        self._removed: dict[Path, dict[str, str]] = {}
+        self._redacted: dict[Path, dict[str, str]] = {}
+
+    def of(self, folder: SessionFolder, clip: Clip | None) -> HeardSound | None:
+        if clip is None:
+            return None
+        if folder.path not in self._removed:
+            self._removed[folder.path] = removals(folder.path)
+            self._redacted[folder.path] = {name: one.what for name, one in redactions(folder.path).items()}
+        if gone := self._removed[folder.path].get(clip.name):
+            return HeardSound("", clip.name, None, gone)
+        told = self._redacted[folder.path].get(clip.name, "")
+        if self.where is SoundsIn.NONE:
+            return HeardSound("", clip.name, None, told)
+        try:
+            content = (folder.clips / clip.name).read_bytes()
+            samples, rate_hz = soundfile.read(folder.clips / clip.name, dtype="float32", always_2d=True)
+        except (OSError, soundfile.LibsndfileError):
+            self.missing += 1
+            return HeardSound("", clip.name, None)
+        source = ""
+        if self.where is SoundsIn.BESIDE:
+            name = f"{folder.path.resolve().name}-{clip.name}"
+            with disk_errors(f"{self.beside} cannot be made"):
+                self.beside.mkdir(exist_ok=True)
+            write_whole(self.beside / name, content)
+            source = f"{self.beside.name}/{name}"
+        elif len(content) <= self.left:
+            self.left -= len(content)
+            source = "data:audio/flac;base64," + base64.b64encode(content).decode("ascii")
+        return HeardSound(source, clip.name, picture(samples.mean(axis=1), rate_hz), told)
+
+
+def moment_of(wall_s: float) -> str:
+    return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+KIND_OF = {
+    Outcome.RESPONDED: "hit",
+    Outcome.UNDERSTOOD: "hit",
+    Outcome.COUNTED: "hit",
+    Outcome.INTERRUPTED: "interrupted",
+    Outcome.ABORTED: "interrupted",
+    Outcome.SKIPPED: "interrupted",
+    Outcome.INCONCLUSIVE: "probe_unheard",
+}
+
+
+def misheard_in(trials: Sequence[HeardTrial]) -> Misheard:
+    """First attempts whose words are not those that were said, most errors first."""
+    found = [one for one in trials if one.first.counts is not None and one.first.counts.errors]
+    found.sort(key=lambda one: -(one.first.counts.errors if one.first.counts else 0))
+    return Misheard(tuple((_name_of(one), _aligned(one)) for one in found[:MOST_LISTED]), len(found))
+
+
+def _name_of(one: HeardTrial) -> str:
+    return f"{plain_text(one.trial.id, 120)}, {plain_text(one.device, 80)}"
+
+
+def _aligned(one: HeardTrial) -> list[AlignedBlock]:
+    judged = recognised(one.trial, one.first.heard or "")
+    return blocks([ScoredUtterance(one.trial.id, "", judged.words, judged.counts)], ["heard"])
+
+
+def cases_of(
+    session: WholeSession, rated: SessionRatings | None, folder: SessionFolder, number: int, sounds: PageSounds
+) -> Iterator[Cases]:
+    events = [one for device in session.devices for one in session.wake.unmatched(device)]
+    listed = tuple(_event(one, folder, sounds) for one in events[:MOST_LISTED])
+    yield Cases(f"unmatched-{number}", "Wake events that match no stimulus", listed, len(events))
+    missed = [
+        one
+        for device in session.devices
+        for one in session.wake.plays(device)
+        if one.kind is TrialKind.WAKE and one.reading.hit is None
+    ]
+    listed = tuple(_false_reject(one, session, folder, sounds) for one in missed[:MOST_LISTED])
+    yield Cases(f"missed-{number}", "False rejects", listed, len(missed))
+    wrong = [
+        one
+        for one in session.progress.trials
+        if one.trial.listening is None and one.outcome is not None and KIND_OF.get(one.outcome) is None
+    ]
+    listed = tuple(_wrong(one, folder, sounds) for one in wrong[:MOST_LISTED])
+    yield Cases(f"wrong-{number}", "Queries that failed", listed, len(wrong))
+    if rated is not None:
+        items = sorted(
+            (one for one in rated.agreement.items if one.differing), key=lambda one: (not one.disputed, -one.spread)
+        )
+        responses = {one.trial.trial.id: one for one in rated.session.responses}
+        listed = tuple(_differing(one, responses[one.trial_id], folder, sounds) for one in items[:MOST_LISTED])
+        yield Cases(f"differing-{number}", "Responses on which raters differ", listed, len(items))
+
+
+def _differing(item: AgreedItem, of: JudgedResponse, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+    lines = [f"said: {plain_text(of.trial.trial.reference, 300)}"]
+    if of.response.transcript:
+        lines.append(f"answered (our transcription): {plain_text(of.response.transcript, 300)}")
+    title = f"{plain_text(item.trial_id, 120)}, {plain_text(of.trial.trial.device, 80)}"
+    return ListedCase(title, (*lines, *said_of(item)), sounds.of(folder, of.response.clip))
+
+
+def _event(one: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+    score = "" if one.score is None else f", score {one.score:.2f}"
+    word = "not reviewed" if one.word is None else REVIEW_WORDS[one.word]
+    why = f" ({plain_text(one.why, 200)})" if one.why else ""
+    weak = f"; weak evidence, inferred from {plain_text(one.inferred, 60)}" if one.inferred else ""
+    by = f", by {plain_text(one.reviewed_by, 60)}" if one.reviewed_by else ""
+    lines = (
+        f"woke on {plain_text(one.phrase, 80) or 'an unnamed phrase'}{score}, at {moment_of(one.wall_s)}",
+        f"in {plain_text(one.trial_id, 120)}" if one.trial_id else "between trials",
+        f"{word}{why}{by}{weak}{'' if one.exposed else '; outside of exposure, so it counts nowhere'}",
+    )
+    return ListedCase(f"event {one.seq}, {plain_text(one.device, 80)}", lines, sounds.of(folder, one.clip))
+
+
+def _false_reject(one: Play, session: WholeSession, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+    conditions = ", ".join(f"{plain_text(axis, 40)} {plain_text(label, 80)}" for axis, label in one.trial.conditions)
+    lines = (f"conditions: {conditions or 'none'}", "the sound is what was played")
+    clip = session.clips.get(one.row.stimulus_sha256)
+    title = f"{plain_text(one.trial.id, 120)}, {plain_text(one.target.device, 80)}"
+    return ListedCase(title, lines, sounds.of(folder, clip))
+
+
+def _wrong(one: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+    verdict = last_verdict(one)
+    answer = one.latest_response
+    lines = [
+        f"{outcome_in_words(one)}, after {len(one.counting.attempts) if one.counting else 0} attempts",
+        f"said: {plain_text(one.trial.reference, 300)}",
+    ]
+    if verdict is not None and verdict.heard:
+        lines.append(f"heard: {plain_text(verdict.heard, 300)}")
+    if answer is not None and answer.transcript:
+        lines.append(f"answered (our transcription): {plain_text(answer.transcript, 300)}")
+    title = f"{plain_text(one.trial.id, 120)}, {plain_text(one.trial.device, 80)}"
+    return ListedCase(title, tuple(lines), sounds.of(folder, answer.clip if answer else None))
+
+
+def last_verdict(one: TrialProgress) -> AttemptFinished | None:
+    take = one.counting
+    if take is None or not take.attempts:
+        return None
+    return (take.deciding or take.attempts[-1]).verdict

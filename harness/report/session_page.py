@@ -1,0 +1,466 @@
+"""Sessions as one page of HTML that needs nothing else: verdict, conditions, times, events with sound, provenance.
+
+Every number is that of `WholeSession`, from which the other exports are made too.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import combinations
+from pathlib import Path
+from typing import TypeVar
+
+from harness.base.foreign import plain_text
+from harness.base.pages import filled_page
+from harness.base.places import SessionFolder
+from harness.base.whole_file import write_whole
+from harness.model.choices import Derived, Reading
+from harness.model.judgment import Category
+from harness.model.scenario import TrialKind
+from harness.model.time import Measured
+from harness.model.trial import Trial
+from harness.rating.reports import agreement
+from harness.rating.reports.categories import name_of
+from harness.report.charts import MOST_POINTS, Band, Chart, Lane, LaneMark, Point, chart, lane, steps, time_unit
+from harness.report.session import WholeSession, uncollected
+from harness.report.session_cases import (
+    KIND_OF,
+    MOST_LISTED,
+    Cases,
+    Misheard,
+    PageSounds,
+    SessionRatings,
+    SoundsIn,
+    cases_of,
+    last_verdict,
+    misheard_in,
+    moment_of,
+)
+from harness.report.session_frames import SessionFrames
+from harness.report.verdict import SEVERITY, ReportLimit, ReportVerdict, limits_of, verdict_of
+from harness.session.figures.progress import normalisation_of, total, words_of_session
+from harness.session.figures.trials import HeardWords, TrialProgress, by_group, heard_in
+from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
+from harness.session.summary import outcome_in_words, wer_in_words
+from harness.session.wording import IN_WORDS, milliseconds
+from harness.statistics import text
+from harness.statistics.intervals import Interval, Share
+from harness.transcripts.recognition import WordsHeard
+from harness.understanding.reports import score_text
+from harness.wake.reports.figures_text import disagreements, rate, ratio
+from harness.wake.wake import DevicePair, WakeFigures, comparisons
+from harness.wake.wake_plays import CommandWord, Play
+from harness.wake.wake_progress import DeviceWake
+from harness.wake.wake_progress import ratio as ratio_of
+
+T = TypeVar("T")
+MOST_ROWS = 2000
+_MOST_LABELS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A share under a condition, with its interval (0–1)."""
+
+    share: Share
+    interval: Interval | None
+
+    @property
+    def whisker(self) -> tuple[float, float, float] | None:
+        if self.share.value is None or self.interval is None:
+            return None
+        return 100 * self.interval[0], 100 * self.share.value, 100 * self.interval[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Shares by the labels of one axis."""
+
+    axis: str
+    rows: tuple[tuple[str, Cell], ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrossedCondition:
+    """Shares by the labels of two axes; a missing cell was not planned."""
+
+    axes: tuple[str, str]
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell | None, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What was counted, of which device, in total and by axis."""
+
+    what: str
+    device: str
+    whole: Cell
+    by_axis: tuple[Condition, ...]
+    crossed: tuple[CrossedCondition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSection:
+    """Everything that the page shows about one session; texts are escaped by the template."""
+
+    session: WholeSession
+    number: int
+    verdict: ReportVerdict
+    verdict_why: str
+    limits: tuple[ReportLimit, ...]
+    devices: tuple[DeviceWake, ...]
+    pairs: tuple[DevicePair, ...]
+    conditions: tuple[Conditions, ...]
+    charts: tuple[Chart, ...]
+    lanes: tuple[Lane, ...]
+    span_s: float
+    words: tuple[WordsHeard, WordsHeard]
+    words_by: tuple[tuple[str, tuple[tuple[str, HeardWords], ...]], ...]
+    normalisation: str
+    rated: SessionRatings | None
+    frames: SessionFrames | None
+    misheard: Misheard
+    cases: tuple[Cases, ...]
+    trials: tuple[tuple[str, ...], ...]
+    trials_left: int
+
+
+@uncollected()
+def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> ReportVerdict:
+    """Writes the page of the sessions to a file, completely or not at all; returns the worst verdict.
+
+    LogError, InputError for a folder that is not a session.
+    """
+    shelf = PageSounds(sounds, target)
+    sections = [_section(folder, number, shelf) for number, folder in enumerate(folders, 1)]
+    worst = max((one.verdict for one in sections), key=SEVERITY.index)
+    page = filled_page(
+        "harness.report",
+        "session_page.html",
+        title=" and ".join(_name(one) for one in sections) if len(sections) < 3 else f"{len(sections)} sessions",
+        sections=sections,
+        verdict=worst,
+        sounds=sounds,
+        no_sounds=SoundsIn.NONE,
+        missing_sounds=shelf.missing,
+        removed_sounds=[line for one in folders for line in sound_changes(one)],
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        text=text,
+        ratio=ratio,
+        rate=rate,
+        wer=wer_in_words,
+        moment=moment_of,
+        in_words=IN_WORDS,
+        disagreements=disagreements,
+        figures=((*Category, *Derived)),
+        name_of=name_of,
+        agreement=agreement,
+        per_cent=score_text.per_cent,
+        between=score_text.between,
+        most_ids=MOST_LISTED,
+        admitted=Reading.ADMITTED,
+    )
+    write_whole(target, page.encode("utf-8"))
+    return worst
+
+
+def _name(section: SessionSection) -> str:
+    started = section.session.started
+    return plain_text(started.title or started.scenario_id, 120)
+
+
+def _section(path: Path, number: int, sounds: PageSounds) -> SessionSection:
+    folder = SessionFolder(path)
+    with LogReader(path) as reader:
+        session = WholeSession.of(reader.entries(), later_rows(path))
+    scenario = read_scenario(path)
+    wake = session.wake.snapshot()
+    limits = tuple(limits_of(session, scenario.limits, scenario.stopping))
+    verdict, why = verdict_of(session, limits)
+    progress = session.progress
+    heard = heard_in(progress.trials, session.wake)
+    lanes, span_s = _timeline(session)
+    rated = SessionRatings.of(path) if progress.totals.judged else None
+    rows = [_trial_row(one) for one in progress.trials[:MOST_ROWS]]
+    return SessionSection(
+        session=session,
+        number=number,
+        verdict=verdict,
+        verdict_why=why,
+        limits=limits,
+        devices=wake.devices,
+        pairs=comparisons(session.wake, every_pair=True),
+        conditions=tuple(_conditions(session)),
+        charts=tuple(_charts(session, number)),
+        lanes=lanes,
+        span_s=span_s,
+        words=words_of_session(progress.totals, wake),
+        words_by=tuple(
+            (axis, groups)
+            for axis in ("device", *_axes([one.trial for one in progress.trials]))
+            if len(groups := by_group(heard, axis)) > 1
+        ),
+        normalisation=normalisation_of(progress),
+        rated=rated,
+        frames=SessionFrames.of(progress, MOST_LISTED),
+        misheard=misheard_in(heard),
+        cases=tuple(cases_of(session, rated, folder, number, sounds)),
+        trials=tuple(rows),
+        trials_left=len(progress.trials) - len(rows),
+    )
+
+
+# Conditions
+
+
+def _axes(trials: Sequence[Trial]) -> list[str]:
+    """Axes with more than one label, in the order of the plan."""
+    labels: dict[str, set[str]] = {}
+    for one in trials:
+        for axis, label in one.conditions:
+            labels.setdefault(axis, set()).add(label)
+    return [axis for axis, found in labels.items() if len(found) > 1]
+
+
+def _conditions(session: WholeSession) -> Iterator[Conditions]:
+    queries: dict[str, list[TrialProgress]] = {}
+    for one in session.progress.trials:
+        if one.trial.listening is None:
+            queries.setdefault(one.trial.device, []).append(one)
+    for device, trials in queries.items():
+        named = [(dict(one.trial.conditions), one) for one in trials]
+        axes = _axes([one.trial for one in trials])
+        if total(trials).recognised.total:
+            yield _by_conditions("recognised", device, axes, named, _recognised)
+        if total(trials).understood.right.total:
+            yield _by_conditions("understood", device, axes, named, _understood)
+    for found in session.wake.snapshot().devices:
+        plays = [one for one in session.wake.plays(found.device) if one.kind is TrialKind.WAKE]
+        if plays:
+            named_plays = [(dict(one.trial.conditions), one) for one in plays]
+            axes = _axes([one.trial for one in plays])
+            of_device = _by_conditions("false rejects", found.device, axes, named_plays, _rejected)
+            whole = Cell(found.false_rejects.share, found.false_rejects.interval)
+            yield Conditions(of_device.what, of_device.device, whole, of_device.by_axis, of_device.crossed)
+
+
+def _recognised(trials: Sequence[TrialProgress]) -> Cell:
+    share = total(trials).recognised
+    return Cell(share, share.interval)
+
+
+def _understood(trials: Sequence[TrialProgress]) -> Cell:
+    share = total(trials).understood.right
+    return Cell(share, share.interval)
+
+
+def _rejected(plays: Sequence[Play]) -> Cell:
+    speakers: dict[str, list[bool]] = {}
+    for one in plays:
+        speakers.setdefault(one.trial.speaker, []).append(one.reading.hit is None)
+    shares = tuple(Share(sum(missed), len(missed)) for missed in speakers.values())
+    found = ratio_of(Share(sum(one.count for one in shares), len(plays)), shares)
+    return Cell(found.share, found.interval)
+
+
+def _by_conditions(
+    what: str,
+    device: str,
+    axes: Sequence[str],
+    trials: Sequence[tuple[dict[str, str], T]],
+    cell: Callable[[Sequence[T]], Cell],
+) -> Conditions:
+    by_axis = []
+    for axis in axes:
+        labels = list(dict.fromkeys(conditions[axis] for conditions, _ in trials if axis in conditions))
+        rows = [
+            (label, cell([one for conditions, one in trials if conditions.get(axis) == label]))
+            for label in labels[:MOST_LISTED]
+        ]
+        by_axis.append(Condition(axis, tuple(rows), len(labels) - len(rows)))
+    crossed = []
+    for first, second in combinations(axes[:3], 2):
+        cells: dict[tuple[str, str], list[T]] = {}
+        for conditions, one in trials:
+            if first in conditions and second in conditions:
+                cells.setdefault((conditions[first], conditions[second]), []).append(one)
+        heads = tuple(dict.fromkeys(label for _, label in cells))
+        names = tuple(dict.fromkeys(label for label, _ in cells))
+        if cells and max(len(heads), len(names)) <= _MOST_LABELS:
+            crossing = [
+                (name, tuple(cell(cells[name, head]) if (name, head) in cells else None for head in heads))
+                for name in names
+            ]
+            crossed.append(CrossedCondition((first, second), heads, tuple(crossing)))
+    return Conditions(what, device, cell([one for _, one in trials]), tuple(by_axis), tuple(crossed))
+
+
+# Charts
+
+
+def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None]:
+    """False rejects and false accepts so far, over the time since first_s, Unix time; and the wake delay of hits."""
+    rejects, accepts = [], []
+    devices = wake.snapshot().devices
+    unit, unit_s = time_unit(max((one.looks[-1].wall_s - first_s for one in devices if one.looks), default=0.0))
+    for one in devices:
+        shares = [
+            ((look.wall_s - first_s) / unit_s, 100 * look.false_rejects.share.value, look.false_rejects.interval)
+            for look in one.looks
+            if look.false_rejects.share.value is not None
+        ]
+        line = [(x, y) for x, y, _ in shares]
+        rejects.append((one.device, line, [(x, 100 * ends[0], 100 * ends[1]) for x, _, ends in shares if ends]))
+        hourly = [
+            ((look.wall_s - first_s) / unit_s, look.false_accepts.per_hour, look.false_accepts.interval)
+            for look in one.looks
+            if look.false_accepts.per_hour is not None
+        ]
+        most = 4 * max((y for _, y, _ in hourly), default=0.0) or 10.0
+        band = [(x, ends[0], min(ends[1], most)) for x, _, ends in hourly if ends]
+        accepts.append((one.device, [(x, y) for x, y, _ in hourly], band))
+    words = "The values at the end stand in the table of devices."
+    since = f"{unit} since the start"
+    title = "False rejects so far, % of the wake trials, with 95 % interval"
+    return [
+        chart(f"rejects-{id}", title, since, words, rejects),
+        chart(f"accepts-{id}", "False accepts per hour so far, with 95 % interval", since, words, accepts),
+        distribution(f"delay-{id}", "Wake delay, % of the hits up to", delays_of(wake)),
+    ]
+
+
+def _charts(session: WholeSession, number: int) -> Iterator[Chart]:
+    rejects, accepts, delay = wake_charts(str(number), session.wake, session.first_s)
+    latency = distribution(f"latency-{number}", "Latency of the response, % of the trials up to", latencies_of(session))
+    found = [rejects, accepts, _trade_off(f"trade-off-{number}", session), latency, delay]
+    yield from (one for one in found if one is not None)
+
+
+def _trade_off(id: str, session: WholeSession) -> Chart | None:
+    curves: list[tuple[str, list[Point], list[Band]]] = []
+    for found in session.wake.snapshot().devices:
+        hours, tried = found.after_review.hours, found.false_rejects.share.total
+        if hours and tried:
+            line = [
+                (accepts / hours, 100 * rejects / tried)
+                for _, rejects, accepts in raised_thresholds(session.wake, found.device)
+            ]
+            curves.append((f"{found.device}, {tried} trials, {text.hours(found.exposure_s, 1)}", line, []))
+    words = "The right end is the result of this session. Events that would only have come later are not in it."
+    return chart(id, "False rejects, %, if the threshold were raised", "false accepts per hour", words, curves)
+
+
+def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, int]]:
+    """False rejects and false accepts after review, had only events with a score above each level come.
+
+    (level, rejects, accepts), from −∞, which is the session's own result. Events without a score come at any level.
+    An event that came later only because an earlier one was suppressed is unknown.
+    """
+    tried = [one.reading.hit for one in wake.plays(device) if one.kind is TrialKind.WAKE]
+    hits = sorted(one.score for one in tried if one is not None and one.score is not None)
+    events = [one for one in wake.unmatched(device) if wake.false_accept(one, True)]
+    accepts = sorted(one.score for one in events if one.score is not None)
+    missed = sum(one is None for one in tried)
+    levels = sorted({*hits, *accepts})
+    return [(-math.inf, missed, len(events))] + [
+        (level, missed + bisect_right(hits, level), len(events) - bisect_right(accepts, level))
+        for level in levels[:: max(1, len(levels) // MOST_POINTS)]
+    ]
+
+
+def distribution(id: str, title: str, durations: dict[str, list[Measured]]) -> Chart | None:
+    """Curves of durations by name; None with too few."""
+    curves: list[tuple[str, list[Point], list[Band]]] = [
+        (f"{name}, n = {len(of)}", steps([one.value_s * 1000 for one in of]), [])
+        for name, of in durations.items()
+        if of
+    ]
+    words = "Median, 95th and 99th percentile stand in the tables, with intervals and clock errors."
+    return chart(id, title, "ms", words, curves, y_most=100.0)
+
+
+def latencies_of(session: WholeSession) -> dict[str, list[Measured]]:
+    """Latencies of responses, by device."""
+    found: dict[str, list[Measured]] = {}
+    for one in session.progress.trials:
+        take = one.counting
+        verdict = take.deciding.verdict if take is not None and take.deciding is not None else None
+        # The same trials as in `Totals.latency`.
+        answered = take is not None and take.outcome is not None and take.outcome.answered
+        if answered and one.trial.memory is None and verdict is not None and verdict.latency is not None:
+            found.setdefault(one.trial.device, []).append(verdict.latency)
+    return found
+
+
+def delays_of(wake: WakeFigures) -> dict[str, list[Measured]]:
+    """Wake delays of hits, by device."""
+    return {
+        found.device: [one.reading.delay for one in wake.plays(found.device) if one.reading.delay is not None]
+        for found in wake.snapshot().devices
+    }
+
+
+# Timeline
+
+
+def _timeline(session: WholeSession) -> tuple[tuple[Lane, ...], float]:
+    """The trials, first responses and faults, and a lane for each device that listened, by wall time."""
+    span_s = max(session.last_s - session.first_s, 1.0)
+    outcomes = {one.trial.id: one for one in session.progress.trials}
+    trials = []
+    for (trial_id, take), (start_s, end_s) in session.spans.items():
+        one = outcomes.get(trial_id)
+        kind = "interrupted" if one is None or one.outcome is None else KIND_OF.get(one.outcome, "failed")
+        words = f"{trial_id}, take {take}: {'' if one is None else outcome_in_words(one)}"
+        trials.append(LaneMark(start_s - session.first_s, end_s - start_s, kind, words))
+    lanes = [lane("trials", trials, span_s)]
+    answers = [LaneMark(at_s - session.first_s, s, "hit", f"response to {id}") for id, at_s, s in session.responses]
+    faults = [
+        LaneMark(at_s - session.first_s, 0.0, "fault", f"fault: {one.source}: {one.what}")
+        for at_s, one in session.faults_met
+    ]
+    lanes += [lane(name, marks, span_s) for name, marks in (("responses", answers), ("faults", faults)) if marks]
+    for found in session.wake.snapshot().devices:
+        marks = []
+        for play in session.wake.plays(found.device):
+            start_s, end_s = session.spans[play.trial.id, play.row.take]
+            kind = _kind_of(play)
+            words = f"{kind.replace('_', ' ')}: {play.trial.id}"
+            marks.append(LaneMark(start_s - session.first_s, end_s - start_s, kind, words))
+        for event in session.wake.unmatched(found.device):
+            words = f"unmatched event {event.seq}: {event.phrase}"
+            marks.append(LaneMark(event.wall_s - session.first_s, 0.0, "unmatched", words))
+        lanes.append(lane(found.device, marks, span_s))
+    return tuple(lanes), span_s
+
+
+def _kind_of(play: Play) -> str:
+    match play.kind:
+        case TrialKind.AMBIENT:
+            return "ambient"
+        case TrialKind.COMMAND:
+            return "hit" if play.reading.command is CommandWord.MATCH else "false_reject"
+        case TrialKind.PROBE:
+            return "probe" if play.reading.hit is not None else "probe_unheard"
+        case _:
+            return "hit" if play.reading.hit is not None else "false_reject"
+
+
+def _trial_row(one: TrialProgress) -> tuple[str, ...]:
+    verdict = last_verdict(one)
+    conditions = ", ".join(f"{axis} {label}" for axis, label in one.trial.conditions)
+    return (
+        str(one.trial.number),
+        one.trial.id,
+        conditions,
+        outcome_in_words(one),
+        str(len(one.counting.attempts)) if one.counting else "",
+        milliseconds(verdict.latency) if verdict and verdict.latency else "",
+        (verdict.heard or "") if verdict else "",
+    )

@@ -1,0 +1,276 @@
+"""Measures of many sessions in the order of their start, by scenario and device, with the change points of each.
+
+What a session says of a measure is what `harness compare` counts (`comparison.tried_in`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+from harness.base.findings import nearest
+from harness.base.foreign import plain_text
+from harness.base.places import SessionFolder
+from harness.model.errors import HarnessError, InputError, did_you_mean
+from harness.model.record import EndReason
+from harness.model.time import Measured
+from harness.rating.figures.judged import rated_trials, read_sessions
+from harness.report.comparison import Counted, Measure, MeasureVerdict, Tried, device_names, difference_of, tried_in
+from harness.report.comparison_page import DifferingFact, differing, facts_of
+from harness.report.session import WholeSession, read_session
+from harness.report.verdict import verdict_of
+from harness.session.log.reader import later_rows
+from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scanned
+from harness.statistics.intervals import Interval, Share, garwood
+from harness.statistics.latency import latency_figures
+from harness.statistics.word_intervals import wer_interval
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedMeasure:
+    """quantile: of durations (0.5, 0.95); None of all other measures."""
+
+    measure: Measure
+    quantile: float | None = None
+
+    @property
+    def name(self) -> str:
+        return self.measure.value + (f" p{100 * self.quantile:.0f}" if self.quantile else "")
+
+
+FOLLOWED = tuple(
+    FollowedMeasure(one, quantile)
+    for one in Measure
+    for quantile in ((0.5, 0.95) if one.counted is Counted.TIME else (None,))
+)
+_SCANS = {Counted.SHARE: Scan.SHARE, Counted.WORDS: Scan.RATE, Counted.RATE: Scan.RATE, Counted.TIME: Scan.RANK}
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedValue:
+    """count of `of` trials, words or hours; or `of` durations. value: a share, rate or seconds, with its 95 % interval.
+
+    An end is None with too few durations. A level (several sessions together) has no interval.
+    """
+
+    value: float
+    count: float
+    of: float
+    interval: tuple[float | None, float | None] | None = None
+    clock_error_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedSession:
+    """folder: below the one that was searched. folder, session: sanitised. values: by device and measure."""
+
+    folder: str
+    session: str
+    started_s: float
+    scenario: str
+    facts: Mapping[str, str]
+    values: Mapping[tuple[str, FollowedMeasure], FollowedValue]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChange:
+    """at: the first session after it, from 0. difference: after less before, with an interval that takes the place of
+    the change as known. facts: what else differs between the sessions on both sides of it."""
+
+    at: int
+    before: FollowedValue
+    after: FollowedValue
+    difference: float
+    interval: Interval | None
+    p_holm: float
+    change: MeasureVerdict
+    facts: tuple[DifferingFact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A measure of a device in the sessions of one scenario that have it. p_holm: of any change; None of too few."""
+
+    scenario: str
+    device: str
+    followed: FollowedMeasure
+    sessions: tuple[FollowedSession, ...]
+    p_holm: float | None = None
+    changes: tuple[LevelChange, ...] = ()
+
+    @property
+    def values(self) -> tuple[FollowedValue, ...]:
+        return tuple(one.values[self.device, self.followed] for one in self.sessions)
+
+    @property
+    def levels(self) -> tuple[tuple[int, int, FollowedValue], ...]:
+        """Start, end and level of the stretches between changes."""
+        edges = [0, *(one.at for one in self.changes), len(self.sessions)]
+        return tuple((low, high, _level(self.followed, self.values[low:high])) for low, high in pairwise(edges))
+
+    def worsened_within(self, sessions: int) -> bool:
+        """Whether the last change is a worsening at one of the last so many sessions."""
+        last = self.changes[-1] if self.changes else None
+        return last is not None and last.change is MeasureVerdict.WORSE and last.at >= len(self.sessions) - sessions
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedFolder:
+    """sessions: by their start. trends: by scenario, device and measure. left_out: (folder, why), sanitised."""
+
+    sessions: tuple[FollowedSession, ...]
+    trends: tuple[Trend, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def follow(
+    folder: Path, names: Collection[str] = (), device: str | None = None, since_s: float | None = None
+) -> FollowedFolder:
+    """All sessions below a folder that began at `since_s` (Unix time) or later. names: of measures (default: all).
+
+    InputError without a session, or for a name that is unknown.
+    """
+    known = {one.name: one for one in FOLLOWED}
+    for name in names:
+        if name not in known:
+            remedy = f"{did_you_mean(name, known)}Known: {'; '.join(known)}"
+            raise InputError(f"there is no measure {plain_text(name, 80)!r}", remedy=remedy)
+    chosen = [one for one in FOLLOWED if not names or one.name in names]
+    left: list[tuple[str, str]] = []
+    read: list[FollowedSession] = []
+    devices: dict[str, None] = {}
+    for path in _session_folders(folder, left):
+        name = plain_text(os.path.relpath(path, folder), 200)
+        try:
+            session = read_session(path, later_rows(path))
+            if since_s is not None and session.first_s < since_s:
+                continue
+            devices |= dict.fromkeys(device_names(session))
+            found = _followed(path, name, session, chosen, device)
+        except (HarnessError, OSError) as error:
+            left.append((name, plain_text(error.what if isinstance(error, HarnessError) else str(error))))
+            continue
+        if session.progress.finished is not EndReason.COMPLETED:
+            left.append((name, verdict_of(session, ())[1]))
+        elif not found.values:
+            left.append((name, "it has no result of " + (plain_text(device, 80) if device else "these measures")))
+        else:
+            read.append(found)
+    if not read and not left:
+        since = "" if since_s is None else " that began at --since or later"
+        raise InputError(f"there is no session below {folder}{since}", remedy="Name the folder that holds the sessions")
+    if device is not None and device not in devices:
+        raise InputError(f"no session has the device {plain_text(device, 80)!r}", remedy=nearest(device, devices))
+    kept: dict[tuple[str, float], FollowedSession] = {}
+    for one in sorted(read, key=lambda one: (one.started_s, one.folder)):
+        first = kept.setdefault((one.session, one.started_s), one)
+        if first is not one:
+            left.append((one.folder, f"it is a copy of {first.folder}"))
+    return FollowedFolder(tuple(kept.values()), tuple(_trends(list(kept.values()), chosen)), tuple(left))
+
+
+def _session_folders(folder: Path, left: list[tuple[str, str]]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        left.append((plain_text(str(error.filename), 200), f"it cannot be read: {error.strerror}"))
+
+    for root, inside, files in os.walk(folder, onerror=unreadable):
+        of = SessionFolder(Path(root))
+        if {of.database.name, of.resolved.name, of.summary.name} & set(files):
+            inside.clear()
+            yield of.path
+        inside.sort()
+
+
+def _followed(
+    path: Path, name: str, session: WholeSession, chosen: Sequence[FollowedMeasure], device: str | None
+) -> FollowedSession:
+    rated = rated_trials(read_sessions([path]))
+    values: dict[tuple[str, FollowedMeasure], FollowedValue] = {}
+    for each in device_names(session) if device is None else [device]:
+        found, wake = tried_in(session, each, rated), session.wake.snapshot().device(each)
+        for one in chosen:
+            value = _value(one, found.get(one.measure, ()))
+            if value is not None and one.measure is Measure.FALSE_REJECTS and wake is not None:
+                # As in the report: over talkers where there are several.
+                value = replace(value, interval=wake.false_rejects.interval)
+            if value is not None:
+                values[each, one] = value
+    started, session_id = session.started, plain_text(session.started.session_id, 120)
+    return FollowedSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
+
+
+def _value(one: FollowedMeasure, tried: Sequence[Tried]) -> FollowedValue | None:
+    count, of = sum(said.count for said in tried), sum(said.of for said in tried)
+    if not of:
+        return None
+    match one.measure.counted:
+        case Counted.TIME:
+            figures = latency_figures([said.time for said in tried if said.time is not None])
+            found = figures.p50 if one.quantile == 0.5 else figures.p95
+            assert found is not None  # of durations
+            return FollowedValue(found.value_s, 0, figures.total, (found.low_s, found.high_s), found.clock_error_s)
+        case Counted.SHARE:
+            return FollowedValue(count / of, count, of, Share(int(count), int(of)).interval)
+        case Counted.RATE:
+            return FollowedValue(count / of, count, of, garwood(int(count), of))
+        case Counted.WORDS:
+            parts = [said.count for said in tried], [said.of for said in tried], [said.cluster for said in tried]
+            return FollowedValue(count / of, count, of, wer_interval(*parts))
+
+
+def _trends(sessions: Sequence[FollowedSession], chosen: Sequence[FollowedMeasure]) -> Iterator[Trend]:
+    held: dict[tuple[str, str, FollowedMeasure], list[FollowedSession]] = {}
+    for scenario, device in dict.fromkeys((one.scenario, device) for one in sessions for device, _ in one.values):
+        for followed in chosen:
+            of = [one for one in sessions if one.scenario == scenario and (device, followed) in one.values]
+            if of:
+                held[scenario, device, followed] = of
+    trends = [Trend(*key, tuple(of)) for key, of in held.items()]
+    series = []
+    for one in trends:
+        counted = one.followed.measure.counted
+        counts = tuple(each.value if counted is Counted.TIME else each.count for each in one.values)
+        series.append(SeriesToScan(_SCANS[counted], counts, tuple(each.of for each in one.values)))
+    for one, scan in zip(trends, scanned(series), strict=True):
+        edges = [0, *(point.at for point in scan.changes), len(one.sessions)]
+        found = (
+            _change(one, start, point, end) for start, point, end in zip(edges, scan.changes, edges[2:], strict=False)
+        )
+        yield replace(one, p_holm=scan.p_holm, changes=tuple(change for change in found if change is not None))
+
+
+def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChange | None:
+    """None where a time moved less than the clocks may err."""
+    followed, at = trend.followed, point.at
+    sides = trend.values[start:at], trend.values[at:end]
+    before, after = (_level(followed, side) for side in sides)
+    difference = after.value - before.value
+    if abs(difference) <= sum(max(one.clock_error_s for one in side) for side in sides):
+        return None
+    better = (difference > 0) == followed.measure.more_is_better
+    change = MeasureVerdict.BETTER if better else MeasureVerdict.WORSE
+    facts = differing([trend.sessions[at - 1].facts, trend.sessions[at].facts])
+    interval = _interval(followed.measure.counted, *sides)
+    return LevelChange(at, before, after, difference, interval, point.p_holm, change, facts)
+
+
+def _level(followed: FollowedMeasure, values: Sequence[FollowedValue]) -> FollowedValue:
+    """Of several sessions: all counts together, or the median of their quantiles."""
+    count, of = sum(one.count for one in values), sum(one.of for one in values)
+    timed = followed.measure.counted is Counted.TIME
+    return FollowedValue(median(one.value for one in values) if timed else count / of, count, of)
+
+
+def _interval(counted: Counted, before: Sequence[FollowedValue], after: Sequence[FollowedValue]) -> Interval | None:
+    """Of the difference, after less before. Sessions are the units, except for rates per hour (Poisson)."""
+    sides = [
+        [Tried((), "", count=one.count, of=one.of, time=Measured(one.value, one.clock_error_s)) for one in side]
+        for side in (after, before)
+    ]
+    units = [[str(at) for at in range(len(side))] for side in sides]
+    apart = difference_of(counted, sides[0], sides[1], units[0], units[1], paired=False)
+    return None if apart is None else apart.interval

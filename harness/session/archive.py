@@ -1,0 +1,391 @@
+"""Packs a session into one file that can be checked, and unpacks one that may be damaged or hostile.
+
+An archive is a USTAR archive in gzip, or a ZIP file, with regular files only. The first member is the manifest: size
+and SHA-256 of each other member, in order. Names, times, owners and rights are fixed, so that equal sessions give equal
+bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import stat
+import tarfile
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol
+
+from pydantic import TypeAdapter
+
+from harness import __version__
+from harness.base.codec import CodecError, decode
+from harness.base.foreign import plain_text
+from harness.base.places import SessionFolder
+from harness.base.whole_file import MORE_ROOM, disk_errors, whole_folder, whole_stream
+from harness.model.errors import InputError, LogError, Place
+from harness.session.log.database import not_running
+from harness.session.log.reader import LogFindings, check
+
+MANIFEST = "manifest.json"
+ROOT = "session/"
+TAR, ZIP = ".tar.gz", ".zip"
+_CHUNK = 1 << 20
+_MANIFEST_BYTES = 32 << 20
+_LONGEST_PART, _LONGEST, _DEEPEST = 255, 1000, 8
+_MOST_MEMBERS = 200_000
+_SMALL_BYTES = 10_000_000
+_BLOCK = 512
+_NOT_KEPT = frozenset({"writer.lock", "engine.json"})
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    """A file of an archive. name: its path in the session folder, with slashes."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackManifest:
+    """What an archive holds. sealed: whether every row carries its hash. harness: the version that packed it."""
+
+    harness: str
+    rows: int
+    clips: int
+    sealed: bool
+    files: tuple[PackedFile, ...]
+    format: Literal["voice-harness session"] = "voice-harness session"
+    version: Literal[1] = 1
+
+
+_MANIFESTS: TypeAdapter[PackManifest] = TypeAdapter(PackManifest)
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackLimits:
+    """bytes: of all files. ratio: of their bytes to those of the archive; applies above 10 MB."""
+
+    bytes: int = 20_000_000_000
+    ratio: float = 100.0
+
+
+def suffix_of(target: Path) -> str:
+    """The ending that names the format; InputError for any other."""
+    for suffix in (TAR, ZIP):
+        if target.name.endswith(suffix) and target.name != suffix:
+            return suffix
+    raise InputError(f"{plain_text(str(target))}: this format is not supported", remedy=f"Use a name in {TAR} or {ZIP}")
+
+
+def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
+    """Writes a session into `target`, whole or not at all; replaces nothing.
+
+    InputError when the target exists or its ending is not known. LogError when the session is running, is damaged,
+    holds links, or changes meanwhile; LogFull.
+    """
+    suffix = suffix_of(target)
+    if os.path.lexists(target):
+        raise InputError(f"{target} exists", remedy="Name another file with -o, or remove it first")
+    session = SessionFolder(folder).demand()
+    with not_running(session), disk_errors(f"{target} cannot be written", MORE_ROOM):
+        found = check(folder)
+        if found.damage:
+            raise LogError(
+                f"{folder} is damaged: {found.damage[0]}", remedy="See all damage with: harness show SESSION --check"
+            )
+        files = tuple(_measured(folder, name) for name in _names(folder))
+        manifest = PackManifest(__version__, found.rows, found.clips or 0, found.sealed, files)
+        if target.absolute().is_relative_to(folder.absolute()):
+            raise InputError(f"{target} lies inside the session", remedy="Name a file elsewhere with -o")
+        with whole_stream(target) as stream, _packer(stream, suffix) as add:
+            # It does not name the folder, which may have been renamed.
+            head = _MANIFESTS.dump_json(manifest, indent=1)
+            add(MANIFEST, len(head), io.BytesIO(head))
+            for one in files:
+                with (folder / one.name).open("rb") as source:
+                    hashed = _Hashed(source)
+                    add(one.name, one.bytes, hashed)
+                    if hashed.sha256.hexdigest() != one.sha256 or source.read(1):
+                        raise LogError(
+                            f"{folder / one.name} changed while it was packed",
+                            remedy="Wait until nobody rates it, then try again",
+                        )
+    return manifest, found
+
+
+def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManifest, LogFindings]:
+    """Extracts an archive into the new folder `target`, whole or not at all, and checks its hash chain.
+
+    InputError when the target exists or the archive is refused, cut short or altered; LogError, LogFull.
+    """
+    suffix = suffix_of(archive)
+    if os.path.lexists(target):
+        raise InputError(f"{target} exists", remedy="Name another folder with -o")
+    with disk_errors(f"{archive} cannot be read"):
+        stream = archive.open("rb")
+    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", MORE_ROOM), _named(archive):
+        members = _tar_members(stream) if suffix == TAR else _zip_members(stream)
+        manifest = _manifest_of(members, stream, limits)
+        with whole_folder(target) as part:
+            for one in manifest.files:
+                found = next(members, None)
+                if found is None:
+                    raise _refused(f"it is cut short: {_shown(one.name)} is missing")
+                name, size, source = found
+                if name != ROOT + one.name or size != one.bytes:
+                    raise _refused(
+                        f"{_shown(name)} ({size} bytes) stands where {_shown(one.name)} ({one.bytes}) should"
+                    )
+                place = part / one.name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with place.open("xb") as sink:
+                    hashed = _Hashed(source)
+                    shutil.copyfileobj(hashed, sink, _CHUNK)
+                    if hashed.sha256.hexdigest() != one.sha256:
+                        raise _refused(f"{_shown(one.name)} was altered: its SHA-256 is not the one of the manifest")
+                    sink.flush()
+                    os.fsync(sink.fileno())
+            if (extra := next(members, None)) is not None:
+                raise _refused(f"{_shown(extra[0])} is not in the manifest")
+            try:
+                checked = check(part)
+            except LogError as error:
+                raise _refused(f"its session cannot be opened: {error.what.replace(str(part), str(target))}") from error
+            if checked.damage:
+                raise _refused(f"its session is damaged: {checked.damage[0]}")
+    return manifest, checked
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Files of a session in order; LogError for links, devices and names that `unpack` would refuse."""
+    names = _Names()
+    for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
+        name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            continue
+        if not stat.S_ISREG(mode):
+            raise LogError(f"{_shown(str(path))} is not a regular file", remedy="Move it out of the session, then pack")
+        left_over = name.endswith(("-shm", ".part")) or (name.endswith("-wal") and not path.stat().st_size)
+        if name in _NOT_KEPT or left_over:
+            continue
+        if wrong := names.wrong(ROOT + name):
+            raise LogError(f"{_shown(str(path))} cannot be packed: {wrong}", remedy="Rename it, or move it out")
+        yield name
+
+
+def _measured(folder: Path, name: str) -> PackedFile:
+    with (folder / name).open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return PackedFile(name, stream.tell(), digest)
+
+
+class _Reads(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Hashed:
+    """Reads a file, and computes the SHA-256 of what was read."""
+
+    def __init__(self, source: _Reads) -> None:
+        self._source, self.sha256 = source, hashlib.sha256()
+
+    def read(self, size: int = _CHUNK, /) -> bytes:
+        chunk = self._source.read(size)
+        self.sha256.update(chunk)
+        return chunk
+
+
+@contextmanager
+def _packer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int, Any], None]]:
+    """A function that adds a member: its name, bytes and content."""
+    if suffix == TAR:
+        with (
+            gzip.GzipFile("", "wb", 6, stream, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT, encoding="utf-8") as tar,
+        ):
+
+            def add(name: str, size: int, source: Any) -> None:
+                head = tarfile.TarInfo(ROOT + name)
+                head.size = size
+                try:
+                    tar.addfile(head, source)
+                except ValueError as error:
+                    raise LogError(f"{_shown(name)} does not fit into {TAR}: {error}", remedy=f"Use {ZIP}") from error
+
+            yield add
+    else:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed_zip:
+
+            def add_to_zip(name: str, size: int, source: Any) -> None:
+                head = zipfile.ZipInfo(ROOT + name)
+                head.compress_type, head.external_attr, head.create_system = zipfile.ZIP_DEFLATED, 0o100644 << 16, 3
+                with packed_zip.open(head, "w", force_zip64=size > 1 << 30) as sink:
+                    shutil.copyfileobj(source, sink, _CHUNK)
+
+            yield add_to_zip
+
+
+Member = tuple[str, int, _Reads]
+"""Name, bytes, content, which must be read before the next member."""
+
+
+def _refused(what: str) -> InputError:
+    return InputError(what, remedy="Nothing was unpacked. Get the archive again")
+
+
+def _shown(name: str) -> str:
+    return plain_text(name, 120)
+
+
+@contextmanager
+def _named(archive: Path) -> Iterator[None]:
+    """Turns what is wrong inside the archive into an error that names it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.what, place=Place(str(archive)), remedy=error.remedy) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as error:
+        refused = _refused(f"it is cut short or altered: {error}")
+        raise InputError(refused.what, place=Place(str(archive)), remedy=refused.remedy) from error
+
+
+class _Names:
+    """Takes the names of members in order."""
+
+    def __init__(self) -> None:
+        self._spelt: dict[str, str] = {}
+        self._files: set[str] = set()
+
+    def wrong(self, name: str) -> str:
+        """Why a name is refused; "" when it is not."""
+        parts = name.split("/")
+        if name.startswith("/") or "\\" in name or ":" in parts[0]:
+            return "it is an absolute path or holds a backslash"
+        if ".." in parts or "." in parts or "" in parts or name[: len(ROOT)] != ROOT:
+            return f"it leads out of {ROOT}"
+        if not name.isprintable():
+            return "it holds characters that cannot be printed"
+        if len(name.encode()) > _LONGEST or max(len(one.encode()) for one in parts) > _LONGEST_PART:
+            return "it is too long"
+        if len(parts) > _DEEPEST:
+            return f"it is more than {_DEEPEST} folders deep"
+        for depth in range(1, len(parts) + 1):
+            path = "/".join(parts[:depth])
+            key = unicodedata.normalize("NFC", path).casefold()
+            known = self._spelt.get(key, path)
+            if known != path:
+                return f"it differs from {_shown(known)} only by case or accents"
+            if path in self._files or (key in self._spelt and path == name):
+                return "it is there twice" if path == name else f"{_shown(path)} is a file"
+            self._spelt[key] = path
+        self._files.add(name)
+        return ""
+
+
+def _demand_name(names: _Names, name: str) -> None:
+    if wrong := names.wrong(name):
+        raise _refused(f"the name {_shown(name)} is refused: {wrong}")
+
+
+def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimits) -> PackManifest:
+    """The manifest, whose names and sizes are acceptable; InputError."""
+    name, size, source = next(members, ("nothing", 0, stream))
+    if name != ROOT + MANIFEST:
+        raise _refused(f"it is not an archive of a session: it begins with {_shown(name)}, not with the manifest")
+    if size > _MANIFEST_BYTES:
+        raise _refused(f"its manifest has {size} bytes; at most {_MANIFEST_BYTES} are accepted")
+    try:
+        manifest = decode(_MANIFESTS, _whole(source, size))
+    except CodecError as error:
+        raise _refused(f"its manifest cannot be read: {error.what}") from error
+    names = _Names()
+    _demand_name(names, ROOT + MANIFEST)
+    if len(manifest.files) > _MOST_MEMBERS:
+        raise _refused(f"it has {len(manifest.files)} files; at most {_MOST_MEMBERS} are accepted")
+    for one in manifest.files:
+        _demand_name(names, ROOT + one.name)
+        if one.bytes < 0:
+            raise _refused(f"{_shown(one.name)} has {one.bytes} bytes")
+    total, packed = sum(one.bytes for one in manifest.files), os.fstat(stream.fileno()).st_size
+    if total > limits.bytes:
+        raise InputError(f"it holds {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
+    if total > max(_SMALL_BYTES, limits.ratio * packed):
+        raise InputError(
+            f"it would grow from {packed} to {total} bytes, more than {limits.ratio:g} times",
+            remedy="Raise --max-ratio",
+        )
+    return manifest
+
+
+def _whole(source: _Reads, size: int) -> bytes:
+    content = bytearray()
+    while len(content) < size and (chunk := source.read(min(size - len(content), _CHUNK))):
+        content += chunk
+    if len(content) < size:
+        raise EOFError("the end is missing")
+    return bytes(content)
+
+
+class _Bounded:
+    """The next `size` bytes of a stream; EOFError when it ends before."""
+
+    def __init__(self, stream: _Reads, size: int) -> None:
+        self._stream, self.left = stream, size
+
+    def read(self, size: int, /) -> bytes:
+        chunk = self._stream.read(min(size, self.left))
+        if self.left and size and not chunk:
+            raise EOFError("the end is missing")
+        self.left -= len(chunk)
+        return chunk
+
+
+def _tar_members(stream: BinaryIO) -> Iterator[Member]:
+    """Members of a USTAR archive. Extended headers, whose size nobody bounds, are refused like links and devices."""
+    source, names = gzip.GzipFile(fileobj=stream, mode="rb"), _Names()
+    while (block := _whole(source, _BLOCK)) != bytes(_BLOCK):
+        try:
+            head = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+        except (tarfile.HeaderError, UnicodeDecodeError) as error:
+            raise _refused(f"it was altered: a header cannot be read: {error}") from error
+        if head.type != tarfile.REGTYPE:
+            raise _refused(f"{_shown(head.name)} is a link, a folder, a device or an extension, not a regular file")
+        if head.size < 0:
+            raise _refused(f"{_shown(head.name)} has {head.size} bytes")
+        _demand_name(names, head.name)
+        content = _Bounded(source, head.size)
+        yield head.name, head.size, content
+        _whole(source, content.left + -head.size % _BLOCK)
+    if any(source.read(tarfile.RECORDSIZE)) or source.read(1):
+        raise _refused("it was altered: something follows its end")
+
+
+def _zip_members(stream: BinaryIO) -> Iterator[Member]:
+    names = _Names()
+    with zipfile.ZipFile(stream) as archive:
+        found = archive.infolist()
+        if len(found) > _MOST_MEMBERS + 1:
+            raise _refused(f"it has {len(found)} members; at most {_MOST_MEMBERS} files are accepted")
+        for one in found:
+            if stat.S_IFMT(one.external_attr >> 16) not in (0, stat.S_IFREG) or one.is_dir():
+                raise _refused(f"{_shown(one.filename)} is a link, a folder or a device, not a regular file")
+            if one.orig_filename != one.filename:
+                raise _refused(f"the name {_shown(one.orig_filename)} is refused: it holds a zero byte")
+            if one.flag_bits & 1 or one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise _refused(f"{_shown(one.filename)} is encrypted or compressed by an unknown method")
+            _demand_name(names, one.filename)
+            with archive.open(one) as content:
+                bounded = _Bounded(content, one.file_size)
+                yield one.filename, one.file_size, bounded
+                if content.read(1):
+                    raise _refused(f"{_shown(one.filename)} is longer than it says")

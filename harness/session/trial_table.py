@@ -1,0 +1,162 @@
+"""The trials of a session as a typed table: the one schema of CSV, Parquet and docs/reference/exports.md."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from harness.base.foreign import plain_text
+from harness.base.typed_table import ColumnContent, TypedTable, Value, csv_of
+from harness.model.scenario import TrialKind
+from harness.model.stimulus import Ambience
+from harness.model.time import Measured
+from harness.model.transcript import WordCounts
+from harness.model.trial import Trial
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import TrialProgress, deciding_words
+from harness.session.summary import understood_at_last
+from harness.understanding.understood import written
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_plays import Play
+
+TRIALS_SCHEMA = "voice-harness.trials.1"
+TEXT, WHOLE, NUMBER = ColumnContent.TEXT, ColumnContent.WHOLE, ColumnContent.NUMBER
+TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
+    ("number", WHOLE, "Number of the trial in the plan."),
+    ("trial", TEXT, "Its id."),
+    ("take", WHOLE, "Take that counts: 1, or higher after an interruption or a repetition."),
+    ("device", TEXT, "Device on the bench."),
+    ("conditions", TEXT, "Labels of the matrix axes, such as `voice=kal level_dbfs=-26`."),
+    ("reference", TEXT, "Words that were said."),
+    ("outcome", TEXT, "Outcome of the take."),
+    ("recognition", TEXT, "Whether the deciding attempt was recognised."),
+    ("evidence", TEXT, "What decided it: the device, an operator, or nothing."),
+    ("attempts", WHOLE, "Attempts of the take."),
+    ("heard", TEXT, "Transcript of the deciding attempt, from the device or an operator."),
+    ("errors", WHOLE, "Word errors of it."),
+    ("words", WHOLE, "Reference words."),
+    ("latency_ms", NUMBER, "From the end of the query to the response, ms."),
+    ("latency_error_ms", NUMBER, "Error of it (±), ms."),
+    ("wake_delay_ms", NUMBER, "From the end of the wake phrase to the wake event, ms."),
+    ("wake_delay_error_ms", NUMBER, "Error of it (±), ms."),
+    ("length_ms", NUMBER, "Length of the response, ms."),
+    ("response_clip", TEXT, "File of the first response in clips/."),
+    ("response_transcript", TEXT, "Its words, by our transcription."),
+    ("cause", TEXT, "Why the take has its outcome."),
+    ("kind", TEXT, "query, wake, command, ambient, memory, understand or probe."),
+    ("hit", WHOLE, "1 if the device woke to the phrase, 0 if not; empty for ambient sound."),
+    ("unmatched", WHOLE, "Wake events that match no phrase."),
+    ("exposure_s", NUMBER, "Sound that the device is shown to have heard, s."),
+    ("unproven_s", NUMBER, "Sound without such proof, s."),
+    ("substitutions", WHOLE, "Of the word errors."),
+    ("deletions", WHOLE, "Of the word errors."),
+    ("insertions", WHOLE, "Of the word errors."),
+    ("normalisation", TEXT, "How words were compared."),
+    ("expected", TEXT, "Intents and slots that were wanted."),
+    ("understood", TEXT, "Intents and slots that the device reported."),
+    ("intents_right", WHOLE, "1, 0, or empty if unknown."),
+    ("frame_right", WHOLE, "1, 0, or empty if unknown."),
+    ("recording", TEXT, "File that was played."),
+    ("speaker", TEXT, "Talker or voice."),
+)
+"""Name, content and meaning of each. Columns are added at the end; another change makes another schema."""
+
+
+def trial_table(progress: Progress, wake: WakeFigures) -> TypedTable:
+    """One row a trial; of a wake, command or ambient trial one for each device, by what it counts as."""
+    heard: dict[str, list[Play]] = {}
+    for device in wake.snapshot().devices:
+        for play in wake.plays(device.device):
+            heard.setdefault(play.trial.id, []).append(play)
+    rows = []
+    for one in progress.trials:
+        row = _of_trial(one)
+        plays = heard.get(one.trial.id)
+        rows += [row | _of_device(play, one.trial) for play in plays] if plays else [row]
+    names = [name for name, _, _ in TRIAL_COLUMNS]
+    values = tuple(tuple(row.get(name) for name in names) for row in rows)
+    return TypedTable(tuple((name, content) for name, content, _ in TRIAL_COLUMNS), values)
+
+
+def trials_csv(progress: Progress, wake: WakeFigures) -> bytes:
+    return csv_of(trial_table(progress, wake), {"exposure_s": 3, "unproven_s": 3})
+
+
+def _of_trial(one: TrialProgress) -> dict[str, Value]:
+    take, trial, response = one.counting, one.trial, one.answer
+    verdict = take.deciding.verdict if take and take.deciding else None
+    row: dict[str, Value] = {
+        "number": trial.number,
+        "trial": plain_text(trial.id),
+        "take": take.take if take else None,
+        "device": plain_text(trial.device, 80),
+        "conditions": " ".join(f"{plain_text(axis, 80)}={plain_text(label, 80)}" for axis, label in trial.conditions),
+        "reference": plain_text(trial.reference),
+        "outcome": take.outcome.value if take and take.outcome else None,
+        "attempts": len(take.attempts) if take else None,
+        "response_clip": response.clip.name if response else None,
+        "response_transcript": plain_text(response.transcript or "") if response else None,
+        "cause": plain_text(take.cause) if take else None,
+        "kind": trial.kind.value,
+        **_edits(deciding_words(take), trial),
+    }
+    if verdict is not None:
+        row |= {
+            "recognition": verdict.recognition.value,
+            "evidence": verdict.evidence.value,
+            "heard": plain_text(verdict.heard or ""),
+            "errors": verdict.errors,
+            "words": verdict.words,
+            **_ms("latency", verdict.latency),
+            **_ms("wake_delay", verdict.wake_delay),
+            "length_ms": _rounded_ms(verdict.length.value_s) if verdict.length else None,
+        }
+    if trial.expects is not None:
+        told = understood_at_last(one)
+        known = told is not None and told.intents is not None
+        row["expected"] = plain_text(written(trial.expects.intents, trial.expects.slots))
+        row["understood"] = plain_text(written(told.intents or (), told.slots)) if told and known else None
+        row["intents_right"] = None if told is None or told.intents_right is None else int(told.intents_right)
+        row["frame_right"] = None if told is None or told.right is None else int(told.right)
+    if not isinstance(trial.recipe.query, Ambience):  # in which nobody speaks
+        row["recording"] = plain_text(trial.recording)
+        row["speaker"] = plain_text(trial.speaker if trial.recording != PurePath(trial.speaker).name else "")
+    return row
+
+
+def _rounded_ms(value_s: float) -> float:
+    return round(value_s * 1000, 1)
+
+
+def _ms(name: str, value: Measured | None) -> dict[str, Value]:
+    if value is None:
+        return {}
+    return {f"{name}_ms": _rounded_ms(value.value_s), f"{name}_error_ms": _rounded_ms(value.error_s)}
+
+
+def _edits(words: WordCounts | None, trial: Trial) -> dict[str, Value]:
+    if words is None:
+        return {}
+    return {
+        "substitutions": words.substitutions,
+        "deletions": words.deletions,
+        "insertions": words.insertions,
+        "normalisation": plain_text(trial.recognised.name, 80),
+    }
+
+
+def _of_device(play: Play, trial: Trial) -> dict[str, Value]:
+    """Values that depend on the device."""
+    reading = play.reading
+    row: dict[str, Value] = {
+        "device": plain_text(play.target.device, 80),
+        "hit": None if play.kind is TrialKind.AMBIENT else int(reading.hit is not None),
+        **_ms("wake_delay", reading.delay),
+        "unmatched": len(reading.unmatched),
+        "exposure_s": round(reading.exposure_s, 3),
+        "unproven_s": round(reading.unproven_s, 3),
+    }
+    if play.kind is TrialKind.COMMAND:
+        row["heard"] = plain_text(reading.heard)
+        if reading.counts is not None:
+            row |= {"errors": reading.counts.errors, "words": reading.counts.words, **_edits(reading.counts, trial)}
+    return row

@@ -1,0 +1,167 @@
+"""The file of a device's learned earcons (YAML and WAV beside the bench), and how a chime is cut from a recording."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
+from harness.base.findings import Findings, Keys, Text, optional, preset
+from harness.base.strict_yaml import parse, read_bytes
+from harness.base.whole_file import write_whole
+from harness.model.bench import EARCON_THRESHOLD, EarconMeaning, Earcons, EarconSound
+from harness.model.errors import InputError, Place
+from harness.model.stimulus import Waveform
+
+if TYPE_CHECKING:
+    from harness.sound.earcons import LearnedEarcon
+
+_MARGIN_DB = 15.0
+_BRIDGE = 15
+"""Frames of 10 ms: silence within a chime."""
+_DECAY_DB = 25.0
+REMEDY = "Record it again in a quieter room"
+SPAN = "Name the span of the chime: --from FILE --start S --end S"
+
+
+class EarconKeys(Keys):
+    """The learned chimes of one device."""
+
+    earcons: Text = Field(description="Name of the device.")
+    threshold: float = preset(EARCON_THRESHOLD, "Least score of a find.", ge=0.3, le=0.99)
+    wake: Text | None = optional("WAV file of the chime that says that it woke.")
+    done: Text | None = optional("WAV file of the chime that says that it has stopped listening.")
+    error: Text | None = optional("WAV file of the chime that says that it did not understand.")
+
+
+def read_earcons(path: Path) -> Earcons:
+    """The file's content; its WAV files are relative to it. InputProblems, InputError with the place."""
+    content = read_bytes(path)
+    tree = parse(content, str(path))
+    findings = Findings(str(path), tree)
+    plain = tree.plain()
+    findings.check(EarconKeys, plain)
+    findings.refuse()
+    keys = EarconKeys.model_validate(plain)
+    sounds: list[EarconSound] = []
+    for meaning in EarconMeaning:
+        name = getattr(keys, meaning.value)
+        if name is None:
+            continue
+        sound = (path.parent / name).absolute()
+        try:
+            sounds.append(EarconSound(meaning, str(sound), hashlib.sha256(sound.read_bytes()).hexdigest()))
+        except OSError as error:
+            findings.add((meaning.value,), f"{name}: {error.strerror}", "Learn it again: harness devices learn-earcon")
+    if not sounds and not findings.problems:
+        findings.add((), "no chime is named", "Learn one: harness devices learn-earcon")
+    findings.refuse()
+    digest = hashlib.sha256(content).hexdigest()
+    return Earcons(str(path.absolute()), digest, tuple(sounds), keys.threshold)
+
+
+def learned(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
+    """The chimes with their sound. source: id for their reports. InputError for a missing, changed or unusable file."""
+    from harness.sound import recordings
+    from harness.sound.earcons import LONGEST_S, SHORTEST_S, LearnedEarcon
+    from harness.sound.frames import ANALYSIS_HZ
+
+    for sound in earcons.sounds:
+        waveform = recordings.read(sound.path)
+        if hashlib.sha256(Path(sound.path).read_bytes()).hexdigest() != sound.sha256:
+            raise InputError(f"{sound.path} was changed since the session began", remedy="Put it back, or run anew")
+        if not SHORTEST_S <= waveform.duration_s <= LONGEST_S:
+            what = f"a chime of {waveform.duration_s:.2f} s cannot be found: {SHORTEST_S:g} to {LONGEST_S:g} s can"
+            raise InputError(what, place=Place(sound.path), remedy=REMEDY)
+        samples = recordings.at_rate(waveform, ANALYSIS_HZ).samples
+        yield LearnedEarcon(source, sound.meaning, samples, earcons.threshold)
+
+
+def refuse_alike(earcons: tuple[LearnedEarcon, ...]) -> None:
+    """InputError if two chimes would be found in each other."""
+    from harness.sound.earcons import likeness
+
+    for one, other in combinations(earcons, 2):
+        found = max(likeness(one, other), likeness(other, one))
+        if found >= min(one.threshold, other.threshold):
+            what = (
+                f"the chimes {one.source} {one.meaning} and {other.source} {other.meaning} sound alike "
+                f"({found:.2f} of 1), so a find could be either"
+            )
+            raise InputError(what, remedy="Remove one of them, or use one such device for each microphone")
+
+
+def cut_chime(recording: Waveform) -> Waveform:
+    """The only sound of a recording, or its only tone among other sounds, from its onset to its decay.
+
+    InputError if there is none, or if it is not clear which one it is.
+    """
+    from harness.sound.earcons import LONGEST_S, SHORTEST_S
+
+    frame = recording.rate_hz // 100
+    count = len(recording.samples) // frame
+    if count < 10:
+        raise InputError("the recording is too short for a chime", remedy=REMEDY)
+    sound = recording.samples - np.mean(recording.samples)
+    power = np.mean(np.square(sound[: count * frame].reshape(count, frame), dtype=np.float64), axis=1)
+    levels = 10 * np.log10(np.maximum(power, 1e-12))
+    floor_dbfs, peak_dbfs = float(np.percentile(levels, 20)), float(levels.max())
+    if peak_dbfs < floor_dbfs + _MARGIN_DB:
+        what = f"no chime stands out: the loudest sound is {peak_dbfs - floor_dbfs:.0f} dB above the noise"
+        raise InputError(what, remedy=f"{REMEDY}; {_MARGIN_DB:g} dB are needed")
+    if float(np.abs(recording.samples).max()) >= 0.999:
+        raise InputError("the recording is clipped", remedy="Turn the microphone down")
+    least = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
+    loud = np.flatnonzero(levels >= least)
+    runs = np.split(loud, np.flatnonzero(np.diff(loud) > _BRIDGE) + 1)
+    spans = [(int(run[0]) * frame, (int(run[-1]) + 1) * frame) for run in runs if len(run) > 2]
+    chimes = spans if len(spans) == 1 else [span for span in spans if _is_tonal(recording, span)]
+    listed = ", ".join(f"{first / recording.rate_hz:.2f}–{last / recording.rate_hz:.2f} s" for first, last in spans)
+    if len(chimes) != 1:
+        which = "several of them are tones" if chimes else "none of them is a tone"
+        raise InputError(f"the recording has sounds at {listed or 'no place'}, and {which}", remedy=SPAN)
+    (first, last), rate_hz = chimes[0], recording.rate_hz
+    if not SHORTEST_S <= (last - first) / rate_hz <= LONGEST_S:
+        what = f"the sound at {listed} lasts {(last - first) / rate_hz:.2f} s"
+        raise InputError(f"{what}; a chime lasts {SHORTEST_S:g} to {LONGEST_S:g} s", remedy=SPAN)
+    return Waveform(recording.samples[first:last], rate_hz)
+
+
+def _is_tonal(recording: Waveform, span: tuple[int, int]) -> bool:
+    """Whether a span is tones only; a voice is not."""
+    from harness.sound.frames import ANALYSIS_HZ, WINDOW_SAMPLES, filled_share, is_tonal
+    from harness.sound.recordings import at_rate
+
+    sound = at_rate(Waveform(recording.samples[span[0] : span[1]], recording.rate_hz), ANALYSIS_HZ).samples
+    starts = range(0, len(sound) - WINDOW_SAMPLES + 1, ANALYSIS_HZ // 100)
+    return is_tonal([filled_share(sound[at : at + WINDOW_SAMPLES]) for at in starts])
+
+
+def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) -> tuple[Path, Path]:
+    """Writes the chime, and names it in the device's YAML file, which keeps its other chimes. Paths of YAML and WAV."""
+    path, sound = folder / f"{device}.earcons.yaml", folder / f"{device}.{meaning}.wav"
+    named = {meaning.value: sound.name}
+    threshold = EARCON_THRESHOLD
+    if path.exists():
+        before = read_earcons(path)
+        threshold = before.threshold
+        named = {one.meaning.value: Path(one.path).name for one in before.sounds} | named
+    write_whole(sound, as_wave(chime))
+    lines = [f"earcons: {device}", f"threshold: {threshold:g}", *(f"{key}: {name}" for key, name in named.items())]
+    write_whole(path, ("\n".join(lines) + "\n").encode())
+    return path, sound
+
+
+def as_wave(waveform: Waveform) -> bytes:
+    """A WAV file of 24 bits."""
+    import soundfile
+
+    content = io.BytesIO()
+    soundfile.write(content, waveform.samples, waveform.rate_hz, "PCM_24", format="WAV")
+    return content.getvalue()

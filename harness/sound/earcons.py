@@ -1,0 +1,201 @@
+"""Finds learned earcons (a device's chimes) in a recording by matched filters. No I/O, no clock.
+
+Normalised correlation (Turin, "An introduction to matched filters", 1960) of analytic signals, within the band of each
+earcon. The level, and noise, speech or music in other bands, do not change the score. Samples are at 16 kHz.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import signal
+
+from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
+from harness.sound.frames import ANALYSIS_HZ, Mono
+
+SHORTEST_S, LONGEST_S = 0.06, 2.0
+_HALF_TAPS = 256
+_BAND_DB, _BAND_HZ = 20.0, 400.0
+"""The band of an earcon: its frequencies within 20 dB of the strongest, and 400 Hz around them."""
+_HOP = ANALYSIS_HZ // 10
+_AROUND = ANALYSIS_HZ // 8
+_LEAST_ERROR_S = 0.002
+_DROP, _LEAST_DROP, _MOST_DROP = 2.5, 0.05, 0.5
+"""The error of a time reaches to the farthest start within 125 ms whose score is that near to the best. It grows with
+what the best score lacks to 1, since noise or reverberation may have cost the true start its height."""
+_ECHO_S = 1.0
+_ECHO_SHARE = 0.5
+"""A find within this time of the last one, with less than this share of its energy, is its reverberation."""
+_QUIETEST = 1e-9
+"""Mean square of the band (−90 dBFS) below which nothing is searched for."""
+
+_Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnedEarcon:
+    """A chime of a device. samples: (n,) at 16 kHz, from its first to its last sample. source: id for its reports."""
+
+    source: str
+    meaning: EarconMeaning
+    samples: Mono
+    threshold: float = EARCON_THRESHOLD
+
+
+@dataclass(frozen=True, slots=True)
+class EarconFound:
+    """An earcon from sample `start` (fractional) to `end`. score: 0–1. error_s: of the start."""
+
+    earcon: LearnedEarcon
+    start: float
+    end: float
+    score: float
+    error_s: float
+    level_dbfs: float
+
+
+class _Matched:
+    """The matched filter of one earcon."""
+
+    def __init__(self, earcon: LearnedEarcon) -> None:
+        self.earcon = earcon
+        self.length = len(earcon.samples)
+        self.next = 0
+        """The first start that is not judged yet."""
+        self.least = 0.0
+        """Least energy of a find that is not reverberation of the last one."""
+        self._taps = band_taps(earcon.samples)
+        # The ends of the filtered earcon belong to it only as far as the earcon itself reaches.
+        padded = np.pad(earcon.samples.astype(np.float64), _HALF_TAPS)
+        self._wanted = np.asarray(signal.hilbert(self._filtered(padded)))
+        self._energy = float(np.sum(np.abs(self._wanted) ** 2)) / 2
+
+    def _filtered(self, samples: _Values) -> _Values:
+        return np.asarray(signal.fftconvolve(samples, self._taps, "valid"))
+
+    def scores(self, samples: Mono) -> tuple[_Values, _Values]:
+        """Score of each start from sample _HALF_TAPS on, and the energy in the band from there.
+
+        samples: _HALF_TAPS more than needed at both ends.
+        """
+        heard = self._filtered(samples.astype(np.float64))
+        found = np.abs(signal.correlate(heard, self._wanted, "valid", method="fft"))
+        running = np.concatenate(([0.0], np.cumsum(heard**2)))
+        around = running[self.length :] - running[: -self.length]
+        return np.asarray(found / np.sqrt(self._energy * np.maximum(around, _QUIETEST * self.length))), around
+
+
+def band_taps(samples: Mono) -> _Values:
+    """A linear-phase filter (513 taps) that passes the band of a sound."""
+    size = 4096 if len(samples) <= 4096 else 1 << len(samples).bit_length()
+    smooth = np.hanning(15 * size // 4096)
+    power = np.convolve(np.abs(np.fft.rfft(samples, size)) ** 2, smooth / smooth.sum(), "same")
+    passed = power >= power.max() * 10 ** (-_BAND_DB / 10)
+    wide = np.convolve(passed, np.ones(2 * int(_BAND_HZ * size / ANALYSIS_HZ) + 1), "same") > 0.5
+    wide[: int(100 * size / ANALYSIS_HZ)] = False  # rumble is louder than anything there
+    response = np.fft.fftshift(np.fft.irfft(wide.astype(np.float64)))
+    middle = len(response) // 2
+    return np.asarray(response[middle - _HALF_TAPS : middle + _HALF_TAPS + 1] * np.hanning(2 * _HALF_TAPS + 1))
+
+
+def likeness(one: LearnedEarcon, other: LearnedEarcon) -> float:
+    """The best score of one earcon within the other, 0–1."""
+    matched = _Matched(one)
+    room = np.zeros(matched.length + _HALF_TAPS, np.float32)
+    return float(matched.scores(np.concatenate((room, other.samples, room)))[0].max())
+
+
+class EarconFinder:
+    """Takes samples in order. The latest earcon is found at most its length and about 0.15 s after its end.
+
+    Of overlapping earcons, the one with the highest score counts.
+    """
+
+    def __init__(self, earcons: tuple[LearnedEarcon, ...]) -> None:
+        self._matched = [_Matched(one) for one in earcons]
+        self.reset()
+
+    def reset(self) -> None:
+        self._held: Mono = np.zeros(_HALF_TAPS + _AROUND, np.float32)
+        self._origin = -len(self._held)
+        self._waiting = 0
+        self._best: tuple[float, int, _Matched] | None = None
+        self._over = 0
+        for one in self._matched:
+            one.next, one.least = 0, 0.0
+
+    @property
+    def settled(self) -> int:
+        """No earcon that is not reported yet begins before this sample."""
+        judged = min((one.next for one in self._matched), default=self._end)
+        return judged if self._best is None else min(judged, self._best[1] - _AROUND)
+
+    @property
+    def _end(self) -> int:
+        return self._origin + len(self._held)
+
+    def feed(self, samples: Mono) -> list[EarconFound]:
+        self._held = np.concatenate((self._held, samples))
+        self._waiting += len(samples)
+        if self._waiting < _HOP:
+            return []
+        self._waiting = 0
+        found: list[EarconFound] = []
+        for matched in self._matched:
+            self._judge(matched)
+        while self._best is not None:
+            _, start, best = self._best
+            if min(one.next for one in self._matched) <= start + best.length:
+                break
+            found.append(self._found(best, start))
+            self._over, self._best = start + best.length, None
+            for matched in self._matched:  # what was judged together with it, but lies after it
+                matched.least = _ECHO_SHARE * float(self._scores(matched, start, start + 1)[1][0])
+                matched.next = min(matched.next, self._over)
+                self._judge(matched)
+        kept = min(one.next for one in self._matched) if self._best is None else self._best[1]
+        spare = kept - _AROUND - _HALF_TAPS - self._origin
+        if spare > ANALYSIS_HZ:
+            self._held, self._origin = self._held[spare:], self._origin + spare
+        return found
+
+    def _judge(self, matched: _Matched) -> None:
+        """Judges all starts for which there is enough sound."""
+        until = self._end - matched.length - _HALF_TAPS + 1
+        if until <= matched.next:
+            return
+        scores, energies = self._scores(matched, matched.next, until)
+        if self._over:
+            echoes = max(0, self._over + round(_ECHO_S * ANALYSIS_HZ) - matched.next)
+            scores[:echoes][energies[:echoes] < matched.least] = 0.0
+        usable = scores[max(0, self._over - matched.next) :]
+        first = until - len(usable)
+        if len(usable):
+            at = int(np.argmax(usable))
+            start, score = first + at, float(usable[at])
+            # What begins after the best so far has ended is another earcon.
+            if score >= matched.earcon.threshold and self._is_better(start, score):
+                self._best = score, start, matched
+        matched.next = until
+
+    def _is_better(self, start: int, score: float) -> bool:
+        if self._best is None:
+            return True
+        best, begins, matched = self._best
+        return score > best and start < begins + matched.length
+
+    def _scores(self, matched: _Matched, first: int, until: int) -> tuple[_Values, _Values]:
+        low = first - _HALF_TAPS - self._origin
+        return matched.scores(self._held[low : until - 1 + matched.length + _HALF_TAPS - self._origin])
+
+    def _found(self, matched: _Matched, start: int) -> EarconFound:
+        scores = self._scores(matched, start - _AROUND, start + _AROUND + 1)[0]
+        peak = float(scores[_AROUND])
+        drop = min(max(_DROP * (1 - peak), _LEAST_DROP), _MOST_DROP)
+        near = np.flatnonzero(scores >= (1 - drop) * peak) - _AROUND
+        sound = self._held[start - self._origin : start - self._origin + matched.length]
+        level_dbfs = 10 * float(np.log10(max(float(np.mean(np.square(sound, dtype=np.float64))), 1e-12)))
+        error_s = float(np.abs(near).max()) / ANALYSIS_HZ + _LEAST_ERROR_S
+        return EarconFound(matched.earcon, start, start + matched.length, min(1.0, peak), error_s, level_dbfs)

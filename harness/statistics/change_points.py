@@ -1,0 +1,176 @@
+"""Change points in a series of sessions: scans of all splits and stretches, judged by permuting whole sessions.
+
+What trials of one session have in common (room, noise, build) is permuted with them. Without a change the sessions
+must be exchangeable: of about the same size, and without a slow drift. A drift is reported as a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from scipy.stats import rankdata
+
+from harness.statistics.intervals import CONFIDENCE
+from harness.statistics.significance import holm
+
+LEAST_SIDE = 3
+"""Sessions before and after a change: a single bad night is not a change."""
+LEAST_SERIES = 8
+"""With fewer sessions, p cannot fall below 0.05: there are only 35 ways to choose 3 of 7."""
+ORDERS = 4_999
+_GRID = 40
+"""Places up to which every stretch is compared with random orders; in longer series, so many of them."""
+_BLOCK_CELLS = 4_000_000
+
+Table = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+class Scan(StrEnum):
+    """SHARE: binomial likelihood ratio of counts of totals. RATE: Poisson, of counts in exposures. RANK: of values."""
+
+    SHARE = "share"
+    RATE = "rate"
+    RANK = "rank"
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesToScan:
+    """One entry for each session, in order. RANK: `counts` are the values. totals: all above 0."""
+
+    scan: Scan
+    counts: tuple[float, ...]
+    totals: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """at: the first session after the change, from 0. p_holm: corrected for all series."""
+
+    at: int
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesScan:
+    """changes: in order. p: of the best split or stretch of the whole series; None with fewer than 8 sessions."""
+
+    changes: tuple[ChangePoint, ...] = ()
+    p: float | None = None
+    p_holm: float | None = None
+
+
+def scanned(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesScan, ...]:
+    """The change points of each series, by segmentation. The same numbers give the same answer.
+
+    A series is compared on both sides of every split. It is also compared inside and outside of every stretch, because
+    no split shows a few bad nights between good ones. The best of them is corrected for the number of series (Holm).
+    Where it is significant, its parts are scanned. Their p is multiplied by the number of series and by how much
+    shorter the part is. It is never below that of the cut above, which bounds false change points over all levels.
+    Finally a change point is removed where the two parts beside it do not differ by themselves.
+    Sources: Scott & Knott, Biometrics 30 (1974), for splits. Olshen et al., Biostatistics 5 (2004), for stretches.
+    Pettitt, Applied Statistics 28 (1979), for ranks. Meinshausen, Biometrika 95 (2008), for the levels.
+    """
+    roots = [_best_cut(one, 0, len(one.counts), seed) for one in series]
+    corrected = iter(holm([root[1] for root in roots if root is not None]))
+    tests = sum(root is not None for root in roots)
+    found = []
+    for one, root in zip(series, roots, strict=True):
+        if root is None:
+            found.append(SeriesScan())
+            continue
+        p_holm = next(corrected)
+        points = _points(one, root[0], p_holm, tests, seed) if p_holm < 1 - CONFIDENCE else {}
+        found.append(SeriesScan(tuple(ChangePoint(at, points[at]) for at in sorted(points)), root[1], p_holm))
+    return tuple(found)
+
+
+def _points(one: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int, seed: int) -> dict[int, float]:
+    """The changes of a series whose best cut is significant, each with its corrected p."""
+    length = len(one.counts)
+    points = dict.fromkeys(cut, p_holm)
+    parts = [(*part, p_holm) for part in pairwise((0, *cut, length))]
+    while parts:
+        start, end, above = parts.pop()
+        inner = _best_cut(one, start, end, seed)
+        p = 1.0 if inner is None else max(above, inner[1] * tests * length / (end - start))
+        if inner is not None and p < 1 - CONFIDENCE:
+            points |= dict.fromkeys(inner[0], p)
+            parts += [(*part, p) for part in pairwise((start, *inner[0], end))]
+    while points:  # removes what its two neighbours do not support, the least supported first
+        edges = [0, *sorted(points), length]
+        alone = {
+            at: _scan(one, start, end, [(np.array([0]), np.array([at - start]))] * 2, seed)[1]
+            for start, at, end in zip(edges, edges[1:], edges[2:], strict=False)
+        }
+        least = max(alone, key=lambda at: alone[at])
+        if alone[least] < 1 - CONFIDENCE:
+            break
+        del points[least]
+    return points
+
+
+def _best_cut(one: SeriesToScan, start: int, end: int, seed: int) -> tuple[tuple[int, ...], float] | None:
+    """The first sessions after the best cut of a part (one or two), and its p; None for a part that is too short."""
+    length = end - start
+    if length < LEAST_SERIES:
+        return None
+    splits = np.arange(LEAST_SIDE, length - LEAST_SIDE + 1)
+    tried = [((np.zeros_like(splits), splits),) * 2]
+    if length >= 3 * LEAST_SIDE:
+        coarse = splits[:: -(-len(splits) // _GRID)]
+        tried.append((_stretches(splits), _stretches(coarse)))
+    found = [_scan(one, start, end, each, seed) for each in tried]
+    # The first of equals: a split explains more with less.
+    cut, p = min(found, key=lambda each: each[1])
+    return tuple(start + at for at in cut if at), min(1.0, p * len(found))
+
+
+def _stretches(places: Places) -> tuple[Places, Places]:
+    first, second = np.triu_indices(len(places), 1)
+    long = places[second] - places[first] >= LEAST_SIDE
+    return places[first][long], places[second][long]
+
+
+def _scan(
+    one: SeriesToScan, start: int, end: int, tried: Sequence[tuple[Places, Places]], seed: int
+) -> tuple[tuple[int, int], float]:
+    """The best stretch (from, to) of the first of `tried`, and the p of the best one of the second."""
+    length = end - start
+    counts, totals = (np.asarray(of[start:end], np.float64) for of in (one.counts, one.totals))
+    if one.scan is Scan.RANK:
+        counts, totals = rankdata(counts) - (length + 1) / 2, np.ones(length)
+    at = int(_apart(one.scan, counts[None], totals[None], *tried[0])[0].argmax())
+    found = float(_apart(one.scan, counts[None], totals[None], *tried[1]).max())
+    found -= 1e-9 * max(1.0, abs(found))  # sums in another order differ in their last digits
+    rng = np.random.default_rng(seed)
+    as_far, left = 0, ORDERS
+    while left:
+        rows = min(left, max(1, _BLOCK_CELLS // max(length, len(tried[1][0]))))
+        orders = rng.permuted(np.tile(np.arange(length), (rows, 1)), axis=1)
+        as_far += int((_apart(one.scan, counts[orders], totals[orders], *tried[1]).max(axis=1) >= found).sum())
+        left -= rows
+    return (int(tried[0][0][at]), int(tried[0][1][at])), (1 + as_far) / (1 + ORDERS)
+
+
+def _apart(scan: Scan, counts: Table, totals: Table, first: Places, second: Places) -> Table:
+    """How far stretches differ from the rest: log likelihoods, or squared rank sums. counts, totals: (orders, n).
+
+    first, second: where each stretch begins and ends. Shape of the result: (orders, stretches). Terms that are the same
+    for every order are left out.
+    """
+    sums, among = (np.pad(of.cumsum(axis=1), ((0, 0), (1, 0))) for of in (counts, totals))
+    inside, of = sums[:, second] - sums[:, first], among[:, second] - among[:, first]
+    outside, others = sums[:, -1:] - inside, among[:, -1:] - of
+    if scan is Scan.RANK:
+        return np.asarray(inside**2 / (of * others))
+    likely = xlogy(inside, inside / of) + xlogy(outside, outside / others)
+    if scan is Scan.SHARE:
+        likely += xlogy(of - inside, 1 - inside / of) + xlogy(others - outside, 1 - outside / others)
+    return np.asarray(likely)

@@ -1,0 +1,332 @@
+"""The live site: running sessions of this host, read-only. It reads the engines' feeds as any other client does."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from harness.base.places import SessionFolder
+from harness.model.errors import EngineError, HarnessError, SoundGone
+from harness.model.feed import Goodbye, Hello, Logged, Message, StateChanged, StateWord, Welcome
+from harness.model.observation import LinkLost, SoundKept
+from harness.model.record import Clip, Entry, EventClipped, FaultMet, Observed, ResponseFrozen
+from harness.model.scenario import Scenario
+from harness.report.charts import drawn
+from harness.report.session_page import wake_charts
+from harness.session.engine.feed import EngineClient
+from harness.session.engine.launch import EnginePlace, running
+from harness.session.figures.progress import SessionFigures, check_limits
+from harness.session.log.reader import read_clip, read_scenario
+from harness.session.summary import finished_line, limit_lines, totals_lines
+from harness.session.wording import ENDED, Happenings
+from harness.statistics.text import share_with_interval, time_left
+from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
+from harness.web.entrance import Entrance, SiteWords, Templates, Visit
+from harness.web.invitations import Invitations, SiteReach
+from harness.web.sounds import SoundShelf, ranged
+
+WORDS = SiteWords(
+    name="Live sessions",
+    welcome="Live sessions",
+    main="Go to the sessions",
+    kept="nothing else about you",
+    go_on="Back to the sessions",
+    rest="You are still logged in. You may close this window.",
+)
+LIVE = "/live"
+LOOK_S = 1.0
+"""Interval of the search for engines, and the longest age of a page's numbers."""
+EVENTS_SHOWN = 40
+CLIPS_KEPT = 20
+"""Clips that a page which is a little old can still play."""
+
+
+class LiveSession:
+    """One session's feed, folded row by row; thread-safe. EngineError when its engine does not answer."""
+
+    def __init__(self, place: EnginePlace) -> None:
+        self.place = place
+        self.folder = Path(place.folder)
+        self.key = hashlib.sha256(place.folder.encode()).hexdigest()[:12]
+        self._lock = threading.Lock()
+        self._figures, self._wake, self._words = SessionFigures(), WakeLines(), Happenings()
+        self._events: deque[tuple[str, str, bool]] = deque(maxlen=EVENTS_SHOWN)
+        self._fault = ""
+        self._clips: deque[Clip] = deque(maxlen=CLIPS_KEPT)
+        self._state: StateChanged | None = None
+        self._goodbye: Goodbye | None = None
+        self._scenario: Scenario | None = None
+        self._page: Mapping[str, object] = {}
+        self._charts: tuple[int, str] = -1, ""
+        self._first_s = 0.0
+        self._page_s = 0.0
+        self._heard_s = time.monotonic()
+        self.gone: str | None = None
+        """Why the connection has ended; "" after an orderly end."""
+        hello = Hello(client="web", since_seq=0, attended=False)
+        self._client = EngineClient(Path(place.socket), hello, self._take, self._closed)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def clip(self, name: str) -> Clip | None:
+        """The clip of that name, if it is one of the last."""
+        with self._lock:
+            return next((one for one in self._clips if one.name == name), None)
+
+    def values(self) -> Mapping[str, object]:
+        """What pages show of it, at most `LOOK_S` old, shared by all browsers."""
+        with self._lock:
+            if not self._page or time.monotonic() - self._page_s >= LOOK_S / 2:
+                self._page, self._page_s = self._values(), time.monotonic()
+            return self._page
+
+    def charts(self) -> str:
+        """The curves of its wake results as HTML, drawn again when a trial has finished."""
+        with self._lock:
+            finished = self._figures.snapshot().totals.finished
+            if self._charts[0] != finished:
+                self._charts = finished, drawn(wake_charts("live", self._wake.figures, self._first_s))
+            return self._charts[1]
+
+    def _take(self, message: Message) -> None:
+        with self._lock:
+            self._heard_s = time.monotonic()
+            match message:
+                case Welcome():
+                    self._state = message.state
+                case StateChanged():
+                    self._state = message
+                case Goodbye():
+                    self._goodbye = message
+                case Logged(entry=entry):
+                    self._row(entry)
+                case _:
+                    pass
+
+    def _row(self, entry: Entry) -> None:
+        self._figures.add(entry)
+        self._first_s = self._first_s or entry.wall_s
+        line = self._words.line(entry.record)
+        clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
+        match entry.record:
+            case FaultMet() | Observed(observation=LinkLost()):
+                self._fault = f"{clock} {line}"
+                self._events.append((clock, line or "", True))
+                line = None
+            case ResponseFrozen(clip=clip) | EventClipped(clip=clip) | Observed(observation=SoundKept(clip=clip)):
+                self._clips.append(clip)
+            case _:
+                pass
+        lines = [*([] if line is None else [line]), *self._wake.add(entry)]
+        self._events.extend((clock, one.strip(), False) for one in lines)
+
+    def _closed(self, why: str) -> None:
+        with self._lock:
+            self.gone, self._page = why, {}
+
+    def _status(self) -> tuple[str, str]:
+        """The state in a word, and why."""
+        finished = self._figures.snapshot().finished
+        if self._goodbye is not None:
+            return "ENDED", ENDED[finished] if finished else self._goodbye.reason or "the engine has ended"
+        if self.gone is not None and self.place.alive:
+            return "LOST", f"no connection to the engine: {self.gone}"
+        if self.gone is not None or not self.place.alive:
+            return "NOT RUNNING", f"the engine was killed or has crashed. Resume: harness resume {self.folder}"
+        if self._state is None:
+            return StateWord.PREPARING.value, ""
+        return self._state.word.value, self._state.reason
+
+    def _values(self) -> Mapping[str, object]:
+        progress, wake = self._figures.snapshot(), self._wake.figures.snapshot()
+        word, why = self._status()
+        over = word in ("ENDED", "NOT RUNNING", "LOST")
+        title = progress.session.title if progress.session else self.folder.name
+        results = [
+            (f"{device.device}: {what}", told)
+            for device in wake.devices
+            for what, told in (
+                ("false rejects", ratio(device.false_rejects)),
+                ("false accepts", rate(device.after_review)),
+            )
+        ]
+        queries = any(one.trial.listening is None for one in progress.trials)
+        if queries:
+            results.append(("recognised", share_with_interval(progress.totals.recognised)))
+        lines = totals_lines(progress.totals) if queries else [finished_line(progress.totals)]
+        summary = wake_summary(self._wake.figures)
+        silent_s = time.monotonic() - self._heard_s
+        return {
+            "key": self.key,
+            "name": self.folder.name,
+            "title": title or self.folder.name,
+            "word": word,
+            "why": why,
+            "over": over,
+            "silent": f"{silent_s:.0f} s" if not over and silent_s >= 10 else "",
+            "finished": progress.totals.finished,
+            "planned": progress.totals.planned,
+            "running": progress.running or "",
+            "left": "" if over else time_left(progress.eta_s),
+            "results": results,
+            "fault": self._fault,
+            "faults": progress.faults,
+            "pauses": progress.pauses,
+            "lines": [*lines, *([""] if summary else []), *summary, *self._limits()],
+            "events": tuple(reversed(self._events)),
+            "clip": self._clips[-1] if self._clips else None,
+        }
+
+    def _limits(self) -> list[str]:
+        if self._scenario is None:
+            try:
+                self._scenario = read_scenario(self.folder)
+            except HarnessError as error:
+                return ["", f"limits: {error}"]
+        totals, wake = self._figures.snapshot().totals, self._wake.figures.snapshot()
+        verdicts = limit_lines(check_limits(self._scenario.limits, totals, wake, self._scenario.stopping))
+        return ["", *verdicts] if verdicts else []
+
+
+class LiveSessions:
+    """The sessions that run on this host, and those that ended since the start; thread-safe.
+
+    only: the one folder to show, or None for all sessions of this user.
+    """
+
+    def __init__(self, only: Path | None = None) -> None:
+        self._only = only
+        self._lock = threading.Lock()
+        self._found: dict[str, LiveSession] = {}
+        self._unreached: tuple[tuple[str, str], ...] = ()
+        self._stop = threading.Event()
+        self._look()
+        self._thread = threading.Thread(target=self._watch, name="live sessions", daemon=True)
+        self._thread.start()
+
+    @property
+    def sessions(self) -> tuple[LiveSession, ...]:
+        """Newest first."""
+        with self._lock:
+            return tuple(reversed(self._found.values()))
+
+    @property
+    def unreached(self) -> tuple[tuple[str, str], ...]:
+        """(folder, why) of engines that run but do not answer."""
+        with self._lock:
+            return self._unreached
+
+    def session(self, key: str) -> LiveSession | None:
+        return next((one for one in self.sessions if one.key == key), None)
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        for one in self.sessions:
+            one.close()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(LOOK_S):
+            try:
+                self._look()
+            except (OSError, RecursionError) as error:  # said on the page; the search goes on
+                with self._lock:
+                    self._unreached = (("The search for sessions", f"fails: {error}"),)
+
+    def _look(self) -> None:
+        unreached = []
+        for place in running():
+            known = self._found.get(place.folder)
+            if self._only is not None and Path(place.folder) != self._only:
+                continue
+            # After an orderly end ("") the engine is about to leave.
+            if known is not None and known.place == place and not known.gone:
+                continue
+            try:
+                session = LiveSession(place)
+            except EngineError as error:
+                unreached.append((place.folder, str(error)))
+                continue
+            with self._lock:
+                self._found.pop(place.folder, None)
+                self._found[place.folder] = session
+            if known is not None:
+                known.close()
+        with self._lock:
+            self._unreached = tuple(unreached)
+
+
+class LiveSite(Entrance):
+    """Pages of the running sessions, for everybody who is invited. It has no button that changes anything."""
+
+    FIRST = LIVE
+
+    def __init__(self, sessions: LiveSessions, invitations: Invitations, *, reached: SiteReach) -> None:
+        self._sessions = sessions
+        self._shelf = SoundShelf()
+        routes = [
+            Route(LIVE, self._overview),
+            Route(LIVE + "/{key}", self._one),
+            Route("/sound/{key}/{clip}", self._sound),
+            Route("/charts.css", self._styles),
+        ]
+        templates = Templates(("live.html", "live_session.html", "live_state.html"), WORDS, {})
+        super().__init__(invitations, templates, routes, reached)
+
+    def close(self) -> None:
+        self._sessions.close()
+
+    def _place(self, visit: Visit) -> str:
+        return LIVE
+
+    def _overview(self, request: Request) -> Response:
+        visit = self._rater(request)
+        shown = [one.values() for one in self._sessions.sessions]
+        return self._page("live.html", visit, sessions=shown, unreached=self._sessions.unreached, now=_clock())
+
+    def _one(self, request: Request) -> Response:
+        visit = self._rater(request)
+        session = self._session(request)
+        values = session.values()
+        return self._page("live_session.html", visit, 200, **values, charts=session.charts(), now=_clock())
+
+    def _session(self, request: Request) -> LiveSession:
+        session = self._sessions.session(request.path_params["key"])
+        if session is None:
+            raise HTTPException(404, "That session has not run since this site was started.")
+        return session
+
+    def _sound(self, request: Request) -> Response:
+        self._rater(request)
+        session = self._session(request)
+        clip = session.clip(request.path_params["clip"])
+        if clip is None:
+            raise HTTPException(404, "Newer clips have replaced this one. Load the page again.")
+        try:
+            content = self._shelf.get(
+                (session.key, clip.sha256), lambda: read_clip(SessionFolder(session.folder).clips, clip)
+            )
+        except SoundGone as error:
+            raise HTTPException(410, f"{error.what[0].upper()}{error.what[1:]}.") from error
+        except HarnessError as error:
+            raise HTTPException(503, "The clip cannot be read on the site's host.") from error
+        return ranged(content, "audio/wav", request.headers.get("range"))
+
+    def _styles(self, _: Request) -> Response:
+        styles = resources.files("harness.report") / "templates" / "charts.css"
+        return Response(styles.read_bytes(), media_type="text/css", headers={"cache-control": "no-cache"})
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")

@@ -1,0 +1,12 @@
+"""The command line in this process."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+
+
+def harness(*arguments: object) -> Result:
+    """What comes of `harness …`."""
+    return CliRunner().invoke(group, [str(one) for one in arguments])

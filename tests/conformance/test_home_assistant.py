@@ -1,0 +1,217 @@
+"""Home Assistant as a device: logins, stages of runs, satellites beside others, times, losses and refusals."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.base.plugins import Group, load
+from harness.devices import home_assistant
+from harness.devices.home_assistant import HomeAssistant, HomeAssistantOptions
+from harness.devices.profiles.profile import load_profile
+from harness.model.errors import DeviceError, InputError, LoginRefused
+from harness.model.observation import (
+    DeviceDescribed,
+    Intent,
+    LinkBack,
+    LinkLost,
+    ResponseText,
+    Status,
+    Transcript,
+    Wake,
+)
+from tests.conformance.engine_runs import Runs, runs, wait_for, watching
+from tests.conformance.hass_far_end import HALL, KITCHEN, TOKEN, HassFarEnd
+from tests.conformance.test_first_table import SHORTER, Hearing, changed, run, table
+from tests.seen import Around, Seen
+
+__all__ = ["runs"]
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "measure-home-assistant.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HASS_TOKEN", TOKEN)
+
+
+def made(far_end: HassFarEnd, folder: Path, **options: object) -> HomeAssistant:
+    profile = load_profile("home_assistant", beside=folder)
+    return HomeAssistant("it", HomeAssistantOptions(far_end.url, **options), Around(folder, profile))  # type: ignore[arg-type]
+
+
+@contextmanager
+def following(far_end: HassFarEnd, folder: Path, **options: object) -> Iterator[Seen]:
+    seen, driver = Seen(), made(far_end, folder, **options)
+    driver.open(seen)
+    try:
+        seen.wait(lambda: seen.of(Status), 30, "the first state")
+        yield seen
+    finally:
+        driver.close()
+
+
+def test_the_entry_point_loads_it() -> None:
+    assert load(Group.DRIVERS, "home_assistant") is HomeAssistant
+
+
+def test_a_run_gives_its_stages_and_the_satellite_its_states(tmp_path: Path) -> None:
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+        far_end.query("1", "turn on the kitchen light", "Turned on the light")
+        seen.wait(lambda: seen.of(Intent), 30, "the intent")
+        far_end.query("2", "purple monkey dishwasher", "Sorry, no", code="no_intent_match")
+        far_end.query("3", "", "")
+        seen.wait(lambda: len(seen.of(Intent)) == 3 and len(seen.of(Wake)) == 3, 30, "the third run")
+        states = [one.state.value for one in seen.of(Status)]
+        assert states == ["idle", *(["listening", "thinking", "speaking", "idle"] * 2), "listening", "idle"]
+        assert [one.text for one in seen.of(Transcript)] == ["turn on the kitchen light", "purple monkey dishwasher"]
+        assert [one.text for one in seen.of(ResponseText)] == ["Turned on the light", "Sorry, no"]
+        named = [(one.name, one.slots) for one in seen.of(Intent)]
+        assert named == [("HassTurnOn", (("name", "kitchen light"),)), ("", ()), ("", ())]
+        assert seen.of(DeviceDescribed)[0].firmware == "2025.9.4"
+        allowed = ("assist_pipeline/pipeline", "conversation/agent/homeassistant/debug", "get_", "subscribe_entities")
+        others = {one for one in far_end.asked if not one.startswith(allowed)}
+        assert others == {"render_template", "unsubscribe_events"}, "it only reads"
+
+
+@pytest.mark.parametrize("names_satellites", [True, False], ids=["named", "by time"])
+def test_runs_of_another_satellite_and_earlier_runs_are_not_reported(names_satellites: bool, tmp_path: Path) -> None:
+    with HassFarEnd(KITCHEN, HALL, names_satellites=names_satellites) as far_end:
+        far_end.query("before", "earlier words", "earlier answer")
+        with pytest.raises(DeviceError, match="has 2 satellites") as several:
+            made(far_end, tmp_path).open(Seen())
+        assert HALL in several.value.remedy
+        with following(far_end, tmp_path, satellite=KITCHEN) as seen:
+            far_end.query("1", "words in the hall", "answer", satellite=HALL)
+            time.sleep(home_assistant.SAME_S)  # two satellites within that time are not told apart by time
+            far_end.query("2", "words in the kitchen", "answer", satellite=KITCHEN)
+            seen.wait(lambda: seen.of(ResponseText), 30, "the answer")
+            assert [one.text for one in seen.of(Transcript)] == ["words in the kitchen"]
+            assert len(seen.of(Wake)) == 1
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, -34 * 3600.0, 34 * 3600.0])
+def test_times_hold_though_the_clocks_differ(ahead_s: float, tmp_path: Path) -> None:
+    with HassFarEnd(ahead_s=ahead_s) as far_end, following(far_end, tmp_path, hold_back_ms=0) as seen:
+        said: list[float] = []
+        for number in range(20):
+            said.append(time.monotonic())
+            far_end.change("listening")
+            far_end.change("idle")
+            seen.wait(lambda number=number: len(seen.of(Wake)) > number, 30, "a wake event")  # type: ignore[misc]
+        for one, when in zip(seen.of(Wake), said, strict=True):
+            assert abs(one.at.at_s - when) <= one.at.error_s + 0.005, "5 ms for the far end's own thread"
+            assert one.at.error_s < 0.5
+
+
+def test_a_refused_token_is_an_error_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with HassFarEnd() as far_end:
+        monkeypatch.setenv("HASS_TOKEN", "old")
+        with pytest.raises(LoginRefused, match="refuses the token in HASS_TOKEN") as refused:
+            made(far_end, tmp_path).open(Seen())
+        assert "Create a long-lived access token" in refused.value.remedy
+        (check,) = HomeAssistant.host_checks([("it", HomeAssistantOptions(far_end.url))])
+        assert check.level.name == "FAIL"
+        monkeypatch.setenv("HASS_TOKEN", TOKEN)
+        far_end.admin = False
+        with pytest.raises(LoginRefused, match="administrators only"):
+            made(far_end, tmp_path).open(Seen())
+        far_end.admin = True
+        (check,) = HomeAssistant.host_checks([("it", HomeAssistantOptions(far_end.url))])
+        assert f"Home Assistant 2025.9.4, {KITCHEN}" in check.says
+        monkeypatch.delenv("HASS_TOKEN")
+        with pytest.raises(InputError, match="HASS_TOKEN with the token is not set"):
+            HomeAssistant.demand_host(HomeAssistantOptions(far_end.url))
+
+
+def test_a_token_revoked_during_a_run_is_lost_with_a_remedy_and_not_tried_again(tmp_path: Path) -> None:
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+        far_end.token = "another"
+        far_end.cut()
+        seen.wait(lambda: len(seen.of(LinkLost)) == 2, 30, "the refusal")
+        assert "Create a long-lived access token" in seen.of(LinkLost)[1].what
+        tried = len(far_end.logins)
+        time.sleep(1.0)  # the first attempts would come after 0.2, 0.4 and 0.8 s
+        assert len(far_end.logins) == tried == 2
+        assert not seen.of(LinkBack)
+
+
+def test_a_frozen_far_end_is_lost_and_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_assistant, "ANSWER_LIMIT_S", 0.5)
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+        far_end.frozen = True
+        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        assert "no answer came" in seen.of(LinkLost)[0].what
+        far_end.frozen = False
+        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+        far_end.query("1", "turn on the light", "done")
+        seen.wait(lambda: seen.of(ResponseText), 30, "an answer")
+
+
+@pytest.mark.parametrize("garbage", ["no JSON", "[1, 2]", "{}" * 2, "[" * 100_000, "null", '{"id": 1}'])
+def test_garbage_loses_the_link_which_returns(garbage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_assistant, "ANSWER_LIMIT_S", 0.5)
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+        far_end.garbage = garbage
+        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        far_end.garbage = ""
+        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+
+
+def test_a_satellite_that_leaves_is_gone_and_its_return_is_no_wake(tmp_path: Path) -> None:
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+        for state in ("unavailable", "listening", "idle"):
+            far_end.change(state)
+        seen.wait(lambda: len(seen.of(Status)) == 4, 30, "its states")
+        assert [one.state.value for one in seen.of(Status)] == ["idle", "gone", "listening", "idle"]
+        assert not seen.of(Wake)
+
+
+@pytest.mark.timeout(150)
+def test_the_page_leads_to_a_first_table(runs: Runs, tmp_path: Path) -> None:
+    with HassFarEnd() as far_end:
+        init, measure = [line[2:] for line in PAGE.splitlines() if line.startswith(("$ harness init", "$ harness run"))]
+        run(init.replace("http://homeassistant.local:8123", far_end.url), tmp_path)
+        changed(tmp_path / "assist" / "bench.yaml", {"loudspeaker, sound_device: default": "in_process"})
+        changed(tmp_path / "assist" / "scenario.yaml", SHORTER)
+        numbers = itertools.count()
+        hearing = Hearing(lambda: far_end.query(str(next(numbers)), "what time is it", "It is noon"))
+        sessions = tmp_path / "sessions"
+        words = [str(tmp_path / one) if one.startswith("assist/") else one for one in shlex.split(measure)[1:]]
+        table(watching(*words, "--sessions", sessions), hearing, sessions)
+
+
+def test_a_monitor_reads_the_reports(tmp_path: Path) -> None:
+    with HassFarEnd() as far_end:
+        profile = load_profile("home_assistant", beside=tmp_path)
+        source = HomeAssistant.source(HomeAssistantOptions(far_end.url), profile, "it", ())
+        source.open()
+        wait_for(lambda: any(b'"satellite"' in one.data for one in source.queue.take(10_000)), 30, "the state")
+        source.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [
+        ("url", "", "not the address of Home Assistant"),
+        ("url", "ws://hass:8123", "not the address of Home Assistant"),
+        ("url", "http://me:secret@hass", "contains a user or a password"),
+        ("satellite", "light.kitchen", "not the entity of a satellite"),
+        ("token_env", "", "token_env is empty"),
+        ("hold_back_ms", float("nan"), "hold_back_ms is nan"),
+    ],
+)
+def test_wrong_options_are_refused(key: str, value: object, what: str) -> None:
+    with pytest.raises(InputError, match=what) as caught:
+        HomeAssistantOptions(**{"url": "http://hass:8123", key: value})  # type: ignore[arg-type]
+    assert caught.value.remedy
+
+
+def test_an_address_behind_a_path_keeps_it() -> None:
+    assert HomeAssistantOptions("https://home.example/ha/").socket_url == "wss://home.example/ha/api/websocket"

@@ -1,0 +1,232 @@
+"""Programs and sockets as devices: readiness, losses, floods, times against an independent clock, and commands."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from wyoming.event import Event, write_event
+
+from harness.base.ports import Driver
+from harness.devices import text_streams
+from harness.devices.profiles.profile import load_profile
+from harness.devices.serial.options import SerialOptions
+from harness.devices.text_streams import CommandLog, CommandOptions, TcpLog, TcpOptions
+from harness.model.bench import DeviceProfile
+from harness.model.errors import DeviceError, InputError
+from harness.model.observation import LinkBack, LinkLost, LogLine, Transcript, Unread, Wake
+from tests.conformance.engine_runs import wait_for
+from tests.conformance.mqtt_bench import free_port
+from tests.conformance.text_far_ends import Program, Server
+from tests.seen import HELD, Around, Seen, share_held
+
+PROFILE = """\
+device: talker
+wake_phrases: [alexa]
+reports: [wake]
+lines:
+  - {match: 'woke (?P<phrase>.+)', kind: wake}
+"""
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> DeviceProfile:
+    (tmp_path / "talker.yaml").write_text(PROFILE, encoding="utf-8")
+    return load_profile("talker", beside=tmp_path)
+
+
+DETECTION = Event("detection", {"name": "ok_nabu", "timestamp": 1320})
+
+
+def python(text: str) -> CommandOptions:
+    return CommandOptions(command=(sys.executable, "-c", text))
+
+
+def opened(driver: Driver) -> Seen:
+    seen = Seen()
+    driver.open(seen)
+    return seen
+
+
+def test_a_program_that_fails_at_once_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    driver = CommandLog("phone", python("import sys; sys.exit('no devices found')"), Around(tmp_path))
+    with pytest.raises(DeviceError, match="ended with status 1: no devices found"):
+        driver.open(Seen())
+
+
+def test_a_program_that_is_never_ready_is_reported_with_its_last_lines(tmp_path: Path) -> None:
+    text = "print('waiting for device', flush=True); import time; time.sleep(60)"
+    options = CommandOptions(command=(sys.executable, "-c", text), ready="^ready", ready_within_s=1.0)
+    with pytest.raises(DeviceError, match="no line matched `ready` within 1 s; the last lines: waiting for device"):
+        CommandLog("phone", options, Around(tmp_path)).open(Seen())
+
+
+def test_no_shell_reads_the_command(tmp_path: Path) -> None:
+    options = CommandOptions(command=f"echo $(touch {tmp_path}/made) ; cat")
+    with pytest.raises(DeviceError) as caught:
+        CommandLog("it", options, Around(tmp_path)).open(Seen())
+    assert f"ended with status 0; the last lines: $(touch {tmp_path}/made) ; cat" in str(caught.value)
+    assert not (tmp_path / "made").exists()
+
+
+def test_its_end_is_a_lost_link_and_it_is_started_again(tmp_path: Path, profile: DeviceProfile) -> None:
+    program = Program(tmp_path)
+    driver = CommandLog("phone", CommandOptions(command=program.command, ready="^ready"), Around(tmp_path, profile))
+    seen = opened(driver)
+    try:
+        program.lose()
+        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        assert "ended with status 1: the device is offline" in seen.of(LinkLost)[0].what
+        program.mend()
+        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+        program.say("woke alexa")
+        seen.wait(lambda: seen.of(Wake), 30, "a wake event")
+    finally:
+        driver.close()
+
+
+def test_nothing_of_it_is_left_after_close(tmp_path: Path) -> None:
+    text = (
+        "import subprocess; subprocess.Popen(['sleep', '4321']); print('up', flush=True); import time; time.sleep(99)"
+    )
+    options = CommandOptions(command=(sys.executable, "-c", text), ready="up")
+    driver = CommandLog("it", options, Around(tmp_path))
+    opened(driver)
+    driver.close()
+    left = subprocess.run(["pgrep", "-f", "^sleep 4321$"], capture_output=True, text=True, check=False).stdout
+    assert left == ""
+
+
+def test_two_megabytes_at_once_and_lines_too_long_do_no_harm(profile: DeviceProfile, tmp_path: Path) -> None:
+    with Server() as server:
+        seen = opened(driver := TcpLog("it", TcpOptions(address=server.address), Around(tmp_path, profile)))
+        try:
+            server.say("\x00\xff garbage \x1b[31m" * 1000)
+            server.say("x" * 2_000_000)
+            server.say("\n".join(f"line {n}" for n in range(100_000)))
+            server.say("woke alexa")
+            seen.wait(lambda: seen.of(Wake), 20, "a wake event after the flood")
+        finally:
+            driver.close()
+        assert any("too long" in one.what for one in seen.of(Unread))
+        assert len(seen.of(LogLine)) < 2_000
+
+
+def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
+    with Server() as server:
+        options = TcpOptions(address=server.address, silence_limit_s=1.0)
+        seen = opened(driver := TcpLog("it", options, Around(tmp_path)))
+        try:
+            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+            assert "no line came for" in seen.of(LinkLost)[0].what
+        finally:
+            driver.close()
+
+
+def test_times_hold_against_the_clock_of_the_far_end(profile: DeviceProfile, tmp_path: Path) -> None:
+    with Server() as server:
+        seen = opened(driver := TcpLog("it", TcpOptions(address=server.address), Around(tmp_path, profile)))
+        with closing(driver):
+            assert share_held(seen, lambda: server.say("woke alexa")) >= HELD
+
+
+def test_a_monitor_waits_for_a_device_that_is_silent(
+    profile: DeviceProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_streams, "CONNECT_LIMIT_S", 0.2)
+    with Server() as server:
+        source = TcpLog.source(TcpOptions(address=server.address), profile, "it", ())
+        source.open()
+        silent_until_s = time.monotonic() + 0.5
+        wait_for(lambda: time.monotonic() > silent_until_s)
+        server.say("woke alexa")
+        wait_for(lambda: source.ended or source.queue.take(100) != [], 30, "the line")
+        assert not source.ended
+        source.close()
+
+
+def test_the_restart_line_reaches_the_device(tmp_path: Path) -> None:
+    with Server() as server:
+        opened(driver := TcpLog("it", TcpOptions(address=server.address, restart_line="reset now"), Around(tmp_path)))
+        try:
+            driver.restart()
+            deadline = time.monotonic() + 5
+            while b"".join(server.heard) != b"reset now\n":
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        finally:
+            driver.close()
+        other = TcpLog("it", TcpOptions(address=server.address), Around(tmp_path))
+        with pytest.raises(DeviceError, match="cannot be restarted"):
+            other.restart()
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: CommandOptions(), "needs `command`"),
+        (lambda: CommandOptions(command="adb 'logcat"), "No closing quotation"),
+        (lambda: CommandOptions(command="adb", ready="(") , "not a regular expression"),
+        (lambda: TcpOptions(address="kitchen"), "not an address"),
+        (lambda: TcpOptions(address="kitchen:70000"), "not an address"),
+        (lambda: SerialOptions(port="socket://kitchen:70000"), "not an address"),
+        (lambda: TcpOptions(address="kitchen:1", silence_limit_s=-1), "silence_limit_s is -1"),
+        (lambda: TcpOptions(address="kitchen:1", restart_line="a\nb"), "several lines"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_refused(make: type, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        make()
+
+
+def test_a_satellite_reports_its_events_to_us(tmp_path: Path) -> None:
+    """As wyoming-satellite does with --event-uri: it connects, reports, and connects again when we were away."""
+    port = free_port()
+    options = TcpOptions(address=f"127.0.0.1:{port}", listen=True)
+    driver = TcpLog("satellite", options, Around(tmp_path, load_profile("wyoming_events", beside=tmp_path)))
+
+    def report(*events: Event) -> None:
+        with socket.create_connection(("127.0.0.1", port), 10) as link, link.makefile("wb") as file:
+            for event in events:
+                write_event(event, file)
+            file.flush()
+            time.sleep(0.5)
+
+    first = threading.Thread(target=later, args=(port, report, DETECTION))
+    first.start()
+    seen = opened(driver)
+    try:
+        seen.wait(lambda: seen.of(Wake), 30, "a wake event")
+        first.join()
+        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        report(DETECTION, Event("transcript", {"text": "what time is it"}))
+        seen.wait(lambda: seen.of(Transcript), 30, "a transcript")
+        assert len(seen.of(Wake)) == 2
+        assert seen.of(LinkBack)
+        assert seen.of(Transcript)[0].text == "what time is it"
+    finally:
+        driver.close()
+
+
+def later(port: int, report: Callable[[Event], None], event: Event) -> None:
+    """As soon as somebody listens."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            report(event)
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+
+
+def test_a_device_that_never_connects_is_reported(tmp_path: Path) -> None:
+    options = TcpOptions(address=f"127.0.0.1:{free_port()}", listen=True, ready_within_s=0.5)
+    with pytest.raises(DeviceError, match="no device connected to"):
+        TcpLog("it", options, Around(tmp_path)).open(Seen())

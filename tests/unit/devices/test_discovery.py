@@ -1,0 +1,148 @@
+"""Devices that announce themselves by mDNS on the loopback interface, with real announcements of zeroconf."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from serial.tools.list_ports_common import ListPortInfo
+from zeroconf import DNSOutgoing, DNSPointer, ServiceInfo, Zeroconf
+from zeroconf.const import _CLASS_IN, _FLAGS_AA, _FLAGS_QR_RESPONSE, _TYPE_PTR
+
+from harness.cli.discover import init_command
+from harness.devices.discovery import FoundDevice, announced, port_row, row_of
+from tests.seen import until
+
+LOOPBACK = "127.0.0.1"
+NOISE = "Noise_NNpsk0_25519_ChaChaPoly_SHA256"
+
+
+@pytest.fixture
+def network() -> Iterator[Zeroconf]:
+    announcing = Zeroconf(interfaces=[LOOPBACK])
+    yield announcing
+    announcing.close()
+
+
+def announcement(
+    service: str, name: str, port: int, address: str = LOOPBACK, **properties: str | bytes | None
+) -> ServiceInfo:
+    kind = f"_{service}._tcp.local."
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    packed = [socket.inet_pton(family, address)] if address else []
+    return ServiceInfo(
+        kind, f"{name}.{kind}", addresses=packed, port=port, properties=properties, server=f"{name}.local."
+    )
+
+
+def found(names: set[str]) -> dict[str, FoundDevice]:
+    """The rows with these names; the search is repeated, since a busy host may miss an answer."""
+    rows: dict[str, FoundDevice] = {}
+
+    def all_here() -> bool:
+        rows.update((one.name, one) for one in announced(0.7, [LOOPBACK]) if one.name in names)
+        return rows.keys() == names
+
+    until(all_here, 20)
+    return rows
+
+
+def test_each_kind_is_found_with_its_address_model_version_and_command(network: Zeroconf) -> None:
+    mark = uuid.uuid4().hex[:8]
+    names = [f"{kind}-{mark}" for kind in ("pe", "sat", "ha", "hive", "broker")]
+    pe, sat, ha, hive, broker = names
+    for one in (
+        announcement(
+            "esphomelib", pe, 6053, friendly_name=f"Kitchen {mark}", version="2025.9.1", api_encryption=NOISE,
+            project_name="Nabu Casa.Home Assistant Voice PE", project_version="25.9.1",
+        ),
+        announcement("wyoming", sat, 10700),
+        announcement("home-assistant", ha, 8123, location_name="Home", version="2025.9.3"),
+        announcement("hivemind", hive, 5678),
+        announcement("mqtt", broker, 1883),
+    ):  # fmt: skip
+        network.register_service(one, cooperating_responders=True)
+    rows = found({f"Kitchen {mark}", sat, ha, hive, broker})
+    kitchen = FoundDevice(
+        "esphome", f"Kitchen {mark}", "127.0.0.1:6053", "Nabu Casa.Home Assistant Voice PE", "25.9.1", encrypted=True
+    )
+    assert rows[f"Kitchen {mark}"] == kitchen
+    assert rows[sat] == FoundDevice("wyoming", sat, "127.0.0.1:10700")
+    assert rows[ha] == FoundDevice("home_assistant", ha, "127.0.0.1:8123", "Home", "2025.9.3")
+    named = f"--board kitchen_{mark} kitchen_{mark}"
+    assert init_command(kitchen) == f"harness init --esphome 127.0.0.1:6053 --key-env ESPHOME_KEY {named}"
+    assert init_command(rows[sat]) == f"harness init --wyoming 127.0.0.1:10700 --board sat_{mark} sat_{mark}"
+    assert init_command(rows[broker]) == f"harness init --address 127.0.0.1:1883 --board broker_{mark} broker_{mark}"
+    assert init_command(rows[ha]) == f"harness init --home-assistant 127.0.0.1:8123 --board ha_{mark} ha_{mark}"
+    assert init_command(rows[hive]) == ""  # no driver reaches it
+
+
+def test_a_device_that_left_is_not_found(network: Zeroconf) -> None:
+    name = f"gone-{uuid.uuid4().hex[:8]}"
+    one = announcement("wyoming", name, 10700)
+    network.register_service(one, cooperating_responders=True)
+    found({name})
+    network.unregister_service(one)
+    until(lambda: name not in {row.name for row in announced(0.7, [LOOPBACK])}, 20)
+
+
+def test_a_name_that_the_standard_forbids_is_a_row_without_an_address(network: Zeroconf) -> None:
+    """zeroconf refuses to announce such a name, so the packet is built by hand."""
+    kind, name = "_wyoming._tcp.local.", f"evil\x1b]0;x\x07{uuid.uuid4().hex[:8]}"
+
+    def answered() -> list[FoundDevice]:
+        out = DNSOutgoing(_FLAGS_QR_RESPONSE | _FLAGS_AA)
+        out.add_answer_at_time(DNSPointer(kind, _TYPE_PTR, _CLASS_IN, 4500, f"{name}.{kind}"), 0)
+        sending = threading.Timer(0.3, network.send, (out,))
+        sending.start()
+        rows = [one for one in announced(0.9, [LOOPBACK]) if one.name == name]
+        sending.join()
+        return rows
+
+    rows: list[FoundDevice] = []
+    until(lambda: bool(rows.extend(answered()) or rows), 20)
+    assert rows[0] == FoundDevice("wyoming", name, "")
+    assert init_command(rows[0]) == ""
+
+
+def test_what_a_device_announces_cannot_leave_its_word_of_the_command() -> None:
+    hostile = announcement(
+        "esphomelib", "x", 6053, friendly_name="$(reboot); 'rm' \u202e", version=b"\xff\x1b[31m", api_encryption=NOISE
+    )
+    row = row_of(hostile)
+    assert (
+        init_command(row) == "harness init --esphome 127.0.0.1:6053 --key-env ESPHOME_KEY --board reboot_rm reboot_rm"
+    )
+    nameless = row_of(announcement("wyoming", "x", 10700, friendly_name="\u5ba2\u5385"))
+    assert init_command(nameless) == "harness init --wyoming 127.0.0.1:10700"
+    taken = row_of(announcement("wyoming", "x", 10700, friendly_name="Bench"))
+    assert "--board" not in init_command(taken)
+
+
+@pytest.mark.parametrize(
+    ("address", "wanted"), [("192.0.2.9", "192.0.2.9:10700"), ("2001:db8::9", "[2001:db8::9]:10700"), ("", "")]
+)
+def test_an_address_is_written_as_init_takes_it(address: str, wanted: str) -> None:
+    assert row_of(announcement("wyoming", "x", 10700, address)).address == wanted
+
+
+def test_ipv4_goes_before_ipv6_and_link_local_goes_last() -> None:
+    kind = "_wyoming._tcp.local."
+    ranked = ["192.0.2.9", "2001:db8::9", "169.254.0.9", "fe80::1"]
+    for best in range(len(ranked)):
+        packed = [socket.inet_pton(socket.AF_INET6 if ":" in one else socket.AF_INET, one) for one in ranked[best:]]
+        row = row_of(ServiceInfo(kind, f"x.{kind}", addresses=packed[::-1], port=10700))
+        assert row.address in (f"{ranked[best]}:10700", f"[{ranked[best]}]:10700")
+
+
+def test_a_serial_port_has_its_usb_ids_and_its_lasting_name() -> None:
+    port = ListPortInfo("/dev/ttyACM0")
+    port.vid, port.pid, port.manufacturer, port.product = 0x303A, 0x1001, "Espressif", "USB JTAG"
+    row = port_row(port, "/dev/serial/by-id/usb-Espressif_1")
+    assert row == FoundDevice(
+        "serial", "USB JTAG", "/dev/serial/by-id/usb-Espressif_1", "Espressif USB JTAG", "303a:1001"
+    )
+    assert init_command(row) == "harness init --port /dev/serial/by-id/usb-Espressif_1 --board usb_jtag usb_jtag"

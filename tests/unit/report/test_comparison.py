@@ -1,0 +1,193 @@
+"""Sessions compared: the sign of a regression, pairs, false alarms, and names of others in Markdown and HTML."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.model.errors import InputError
+from harness.model.judgment import Category
+from harness.model.record import EndReason, Entry, JudgmentGiven, SessionFinished, SessionStarted
+from harness.model.scenario import TrialKind
+from harness.report import comparison_page
+from harness.report.comparison import Measure, MeasureVerdict, SessionComparison, compare_sessions, tried_in
+from harness.report.session import WholeSession, read_session
+from harness.statistics.intervals import Share
+from harness.statistics.significance import holm
+from tests.command import harness
+from tests.unit.report.test_session_page import HOSTILE, session
+from tests.unit.session.figures import test_effects as effect_rows
+from tests.unit.session.figures.rows import Rows, clip_of, judgment_on, planned
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+
+
+def wake_session(
+    folder: Path, missed: float, seed: int = 1, trials: int = 60, prefix: str = "", delay_s: float = 0.15, **clocks: Any
+) -> Path:
+    """Wake trials of which a share is missed, at two levels, and ambient sound. prefix: of other stimuli."""
+    chance = random.Random(seed)
+    planned_ = [
+        wake_trial(number, conditions=(("level_dbfs", f"-{20 + number % 2 * 10}"),)) for number in range(trials)
+    ]
+    planned_ = [replace(one, id=f"{prefix}{one.id}") for one in planned_]
+    ambient = wake_trial(trials, TrialKind.AMBIENT)
+    rows: WakeRows = rows_of(*planned_, ambient)
+    for trial in planned_:
+        heard_s = 1.6 + delay_s + chance.gauss(0, 0.02)
+        rows.play(trial, [("kitchen", heard_s)] if chance.random() >= missed else [])
+    rows.play(ambient, [("kitchen", 12.5)])
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    return session(folder, rows, **clocks)
+
+
+def of(found: SessionComparison, measure: Measure) -> MeasureVerdict:
+    return next(one.change for one in found.rows if one.measure is measure and not one.axis)
+
+
+def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path: Path) -> None:
+    good = wake_session(tmp_path / "good", 0.05)
+    bad = wake_session(tmp_path / "bad", 0.4, seed=2)
+    found = compare_sessions([good, bad])
+    first = found.rows[0]
+    assert (first.measure, first.change, first.axis) == (Measure.FALSE_REJECTS, MeasureVerdict.WORSE, "")
+    assert first.difference is not None
+    assert first.difference > 0.15
+    assert first.interval is not None
+    assert first.interval[0] > 0
+    assert first.how == "paired, 60 trials"
+    rejects = [read_session(one).wake.snapshot().devices[0].false_rejects.share for one in (good, bad)]
+    assert [first.first.split(" = ")[0], first.second.split(" = ")[0]] == [f"{one.count} of 60" for one in rejects]
+    assert compare_sessions([bad, good]).rows[0].change is MeasureVerdict.BETTER
+    done = harness("compare", good, bad, "--html", tmp_path / "c.html", "--markdown", tmp_path / "c.md")
+    assert done.exit_code == 1, done.output
+    assert "regression" in done.stdout
+    assert harness("compare", bad, good).exit_code == 0
+    told = json.loads(harness("compare", good, bad, "--json").stdout)
+    assert told["measures"][0]["change"] == "worse"
+    assert (tmp_path / "c.md").read_text(encoding="utf-8").startswith("### ")
+    assert "✗" in (tmp_path / "c.html").read_text(encoding="utf-8")
+
+
+def test_other_stimuli_are_compared_unpaired(tmp_path: Path) -> None:
+    found = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.5, prefix="x")])
+    assert found.rows[0].change is MeasureVerdict.WORSE
+    assert found.rows[0].how == "unpaired, 60 trials"
+
+
+def test_a_later_wake_is_worse_and_a_few_trials_are_undecided(tmp_path: Path) -> None:
+    found = compare_sessions([wake_session(tmp_path / "a", 0), wake_session(tmp_path / "b", 0, seed=3, delay_s=0.3)])
+    assert of(found, Measure.WAKE_DELAY) is MeasureVerdict.WORSE
+    assert of(found, Measure.FALSE_ACCEPTS) is MeasureVerdict.NOT_SHOWN
+    few = compare_sessions([wake_session(tmp_path / "c", 0, trials=4), wake_session(tmp_path / "d", 1, trials=4)])
+    assert of(few, Measure.FALSE_REJECTS) is MeasureVerdict.UNDECIDED
+
+
+def test_queries_are_compared_by_first_attempt_latency_and_all(tmp_path: Path) -> None:
+    sides = []
+    for name, attempts, latency_s in (("a", 1, 0.5), ("b", 2, 0.9)):
+        rows = Rows.of(*(planned(number) for number in range(12)))
+        for number in range(12):
+            rows.trial(f"time-{number}", attempts=attempts, latency_s=latency_s)
+        rows.add(SessionFinished(EndReason.COMPLETED))
+        sides.append(session(tmp_path / name, rows))
+    found = compare_sessions(sides)
+    assert of(found, Measure.FIRST_ATTEMPT) is MeasureVerdict.WORSE
+    assert of(found, Measure.LATENCY) is MeasureVerdict.WORSE
+    assert of(found, Measure.RECOGNISED) is MeasureVerdict.NOT_SHOWN
+
+
+@pytest.mark.parametrize(("state", "right"), [("10 minutes", 1), ("5 minutes", 0)])
+def test_effects_count_as_in_the_totals_of_the_session(state: str, right: int) -> None:
+    rows = effect_rows.Session(effect_rows.trial(effect_rows.TIMER)).asked().told(4.5, state).answered().ends(30.0)
+    found = WholeSession.of(rows.entries)
+    assert found.progress.totals.effects == Share(right, 1)
+    assert [(one.count, one.of) for one in tried_in(found, "kitchen", ())[Measure.EFFECTS]] == [(right, 1)]
+
+
+def test_equal_sessions_rarely_show_a_regression(tmp_path: Path) -> None:
+    """20 pairs here; benchmarks/bench_compare_sessions.py has 200."""
+    sessions = [wake_session(tmp_path / str(seed), 0.2, seed, 20) for seed in range(21)]
+    shown = sum(bool(compare_sessions(pair).of(MeasureVerdict.WORSE)) for pair in itertools.pairwise(sessions))
+    assert shown <= 3  # 1 expected at most; more than 3 has a chance below 2 %
+
+
+def test_what_differs_stands_at_the_top(tmp_path: Path) -> None:
+    rows = rows_of(wake_trial(0))
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    sides = []
+    for name, sha in (("a", "one"), ("b", HOSTILE)):
+        entry = rows.entries[0]
+        assert isinstance(entry.record, SessionStarted)
+        trial = replace(wake_trial(0), conditions=((HOSTILE + "|@x", "`[a](b)`"),))
+        started = replace(entry.record, scenario_sha256=sha, session_id=f"{name}|{HOSTILE}`", trials=(trial,))
+        made: WakeRows = rows_of(trial)
+        made.entries[0] = Entry(1, 1, 0.0, 1000.0, started)
+        made.play(trial, [("kitchen", 1.75)])
+        made.add(SessionFinished(EndReason.COMPLETED))
+        sides.append(session(tmp_path / name, made))
+    found = compare_sessions(sides)
+    facts = comparison_page.differing_facts(found, sides)
+    assert [one.what for one in facts] == ["scenario file"]
+    assert "the scenario of B differs" in found.warnings[0]
+    told = comparison_page.markdown(found, facts)
+    assert len(told) <= comparison_page.MOST_CHARACTERS
+    assert "\x1b" not in told
+    assert told.count("`") % 2 == 0
+    comparison_page.write_page(found, facts, tmp_path / "c.html")
+    assert "<script>alert" not in (tmp_path / "c.html").read_text(encoding="utf-8")
+
+
+def test_wrong_usage_is_refused(tmp_path: Path) -> None:
+    one = wake_session(tmp_path / "a", 0, trials=2)
+    for arguments, what in (
+        ([one, one], "named twice"),
+        ([one, tmp_path / "nothing"], "is not a session"),
+        ([one, one, "--csv"], "--csv applies only"),
+        ([__file__, __file__, "--html", tmp_path / "x"], "--html applies only"),
+    ):
+        with pytest.raises(InputError, match=what):
+            raise harness("compare", *arguments).exception or AssertionError
+
+
+def test_holm_as_published() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
+    assert holm([0.01, 0.01], [3, 1]) == pytest.approx((0.04 / 3, 0.04 / 3))
+    assert holm([]) == ()
+
+
+def test_a_long_comment_is_cut_and_says_so(tmp_path: Path) -> None:
+    found = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.4, seed=2)])
+    told = comparison_page.markdown(replace(found, rows=found.rows[:1] * 2000), ())
+    assert len(told) <= comparison_page.MOST_CHARACTERS
+    rows = told.count("**worse**")
+    assert f"{2000 - rows} more rows have no room here." in told
+
+
+def test_totals_are_those_of_the_report(tmp_path: Path) -> None:
+    folders = [wake_session(tmp_path / "a", 0.1), wake_session(tmp_path / "b", 0.1, seed=2)]
+    found = compare_sessions(folders)
+    accepts = next(one for one in found.rows if one.measure is Measure.FALSE_ACCEPTS)
+    rate = read_session(folders[0]).wake.snapshot().devices[0].after_review
+    assert accepts.first.startswith(f"{rate.count} in {rate.hours:.3f} h")
+
+
+def test_judged_categories_are_compared(tmp_path: Path) -> None:
+    sides = []
+    for name, category in (("a", Category.CORRECT), ("b", Category.WRONG)):
+        trials = [planned(number) for number in range(12)]
+        rows = Rows.of(*trials)
+        for trial in trials:
+            clip = clip_of(f"{trial.id}.flac", sha256=trial.id)
+            rows.trial(trial.id, clip=clip)
+            rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"j-{trial.id}", category=category)))
+        sides.append(session(tmp_path / name, rows))
+    found = compare_sessions(sides)
+    assert of(found, Measure.SATISFIED) is MeasureVerdict.WORSE
+    assert of(found, Measure.WRONG) is MeasureVerdict.WORSE
+    assert any("not complete" in one for one in found.warnings)

@@ -1,0 +1,63 @@
+"""Metrics of a session: their text form, that their numbers are those of the JSON, and that labels stay labels."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from harness.model.record import SessionStarted
+from harness.model.scenario import Limits
+from harness.report.prometheus import METRICS
+from harness.report.session import read_session
+from harness.report.wake_json import as_json
+from tests.command import harness
+from tests.unit.report.test_session_page import HOSTILE, session, wake_rows
+
+LINE = re.compile(r'(voice_harness_[a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (\S+)')
+
+
+def parsed(written: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    found = {}
+    for line in written.splitlines():
+        if not line.startswith("# "):
+            name, labels, value = LINE.fullmatch(line).groups()  # type: ignore[union-attr]
+            assert f"# TYPE {name} gauge" in written
+            pairs = re.findall(r'([a-z_]+)="((?:[^"\\]|\\.)*)"', labels)
+            key = name.removeprefix("voice_harness_"), frozenset(one for one in pairs if one[0] != "session")
+            assert key not in found
+            found[key] = float(value)
+    return found
+
+
+def test_numbers_are_those_of_the_json(tmp_path: Path) -> None:
+    folder = session(tmp_path / "s", wake_rows(), Limits(max_false_reject_share=0.9))
+    whole = read_session(folder)
+    (device,) = as_json(whole, whole.devices)["devices"]
+    found = parsed(harness("export", folder, "--prometheus", "-").stdout)
+    assert {name for name, _ in found} <= set(METRICS)
+
+    def result(name: str, end: str = "") -> float:
+        return found[f"result{end}", frozenset({("device", "kitchen"), ("result", name)})]
+
+    rejects, accepts = device["false_rejects"], device["false_accepts_after_review"]
+    assert (result("false_rejects"), result("false_rejects", "_of")) == (rejects["share"], rejects["of"])
+    assert tuple(result("false_rejects", end) for end in ("_low", "_high")) == tuple(rejects["interval_95"])
+    assert result("false_accepts_per_hour") == accepts["per_hour"]
+    assert result("false_accepts_per_hour", "_of") == accepts["hours"]
+    assert found["verdict", frozenset({("verdict", "PASS")})] == 1
+    assert sum(value for (name, _), value in found.items() if name == "verdict") == 1
+    assert found["trials", frozenset({("outcome", "counted")})] == 21
+
+
+def test_names_of_others_stay_labels_and_a_file_is_written_whole(tmp_path: Path) -> None:
+    rows = wake_rows()
+    started = rows.entries[0].record
+    assert isinstance(started, SessionStarted)
+    rows.entries[0] = replace(rows.entries[0], record=replace(started, scenario_id=HOSTILE + '"} 7\n\\'))
+    target = tmp_path / "metrics.prom"
+    harness("export", session(tmp_path / "s", rows), "--prometheus", target)
+    written = target.read_text(encoding="utf-8")
+    assert parsed(written)
+    assert "\x1b" not in written
+    assert r"\"} 7" in written

@@ -1,0 +1,326 @@
+"""A session as one page of HTML: its verdict, that its numbers are those of the JSON, and that nothing leaves it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from harness.model.bench import Bench
+from harness.model.errors import InputError, LogError
+from harness.model.judgment import Category
+from harness.model.observation import Wake
+from harness.model.record import (
+    EndReason,
+    EventClipped,
+    FaultMet,
+    JudgmentGiven,
+    Observed,
+    ResponseFrozen,
+    SessionFinished,
+)
+from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
+from harness.model.trial import Outcome, Recognition
+from harness.report.charts import MOST_MARKS, LaneMark, chart, lane, picture, steps
+from harness.report.session import WholeSession, read_session
+from harness.report.session_cases import SoundsIn
+from harness.report.session_page import raised_thresholds, write_report
+from harness.report.verdict import ReportVerdict
+from harness.report.wake_json import as_json
+from harness.session.engine.assemble import Resolved, write_resolved
+from harness.statistics import text
+from harness.wake.wake import WakeFigures
+from tests.command import harness
+from tests.known import known
+from tests.unit.session.figures.rows import Rows, clip_of, judgment_on, planned
+from tests.unit.session.figures.test_heard import ASLEEP, GOOD, NOTHING, OTHER, SLOT, asked_rows
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+from tests.written_sessions import written
+
+HOSTILE = '<script>alert("x")</script>\x1b[31m'
+
+
+def wake_rows() -> WakeRows:
+    """20 wake trials by four talkers at two levels, each fifth missed, and ambient sound with two events."""
+    trials = [
+        wake_trial(number, conditions=(("talker", f"v{number % 4}"), ("level_dbfs", f"-{20 + number % 2 * 10}")))
+        for number in range(20)
+    ]
+    ambient = wake_trial(20, TrialKind.AMBIENT)
+    rows = rows_of(*trials, ambient)
+    for number, trial in enumerate(trials):
+        rows.play(trial, [("kitchen", 1.75)] if number % 5 else [])
+    rows.play(ambient, [("kitchen", 12.5), ("kitchen", 30.0)])
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    return rows
+
+
+def session(
+    folder: Path, rows: Rows, limits: Limits | None = None, stopping: Stopping | None = None, **clocks: Any
+) -> Path:
+    written(folder, rows, **clocks)
+    scenario = Scenario(
+        "kitchen", "Kitchen", "/s.yaml", "a", (), (), limits=limits or Limits(), stopping=stopping or Stopping()
+    )
+    write_resolved(folder, Resolved(scenario, Bench("lab", "", "", "b", ())))
+    return folder
+
+
+def page(folder: Path, sounds: SoundsIn = SoundsIn.EMBED) -> tuple[ReportVerdict, str]:
+    target = folder.with_name("report.html")
+    verdict = write_report([folder], target, sounds)
+    return verdict, target.read_text(encoding="utf-8")
+
+
+def visible(found: str) -> str:
+    """What a reader sees, without tags."""
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", found)))
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        (Limits(), ReportVerdict.NO_LIMITS),
+        (Limits(max_false_reject_share=0.9), ReportVerdict.PASS),
+        (Limits(max_false_reject_share=0.25), ReportVerdict.MARGINAL),
+        (Limits(max_false_reject_share=0.1), ReportVerdict.FAIL),
+        (Limits(max_false_reject_share=0.9, min_recognised_share=0.5), ReportVerdict.UNDECIDED),
+    ],
+)
+def test_the_verdict_looks_at_the_whole_interval(tmp_path: Path, limits: Limits, verdict: ReportVerdict) -> None:
+    found, shown = page(session(tmp_path / "s", wake_rows(), limits))
+    assert found is verdict
+    assert f'class="verdict {verdict.name}"' in shown
+
+
+def test_a_run_that_has_not_ended_and_an_open_test_are_undecided(tmp_path: Path) -> None:
+    rows = wake_rows()
+    rows.entries.pop()
+    found, shown = page(session(tmp_path / "s", rows, Limits(max_false_reject_share=0.9)))
+    assert found is ReportVerdict.UNDECIDED
+    assert "the run has not ended; 21 of 21 trials are finished" in shown
+    stopping = Stopping(false_accepts=SequentialTest(1.0, 2.0))
+    assert page(session(tmp_path / "t", wake_rows(), None, stopping))[0] is ReportVerdict.UNDECIDED
+
+
+def test_every_number_is_that_of_the_json(tmp_path: Path) -> None:
+    folder = session(tmp_path / "s", wake_rows(), Limits(max_false_reject_share=0.5))
+    whole = read_session(folder)
+    (device,) = as_json(whole, whole.devices)["devices"]
+    seen = visible(page(folder)[1])
+    rejects, accepts = device["false_rejects"], device["false_accepts_after_review"]
+    assert (rejects["count"], rejects["of"]) == (4, 20)
+    exact = text.percent_interval(tuple(rejects["interval_95"]))
+    assert f"4 of 20 = {text.percent(rejects['share'])} (95 % over 4 voices {exact}" in seen
+    assert f"{accepts['count']} in {accepts['hours']:.3f} h = {text.number(accepts['per_hour'])}/h" in seen
+    for event in device["unmatched_events"]:
+        assert f"event {event['row']}, kitchen" in seen
+    assert len(device["conditions"]) == 6
+    assert any(found["speakers"] for found in device["conditions"].values())
+    for label, found in device["conditions"].items():
+        ends = text.percent_interval(tuple(found["interval_95"]))
+        cells = label.partition("=")[2], found["of"], found["count"], text.percent(found["share"]), ends
+        assert "".join(map(str, cells)).replace(" ", "") in seen.replace(" ", ""), label
+    assert "false rejects by talker and level_dbfs" in seen
+
+
+def test_names_and_words_of_others_stay_text(tmp_path: Path) -> None:
+    trial = replace(planned(1, HOSTILE), conditions=((HOSTILE, HOSTILE), ("b", "c")))
+    rows = Rows()
+    rows.start(trial)
+    rows.add(SessionFinished(EndReason.STOPPED))
+    _, shown = page(session(tmp_path / "s", rows))
+    assert "alert" in shown
+    assert "<script>alert" not in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("sounds", list(SoundsIn))
+def test_sounds_are_in_the_page_beside_it_or_nowhere(tmp_path: Path, sounds: SoundsIn) -> None:
+    rows, folder = wake_rows(), tmp_path / "s"
+    seq = known(read_session(session(folder, rows)).wake.unmatched("kitchen")[0]).seq
+    (folder / "clips").mkdir(exist_ok=True)
+    tone = np.sin(np.arange(16000) / 5).astype(np.float32) * 0.1
+    soundfile.write(folder / "clips" / "c.flac", tone, 16000)
+    with_clip = tmp_path / "with_clip"
+    rows.add(EventClipped(seq, clip_of("c.flac")))
+    session(with_clip, rows)
+    (with_clip / "clips").mkdir(exist_ok=True)
+    (with_clip / "clips" / "c.flac").write_bytes((folder / "clips" / "c.flac").read_bytes())
+    _, shown = page(with_clip, sounds)
+    beside = tmp_path / "report_clips" / "with_clip-c.flac"
+    assert ("data:audio/flac;base64," in shown) == (sounds is SoundsIn.EMBED)
+    assert beside.exists() == (sounds is SoundsIn.BESIDE)
+    assert ("data:image/png" in shown) == (sounds is not SoundsIn.NONE)
+    assert ("media-src" in shown) == (sounds is not SoundsIn.NONE)
+    assert "c.flac" in shown
+
+
+def test_several_sessions_make_one_page_with_the_worst_verdict(tmp_path: Path) -> None:
+    good = session(tmp_path / "good", wake_rows(), Limits(max_false_reject_share=0.9))
+    bad = session(tmp_path / "bad", wake_rows(), Limits(max_false_reject_share=0.1))
+    done = harness("report", good, bad, "-o", tmp_path / "r.html", "--audio", "none")
+    assert done.stdout.startswith("FAIL. Writing the report to")
+    shown = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert shown.count('class="verdict ') == 2
+    assert not re.findall(r"(?:src|href)=\"?(?:https?:)?//", shown)
+
+
+def test_what_is_no_session_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="is not a session folder"):
+        write_report([tmp_path], tmp_path / "r.html", SoundsIn.NONE)
+    assert not (tmp_path / "r.html").exists()
+    done = harness("report", tmp_path)
+    assert isinstance(done.exception, InputError)
+    assert "-o report.html" in done.exception.remedy
+
+
+def test_a_distribution_rises_to_all_of_them() -> None:
+    line = steps([3.0, 1.0, 2.0, 4.0])
+    assert line[:3] == [(1.0, 0.0), (1.0, 25.0), (2.0, 25.0)]
+    assert line[-1] == (4.0, 100.0)
+    assert len(steps(list(range(10_000)))) <= 800
+    assert chart("a", "A", "s", "", [("none", [], [])]) is None
+    found = known(chart("a", "A", "s", "", [("k", [(0.0, 0.0), (10.0, 5.0)], [(0.0, 0.0, 1.0), (10.0, 4.0, 6.0)])]))
+    assert [label for _, label in found.x_ticks] == ["0", "2", "4", "6", "8", "10"]
+    assert found.curves[0].line.split() == ["52.0,190.0", "632.0,47.1"]
+
+
+def test_marks_that_cannot_all_be_drawn_are_counted() -> None:
+    marks = [LaneMark(number / 10, 0.0, "unmatched", "") for number in range(MOST_MARKS * 4)]
+    found = lane("a", marks, 1200.0)
+    assert len(found.marks) <= MOST_MARKS
+    assert sum(one.more for one in found.marks) == len(marks)
+    assert found.pooled_s == 0.4
+    assert lane("a", marks[:10], 1200.0).marks == tuple(marks[:10])
+
+
+def test_a_tone_is_a_dark_line_at_its_frequency(tmp_path: Path) -> None:
+    import base64
+
+    tone = 0.5 * np.sin(2 * np.pi * 4000 * np.arange(16000) / 16000).astype(np.float32)
+    found = picture(tone, 16000)
+    (tmp_path / "p.png").write_bytes(base64.b64decode(found.spectrogram.partition(",")[2]))
+    from PIL import Image
+
+    pixels = np.asarray(Image.open(tmp_path / "p.png"))
+    assert pixels.shape == (129, 300)
+    assert abs(int(pixels.mean(axis=1).argmin()) - 64) <= 1  # 4 of 8 kHz: in the middle
+    assert found.wave.count("M") == 300
+    assert picture(np.zeros(0, np.float32), 16000).wave.count("M") == 300
+
+
+def test_categories_are_those_of_the_verb(tmp_path: Path) -> None:
+    trials = [planned(1), replace(planned(2, "tell me a joke"), query_id="joke")]
+    rows = Rows.of(*trials)
+    for trial, category in zip(trials, (Category.CORRECT, Category.WRONG), strict=True):
+        clip = clip_of(f"{trial.id}.flac", sha256=trial.id)
+        rows.trial(trial.id, clip=clip)
+        rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"j-{trial.id}", category=category)))
+    folder = session(tmp_path / "s", rows)
+    seen = visible(page(folder, SoundsIn.NONE)[1])
+    printed = json.loads(harness("categories", folder, "--json").stdout)["categories"]["correct"]["a"]
+    assert "2 responses with a final category" in seen
+    assert f"Correct1 of 250.0 %{text.percent_interval(tuple(printed['interval']))}" in seen
+
+
+def test_raters_that_differ_are_shown_with_their_clip_and_the_agreement_of_the_verb(tmp_path: Path) -> None:
+    trials = [planned(number) for number in (1, 2, 3)]
+    rows = Rows.of(*trials)
+    folder = tmp_path / "s"
+    (folder / "clips").mkdir(parents=True)
+    for number, trial in enumerate(trials):
+        clip = clip_of(f"{trial.id}.flac", sha256=trial.id)
+        soundfile.write(folder / "clips" / clip.name, np.sin(np.arange(8000) / 9), 16000)
+        rows.trial(trial.id, clip=clip)
+        for rater, said in (("ada", Category.CORRECT), ("bob", Category.WRONG if number == 1 else Category.CORRECT)):
+            rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"{rater}-{number}", rater=rater, category=said)))
+    shown = page(session(folder, rows))[1]
+    seen = visible(shown)
+    printed = json.loads(harness("agreement", folder, "--json").stdout)["agreement"]
+    assert "agreement over 3 items with 6 labels of two raters or more" in seen
+    raw, alpha = printed["raw"], printed["alpha"]
+    assert f"raw{text.percent(raw['value'])}{text.percent_interval(tuple(raw['interval']))}" in seen
+    assert f"Krippendorff's alpha{alpha['value']:.3f}" in seen
+    assert "Responses on which raters differ: 1" in seen
+    case = shown.partition("Responses on which raters differ")[2].partition("</ul>")[0]
+    assert "time-2" in case
+    assert "time-1" not in case
+    assert "Correct: ada" in case
+    assert "Wrong: bob" in case
+    assert case.count("<audio") == case.count("class=spectrogram") == case.count("class=sound") == 1
+
+
+def test_what_was_understood_is_that_of_the_verb(tmp_path: Path) -> None:
+    asked = asked_rows({"at_once": [GOOD], "second": [SLOT, GOOD], "never": [NOTHING, OTHER], "asleep": [ASLEEP]})
+    folder = session(tmp_path / "s", asked)
+    shown = page(folder, SoundsIn.NONE)[1]
+    seen = visible(shown)
+    assert harness("understanding", "score", folder, "--html", tmp_path / "f.html").exit_code == 0
+    scored = (tmp_path / "f.html").read_text(encoding="utf-8").partition("All metrics")[2].partition("id=groups")[0]
+    metrics = [row for row in re.findall(r"<tr>.*?</tr>", scored) if "<b>" in row and "<b>n/a" not in row]
+    assert len(metrics) > 15
+    assert [row for row in metrics if row not in shown] == []
+    assert "4 queries, at the attempt that decided" in seen
+    assert "understood2 of 4 = 50.0 %" in seen
+    assert "attempts needed1: 1 of 4 = 25.0 %, 2: 1 of 4 = 25.0 %, never: 2 of 4 = 50.0 %" in seen
+    assert "Understood otherwise: 2" in seen
+    wrong = shown.partition("Understood otherwise")[2].partition("</ul>")[0]
+    assert [name for name in ("at_once", "second", "never", "asleep") if name in wrong] == ["never", "asleep"]
+    assert '<span class="it M"><bdi>book</bdi><sup>−</sup></span>' in wrong
+
+
+def test_the_timeline_has_responses_and_faults_where_they_came(tmp_path: Path) -> None:
+    rows = Rows.of(planned(1), planned(2))
+    rows.trial("time-1", clip=clip_of("a.flac", 2.0))
+    rows.add(FaultMet("kitchen", HOSTILE), 3.0)
+    rows.trial("time-2", Outcome.NO_RESPONSE)
+    whole = WholeSession.of(rows.entries)
+    ((name, at_s, length_s),) = whole.responses
+    frozen = next(one for one in rows.entries if isinstance(one.record, ResponseFrozen))
+    assert (name, at_s, length_s) == ("time-1", frozen.wall_s - 1.0, 2.0)  # the row comes a second later
+    ((fault_s, _),) = whole.faults_met
+    assert fault_s > at_s
+    shown = page(session(tmp_path / "s", rows), SoundsIn.NONE)[1]
+    marks = re.findall(r'<rect class="m (\w+)" [^>]*><title>([^<]*)', shown)
+    assert [kind for kind, words in marks if words == "response to time-1"] == ["hit"]
+    assert [words for kind, words in marks if kind == "fault" and "alert" in words]
+
+
+def test_misheard_words_stand_under_those_that_were_said(tmp_path: Path) -> None:
+    rows = Rows.of(planned(1), planned(2), planned(3, "turn the light on"))
+    rows.trial("time-1", heard="what time is it")
+    rows.trial("time-2", Outcome.MISHEARD, Recognition.NO, heard="what <b>lime</b> is it")
+    rows.trial("time-3", Outcome.MISHEARD, Recognition.NO, heard="turn light on")
+    seen = page(session(tmp_path / "s", rows), SoundsIn.NONE)[1]
+    assert "Words heard otherwise: 2" in seen
+    assert "<del class=x>the</del>" in seen
+    assert "<b>lime" not in seen
+    assert "lime" in visible(seen)
+
+
+def test_a_raised_threshold_counts_as_if_the_lower_events_had_not_come(tmp_path: Path) -> None:
+    rows = wake_rows()
+    scores = iter([None, *(0.4 + 0.13 * number % 0.5 for number in range(60))])
+    for at, entry in enumerate(rows.entries):
+        if isinstance(entry.record, Observed) and isinstance(entry.record.observation, Wake):
+            scored = replace(entry.record.observation, score=next(scores))
+            rows.entries[at] = replace(entry, record=replace(entry.record, observation=scored))
+    levels = raised_thresholds(rows.figures, "kitchen")
+    assert len(levels) > 10
+    for level, rejects, accepts in levels:
+        left = WakeFigures()
+        for entry in rows.entries:
+            seen = entry.record.observation if isinstance(entry.record, Observed) else None
+            if not (isinstance(seen, Wake) and seen.score is not None and seen.score <= level):
+                left.add(entry)
+        (device,) = left.snapshot().devices
+        assert (rejects, accepts) == (device.false_rejects.share.count, device.after_review.count)
+    assert "if the threshold were raised" in page(session(tmp_path / "s", rows), SoundsIn.NONE)[1]

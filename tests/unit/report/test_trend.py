@@ -1,0 +1,164 @@
+"""Trends of sessions: the numbers of the report, the night of a change, what is left out, and names of others."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import InputError
+from harness.model.record import EndReason, SessionFinished, SessionStarted
+from harness.report.comparison import Measure, MeasureVerdict
+from harness.report.session import read_session
+from harness.report.trend import FollowedFolder, FollowedMeasure, follow
+from harness.statistics.latency import latency_figures
+from tests.command import harness
+from tests.unit.report.test_comparison import wake_session
+from tests.unit.report.test_session_page import HOSTILE, session
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+
+MEASURES = (Measure.FALSE_REJECTS, Measure.FALSE_ACCEPTS)
+REJECTS = FollowedMeasure(Measure.FALSE_REJECTS)
+
+
+def night(
+    folder: Path,
+    at: int,
+    missed: int,
+    scenario: str = "kitchen",
+    name: str = "",
+    ended: bool = True,
+    heard_s: float = 1.75,
+    error_s: float = 0.0,
+) -> Path:
+    """A session of 20 wake trials that began on day `at`; the first `missed` ones are missed."""
+    planned = [wake_trial(number, injected=False) for number in range(20)]
+    rows: WakeRows = rows_of(*planned)
+    first = rows.entries[0]
+    assert isinstance(first.record, SessionStarted)
+    rows.entries[0] = replace(first, record=replace(first.record, session_id=name or f"s{at}", scenario_id=scenario))
+    for number, trial in enumerate(planned):
+        rows.play(trial, [] if number < missed else [("kitchen", heard_s + 0.001 * (at % 3))], error_s=error_s)
+    if ended:
+        rows.add(SessionFinished(EndReason.COMPLETED))
+    return session(folder / (name or f"n{at:02}"), rows, wall_s=lambda: 86_400.0 * (20_000 + at))
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """12 sessions, written in another order; from the eighth on more are missed."""
+    folder = tmp_path_factory.mktemp("nights")
+    for at in (5, 0, 11, 3, 8, 1, 9, 2, 10, 4, 7, 6):
+        night(folder, at, at % 2 + 1 if at < 7 else 9 + at % 2)
+    return folder
+
+
+def of(found: FollowedFolder, followed: FollowedMeasure = REJECTS) -> list[tuple[int, MeasureVerdict]]:
+    return [(one.at, one.change) for trend in found.trends if trend.followed == followed for one in trend.changes]
+
+
+def test_the_night_of_a_change_is_found_with_its_sign(nights: Path) -> None:
+    found = follow(nights)
+    assert [one.folder for one in found.sessions] == [f"n{at:02}" for at in range(12)]
+    assert of(found) == [(7, MeasureVerdict.WORSE)]
+    change = next(one for trend in found.trends for one in trend.changes)
+    assert (change.before.count, change.before.of, change.after.count, change.after.of) == (10, 140, 48, 100)
+    assert change.interval is not None
+    assert change.interval[0] > 0
+    assert of(found, FollowedMeasure(Measure.WAKE_DELAY, 0.5)) == []
+
+
+def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
+    path = wake_session(tmp_path / "one", 0.3)
+    (one,) = follow(tmp_path).sessions
+    wake = read_session(path).wake
+    reported = wake.snapshot().devices[0]
+    rejects, accepts = (
+        one.values["kitchen", FollowedMeasure(m)] for m in (Measure.FALSE_REJECTS, Measure.FALSE_ACCEPTS)
+    )
+    assert (rejects.value, rejects.interval) == (reported.false_rejects.share.value, reported.false_rejects.interval)
+    assert accepts.value == pytest.approx(reported.after_review.per_hour)
+    assert accepts.interval == pytest.approx(reported.after_review.interval)
+    delays = latency_figures([play.reading.delay for play in wake.plays("kitchen") if play.reading.delay is not None])
+    assert delays.p95 is not None
+    assert one.values["kitchen", FollowedMeasure(Measure.WAKE_DELAY, 0.95)].value == delays.p95.value_s
+
+
+@pytest.mark.parametrize(("error_s", "changes"), [(0.0, [(6, MeasureVerdict.WORSE)]), (0.06, [])])
+def test_a_shift_within_the_errors_of_the_clocks_is_not_shown(
+    tmp_path: Path, error_s: float, changes: list[tuple[int, MeasureVerdict]]
+) -> None:
+    for at in range(12):
+        night(tmp_path, at, 0, heard_s=1.75 if at < 6 else 1.80, error_s=error_s)
+    delay = FollowedMeasure(Measure.WAKE_DELAY, 0.5)
+    assert of(follow(tmp_path, [delay.name]), delay) == changes
+
+
+def test_sessions_that_do_not_count_are_listed_with_the_reason(tmp_path: Path) -> None:
+    night(tmp_path, 1, 1)
+    shutil.copytree(tmp_path / "n01", tmp_path / "other")
+    night(tmp_path / "deep" / "er", 2, 1, scenario="bath")
+    night(tmp_path, 3, 1, name="killed", ended=False)
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "log.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 3000)
+    shutil.copytree(tmp_path / "n01", tmp_path / os.fsdecode(b"other\xff"))  # not UTF-8
+    (tmp_path / "never").mkdir()
+    (tmp_path / "never" / "resolved.json").write_text("{}", encoding="utf-8")
+    found = follow(tmp_path)
+    assert {one.scenario for one in found.trends} == {"kitchen", "bath"}
+    why = dict(found.left_out)
+    assert why.keys() == {"other", "other\\udcff", "killed", "cut", "never"}
+    assert why["other"] == why["other\\udcff"] == "it is a copy of n01"
+    assert why["killed"] == "the run has not ended; 20 of 20 trials are finished"
+    assert "log.sqlite is missing" in why["never"]
+    done = harness("trend", tmp_path)
+    assert done.exit_code == 0
+    assert "left out: killed: the run has not ended" in done.stdout
+    assert "scenarios are kept apart" in done.stdout
+
+
+def test_a_recent_change_for_the_worse_ends_with_status_1(nights: Path) -> None:
+    assert harness("trend", nights, "--fail-on-change", 5).exit_code == 1
+    assert harness("trend", nights, "--fail-on-change", 4).exit_code == 0  # five nights ago
+    assert harness("trend", nights).exit_code == 0
+    assert harness("trend", nights, "--fail-on-change", 2).exit_code == 2  # no change can be that recent
+
+
+def test_csv_and_json_hold_every_session(nights: Path, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(harness("trend", nights, "--measure", "false rejects", "--csv").stdout.splitlines()))
+    assert [row["count"] for row in rows] == [*["1", "2"] * 3, "1", *["10", "9"] * 2, "10"]
+    assert [row["folder"] for row in rows if row["change"]] == ["n07"]
+    told = json.loads(harness("trend", nights, "--json", "--since", "2024-10-08").stdout)
+    assert [one["folder"] for one in told["trends"][0]["sessions"]] == [f"n{at:02}" for at in range(4, 12)]
+    assert harness("trend", nights, "--json", tmp_path / "t.json").exit_code == 0
+    assert json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["trends"][0]["changes"][0]["change"] == "worse"
+
+
+def test_names_of_others_are_harmless(tmp_path: Path) -> None:
+    night(tmp_path, 1, 1, scenario=HOSTILE, name="=cmd|'x'\x1b[31m\u202e<b>")
+    night(tmp_path, 2, 1, scenario=HOSTILE)
+    assert harness("trend", tmp_path, "--html", tmp_path / "t.html").exit_code == 0
+    for told in (harness("trend", tmp_path).stdout, harness("trend", tmp_path, "--csv").stdout):
+        assert "\x1b" not in told
+        assert "\u202e" not in told
+    assert "\n=cmd" not in harness("trend", tmp_path, "--csv").stdout
+    page = (tmp_path / "t.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "<b>," not in page
+
+
+def test_wrong_usage_is_refused(nights: Path, tmp_path: Path) -> None:
+    for arguments, what in (
+        ([tmp_path], "there is no session below"),
+        ([nights, "--measure", "false reject"], "there is no measure 'false reject'"),
+        ([nights, "--device", "kitchn"], "no session has the device 'kitchn'"),
+        ([nights, "--since", "2100-01-01"], "that began at --since or later"),
+    ):
+        with pytest.raises(InputError, match=what):
+            raise harness("trend", *arguments).exception or AssertionError
+    assert harness("trend", __file__).exit_code == 2

@@ -1,0 +1,251 @@
+"""Learned chimes are found by what they sound like: in noise, speech and rooms, with a time whose error holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soxr
+
+from harness.base.plugins import Group, load
+from harness.model.bench import EarconMeaning
+from harness.model.errors import InputError, InputProblems
+from harness.model.observation import Earcon, Intent, SpeechEnded, SpeechStarted, Wake
+from harness.model.stimulus import Waveform
+from harness.sound.earcon_file import cut_chime, learned, read_earcons, refuse_alike, store
+from harness.sound.earcons import EarconFinder, EarconFound, LearnedEarcon
+from harness.sound.hearing import ChimeFilter, Hearing, Passed
+from tests.unit.sound.spoken import Mono, scene, speech, told, tone
+
+HZ = 16000
+TALK = (
+    "what time is it in new york please tell me now",
+    "seven hundred oranges were sold on monday morning to a man in a blue coat",
+    "oh no, you know, we go slow although the show is over",
+)
+
+
+def low(sound: Mono) -> Mono:
+    return soxr.resample(sound, 48000, HZ).astype(np.float32)
+
+
+def two_tones() -> Mono:
+    return np.concatenate([tone(660, seconds=0.12), tone(880, seconds=0.12)])
+
+
+CHIMES = {
+    "beep": lambda: tone(1000, seconds=0.25),
+    "two tones": two_tones,
+    "chord": lambda: tone(523, 659, 784, seconds=0.3),
+    "sweep": lambda: tone(500, to_hz=1500, seconds=0.3),
+}
+
+
+def earcon(name: str = "two tones", meaning: EarconMeaning = EarconMeaning.WAKE) -> LearnedEarcon:
+    return LearnedEarcon("kitchen.earcon", meaning, low(CHIMES[name]()))
+
+
+def background(kind: str, seconds: float, chance: np.random.Generator) -> Mono:
+    if kind == "noise":
+        return chance.normal(0, 1, int(seconds * HZ)).astype(np.float32)
+    said = np.concatenate([low(speech(text, voice)) for text in TALK for voice in ("en-us", "flite:slt", "flite:rms")])
+    said = said / np.sqrt(np.mean(said**2))
+    return np.resize(np.roll(said, int(chance.integers(len(said)))), int(seconds * HZ)).astype(np.float32)
+
+
+def reverberation(seconds: float, chance: np.random.Generator) -> Mono:
+    """A direct sound, and an exponential decay that has half of its energy."""
+    count = int(seconds * HZ)
+    decay = chance.normal(size=count) * 10 ** (-3 * np.arange(count) / count)
+    decay[:32] = 0
+    decay *= np.sqrt(0.5 / np.sum(decay**2))
+    decay[0] = 1.0
+    return decay.astype(np.float32)
+
+
+def heard(known: tuple[LearnedEarcon, ...], samples: Mono) -> list[EarconFound]:
+    """In blocks of 10 ms, and then half a second of almost silence."""
+    whole = np.concatenate((samples, np.full(2 * HZ, 1e-6, np.float32)))
+    finder = EarconFinder(known)
+    return [one for first in range(0, len(whole), 160) for one in finder.feed(whole[first : first + 160])]
+
+
+def test_chimes_are_found_in_noise_speech_and_rooms_and_the_error_of_the_time_holds() -> None:
+    """Of 120 chimes, learned without reverberation; each in another room."""
+    chance = np.random.default_rng(8)
+    played = found = astray = false = 0
+    for name in CHIMES:
+        known = earcon(name)
+        for kind, snr_db, room_s in [
+            *((kind, snr_db, 0.0) for kind in ("noise", "speech") for snr_db in (20, 10, 5)),
+            *((kind, 10, room_s) for kind in ("noise", "speech") for room_s in (0.3, 0.6)),
+        ]:
+            samples = background(kind, 5.6, chance)
+            level = np.sqrt(np.mean(known.samples**2))
+            samples *= level * 10 ** (-snr_db / 20)
+            truth = []
+            for number in range(3):
+                first = int((0.6 + 1.6 * number + chance.uniform(0, 0.4)) * HZ)
+                sound = known.samples
+                if room_s:
+                    sound = np.convolve(sound, reverberation(room_s, chance))[: int(1.5 * HZ)]
+                samples[first : first + len(sound)] += sound[: len(samples) - first]
+                truth.append(first)
+            times = heard((known,), samples)
+            for at in truth:
+                near = [one for one in times if abs(one.start - at) < 0.2 * HZ]
+                found += bool(near)
+                astray += any(abs(one.start - at) / HZ > one.error_s for one in near[:1])
+            played += len(truth)
+            false += sum(all(abs(one.start - at) >= 0.2 * HZ for at in truth) for one in times)
+    assert played == 120
+    assert found >= 0.97 * played
+    assert astray <= 0.01 * found
+    assert false <= 2
+
+
+@pytest.mark.parametrize("kind", ["noise", "speech"])
+def test_sound_without_a_chime_has_none(kind: str) -> None:
+    samples = 0.05 * background(kind, 40.0, np.random.default_rng(3))
+    assert not heard(tuple(earcon(name) for name in ("two tones", "chord", "sweep")), samples)
+
+
+@pytest.mark.parametrize("level_db", [-40, -20, 0, 15])
+def test_the_level_changes_nothing(level_db: int) -> None:
+    known = earcon()
+    samples = np.pad(known.samples * np.float32(10 ** (level_db / 20)), (HZ, HZ))
+    (one,) = heard((known,), samples)
+    assert one.start == pytest.approx(HZ, abs=2)
+    assert one.score > 0.99
+
+
+def test_a_chime_is_told_from_another_one_that_follows_closely() -> None:
+    wake, done = earcon("two tones"), earcon("sweep", EarconMeaning.DONE)
+    gap = np.zeros(HZ // 10, np.float32)
+    samples = np.concatenate((gap, gap, wake.samples, gap, done.samples, gap))
+    found = heard((wake, done), samples)
+    assert [one.earcon.meaning for one in found] == [EarconMeaning.WAKE, EarconMeaning.DONE]
+    assert [round(one.start / HZ, 2) for one in found] == [0.2, 0.54]
+
+
+def hearing(*earcons: LearnedEarcon) -> Hearing:
+    return Hearing("mic", load(Group.SPEECH_DETECTORS, "webrtcvad")(), earcons=earcons)
+
+
+def buzz(seconds: float = 0.3) -> Mono:
+    """A chime that a speech detector takes for speech: a voice."""
+    return speech("hello there", "flite:slt")[: int(seconds * 48000)]
+
+
+def test_a_chime_is_a_report_and_never_the_beginning_of_the_response() -> None:
+    chime, answer = buzz(), speech("it is half past ten in the morning", "flite:rms")
+    known = LearnedEarcon("kitchen.earcon", EarconMeaning.WAKE, low(chime))
+    samples = scene(7.0, (2.0, chime), (2.6, answer))
+    deaf = next(one for one in told(hearing(), samples) if isinstance(one, SpeechStarted))
+    assert deaf.at.at_s == pytest.approx(2.0, abs=0.1), "without the learned chime it begins the response"
+    seen = told(hearing(known), samples)
+    begins = [one for one in seen if isinstance(one, SpeechStarted)]
+    assert [one.at.at_s for one in begins] == [pytest.approx(2.6, abs=0.1)]
+    assert len([one for one in seen if isinstance(one, SpeechEnded)]) == 1
+    (wake,) = [one for one in seen if isinstance(one, Wake)]
+    assert (wake.source, wake.at.at_s) == ("kitchen.earcon", pytest.approx(2.0, abs=wake.at.error_s))
+    (sound,) = [one for one in seen if isinstance(one, Earcon)]
+    assert (sound.source, sound.of, sound.meaning) == ("mic", "kitchen.earcon", "wake")
+    assert sound.ends.at_s == pytest.approx(2.3, abs=0.02)
+
+
+@pytest.mark.parametrize(("level_db", "count"), [(-45, 0), (-6, 1)])
+def test_what_faintly_rings_where_the_own_voice_was_removed_is_no_chime(level_db: int, count: int) -> None:
+    known = earcon()
+    samples = np.pad(known.samples * np.float32(10 ** (level_db / 20)), (HZ, 2 * HZ))
+    filtered = ChimeFilter((known,))
+    filtered.feed([Passed(samples, np.ones(len(samples), np.bool_), removed=True)])
+    assert len(filtered.take()) == count
+    assert len(heard((known,), samples)) == 1
+
+
+@pytest.mark.parametrize("at_s", [2.5, 3.0, 4.1])
+@pytest.mark.parametrize("level_db", [-6, 6])
+def test_a_chime_while_the_harness_speaks_is_found_and_no_other(at_s: float, level_db: int) -> None:
+    """Removing its voice must not make a chime out of what is left of it."""
+    own = speech("alexa what are the names of the moons of mars", "flite:slt")
+    chance = np.random.default_rng(5)
+    room = np.repeat(reverberation(0.3, chance), 3) / 3
+    echo = np.concatenate((np.zeros(960, np.float32), np.convolve(own, room).astype(np.float32)))
+    beep = low(tone(880, seconds=0.12))
+    chime = np.convolve(tone(880, seconds=0.12), room).astype(np.float32) * np.float32(10 ** (level_db / 20))
+    ear = hearing(LearnedEarcon("kitchen.earcon", EarconMeaning.WAKE, beep))
+    ear.own_sound("p1", Waveform(own, 48000), 2.0)
+    seen = told(ear, scene(8.0, (2.0, echo), (at_s, chime), noise_dbfs=-65.0))
+    times = [one.at for one in seen if isinstance(one, Wake)]
+    assert [one.at_s for one in times] == [pytest.approx(at_s, abs=times[0].error_s if times else 0.0)]
+
+
+def test_the_chime_of_an_error_says_that_nothing_was_understood() -> None:
+    known = earcon("chord", EarconMeaning.ERROR)
+    seen = told(hearing(known), scene(4.0, (1.0, CHIMES["chord"]())))
+    assert [(one.source, one.name) for one in seen if isinstance(one, Intent)] == [("kitchen.earcon", "")]
+
+
+def test_a_chime_is_cut_stored_and_read_again(tmp_path: Path) -> None:
+    recording = Waveform(scene(5.0, (2.0, two_tones()), noise_dbfs=-60.0), 48000)
+    chime = cut_chime(recording)
+    assert chime.duration_s == pytest.approx(0.24, abs=0.03)
+    path, sound = store(chime, EarconMeaning.WAKE, "kitchen", tmp_path)
+    store(cut_chime(Waveform(scene(5.0, (2.0, CHIMES["sweep"]())), 48000)), EarconMeaning.ERROR, "kitchen", tmp_path)
+    earcons = read_earcons(path)
+    assert [one.meaning for one in earcons.sounds] == [EarconMeaning.WAKE, EarconMeaning.ERROR]
+    found = tuple(learned("kitchen.earcon", earcons))
+    refuse_alike(found)
+    (one,) = heard(found, low(scene(4.0, (1.0, two_tones()), noise_dbfs=-50.0)))
+    assert (one.earcon.meaning, one.start / HZ) == (EarconMeaning.WAKE, pytest.approx(1.0, abs=0.03))
+    sound.write_bytes(sound.read_bytes()[:-100])
+    with pytest.raises(InputError):
+        list(learned("kitchen.earcon", earcons))
+
+
+@pytest.mark.parametrize(
+    ("samples", "what"),
+    [
+        (scene(3.0), "no chime stands out"),
+        (scene(6.0, (1.0, tone(500, seconds=3.0))), "lasts 3."),
+        (scene(3.0, (1.0, tone(500, seconds=0.04))), "lasts 0.0"),
+        (scene(5.0, (1.0, two_tones()), (3.0, CHIMES["chord"]())), "at 1.*several of them are tones"),
+        (scene(6.0, (1.0, speech(TALK[0])), (4.5, speech("yes"))), "none of them is a tone"),
+        (np.clip(scene(3.0, (1.0, 20 * two_tones())), -1, 1), "clipped"),
+    ],
+)
+def test_what_is_no_chime_is_refused(samples: Mono, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        cut_chime(Waveform(samples, 48000))
+
+
+def test_the_chime_is_told_from_the_voice_that_asked_for_it() -> None:
+    asked = scene(5.0, (0.8, speech("hey nova", level_dbfs=-20.0)), (2.5, two_tones()), noise_dbfs=-60.0)
+    chime = cut_chime(Waveform(asked, 48000))
+    assert chime.duration_s == pytest.approx(0.24, abs=0.03)
+    (one,) = heard((LearnedEarcon("k", EarconMeaning.WAKE, low(chime.samples)),), low(asked))
+    assert one.start / HZ == pytest.approx(2.5, abs=0.02)
+
+
+def test_chimes_that_sound_alike_are_refused() -> None:
+    with pytest.raises(InputError, match="sound alike"):
+        refuse_alike((earcon(), earcon(meaning=EarconMeaning.DONE)))
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("earcons: kitchen\n", ":1:1: no chime is named"),
+        ("earcons: kitchen\nwake: no.wav\n", ":2:7: no.wav: No such file"),
+        ("earcons: kitchen\nwaek: no.wav\n", ":2:1: there is no key 'waek'"),
+        ("earcons: kitchen\nthreshold: 2\nwake: no.wav\n", ":2:12: 2 is too large"),
+    ],
+)
+def test_errors_name_their_place(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "kitchen.earcons.yaml"
+    path.write_text(text)
+    with pytest.raises(InputProblems) as raised:
+        read_earcons(path)
+    assert f"kitchen.earcons.yaml{what}" in str(raised.value)

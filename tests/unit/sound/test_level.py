@@ -1,0 +1,164 @@
+"""The active speech level meter against known levels; slower speech."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import soxr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.errors import InputError
+from harness.model.stimulus import Samples, Waveform
+from harness.sound.level import active_speech_level, amplify, at_level, refuse_clipping
+from harness.sound.tempo import SLOWER, at_tempo
+from tests.known import known
+from tests.unit.sound.spoken import RATE_HZ, Mono, speech
+
+RATE = 16_000
+
+
+def tone(seconds: float, amplitude: float = 0.5) -> Samples:
+    t = np.arange(round(seconds * RATE)) / RATE
+    return (amplitude * np.sin(2 * np.pi * 500 * t)).astype(np.float32)
+
+
+def bursts(on_s: float, off_s: float, count: int, amplitude: float = 0.5) -> Waveform:
+    quiet = np.zeros(round(off_s * RATE), dtype=np.float32)
+    return Waveform(np.concatenate([tone(on_s, amplitude), quiet] * count), RATE)
+
+
+def test_a_steady_full_scale_sine_is_3_db_below_a_full_scale_square() -> None:
+    found = known(active_speech_level(Waveform(tone(20, 1.0), RATE)))
+    assert found.level_dbfs == pytest.approx(-3.01, abs=0.05)
+    assert found.activity == pytest.approx(1, abs=0.01)
+
+
+def test_a_full_scale_square_wave_is_0_dbfs() -> None:
+    found = known(active_speech_level(Waveform(np.sign(tone(20, 1.0) + 1e-9).astype(np.float32), RATE)))
+    assert found.level_dbfs == pytest.approx(0, abs=0.05)
+
+
+@pytest.mark.parametrize(("on_s", "off_s"), [(1.0, 1.0), (1.0, 3.0), (2.0, 1.0), (0.5, 2.0)])
+def test_bursts_are_active_while_they_last_and_for_the_hangover(on_s: float, off_s: float) -> None:
+    found = known(active_speech_level(bursts(on_s, off_s, 10)))
+    # After a burst the envelope takes about 0.1 s to fall 15.9 dB; then come 0.2 s of hangover.
+    assert found.activity == pytest.approx((on_s + 0.3) / (on_s + off_s), rel=0.06)
+    long_term_db = 20 * math.log10(0.5) - 3.01 + 10 * math.log10(on_s / (on_s + off_s))
+    assert found.level_dbfs == pytest.approx(long_term_db - 10 * math.log10(found.activity), abs=0.01)
+
+
+def test_pauses_shorter_than_the_hangover_are_speech() -> None:
+    found = known(active_speech_level(bursts(0.5, 0.15, 20)))
+    assert found.activity > 0.98
+
+
+def test_silence_around_speech_does_not_change_its_level() -> None:
+    speech = bursts(1.0, 0.4, 4)
+    padding = np.zeros(10 * RATE, dtype=np.float32)
+    padded = Waveform(np.concatenate([padding, speech.samples, padding]), RATE)
+    alone, within = known(active_speech_level(speech)), known(active_speech_level(padded))
+    assert within.level_dbfs == pytest.approx(alone.level_dbfs, abs=0.1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(gain_db=st.floats(-70, 5))
+def test_a_gain_changes_the_level_by_that_gain(gain_db: float) -> None:
+    speech = bursts(0.7, 0.6, 3)
+    plain, changed = known(active_speech_level(speech)), known(active_speech_level(amplify(speech, gain_db)))
+    assert changed.level_dbfs - plain.level_dbfs == pytest.approx(gain_db, abs=0.1)
+
+
+@pytest.mark.parametrize("samples", [np.zeros(0), np.zeros(RATE), np.full(RATE, 1e-6)])
+def test_silence_has_no_level(samples: Samples) -> None:
+    silent = Waveform(samples.astype(np.float32), RATE)
+    assert active_speech_level(silent) is None
+    with pytest.raises(InputError, match="silent"):
+        at_level(silent, -26, "it")
+
+
+def test_a_level_is_set_to_a_hundredth_of_a_decibel() -> None:
+    found = known(active_speech_level(at_level(bursts(0.6, 0.5, 4), -26, "it")))
+    assert found.level_dbfs == pytest.approx(-26, abs=0.01)
+
+
+def test_the_highest_level_that_is_named_is_possible_and_the_next_is_not() -> None:
+    speech = bursts(0.6, 0.5, 4)
+    with pytest.raises(InputError, match="would clip") as refusal:
+        refuse_clipping(at_level(speech, 0, "it"), 0, "it")
+    highest = float(refusal.value.remedy.split("level_dbfs to ")[1].split()[0])
+    refuse_clipping(at_level(speech, highest, "it"), highest, "it")
+    with pytest.raises(InputError):
+        refuse_clipping(at_level(speech, highest + 0.11, "it"), highest + 0.11, "it")
+
+
+SAID = "the weather will stay warm and dry until the end of the week"
+
+
+def pitches(samples: Mono, rate_hz: int) -> list[float]:
+    """Fundamental frequencies of the voiced frames, by autocorrelation between 60 and 350 Hz."""
+    size, found = round(0.05 * rate_hz), []
+    shortest, longest = rate_hz // 350, rate_hz // 60
+    loud = 0.1 * float(np.abs(samples).max())
+    for first in range(0, len(samples) - size - longest, size // 2):
+        frame = samples[first : first + size + longest].astype(float)
+        if np.sqrt(np.mean(frame**2)) < loud:
+            continue
+        alike = np.correlate(frame, frame[:size], mode="valid")[shortest:]
+        energy = np.convolve(frame**2, np.ones(size), mode="valid")[shortest:]
+        alike /= np.sqrt(energy * energy[0]) + 1e-12
+        peak = int(np.argmax(alike))
+        if alike[peak] > 0.85:
+            found.append(rate_hz / (peak + shortest))
+    return found
+
+
+@pytest.mark.parametrize("voice", ["en-us", "en-us+f3", "flite:slt", "flite:rms"])
+@pytest.mark.parametrize("tempo", [SLOWER, 1.5])
+def test_speech_gets_longer_and_keeps_its_pitch(voice: str, tempo: float) -> None:
+    said = Waveform(speech(SAID, voice), RATE_HZ)
+    slow = at_tempo(said, tempo)
+    assert slow.rate_hz == RATE_HZ
+    assert slow.duration_s == pytest.approx(said.duration_s / tempo, abs=0.03)
+    before, after = pitches(said.samples, RATE_HZ), pitches(slow.samples, RATE_HZ)
+    assert len(before) > 20
+    for quantile in (0.25, 0.5, 0.75):
+        assert np.quantile(after, quantile) == pytest.approx(np.quantile(before, quantile), rel=0.03)
+    # As loud, and without steps between frames that were not there.
+    assert np.sqrt(np.mean(slow.samples**2)) == pytest.approx(np.sqrt(np.mean(said.samples**2)), rel=0.1)
+    assert np.abs(np.diff(slow.samples)).max() < 1.3 * np.abs(np.diff(said.samples)).max()
+
+
+def test_a_resampled_voice_would_fail_that_test() -> None:
+    said = speech(SAID)
+    slow = soxr.resample(said, RATE_HZ, RATE_HZ / SLOWER)
+    assert np.median(pitches(slow, RATE_HZ)) < 0.8 * np.median(pitches(said, RATE_HZ))
+
+
+@pytest.mark.parametrize("rate_hz", [8000, 16000, 44100])
+def test_what_is_said_when_keeps_its_order_at_any_rate(rate_hz: int) -> None:
+    """Three bursts at known places are found at those places, stretched."""
+    samples = np.zeros(3 * rate_hz, np.float32)
+    t = np.arange(rate_hz // 5) / rate_hz
+    for at_s in (0.3, 1.2, 2.4):
+        first = round(at_s * rate_hz)
+        samples[first : first + len(t)] = 0.5 * np.sin(2 * np.pi * 220 * t)
+    slow = at_tempo(Waveform(samples, rate_hz), SLOWER)
+    loud = np.abs(slow.samples) > 0.1
+    starts = [at / rate_hz for at in np.flatnonzero(loud) if not loud[max(0, at - rate_hz // 10) : at].any()]
+    assert starts == pytest.approx([0.4, 1.6, 3.2], abs=0.03)
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 700])
+def test_a_sound_shorter_than_a_frame_stays_as_it_is(count: int) -> None:
+    short = Waveform(np.ones(count, np.float32), RATE_HZ)
+    assert at_tempo(short, SLOWER) == short
+
+
+def test_silence_stays_silent_and_a_wild_tempo_is_refused() -> None:
+    assert not at_tempo(Waveform(np.zeros(48000, np.float32), RATE_HZ), SLOWER).samples.any()
+    for tempo in (0.0, 0.4, 2.1, float("nan")):
+        with pytest.raises(ValueError):
+            at_tempo(Waveform(np.zeros(48000, np.float32), RATE_HZ), tempo)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from harness.model.errors import EngineError, HarnessError
+from harness.model.stimulus import Waveform
+from harness.sound.recogniser_process import RecogniserProcess
+from tests.unit.engines.wake_sound import spoken
+
+pytestmark = pytest.mark.speech
+Answers = queue.SimpleQueue[str | HarnessError]
+
+
+def wait_for_child(process: RecogniserProcess) -> int:
+    deadline = time.monotonic() + 20
+    while process.pid is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert process.pid is not None
+    return process.pid
+
+
+def test_words_then_a_crash_then_words() -> None:
+    process = RecogniserProcess("faster_whisper")
+    answers: Answers = queue.SimpleQueue()
+    sound = Waveform(spoken("what time is it"), 16000)
+    try:
+        process.transcribe_later(sound, answers.put)
+        assert "time" in str(answers.get(timeout=60))
+        assert process.name.startswith("faster-whisper")
+        os.kill(wait_for_child(process), signal.SIGKILL)
+        process.transcribe_later(sound, answers.put)
+        assert "time" in str(answers.get(timeout=60))
+    finally:
+        process.close()
+    assert process.pid is None
+
+
+def test_a_hanging_child_is_ended_and_replaced() -> None:
+    process = RecogniserProcess("faster_whisper", limit_s=1.0)
+    answers: Answers = queue.SimpleQueue()
+    quiet = Waveform(np.zeros(1600, np.float32), 16000)
+    try:
+        process.transcribe_later(quiet, answers.put)
+        assert answers.get(timeout=60) == ""
+        first = wait_for_child(process)
+        os.kill(first, signal.SIGSTOP)
+        process.transcribe_later(quiet, answers.put)
+        answer = answers.get(timeout=20)
+        assert isinstance(answer, EngineError)
+        assert "in time" in str(answer)
+        process.transcribe_later(quiet, answers.put)
+        assert answers.get(timeout=60) == ""
+        assert wait_for_child(process) != first
+    finally:
+        process.close()
+
+
+def test_an_unknown_recogniser_and_closing_are_told() -> None:
+    process = RecogniserProcess("nobody")
+    answers: Answers = queue.SimpleQueue()
+    quiet = Waveform(np.zeros(1600, np.float32), 16000)
+    process.transcribe_later(quiet, answers.put)
+    answer = answers.get(timeout=30)
+    assert isinstance(answer, EngineError)
+    assert "faster_whisper" in str(answer)
+    process.transcribe_later(quiet, answers.put)
+    process.close()
+    assert isinstance(answers.get(timeout=10), EngineError)

@@ -1,0 +1,428 @@
+"""Events and stimuli: matching, several sources of one device, inferred events, limits."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.dashboard.events import event_line
+from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof, Wake
+from harness.model.record import DecisionReached, EventReviewed, ReviewWord
+from harness.model.scenario import Limits, OnUndecided, Scenario, SequentialTest, Stopping, TrialKind, WakeSettings
+from harness.model.time import Stamp
+from harness.model.trial import Target, Trial
+from harness.report import junit
+from harness.report.junit_xml import as_xml
+from harness.session.figures.progress import Totals, check_limits
+from harness.session.summary import limit_lines
+from harness.session.wording import Happenings
+from harness.statistics.intervals import Share
+from harness.wake.counting import Matching, SourceEvent, Window, match_events, merge_sources
+from harness.wake.reports.figures_text import unmatched_line, wake_summary
+from harness.wake.wake_progress import DeviceWake, Disagreement, WakeProgress, due_decisions, needless, rate, ratio
+from tests.known import known
+from tests.unit.session.figures.rows import planned
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+
+LONG = WakeSettings(proof_within_s=3600.0)
+LED, LOG = "kitchen.led", "kitchen.log"
+
+REPORTS = st.lists(st.builds(SourceEvent, st.integers(0, 2), st.integers(0, 8).map(float), st.just(0.01)), max_size=9)
+
+
+@given(REPORTS, st.randoms())
+def test_groups_hold_one_report_of_each_source_and_do_not_depend_on_the_order(
+    reports: list[SourceEvent], chance: object
+) -> None:
+    groups = merge_sources(reports, 1.0)
+    assert sorted(at for group in groups for at in group) == list(range(len(reports)))
+    for group in groups:
+        members = [reports[at] for at in group]
+        assert len({one.rank for one in members}) == len(members)
+        assert all(abs(one.at_s - members[0].at_s) <= 1.0 for one in members)
+    shuffled = list(reports)
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+    again = merge_sources(shuffled, 1.0)
+    as_events = sorted(sorted((reports[at].rank, reports[at].at_s) for at in group) for group in groups)
+    assert as_events == sorted(sorted((shuffled[at].rank, shuffled[at].at_s) for at in group) for group in again)
+
+
+def test_as_many_pairs_as_can_be_then_the_nearest() -> None:
+    log = [SourceEvent(0, 0.0, 0.1), SourceEvent(0, 0.9, 0.1)]
+    led = [SourceEvent(1, 1.0, 0.1)]
+    assert set(merge_sources([*log, *led], 1.0)) == {(0,), (1, 2)}
+
+
+def watched(trial: Trial, within_s: float = 1.0) -> Trial:
+    """The trial of a kitchen with a serial connection, a light and a log."""
+    target = Target("kitchen", "kitchen", "speaker", also=(LED, LOG), merge_within_s=within_s, driver="serial")
+    return replace(trial, listening=replace(known(trial.listening), targets=(target,)))
+
+
+def woke(source: str, at_s: float, error_s: float) -> Wake:
+    return Wake(source, Stamp(at_s, error_s), "alexa")
+
+
+# (source, seconds from the start of the phrase's trial, error in seconds), and the play during which it arrives.
+Report = tuple[str, float, float]
+
+
+def session(kind: TrialKind, *arrivals: tuple[Report, ...], within_s: float = 1.0) -> WakeRows:
+    """Trials of one kind, one after another; after each play, the reports that arrive by then."""
+    trials = [
+        watched(wake_trial(number, kind, injected=False, settings=LONG), within_s)
+        for number in range(1, len(arrivals) + 1)
+    ]
+    rows = rows_of(*trials)
+    begun_s = rows.at_s + 0.5
+    for trial, reports in zip(trials, arrivals, strict=True):
+        rows.see(ListeningProved("kitchen", Stamp(rows.at_s), Proof.HEARTBEAT))
+        rows.play(trial)
+        for source, at_s, error_s in reports:
+            rows.see(woke(source, begun_s + at_s, error_s), trial)
+    return rows
+
+
+def test_two_sources_of_one_wake_are_one_hit_at_the_time_of_the_least_error() -> None:
+    rows = session(TrialKind.WAKE, ((LOG, 1.7, 0.2), (LED, 2.1, 0.01)))
+    found = rows.device()
+    assert (found.hits, found.suppressed, found.events) == (1, 0, ())
+    hit = known(rows.figures.plays("kitchen")[0].reading.hit)
+    assert hit.source == LED
+    assert {one.source: one.at.error_s for one in hit.reports} == {LED: 0.01, LOG: 0.2}
+    assert found.disagreements == (Disagreement(("led", "log"), ("serial",), 1),)
+
+
+def test_reports_further_apart_than_the_tolerance_are_two_events() -> None:
+    reports = (("kitchen", 10.0, 0.01), (LED, 12.5, 0.01))
+    assert session(TrialKind.AMBIENT, reports).device().false_accepts.count == 2
+    assert session(TrialKind.AMBIENT, reports, within_s=2.5).device().false_accepts.count == 1
+
+
+@pytest.mark.parametrize(("kind", "second_s"), [(TrialKind.WAKE, 3.05), (TrialKind.AMBIENT, 25.0)])
+def test_the_order_of_arrival_changes_no_number(kind: TrialKind, second_s: float) -> None:
+    first = ("kitchen", 1.8, 0.05), (LED, 1.9, 0.004), (LOG, 1.5, 0.3)
+    reports = (*first, (LED, second_s, 0.004), (LOG, second_s + 0.3, 0.3))
+    outcomes = set()
+    for order in permutations(reports):
+        for early in (5, 3, 0):
+            found = session(kind, order[:early], order[early:]).device()
+            outcomes.add((found.hits, found.false_accepts.count, found.suppressed, found.events, found.disagreements))
+    assert len(outcomes) == 1, outcomes
+
+
+def test_an_event_keeps_its_row_and_its_review_when_a_better_time_arrives() -> None:
+    rows = session(TrialKind.AMBIENT, ((LOG, 10.0, 0.3),))
+    first = rows.progress.unmatched[0]
+    assert first.at.error_s == 0.3
+    rows.add(EventReviewed(first.seq, ReviewWord.REAL_PERSON, "ann"))
+    rows.see(woke(LED, first.at.at_s + 0.4, 0.01), None)
+    (event,) = rows.progress.unmatched
+    assert (event.seq, event.word) == (first.seq, ReviewWord.REAL_PERSON)
+    assert event.at.at_s == pytest.approx(first.at.at_s + 0.4)
+    assert [one.source for one in event.sources] == ["led", "log"]
+    assert rows.device().after_review.count == 0
+
+
+def test_only_the_row_that_an_event_is_known_by_keeps_a_clip() -> None:
+    rows = session(TrialKind.AMBIENT, ((LED, 10.0, 0.01), (LOG, 10.2, 0.3)))
+    first, second = (one.seq for one in rows.entries[-2:])
+    assert (rows.figures.explained(first), rows.figures.explained(second)) == (False, True)
+
+
+def test_disagreements_are_counted_and_shown() -> None:
+    seen = (("kitchen", 10.0, 0.01), (LED, 10.1, 0.01), (LOG, 10.4, 0.2))
+    lights = tuple((LED, at_s, 0.01) for at_s in (20.0, 30.0, 40.0))
+    rows = session(TrialKind.AMBIENT, (*seen, *lights))
+    assert rows.device().source_events == 4
+    assert "  sources            led but no serial or log: 3, of 4 events" in wake_summary(rows.figures)
+    assert "all agree, of 1 events" in "\n".join(wake_summary(session(TrialKind.AMBIENT, seen).figures))
+
+
+def test_a_device_with_one_source_has_no_disagreements() -> None:
+    trial = wake_trial(1)
+    rows = rows_of(trial)
+    rows.play(trial, [("kitchen", 1.8)])
+    found = rows.device()
+    assert (found.hits, found.source_events, found.disagreements) == (1, 0, ())
+    assert "sources" not in "\n".join(wake_summary(rows.figures))
+
+
+def test_a_running_ambient_trial_shows_one_event_and_moves_it() -> None:
+    trial = watched(wake_trial(1, TrialKind.AMBIENT, injected=False))
+    rows = rows_of(trial)
+    rows.play(trial, finish=False)
+    running = WakeRows(rows.entries[:-1], rows.at_s)  # without its end
+    for report in ((LOG, 10.0, 0.3), (LED, 10.3, 0.01), (LOG, 11.5, 0.3)):
+        running.see(woke(*report), trial)
+    assert [one.at.at_s for one in running.progress.unmatched] == [10.3]
+    assert running.device().pending_events == 1
+
+
+def test_any_lost_link_shows_until_that_link_is_back() -> None:
+    rows = session(TrialKind.AMBIENT, ())
+    rows.see(LinkLost(LED, Stamp(1.0), "camera gone"))
+    rows.see(LinkLost("kitchen", Stamp(1.0), "port gone"))
+    rows.see(LinkBack("kitchen", Stamp(2.0)))
+    assert (rows.device().link_up, rows.device().link_trouble) == (False, "camera gone")
+    rows.see(LinkBack(LED, Stamp(3.0)))
+    assert rows.device().link_up
+
+
+def test_late_reports_of_many_events_stay_with_their_own() -> None:
+    """A log that is read a minute later, after more events than a buffer of a few would hold."""
+    times = [2.5 * number for number in range(1, 21)]
+    rows = session(TrialKind.AMBIENT, tuple((LED, at_s, 0.01) for at_s in times))
+    assert rows.device().false_accepts.count == 20
+    for at_s in reversed(times):
+        rows.see(woke(LOG, rows.progress.unmatched[0].at.at_s - times[-1] + at_s + 0.4, 0.3))
+    found = rows.device()
+    assert found.false_accepts.count == 20
+    assert found.disagreements == (Disagreement(("led", "log"), ("serial",), 20),)
+
+
+TICK = 1 / 64  # exact in binary, so that a shift rounds nothing
+
+windows_of = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 60), st.integers(0, 60)), max_size=5).map(
+    lambda found: [
+        Window(start * TICK, (start + length) * TICK, (start + min(near, length)) * TICK)
+        for start, length, near in sorted(found)
+    ]
+)
+events_of = st.lists(st.integers(0, 460), max_size=5).map(lambda found: [at * TICK for at in sorted(found)])
+
+
+def _best(windows: list[Window], events: list[float]) -> tuple[int, float]:
+    """Most pairs and least distance, by trying everything."""
+    slots = [*range(len(windows)), *([None] * len(events))]
+    best = (0, 0.0)
+    for chosen in set(permutations(slots, len(events))):
+        pairs = [(index, events[event]) for event, index in enumerate(chosen) if index is not None]
+        if all(windows[index].start_s <= at_s <= windows[index].end_s for index, at_s in pairs):
+            distance = sum(abs(at_s - windows[index].near_s) for index, at_s in pairs)
+            best = max(best, (len(pairs), -distance))
+    return best
+
+
+@given(windows_of, events_of)
+def test_as_many_pairs_as_can_be_with_the_least_distance(windows: list[Window], events: list[float]) -> None:
+    found = match_events(windows, events, 0.0)
+    distance = sum(abs(events[event] - windows[window].near_s) for window, event in found.pairs)
+    count, less = _best(windows, events)
+    assert len(found.pairs) == count
+    assert distance == pytest.approx(-less)
+
+
+@given(windows_of, events_of, st.integers(0, 200))
+def test_one_to_one_and_never_outside(windows: list[Window], events: list[float], refractory: int) -> None:
+    found = match_events(windows, events, refractory * TICK)
+    used_windows, used_events = [one for one, _ in found.pairs], [one for _, one in found.pairs]
+    assert len(set(used_windows)) == len(used_windows)
+    assert len(set(used_events)) == len(used_events)
+    for window, event in found.pairs:
+        assert windows[window].start_s <= events[event] <= windows[window].end_s
+    assert sorted([*used_windows, *found.missed]) == list(range(len(windows)))
+    parts = [further for further, _ in found.same]
+    assert sorted([*used_events, *found.unmatched, *parts]) == list(range(len(events)))
+
+
+FRAMES = [start + frame * 0.08 for start in (1.0, 11.0, 21.0) for frame in range(5)]
+TWO = [Window(0.0, 2.0, 1.0), Window(10.0, 12.0, 11.0)]
+
+
+@pytest.mark.parametrize(
+    ("windows", "events", "refractory_s", "pairs", "unmatched"),
+    [
+        pytest.param([], FRAMES, 2.0, (), 3, id="three events of five frames each are three, not fifteen"),
+        pytest.param([], [0.0], 2.0, (), 1, id="no cool-down is armed at the start"),
+        pytest.param(TWO, [1.0, 1.1, 1.2], 0.0, ((0, 0),), 2, id="frames of a phrase do not stand for another"),
+        pytest.param(TWO[:1], [2.0], 1.0, ((0, 0),), 0, id="a window's end is in it"),
+        pytest.param(TWO[:1], [2.0 + TICK], 1.0, (), 1, id="and what comes after is not"),
+        # Nearest first would give the second window the first event, and leave the second event without one.
+        pytest.param([Window(0, 3, 1), Window(2, 4, 2.6)], [2.5, 3.5], 0.0, ((0, 0), (1, 1)), 0, id="best in total"),
+        pytest.param([], [at * 0.5 for at in range(100)], 2.0, (), 25, id="a stuck device goes on being counted"),
+    ],
+)
+def test_known_faults_of_others_counting(
+    windows: list[Window], events: list[float], refractory_s: float, pairs: tuple[tuple[int, int], ...], unmatched: int
+) -> None:
+    found = match_events(windows, events, refractory_s)
+    assert (found.pairs, len(found.unmatched)) == (pairs, unmatched)
+
+
+def test_disorder_is_refused() -> None:
+    with pytest.raises(ValueError, match="order"):
+        match_events([], [2.0, 1.0], 1.0)
+    with pytest.raises(ValueError, match="window"):
+        Window(2.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("step_s", [3.0, 1.0], ids=["apart", "overlapping"])
+def test_a_hundred_thousand_events_are_quick(step_s: float) -> None:
+    windows = [Window(index * step_s, index * step_s + 2.5, index * step_s + 1) for index in range(30_000)]
+    events = [index * 0.7 for index in range(100_000)]
+    began = time.perf_counter()
+    found: Matching = match_events(windows, events, 0.0)
+    # Quadratic matching would take minutes; the bound is wide for a busy machine.
+    assert time.perf_counter() - began < 30
+    assert len(found.pairs) > 20_000
+
+
+TRAFFIC, WEAK = "network traffic", "weak evidence: network traffic"
+LED_DEVICE, NET = "kitchen.led", "kitchen.net"
+
+
+def several(trial: Trial) -> Trial:
+    """A kitchen whose light and traffic are watched."""
+    target = Target("kitchen", LED_DEVICE, "speaker", also=(NET,), merge_within_s=1.0, driver="camera")
+    return replace(trial, listening=replace(known(trial.listening), targets=(target,)))
+
+
+def reported(kind: TrialKind, *reports: tuple[str, float, str]) -> WakeRows:
+    """One trial, and reports of (source, seconds into it, what it was inferred from)."""
+    trial = several(wake_trial(1, kind, injected=False, settings=WakeSettings(proof_within_s=3600.0)))
+    rows = rows_of(trial)
+    begun_s = rows.at_s + 0.5
+    rows.see(ListeningProved(LED_DEVICE, Stamp(rows.at_s), Proof.HEARTBEAT))
+    rows.play(trial)
+    for source, at_s, inferred in reports:
+        rows.see(Wake(source, Stamp(begun_s + at_s, 0.2), "alexa", inferred=inferred), trial)
+    return rows
+
+
+def xml(rows: WakeRows) -> str:
+    return as_xml(junit.report_of(rows.entries, Scenario("kitchen", "Kitchen", "/s.yaml", "a", (), ())))
+
+
+def test_an_unmatched_event_is_marked_on_each_surface() -> None:
+    rows = reported(TrialKind.AMBIENT, (NET, 10.0, TRAFFIC))
+    (event,) = rows.progress.unmatched
+    assert event.inferred == TRAFFIC
+    assert [one.inferred for one in event.sources] == [TRAFFIC]
+    assert "  weak evidence      1 event is inferred from network traffic" in wake_summary(rows.figures)
+    assert unmatched_line(event).endswith(WEAK)
+    assert WEAK in known(event_line(rows.entries[-1])).text
+    assert known(Happenings().line(rows.entries[-1].record)).endswith(WEAK)
+    assert WEAK in str(xml(rows))
+
+
+def test_a_hit_is_marked() -> None:
+    rows = reported(TrialKind.WAKE, (NET, 1.8, TRAFFIC))
+    assert known(rows.figures.plays("kitchen")[0].reading.hit).inferred == TRAFFIC
+    assert f"after the phrase, {WEAK}" in str(xml(rows))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_report_of_a_stronger_source_takes_the_mark_away(order: int) -> None:
+    reports = [(NET, 1.8, TRAFFIC), (LED_DEVICE, 1.9, "")][::order]
+    rows = reported(TrialKind.WAKE, *reports)
+    hit = known(rows.figures.plays("kitchen")[0].reading.hit)
+    assert hit.inferred == ""
+    assert rows.device().inferred == ()
+    assert {one.source: one.inferred for one in hit.reports} == {NET: TRAFFIC, LED_DEVICE: ""}
+    assert WEAK not in str(xml(rows))
+
+
+def test_what_a_device_reports_is_not_marked() -> None:
+    rows = reported(TrialKind.AMBIENT, (LED_DEVICE, 10.0, ""))
+    assert "weak" not in unmatched_line(rows.progress.unmatched[0])
+    assert "weak" not in known(event_line(rows.entries[-1])).text
+
+
+BOTH = Stopping(false_accepts=SequentialTest(0.1, 0.5), false_rejects=SequentialTest(0.02, 0.1))
+
+
+def device(name: str, rejects: Share, accepts: int, hours: float, **more: object) -> DeviceWake:
+    figures = {"exposure_s": hours * 3600, "after_review": rate(accepts, hours), **more}
+    return DeviceWake(name, ratio(rejects), **figures)  # type: ignore[arg-type]
+
+
+def test_wake_limits_hold_for_every_device() -> None:
+    wake = WakeProgress((device("a", Share(1, 100), 0, 10.0), device("b", Share(9, 100), 12, 10.0)))
+    limits = Limits(
+        max_false_reject_share=0.05,
+        max_false_reject_upper=0.06,
+        max_false_accepts_per_hour=0.5,
+        max_false_accepts_upper_per_hour=0.4,
+        min_exposure_hours=8.0,
+    )
+    found = {one.name: one for one in check_limits(limits, Totals(), wake)}
+    assert [name for name, one in found.items() if one.ok] == [
+        "max_false_reject_share[a]",
+        "max_false_reject_upper[a]",
+        "max_false_accepts_per_hour[a]",
+        "max_false_accepts_upper_per_hour[a]",
+        "min_exposure_hours[a]",
+        "min_exposure_hours[b]",
+    ]
+    assert found["max_false_reject_share[b]"].found == pytest.approx(0.09)
+    assert found["max_false_accepts_upper_per_hour[a]"].found == pytest.approx(0.3689, abs=1e-4)
+    assert len(found) == 10
+
+
+def test_nothing_measured_holds_no_limit() -> None:
+    limits = Limits(max_false_reject_share=0.5, min_command_share=0.1)
+    without = check_limits(limits, Totals())
+    assert [(one.name, one.found, one.ok) for one in without] == [
+        ("max_false_reject_share", None, False),
+        ("min_command_share", None, False),
+    ]
+    empty = check_limits(limits, Totals(), WakeProgress((DeviceWake("a"),)))
+    assert [one.ok for one in empty] == [False, False]
+    assert empty[1].name == "min_command_share[a]"
+
+
+def test_a_failed_sequential_test_fails() -> None:
+    decisions = (("false_accepts", True), ("false_rejects", False))
+    wake = WakeProgress((DeviceWake("a", decisions=decisions),))
+    found = check_limits(Limits(), Totals(), wake)
+    assert [(one.name, one.ok) for one in found] == [("false_accepts_test[a]", True), ("false_rejects_test[a]", False)]
+
+
+@pytest.mark.parametrize("meaning", list(OnUndecided))
+def test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass(meaning: OnUndecided) -> None:
+    wake = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)),))
+    found = check_limits(Limits(), Totals(), wake, replace(BOTH, on_undecided=meaning))
+    assert [(one.name, one.found, one.ok) for one in found] == [
+        ("false_accepts_test[a]", 1.0, True),
+        ("false_rejects_test[a]", None, meaning is OnUndecided.PASS),
+    ]
+    shown = limit_lines(found)
+    assert shown[0] == "holds  false_accepts_test[a]: passed"
+    assert shown[1].endswith("false_rejects_test[a]: undecided")
+
+
+def test_query_limits_are_as_before() -> None:
+    (found,) = check_limits(Limits(max_inconclusive=0), Totals())
+    assert found.ok
+
+
+def test_decisions_are_due_once() -> None:
+    decided = WakeProgress((device("a", Share(0, 10), 0, 8.0), device("b", Share(9, 10), 0, 1.0)))
+    assert due_decisions(decided, BOTH) == (
+        DecisionReached("a", "false_accepts", True),
+        DecisionReached("b", "false_rejects", False),
+    )
+    told = WakeProgress((device("a", Share(0, 10), 9, 8.0, decisions=(("false_accepts", True),)),))
+    assert due_decisions(told, BOTH) == (), "a decision stands"
+    assert due_decisions(decided, Stopping()) == ()
+
+
+def test_trials_are_needless_when_every_device_is_decided() -> None:
+    ambient, wake = wake_trial(1, TrialKind.AMBIENT, ("a", "b")), wake_trial(2, devices=("a", "b"))
+    command = wake_trial(3, TrialKind.COMMAND, ("a", "b"))
+    one = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)), DeviceWake("b")))
+    both = WakeProgress(tuple(DeviceWake(name, decisions=(("false_accepts", True),)) for name in ("a", "b")))
+    assert needless(ambient, one, BOTH) == ""
+    assert needless(ambient, both, BOTH) == "false accepts are decided for every device"
+    assert needless(wake, both, BOTH) == "", "another question"
+    assert needless(ambient, both, Stopping()) == ""
+    assert needless(command, both, BOTH) == ""
+    assert needless(planned(4), both, BOTH) == ""
+    only_a = wake_trial(5, TrialKind.AMBIENT, ("a",))
+    assert needless(only_a, one, BOTH) != "", "only the devices of the trial matter"
