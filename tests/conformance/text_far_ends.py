@@ -9,6 +9,8 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+from tests.seen import until
+
 PROGRAM = """\
 import os, sys, time
 folder = sys.argv[1]
@@ -66,7 +68,9 @@ class Server:
         threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
 
     def say(self, line: str) -> None:
-        for peer in self._peers:
+        """Waits for somebody who hears it: a client may be connected before this end knows of it."""
+        until(lambda: self._peers, otherwise="nobody connected")
+        for peer in list(self._peers):
             with contextlib.suppress(OSError):
                 peer.sendall(f"{line}\n".encode())
 

