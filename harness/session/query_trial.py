@@ -589,6 +589,7 @@ class TrialMachine(Take):
         assert attempt is not None
         if self._phase is Phase.PLAYING:
             self._actions.append(StopStimulus())
+            self._quiet.sounded(self._now_s)  # until now; the report of its end may come after what is decided next
         attempt.interruption = cause
         if attempt.number not in self._rows:
             self._write_row(attempt.verdict())

@@ -113,7 +113,7 @@ def test_discover_init_and_run_give_hits_and_false_accepts_of_a_satellite(runs: 
         commands: list[str] = []
 
         def found() -> bool:
-            listed = json.loads(run("harness devices discover --seconds 1 --json", tmp_path))
+            listed = json.loads(run("harness devices discover --seconds 2 --json", tmp_path))
             commands.extend(one["command"] for one in listed if one["name"] == name)
             return bool(commands)
 

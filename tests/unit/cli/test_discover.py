@@ -60,7 +60,7 @@ def test_hostile_words_are_escaped_in_the_table_and_whole_in_json() -> None:
         rows: list[dict[str, object]] = []
 
         def listed() -> bool:
-            done = harness("devices", "discover", "--seconds", "0.7", "--json")
+            done = harness("devices", "discover", "--seconds", "2", "--json")
             rows[:] = [one for one in json.loads(done.stdout) if mark in one["name"]]
             return bool(rows)
 
@@ -69,7 +69,7 @@ def test_hostile_words_are_escaped_in_the_table_and_whole_in_json() -> None:
         texts: list[str] = []
 
         def printed() -> bool:
-            done = harness("devices", "discover", "--seconds", "0.7")
+            done = harness("devices", "discover", "--seconds", "2")
             assert done.exit_code in (0, 1)
             texts.append(done.output)
             return mark in done.output
