@@ -111,7 +111,7 @@ def test_a_frozen_stream_is_lost_and_comes_back(tmp_path: Path, profile: DeviceP
             server.frozen = True
         finally:
             driver.close()
-        assert time.monotonic() - began_s < 2.0
+        assert time.monotonic() - began_s < 10
 
 
 def test_light_that_is_there_at_first_is_not_an_event(tmp_path: Path, profile: DeviceProfile) -> None:

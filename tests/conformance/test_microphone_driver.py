@@ -85,7 +85,7 @@ def test_a_frozen_server_is_told_and_hearing_goes_on_when_it_is_back(
         until(lambda: bool(of_kind(seen, LinkLost)), 30, "the loss is told")
     finally:
         os.kill(known(lab_sound.pid), signal.SIGCONT)
-    until(lambda: bool(of_kind(seen, LinkBack)), 4, "the return is told")
+    until(lambda: bool(of_kind(seen, LinkBack)), 20, "the return is told")
     assert [type(one) for one in seen if isinstance(one, LinkLost | LinkBack)] == [LinkLost, LinkBack]
     assert mic.level_dbfs() is not None
     with player("dut_speaker") as (device, answered):

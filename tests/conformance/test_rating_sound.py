@@ -95,7 +95,7 @@ async def test_a_lost_sound_server_is_told_and_rating_goes_on(lab_sound: LabSoun
                 await until(pilot, shows(pilot, "no sound:"), 20.0)
                 await pilot.press("2")
                 await until(pilot, lambda: len(rows(session)) == 2)
-                wait_until(lambda: not lab_sound.running(), 2.0, "the end of the server")
+                wait_until(lambda: not lab_sound.running(), 20.0, "the end of the server")
             finally:
                 lab_sound.start()
             await until(pilot, shows(pilot, "item 3 of 6"))

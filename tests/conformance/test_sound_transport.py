@@ -31,7 +31,7 @@ def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str
                 assert abs(end.at_s - at.at_s - 1.0) < 0.001 + at.error_s + end.error_s
                 return
             # A busy host lost some of it: it must own up to that, and then may try again.
-            until(lambda: told.overruns + heard.overruns > before, 2.0, "the overrun")  # noqa: B023
+            until(lambda: told.overruns + heard.overruns > before, 20.0, "the overrun")  # noqa: B023
     raise AssertionError("not once without a loss")
 
 
@@ -48,7 +48,7 @@ def test_clicks_come_back_at_their_spacing(lab_sound: LabSoundServer) -> None:
             if worst_s < 0.0001:
                 break
             # A busy host made sound late: it must own up to that, and then may try again.
-            until(lambda: told.overruns + heard.overruns > before, 2.0, "the overrun")  # noqa: B023
+            until(lambda: told.overruns + heard.overruns > before, 20.0, "the overrun")  # noqa: B023
     assert worst_s < 0.0001
 
 
@@ -97,17 +97,17 @@ def test_stop_is_heard_within_its_time(lab_sound: LabSoundServer) -> None:
     with recorder() as (_, ring, _), player() as (playback, told):
         playback.play("long", noise(20.0))
         playback.play("behind it", noise(1.0))
-        until(lambda: bool(told.started), 2.0, "the start")
+        until(lambda: bool(told.started), 20.0, "the start")
         # 100 ms of noise are as loud as all of it, give or take.
         wanted_dbfs = rms_dbfs(noise(20.0).samples)
-        until(lambda: abs((playback.level_dbfs() or -120.0) - wanted_dbfs) < 0.5, 1.0, "the level on the meter")
+        until(lambda: abs((playback.level_dbfs() or -120.0) - wanted_dbfs) < 0.5, 20.0, "the level on the meter")
         stopped_s = time.monotonic()
         playback.stop()
-        until(lambda: len(told.ended) == 2, 2.0, "both ends")
+        until(lambda: len(told.ended) == 2, 20.0, "both ends")
         sound, exact_s = ring.cut(stopped_s - 0.3, stopped_s + 0.2)
         playback.stop()
         playback.play("after", noise(0.1))
-        until(lambda: len(told.ended) == 3, 2.0, "a play after the stop")
+        until(lambda: len(told.ended) == 3, 20.0, "a play after the stop")
     assert [complete for _, _, complete in told.ended] == [False, False, True]
     last_s = exact_s + np.flatnonzero(sound.samples)[-1] / RATE_HZ
     assert last_s - stopped_s < 0.06

@@ -100,7 +100,9 @@ def test_nothing_of_it_is_left_after_close(tmp_path: Path) -> None:
     driver = CommandLog("it", options, Around(tmp_path))
     opened(driver)
     driver.close()
-    wait_for(lambda: subprocess.run(["pgrep", "-f", "^sleep 4321$"], capture_output=True).returncode == 1, 30, "its end")
+    wait_for(
+        lambda: subprocess.run(["pgrep", "-f", "^sleep 4321$"], capture_output=True).returncode == 1, 30, "its end"
+    )
 
 
 def test_two_megabytes_at_once_and_lines_too_long_do_no_harm(profile: DeviceProfile, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_no_sound_no_heartbeat(lab: Lab) -> None:
     client.loop_start()
     server = dict(state.pids)[SOUND]
     try:
-        assert arrived.wait(15), "no heartbeat while all is well"
+        assert arrived.wait(60), "no heartbeat while all is well"
         os.kill(server, signal.SIGSTOP)
         frozen_s = time.monotonic()
         time.sleep(7.0)  # longer than a heartbeat takes: what is looked for is that none comes

@@ -223,7 +223,7 @@ def test_a_receiver_that_does_not_read_slows_its_sender(piped: Piped) -> None:
     assert sent_until_blocked(piped.client) < 32_000_000
     began_s = time.monotonic()
     piped.driver.close()
-    assert time.monotonic() - began_s < 2
+    assert time.monotonic() - began_s < 10
 
 
 def test_sound_for_a_wake_word_service_proves_that_the_satellite_listens(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ class EngineDouble:
                 one.close()
 
     def send(self, *messages: Message) -> None:
-        assert self._greeted.wait(5)
+        assert self._greeted.wait(30)
         assert self._connection is not None
         with self._lock:
             self._connection.sendall(b"".join(encode(MESSAGES, one) + b"\n" for one in messages))

@@ -133,7 +133,7 @@ def comparable(found: JournalledOutcome) -> tuple[object, ...]:
     return (found.listed, one.kind, one.number, one.samples, one.rate_hz, one.spots, one.said, one.rejected, one.error)
 
 
-def wait_for(what: Callable[[], bool], limit_s: float = 20.0) -> None:
+def wait_for(what: Callable[[], bool], limit_s: float = 60.0) -> None:
     until_s = time.monotonic() + limit_s
     while not what():
         assert time.monotonic() < until_s, "it did not come about"

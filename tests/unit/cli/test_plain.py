@@ -170,7 +170,7 @@ class Lines(io.TextIOBase):
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
         if self._at == len(self.may_type):
             return ""
-        self.may_type[self._at].wait(5)
+        self.may_type[self._at].wait(30)
         self._at += 1
         return self.typed[self._at - 1]
 
@@ -200,7 +200,7 @@ class Operator:
     def types(self, number: int) -> None:
         self._came.clear()
         self._source.may_type[number].set()
-        assert self._came.wait(5)
+        assert self._came.wait(30)
 
 
 def test_answers_go_to_the_question_that_is_open() -> None:
