@@ -356,12 +356,16 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Every trial is run once for each combination of the axes, less those excluded (axis name → label)."""
+    """Every trial is run once for each combination of the axes, less those excluded (axis name → label).
+
+    group_by: axes, the slowest first, along which as little as possible changes; `order` applies within a group.
+    """
 
     axes: tuple[Axis, ...] = ()
     exclude: tuple[tuple[tuple[str, str], ...], ...] = ()
     order: Order = Order.LISTED
     seed: int | None = None
+    group_by: tuple[AxisName, ...] = ()
 
 
 class Need(StrEnum):

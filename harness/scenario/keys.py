@@ -398,6 +398,11 @@ class MatrixKeys(Keys):
     exclude: list[ExcludeKeys] = Field(default_factory=list, description="Combinations to leave out.")
     order: Annotated[Order, word(Order)] = preset(Order.LISTED, "Order of the trials: listed or shuffled.")
     seed: Seed | None = optional("Seed of the shuffle. Default: the scenario's seed.")
+    group_by: list[Text] = Field(
+        default_factory=list,
+        description="Axes whose changes take time, the slowest first, such as [position]. Trials with the same values "
+        "are played together, and `order` applies within them.",
+    )
 
 
 class WakeKeys(Keys):

@@ -165,7 +165,8 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, foun
         return Matrix()
     exclude = tuple(_excluded(entry, number, axes, resolve, found) for number, entry in enumerate(keys.exclude))
     _refuse_idle(exclude, found)
-    matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed)
+    group_by = _grouping(keys.group_by, axes, found)
+    matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed, group_by)
     if len(found.problems) == before and not cells(matrix):
         found.add(("matrix", "exclude"), "the exclusions leave no combination", "Remove some", key=True)
     return matrix
@@ -175,6 +176,17 @@ def cells(matrix: Matrix) -> tuple[Cell, ...]:
     """The cells to run in listed order, as (axis name, label) pairs in the order of the axes."""
     every = product(*([(axis.name, text) for text in axis.labels] for axis in matrix.axes))
     return tuple(cell for cell in every if not any(set(out) <= set(cell) for out in matrix.exclude))
+
+
+def _grouping(written: list[str], axes: tuple[Axis, ...], found: Findings) -> tuple[AxisName, ...]:
+    by_name = {axis.name: axis for axis in axes}
+    for number, name in enumerate(written):
+        at = ("matrix", "group_by", number)
+        if name not in by_name:
+            found.add(at, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"))
+        elif name in written[:number]:
+            found.add(at, f"{name} is named twice", "Remove one")
+    return tuple(by_name[name].name for name in dict.fromkeys(written) if name in by_name)
 
 
 def _axis(name: AxisName, written: list[object], resolve: Resolve, found: Findings) -> Axis:

@@ -229,6 +229,9 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
     if scenario.matrix.order is Order.SHUFFLED:
         chosen = next(s for s in (seed, scenario.matrix.seed, scenario.seed) if s is not None)
         random.Random(chosen).shuffle(units)
+    if scenario.matrix.group_by:
+        groups = _groups(scenario.matrix)
+        units.sort(key=lambda unit: groups[tuple(dict(unit[0].conditions).get(n) for n in scenario.matrix.group_by)])
     trials = [trial for unit in units for trial in unit]
     makers = {
         one.id: partial(planner.probe, one)
@@ -237,6 +240,23 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
     }
     probed = with_probes(trials, makers) if makers else trials
     return tuple(replace(trial, number=number) for number, trial in enumerate(probed, start=1))
+
+
+def _groups(matrix: Matrix) -> dict[tuple[str | None, ...], int]:
+    """Labels on the axes of `group_by` → rank. From one group to the next the label of only one axis changes.
+
+    None is the label of a trial that an axis does not multiply.
+    """
+    labels: dict[AxisName, tuple[str | None, ...]] = {axis.name: (None, *axis.labels) for axis in matrix.axes}
+    order: list[tuple[str | None, ...]] = [()]
+    for name in matrix.group_by:
+        there = labels[name]
+        order = [
+            (*outer, label)
+            for number, outer in enumerate(order)
+            for label in (there if number % 2 == 0 else there[::-1])
+        ]
+    return {group: rank for rank, group in enumerate(order)}
 
 
 def _cells(matrix: Matrix) -> Iterator[Cell]:

@@ -64,6 +64,21 @@ def test_a_seed_decides_the_order_and_nothing_else() -> None:
     assert {trial.id for trial in one} == {trial.id for trial in plan(scenario(4, matrix=MATRIX), bench())}
 
 
+def test_groups_change_one_axis_at_a_time_and_are_shuffled_within() -> None:
+    axes = (*MATRIX.axes, Axis("gap_ms", (100, 300, 500), ("100", "300", "500")))
+    plain = Matrix(axes, MATRIX.exclude, Order.SHUFFLED, 5)
+    listed = plan(scenario(3, matrix=plain), bench())
+    made = plan(scenario(3, matrix=replace(plain, group_by=("gap_ms", "noise"))), bench())
+    assert {trial.id for trial in made} == {trial.id for trial in listed}
+    groups = [(dict(trial.conditions)["gap_ms"], dict(trial.conditions)["noise"]) for trial in made]
+    walk = [group for group, _ in itertools.groupby(groups)]
+    assert len(walk) == len(set(walk)) == 6
+    assert all(sum(a != b for a, b in zip(*pair, strict=True)) == 1 for pair in pairwise(walk))
+    first = [trial.id for trial, group in zip(made, groups, strict=True) if group == walk[0]]
+    assert first == [trial.id for trial in listed if trial.id in set(first)], "shuffled as the whole was"
+    assert first != sorted(first)
+
+
 def test_labels_that_look_alike_get_ids_of_their_own() -> None:
     alike = Matrix((Axis("voice", (ANN, BOB), ("ann/1", "ann 1")),))
     assert [trial.id for trial in plan(scenario(1, matrix=alike), bench())] == ["t00.v-ann_1.r1", "t00.v-ann_1.r1~2"]
