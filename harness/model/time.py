@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 
 def _check(value: float, error_s: float) -> None:
+    if -math.inf < value < math.inf and 0 <= error_s < math.inf:
+        return
     if not math.isfinite(value):
         raise ValueError(f"a time must be finite, not {value}")
     if not (math.isfinite(error_s) and error_s >= 0):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def match_events(windows: Sequence[Window], events_s: Sequence[float], refractor
     must be ordered by their starts, events by time; else ValueError.
     """
     starts = [window.start_s for window in windows]
-    if starts != sorted(starts) or any(a > b for a, b in pairwise(events_s)):
+    if starts != sorted(starts) or list(events_s) != sorted(events_s):
         raise ValueError("windows and events must be in order of time")
     kept, same = merge(windows, events_s, refractory_s)
     pairs = _pairs(windows, [(index, events_s[index]) for index in kept])
@@ -107,8 +106,8 @@ def merge(
     same: list[tuple[int, int]] = []
     for index, at_s in enumerate(events_s):
         if kept and is_same(at_s, events_s[kept[-1]], refractory_s):
-            opened = range(bisect_right(starts, events_s[kept[-1]]), bisect_right(starts, at_s))
-            if not any(windows[number].end_s >= at_s for number in opened):
+            opened = windows[bisect_right(starts, events_s[kept[-1]]) : bisect_right(starts, at_s)]
+            if not (opened and any(window.end_s >= at_s for window in opened)):
                 same.append((index, kept[-1]))
                 continue
         kept.append(index)

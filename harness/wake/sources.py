@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.wake.counting import SourceEvent, merge_sources
 from harness.wake.wake_plays import HeardWake
@@ -20,7 +20,7 @@ class Change:
 
 
 class Merging:
-    """One device's reports by source, merged into events. A device with one source has an event for each report.
+    """One device's reports by source, merged into events; for devices with several sources.
 
     Reports are grouped by their times, so a source may report seconds after the others. The time of an event is that
     of the report with the least error; a place on the device's audio line counts as exact. The event keeps the row
@@ -38,8 +38,6 @@ class Merging:
         return len(self._ranks) > 1
 
     def add(self, report: HeardWake) -> Change:
-        if not self.several:
-            return Change(new=(report,))
         self._reports.append(report)
         events = [SourceEvent(self._ranks[one.source], one.at.at_s, one.error_s) for one in self._reports]
         groups = merge_sources(events, self._within_s)
@@ -76,8 +74,7 @@ def merged(reports: list[HeardWake]) -> HeardWake:
     first = min(reports, key=lambda one: one.seq)
     phrases = [best.phrase, *(one.phrase for one in reports)]
     scores = [best.score, *(one.score for one in reports)]
-    return replace(
-        best,
+    return best._replace(
         seq=first.seq,
         wall_s=first.wall_s,
         phrase=next(filter(None, phrases), ""),

@@ -50,6 +50,8 @@ class WakeFigures:
             return
         self._seq = entry.seq
         match entry.record:
+            case rows.Observed() as row if self._devices:  # most rows
+                self._observe(row, entry)
             case rows.SessionStarted() as started:
                 self._plan(started)
             case rows.EngineStarted():
@@ -67,8 +69,6 @@ class WakeFigures:
                     self._unheard(row)
                 elif row.outcome is not Outcome.COUNTED:
                     self._retire(row.trial_id, row.take)
-            case rows.Observed() as row if self._devices:
-                self._observe(row, entry)
             case rows.EventReviewed(event_seq=seq, word=word, by=by):
                 self._touch(self._events.review(seq, word, by))
             case rows.EventClipped(event_seq=seq, clip=clip):
@@ -182,6 +182,14 @@ class WakeFigures:
         name = self._connections.get(seen.source)
         device = self._devices.get(name) if name is not None else None
         match seen:
+            case seen_by.Wake() if name is not None and device is not None:  # most observations
+                event = HeardWake(
+                    entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s, seen.source, (),
+                    seen.inferred,
+                )  # fmt: skip
+                self._speech.woke(name, seen.at.at_s)
+                if row.trial_id is None or row.trial_id in self._trials:
+                    device.heard(event, plays.get(name))
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
                 self._stimulus(seen, plays)
             case seen_by.StimulusHeard():
@@ -192,14 +200,6 @@ class WakeFigures:
                 self._speech.ended(seen.source, seen.at.at_s)
             case _ if name is None or device is None:
                 pass
-            case seen_by.Wake():
-                event = HeardWake(
-                    entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s, seen.source,
-                    inferred=seen.inferred,
-                )  # fmt: skip
-                self._speech.woke(name, seen.at.at_s)
-                if row.trial_id is None or row.trial_id in self._trials:
-                    device.heard(event, plays.get(name))
             case seen_by.Transcript(final=True) | seen_by.Intent():
                 if name in plays and plays[name].state is PlayState.RUNNING:
                     plays[name].words.append(seen)
@@ -235,7 +235,7 @@ class WakeFigures:
             if play.target.player != seen.source or play.state is not PlayState.RUNNING:
                 continue
             if isinstance(seen, seen_by.StimulusStarted):
-                play.started, play.audio_start_s = seen.at, seen.audio_s
+                play.started, play.audio_start_s = seen.at, seen.audio_s if play.target.injected else None
             else:
                 play.ended, play.audio_end_s = seen.at, seen.audio_s
             self._touch(name)

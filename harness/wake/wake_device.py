@@ -244,6 +244,9 @@ class DeviceFigures:
     def heard(self, report: HeardWake, credited: Play | None) -> None:
         """Adds a report of a wake event. credited: the attempt during which it arrived, if it is this device's."""
         self.changed = True
+        if not self._merging.several:  # each report is an event
+            self._place(report, credited, False)
+            return
         change = self._merging.add(report)
         shown = {event.seq for event in change.gone if self._forget(event)}
         for event in change.new:
@@ -262,8 +265,9 @@ class DeviceFigures:
 
     def _place(self, event: HeardWake, credited: Play | None, shown: bool) -> None:
         # Each report can place the event: the best time may lie just beyond what a play reaches.
-        owners = (self._owner(one, credited) for one in (event, *event.reports))
-        play = next((one for one in owners if one is not None), None)
+        play = self._owner(event, credited)
+        for report in event.reports:
+            play = play or self._owner(report, credited)
         if self._merging.several:
             self._homes[event.seq] = play
         if play is None:
@@ -328,7 +332,7 @@ class DeviceFigures:
 
     def _prove(self, plays: Iterable[Play]) -> None:
         for play in plays:
-            ambient = play.state is PlayState.COUNTED and play.kind is TrialKind.AMBIENT
+            ambient = play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED
             if ambient and proven_s(play, self.proofs.of(play)) > play.reading.exposure_s:
                 self._settle(play)
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from harness.model.bench import ObservationKind
 from harness.model.observation import DeviceState, Intent, ListeningProved, Proof, Status, Transcript
@@ -38,9 +39,8 @@ class CommandWord(StrEnum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True)
-class HeardWake:
-    """A wake event as observed. seq: of its `Observed` row.
+class HeardWake(NamedTuple):
+    """A wake event as observed. seq: of its `Observed` row. A tuple, because a session may have a million.
 
     source: id of what reported it. reports: of each source, when the device has several; they were merged into this.
     inferred: what all of them were inferred from, such as network traffic; weak evidence.
@@ -96,7 +96,7 @@ class PlayReading:
 class Play:
     """One attempt as one device heard it; grows during the attempt.
 
-    - started, ended: host times. audio_…: places on the device's audio line.
+    - started, ended: host times. audio_…: places on the device's audio line; None where it hears the room.
     - heard: where the harness's microphone found the first sample, through the air only.
     - previous: the device's previous play.
     - stood_s: place of the last event that was shown during the play.
@@ -115,7 +115,7 @@ class Play:
     state: PlayState = PlayState.RUNNING
     events: list[HeardWake] = field(default_factory=list)
     words: list[Transcript | Intent] = field(default_factory=list)
-    reading: PlayReading = field(default_factory=PlayReading)
+    reading: PlayReading = PlayReading()
     previous: Play | None = field(default=None, repr=False)
     stood_s: float | None = None
 
@@ -127,12 +127,12 @@ class Play:
 
     @property
     def on_audio_line(self) -> bool:
-        return self.target.injected and self.audio_start_s is not None
+        return self.audio_start_s is not None
 
     @property
     def start_s(self) -> float:
         """Seconds on the line on which it is matched; 0 before the first sample."""
-        if self.on_audio_line and self.audio_start_s is not None:
+        if self.audio_start_s is not None:
             return self.audio_start_s
         origin = self.origin
         return origin.at_s if origin else 0.0
@@ -169,7 +169,7 @@ class Play:
 
     def position_s(self, at: Stamp, audio_s: float | None) -> float:
         """Place of an observation on its line. Without a sample number, the host's clock places it."""
-        if not self.on_audio_line:
+        if self.audio_start_s is None:
             return at.at_s
         if audio_s is not None:
             return audio_s
@@ -229,7 +229,6 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> P
     offsets = [place - start_s for place in places]
     window = play.window
     duration_s = end_s - start_s
-    heard_s = proven_s(play, proven)
     windows: tuple[Window, ...] = ()
     if window is not None:
         windows = (Window(*(one - start_s for one in (window.start_s, window.end_s, window.near_s))),)
@@ -244,21 +243,19 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> P
     inside = [any(low <= at_s <= high for low, high in proven) for at_s in ends]
     hit = None if found is None else play.events[found]
     spot_s = 0.0 if found is None else max(0.0, offsets[found] - play.row.query_start_s)
-    understood = _command(play)
     ambient = play.kind is TrialKind.AMBIENT
-    # The log does not say where the phrase of a command ends.
-    timed = found is not None and understood.command is None
-    return replace(
-        understood,
+    heard_s = proven_s(play, proven) if ambient else 0.0
+    reading = PlayReading(
         hit=hit,
-        delay=_delay(play, play.events[found], offsets[found]) if found is not None and timed else None,
-        unmatched=tuple(play.events[index] for index in missed),
-        exposed=tuple(not ambient or one for one in inside),
+        delay=None if found is None or hit is None else _delay(play, hit, offsets[found]),
+        unmatched=tuple([play.events[index] for index in missed]),
+        exposed=tuple([not ambient or one for one in inside]),
         suppressed=len(matching.same),
         exposure_s=heard_s if ambient else max(0.0, duration_s - spot_s) * play.settings.count_in_vocabulary,
         unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
         spot_s=spot_s,
     )
+    return reading if play.kind is not TrialKind.COMMAND or window is None else _of_command(play, reading, window)
 
 
 def proven_s(play: Play, proven: Sequence[Span]) -> float:
@@ -277,24 +274,22 @@ def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
     return Measured(offset_s - play.row.query_end_s, error_s)
 
 
-def _command(play: Play) -> PlayReading:
+def _of_command(play: Play, reading: PlayReading, window: Window) -> PlayReading:
     """The first final transcript since the phrase began, or where there is none the first intent, and what it is worth.
-    Words come when they come: those that the session credits to the attempt count, however late."""
-    if play.kind is not TrialKind.COMMAND or play.window is None:
-        return PlayReading()
-    since_s = play.window.start_s
-    said = [one for one in play.words if play.position_s(one.at, one.audio_s) >= since_s]
+    Words come when they come: those that the session credits to the attempt count, however late. The log does not say
+    where the phrase of a command ends, so its event has no delay."""
+    said = [one for one in play.words if play.position_s(one.at, one.audio_s) >= window.start_s]
     transcript = next((one for one in said if isinstance(one, Transcript)), None)
     first = transcript or next(iter(said), None)
     if first is None:
-        return PlayReading(command=CommandWord.MISSING)
+        return replace(reading, delay=None, command=CommandWord.MISSING)
     text = first.text if isinstance(first, Transcript) else first.name
     found = recognised(play.trial, text)
     word = CommandWord.MATCH if found.recognised else CommandWord.SUBSTITUTION
     at_s = play.position_s(first.at, first.audio_s) - play.start_s
     # The name of an intent does not count as a transcript.
     counts = found.counts if transcript is not None else None
-    return PlayReading(command=word, heard=text, heard_s=at_s, counts=counts)
+    return replace(reading, delay=None, command=word, heard=text, heard_s=at_s, counts=counts)
 
 
 SPANS_KEPT = 1000

@@ -91,8 +91,11 @@ class EffectRows:
 
     def add(self, entry: Entry) -> None:
         match entry.record:
-            case Observed(observation=seen):  # most rows
-                self._observe(seen)
+            case Observed() as row:  # most rows
+                if self._checked:
+                    self._observe(row.observation)
+                    self._now_s = max(self._now_s, entry.at_s)
+                return
             case SessionStarted(trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
                 self._checked = any(trial.effect is not None for trial in trials)

@@ -180,7 +180,7 @@ def entry_of(row: Row, path: Path) -> Entry:
             f"{path}: row {seq} cannot be read: {error.what}",
             remedy="See all damage with: harness show SESSION --check",
         ) from error
-    return Entry(seq=seq, run=run, at_s=at_s, wall_s=wall_s, record=record)
+    return Entry(seq, run, at_s, wall_s, record)
 
 
 def demand_ours(connection: sqlite3.Connection, path: Path, content: Content = SESSION) -> None:
