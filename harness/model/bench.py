@@ -435,6 +435,27 @@ class OperatorPresence(StrEnum):
     ABSENT = "absent"
 
 
+class AfterRetries(StrEnum):
+    """END: the run ends and can be resumed. SKIP: the trial stays interrupted, and the run goes on."""
+
+    END = "end"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class OnFault:
+    """What a run does about a fault: it pauses, and tries again after retry_after_s, at most `retries` times."""
+
+    retry_after_s: float = 60.0
+    retries: int = 10
+    then: AfterRetries = AfterRetries.END
+
+    @property
+    def longest_s(self) -> float:
+        """How long a run without an operator waits in all."""
+        return self.retry_after_s * self.retries
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """One bench file. sound_server: `system`, or `virtual_lab`.
@@ -455,6 +476,7 @@ class Bench:
     room: str = ""
     operator: OperatorPresence = OperatorPresence.AUTO
     labels: Mapping[str, str] = field(default_factory=dict)
+    on_fault: OnFault | None = None
 
     def device(self, device_id: str) -> Device:
         """The device of that id; KeyError when there is none."""

@@ -31,12 +31,14 @@ from harness.devices.profiles.profile import load_profile
 from harness.model.bench import (
     EARCON,
     MERGE_WITHIN_MS,
+    AfterRetries,
     Bench,
     Device,
     DeviceProfile,
     Earcons,
     Equipment,
     FurtherSource,
+    OnFault,
     OperatorPresence,
 )
 from harness.model.choices import FileKind
@@ -148,6 +150,18 @@ class DeviceKeys(Keys):
     )
 
 
+class OnFaultKeys(Keys):
+    """What a run does when a fault ends a trial: it pauses, and plays the trial again later."""
+
+    retry_after_s: float = preset(
+        60.0, "Time after which a lost device pauses the run, and between two retries, s.", ge=1, le=86_400
+    )
+    retries: int = preset(10, "Retries without a trial that succeeds.", ge=0, le=10_000)
+    then: Annotated[AfterRetries, word(AfterRetries)] = preset(
+        AfterRetries.END, "After the last retry: end (exit status 3, can be resumed), or skip the trial and continue."
+    )
+
+
 class BenchKeys(Keys):
     """A bench: the devices under test, how they are reached, and how the room is set up."""
 
@@ -162,6 +176,9 @@ class BenchKeys(Keys):
         "Whether an operator answers questions: auto (while a dashboard is open), present or absent.",
     )
     labels: dict[Id, Text] = preset({}, "Labels to keep with the results, name: text.")
+    on_fault: OnFaultKeys | None = optional(
+        "What a run does when a fault ends a trial. Default: the trial stays interrupted, and the run continues."
+    )
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
     monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices do not hear.")
@@ -196,6 +213,7 @@ def load_bench(path: Path | str) -> Bench:
         room=keys.room,
         operator=keys.operator,
         labels=dict(keys.labels),
+        on_fault=None if keys.on_fault is None else OnFault(**keys.on_fault.model_dump()),
     )
 
 

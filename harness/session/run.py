@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
+from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord
 from harness.model.observation import Observation, StimulusEnded, StimulusStarted, Wake
@@ -239,6 +240,7 @@ class Stage:
     - life_check_after: trials in a row without a sign of life that make a device doubtful (0: never).
     - decisions: rows about sequential tests that the log lacks; called after each listening trial.
     - settings: id → driver, for connections that set the settings of their devices.
+    - on_fault: what a run does about a fault that ends a trial; None: it plays the next trial.
     - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
     """
 
@@ -260,6 +262,7 @@ class Stage:
     life_check_after: int = 0
     explained: Callable[[int], bool | None] = lambda seq: False
     settings: Mapping[str, HasSettings] = field(default_factory=dict)
+    on_fault: OnFault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +364,15 @@ class Run:
 
     def now_s(self) -> float:
         return self.stage.clock.now_s()
+
+    def pause(self, reason: str, by: str) -> None:
+        """No attempt begins until `go_on`, or until the operator resumes."""
+        self.paused, self.paused_because = True, reason
+        self.append(Paused(reason, by))
+
+    def go_on(self, by: str) -> None:
+        self.paused = False
+        self.append(Resumed(by))
 
     # States for clients, sent once at each change
 

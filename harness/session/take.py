@@ -151,6 +151,8 @@ class BenchState:
 ENGINE_ENDED = "engine_ended"
 """Cause code of an attempt whose engine was killed. It does not count as an interruption."""
 
+LINK_WAIT_S = 600.0
+"""Wait for a lost link before the trial is given up."""
 _DECISIVE = (
     Outcome.RESPONDED,
     Outcome.LATE,
@@ -253,7 +255,7 @@ class Take:
         self.attended = options.get("attended", False)
         self._timing = timing
         self._rule = trial.reprompt
-        self._link_wait_s = options.get("link_wait_s", 600.0)
+        self._link_wait_s = options.get("link_wait_s", LINK_WAIT_S)
         self._rows = {row.attempt: row for row in options.get("before", ())}
         self._last_number = max(self._rows, default=0)
         self._phase = Phase.READY

@@ -5,179 +5,46 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from harness.base.ports import Renders
 from harness.model.errors import DeviceError, HarnessError
 from harness.model.feed import StateWord
-from harness.model.observation import (
-    DeviceState,
-    Intent,
-    ListeningProved,
-    Observation,
-    ResponseText,
-    SpeechStarted,
-    StateTold,
-    Status,
-    Transcript,
-    Unread,
-    Wake,
-)
 from harness.model.record import (
     AttemptStarted,
     EndReason,
     FaultMet,
-    NoteWritten,
-    Paused,
     RerunAsked,
     ResponseFrozen,
     ResponseTranscribed,
-    Resumed,
     StimulusStored,
     TrialFinished,
     TrialStarted,
 )
-from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, SpokenText
-from harness.model.trial import LIFE_CHECK, Listening, Outcome, Target, Trial
+from harness.model.trial import Listening, Outcome, Trial
 from harness.session.listening_trial import ListeningMachine
+from harness.session.liveness import LifeCheck, Liveness
+from harness.session.pauses import FaultPause
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
 from harness.session.run import Machine, Nudge, Run, Transcribed
-from harness.session.take import Action, FreezeResponse, SayClosing, StimulusTiming, StopStimulus, trial_verdict
+from harness.session.take import (
+    Action,
+    FreezeResponse,
+    SayClosing,
+    StimulusTiming,
+    StopStimulus,
+    TakeOptions,
+    trial_verdict,
+)
 from harness.session.trial_settings import TrialSettings
-
-TRIES = 5
-"""Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
-_SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.COUNTED)
-_SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
-
-
-@dataclass(slots=True)
-class _Life:
-    """silent: takes since its last sign of life. good: the trial that it last reacted to."""
-
-    silent: list[Take] = field(default_factory=list)
-    good: Trial | None = None
-    reacted: bool = False
-    signed: bool = False
-    signs: int = 0
-
-
-class Liveness:
-    """Signs of life of each device, and the takes without one.
-
-    A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer.
-    """
-
-    def __init__(self, trials: Iterable[Trial]) -> None:
-        self._devices: dict[str, str] = {}
-        self._lives: dict[str, _Life] = {}
-        self.checked = ""
-        """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
-        for trial in trials:
-            for device, sources in _hearing(trial):
-                self._lives.setdefault(device, _Life())
-                self._devices.update(dict.fromkeys(sources, device))
-
-    def begin(self) -> None:
-        for life in self._lives.values():
-            life.reacted = life.signed = False
-
-    def see(self, seen: Observation) -> None:
-        device = self._devices.get(seen.source)
-        match seen:
-            case Wake() | Transcript() | Intent() | ResponseText() if device:
-                self._sign(device, reacted=True)
-            case Status(state=state) if device and state not in (DeviceState.GONE, DeviceState.STARTED):
-                self._sign(device)
-            case ListeningProved() | StateTold() | Unread() if device:
-                self._sign(device)
-            case SpeechStarted() if self.checked and self.checked not in self._devices.values():
-                self._sign(self.checked, reacted=True)
-            case _:
-                pass  # a start proves nothing about earlier takes
-
-    def finished(self, trial: Trial, row: TrialFinished) -> None:
-        if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
-            return
-        for device, _ in _hearing(trial):
-            life = self._lives[device]
-            if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
-                self._sign(device, reacted=True)
-            if life.reacted:
-                life.good = trial
-            elif not life.signed and row.outcome in _SILENT:
-                life.silent.append((row.trial_id, row.take))
-
-    def doubtful(self, after: int) -> tuple[str, ...]:
-        """Devices without a sign of life in that many takes in a row."""
-        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after)
-
-    def silent(self, device: str) -> tuple[Take, ...]:
-        """Its takes since its last sign of life."""
-        return tuple(self._lives[device].silent)
-
-    def signs(self, device: str) -> int:
-        """Its number of signs in this run."""
-        return self._lives[device].signs
-
-    def forget(self, device: str) -> None:
-        """Forgets its silent takes, which do not count and will be played again."""
-        self._lives[device].silent.clear()
-
-    def check(self, device: str, number: int) -> Trial | None:
-        """The trial that it last reacted to, or None."""
-        good = self._lives[device].good
-        if good is None:
-            return None
-        if good.listening is not None:
-            targets = tuple(one for one in good.listening.targets if one.device == device)
-            heard = replace(good.listening, kind=TrialKind.PROBE, targets=targets)
-        else:
-            target = Target(device, good.connection, good.loudspeaker, good.reports, also=good.also)
-            wait_s = max(WakeSettings().window_after_s, good.reprompt.response_timeout_s)
-            settings = WakeSettings(window_after_s=wait_s)
-            heard = Listening(TrialKind.PROBE, (target,), settings, phrase=next(iter(good.wake_phrases), ""))
-        return replace(
-            good,
-            id=f"{LIFE_CHECK}.{number}",
-            device=device,
-            loudspeaker=heard.targets[0].player,
-            connection=heard.targets[0].connection,
-            also=heard.targets[0].also,
-            reprompt=replace(good.reprompt, max_attempts=TRIES),
-            close_dialogue=None,
-            listening=heard,
-            effect=None,
-            memory=None,
-            expects=None,
-        )
-
-    def _sign(self, device: str, *, reacted: bool = False) -> None:
-        life = self._lives[device]
-        life.silent.clear()
-        life.signed = True
-        life.signs += 1
-        life.reacted = life.reacted or reacted
-
-
-def _hearing(trial: Trial) -> list[tuple[str, tuple[str, ...]]]:
-    """Devices that the trial is about, each with the sources of its reports."""
-    if trial.listening is None:
-        return [(trial.device, trial.sources)]
-    return [(one.device, tuple(filter(None, one.sources))) for one in trial.listening.targets]
-
 
 PROBE = "the memory probe"
 """Name under which another take of a prime is requested."""
 MARGIN_S = 0.2
 """Sound that a clip keeps before and after the response."""
-LIFE_CHECK_BY = "the life check"
-GIVEN_UP_S = 600.0
-"""Session seconds that a run without an operator waits for a silent device."""
-ASKED_EVERY_S = 60.0
-"""… and the interval at which it repeats a known stimulus, because not every device has a heartbeat."""
 
 
 class Rendering:
@@ -239,6 +106,7 @@ class Takes:
         self._rendering = Rendering(run.stage.renders, run.stage.on_rendered)
         self.liveness = Liveness(run.trials.values())
         self.life = LifeCheck(run, self.liveness, serve, self._check)
+        self._faults = FaultPause(run, serve)
         self._last_played = ""
         self.transcribing: set[tuple[str, int, int]] = set()
         self.settings = TrialSettings(run)
@@ -282,8 +150,10 @@ class Takes:
             self._rendering.forget(trial)
         elif run.ending is EndReason.ABORTED:
             self._finish(take, Outcome.ABORTED, run.aborted)
-        if take in run.standing.finished:
-            self.liveness.finished(trial, run.standing.finished[take])
+        if (row := run.standing.finished.get(take)) is not None:
+            self.liveness.finished(trial, row)
+            if self._faults.settle(trial, row):
+                self._last_played = ""  # a follow-up needs its prime again
 
     def _check(self, trial: Trial) -> None:
         """Plays what a device is known to react to."""
@@ -308,7 +178,8 @@ class Takes:
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
         timing = StimulusTiming.of(stimulus)
-        machine = TrialMachine(trial, number, timing, before=before, attended=run.stage.attended())
+        options = TakeOptions(before=before, attended=run.stage.attended(), link_wait_s=self._faults.link_wait_s)
+        machine = TrialMachine(trial, number, timing, **options)
         begins_s = self._after_last_sound(self._wait_s(trial, resumed))
         last_sound_s = run.last_sound_s if before or trial.memory else None
         self._play(
@@ -323,7 +194,7 @@ class Takes:
         if listening.kind is not TrialKind.AMBIENT and stimulus.sha256 not in run.standing.stored:
             run.append(StimulusStored(stimulus.sha256, run.save_clip(stimulus.waveform, run.now_s())))
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
-        machine = ListeningMachine(trial, number, timing, before=before)
+        machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
         begins_s = self._after_last_sound(run.stage.between_trials_s) if through_air else None
         self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
@@ -496,96 +367,3 @@ class Takes:
         run.append(ResponseTranscribed(*of, told.text, run.stage.recogniser_name))
         if machine is not None and (machine.trial.id, machine.take) == of[:2]:
             self.perform(machine.transcribed(arrived_s))
-
-
-class LifeCheck:
-    """Runs before each take, and before the run ends.
-
-    Takes without a sign of life count only once the device has shown that it listens. Any report proves it, and so does
-    waking to a stimulus that woke it earlier. Otherwise the takes are not proven, and are played again.
-    """
-
-    def __init__(self, run: Run, liveness: Liveness, serve: Callable[[], None], say: Callable[[Trial], None]) -> None:
-        self._run = run
-        self._liveness = liveness
-        self._serve = serve
-        self._say = say
-
-    def settle(self, *, at_end: bool = False) -> bool:
-        """Checks silent devices; whether anything was played. at_end: no further trial could prove listening."""
-        run, after = self._run, self._run.stage.life_check_after
-        played = False
-        while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
-            for device in doubtful:
-                trials = _trials(len(self._liveness.silent(device)))
-                asked = self._ask(device)
-                played |= asked
-                if self._run.ending is not None:
-                    break
-                if self._liveness.silent(device):
-                    self._not_proven(device, asked)
-                    self._pause(device, 0.0 if at_end else GIVEN_UP_S)
-                else:
-                    self._note(f"{device} reacts: it is alive, and the {trials} that it missed count")
-        return played
-
-    def _ask(self, device: str) -> bool:
-        """Repeats the last stimulus that the device reacted to; False without one."""
-        trial = self._liveness.check(device, self._run.standing.rows)
-        if trial is None:
-            return False
-        if silent := self._liveness.silent(device):
-            self._note(f"no sign of life of {device} in {_trials(len(silent))}: repeating what it reacted to before")
-        self._liveness.checked = device
-        try:
-            self._say(trial)
-        finally:
-            self._liveness.checked = ""
-        return True
-
-    def _not_proven(self, device: str, asked: bool) -> None:
-        """Removes the silent takes from the results, and plans them again."""
-        run = self._run
-        takes = self._liveness.silent(device)
-        self._liveness.forget(device)
-        known = "and no reaction to the repeated sound" if asked else "and no reaction so far"
-        run.append(
-            FaultMet(device, f"no sign of life in {_trials(len(takes))}, {known}: not proven, will be played again")
-        )
-        for trial_id, _ in takes:
-            number = run.standing.next_take(trial_id)
-            cause = f"not_proven: nothing shows that {device} was listening"
-            run.append(RerunAsked(trial_id, number, LIFE_CHECK_BY))
-            run.append(TrialFinished(trial_id, number, Outcome.INTERRUPTED, 0, None, cause))
-            run.append(RerunAsked(trial_id, number + 1, LIFE_CHECK_BY))
-
-    def _pause(self, device: str, limit_s: float) -> None:
-        """Pauses until a sign of life, a resume, or `limit_s` without an operator."""
-        run, clock = self._run, self._run.stage.clock
-        reason = f"{device} gives no sign of life. Check that it runs and hears, then resume"
-        run.paused, run.paused_because = True, reason
-        run.append(Paused(reason, LIFE_CHECK_BY))
-        since_s, signs = clock.now_s(), self._liveness.signs(device)
-        asks_s = since_s + ASKED_EVERY_S
-        while run.paused and run.ending is None:
-            run.show(StateWord.PAUSED, reason)
-            self._serve()
-            waited_s = clock.now_s() - since_s
-            if self._liveness.signs(device) > signs and run.paused:
-                run.paused = False
-                run.append(Resumed(f"{LIFE_CHECK_BY}: {device} is back"))
-            elif run.paused and not run.stage.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
-                asks_s = clock.now_s() + ASKED_EVERY_S
-                run.paused = False  # for this sound only
-                self._ask(device)
-                run.paused = True
-            elif not run.stage.attended() and waited_s >= limit_s:
-                run.append(FaultMet(device, "no sign of life, and no operator is present: resume when it is back"))
-                run.ending = EndReason.STOPPED
-
-    def _note(self, text: str) -> None:
-        self._run.append(NoteWritten(text, LIFE_CHECK_BY))
-
-
-def _trials(count: int) -> str:
-    return "1 trial" if count == 1 else f"{count} trials"

@@ -208,6 +208,7 @@ class Engine:
                 decisions=lambda: due_decisions(self._wake_progress(), scenario.stopping),
                 explained=self._explained,
                 settings={id: one for id, one in drivers.items() if isinstance(one, HasSettings)},
+                on_fault=bench.on_fault,
             )
             conductor = Conductor(started.trials, stage, Resumption.of(history))
             self._conductor = conductor

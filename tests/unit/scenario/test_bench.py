@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.devices.profiles.profile import load_profile
-from harness.model.bench import Bench, MessageMapping, ObservationKind, OperatorPresence
+from harness.model.bench import AfterRetries, Bench, MessageMapping, ObservationKind, OnFault, OperatorPresence
 from harness.model.errors import InputError, InputProblems, UnmetNeed
 from harness.model.scenario import Scenario
 from harness.scenario.bench import load_bench
@@ -97,6 +97,13 @@ def test_a_device_of_a_bench_may_have_wake_phrases_of_its_own(folder: Path) -> N
     (folder / "bench.yaml").write_text(text.replace("[computer, hey you]", "[]"), encoding="utf-8")
     with pytest.raises(InputProblems, match="list is empty"):
         load_bench(folder / "bench.yaml")
+
+
+def test_a_bench_says_what_a_run_does_about_a_fault(folder: Path, bench: Bench) -> None:
+    assert bench.on_fault is None
+    text = BENCH + "on_fault: {retry_after_s: 30, then: skip}\n"
+    (folder / "bench.yaml").write_text(text, encoding="utf-8")
+    assert load_bench(folder / "bench.yaml").on_fault == OnFault(30.0, 10, AfterRetries.SKIP)
 
 
 def test_same_as_is_the_same_equipment(bench: Bench) -> None:

@@ -1,0 +1,92 @@
+"""Pauses that a run begins by itself because of a fault, and how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.model.bench import AfterRetries, OnFault
+from harness.model.feed import StateWord
+from harness.model.record import EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
+from harness.model.trial import Outcome, Trial
+from harness.session.run import Run
+from harness.session.take import LINK_WAIT_S
+from harness.session.wording import in_words
+
+ON_FAULT_BY = "on_fault"
+"""Who pauses, resumes and plays again, in the rows."""
+
+
+class FaultPause:
+    """Runs after each take. A trial that a fault has ended does not count, and is played again after a pause.
+
+    The pause ends when what was lost is back, when the operator resumes, or after `retry_after_s`, to try again. After
+    `retries` without a trial that succeeds, the run ends, or leaves the trial as it is and goes on.
+    """
+
+    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
+        self._run = run
+        self._serve = serve
+        self._retries = 0
+        policy = run.stage.on_fault
+        self.link_wait_s = LINK_WAIT_S if policy is None else policy.retry_after_s
+
+    def settle(self, trial: Trial, row: TrialFinished) -> bool:
+        """Whether it paused, and is to go on."""
+        run, policy = self._run, self._run.stage.on_fault
+        if policy is None or run.ending is not None:
+            return False
+        if row.outcome is not Outcome.INTERRUPTED:
+            if row.outcome not in (Outcome.SKIPPED, Outcome.ABORTED):
+                self._retries = 0
+            return False
+        reason = f"{trial.id}: {in_words(row.cause)}"
+        if self._retries >= policy.retries and policy.then is AfterRetries.SKIP:
+            run.append(NoteWritten(f"{reason}; no retry is left, so it stays interrupted", ON_FAULT_BY, trial.id))
+            return False
+        if trial.memory is None or trial.memory.primed_by:  # its follow-up asks for a prime
+            run.append(RerunAsked(trial.id, run.standing.next_take(trial.id), ON_FAULT_BY))
+        if self._retries >= policy.retries:
+            self._give_up(reason)
+            return False
+        if not run.paused:  # else the operator has paused it, and resumes it
+            run.pause(reason, ON_FAULT_BY)
+            self._wait(trial, policy, reason)
+        return run.ending is None
+
+    def _wait(self, trial: Trial, policy: OnFault, reason: str) -> None:
+        run, lost = self._run, self._lost(trial)
+        next_s = run.now_s() + policy.retry_after_s
+        while run.paused and run.ending is None:
+            run.show(StateWord.PAUSED, reason)
+            self._serve()
+            still = self._lost(trial)
+            if run.paused and lost and not still:
+                self._retries += 1  # a trial may be what makes it fail
+                run.go_on(f"{ON_FAULT_BY}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} back")
+            elif run.paused and run.ending is None and run.now_s() >= next_s:
+                next_s += policy.retry_after_s
+                self._retries += 1
+                self._try_again(policy, still)
+
+    def _try_again(self, policy: OnFault, lost: list[str]) -> None:
+        run, retry = self._run, f"retry {self._retries} of {policy.retries}"
+        why = "; ".join(f"{name} is still lost ({run.seen.why.get(name) or 'no reason is known'})" for name in lost)
+        if not lost:
+            run.go_on(f"{ON_FAULT_BY}: {retry}")
+        elif self._retries < policy.retries:
+            run.append(NoteWritten(f"{retry}: {why}", ON_FAULT_BY))
+        elif policy.then is AfterRetries.END:
+            self._give_up(f"{retry}: {why}")
+        else:
+            run.go_on(f"{ON_FAULT_BY}: {retry}, with other trials: {why}")
+
+    def _give_up(self, reason: str) -> None:
+        self._run.append(FaultMet(ON_FAULT_BY, f"{reason}; no retry is left: resume when it is mended"))
+        self._run.ending = EndReason.STOPPED
+
+    def _lost(self, trial: Trial) -> list[str]:
+        """What the trial needs and is lost now."""
+        targets = trial.listening.targets if trial.listening else ()
+        sources = {source for one in targets for source in one.sources} if targets else set(trial.sources)
+        needed = {*sources, *trial.players, trial.microphone}
+        return sorted((self._run.seen.lost | self._run.seen.gone) & needed)

@@ -1,0 +1,122 @@
+"""Pauses on faults: each with its reason, retried as the bench says, and never a count of a trial in the fault."""
+
+from __future__ import annotations
+
+from harness.model.bench import AfterRetries, OnFault
+from harness.model.errors import DeviceError
+from harness.model.feed import Resume
+from harness.model.record import EndReason, FaultMet, NoteWritten, Paused, RerunAsked, Resumed, TrialFinished
+from harness.model.stimulus import Waveform
+from harness.model.trial import Outcome
+from harness.session.pauses import ON_FAULT_BY
+from tests.unit.session.house import House, house
+from tests.unit.session.material import MemoryLog
+
+POLICY = OnFault(retry_after_s=20.0, retries=3)
+PATIENT = OnFault(retry_after_s=20.0, retries=10_000)
+
+
+def last_outcomes(log: MemoryLog) -> dict[str, Outcome]:
+    return {row.trial_id: row.outcome for row in log.of(TrialFinished)}
+
+
+def pauses_of(run: House) -> list[Paused]:
+    return [row for row in run.log.of(Paused) if row.by == ON_FAULT_BY]
+
+
+def pull_the_plug(run: House, play: int, until: int = 0) -> None:
+    """The loudspeaker is lost at its n-th sound, and at each later one up to `until`."""
+    sounds, plays = run.speaker.play, [0]
+
+    def lost(play_id: str, waveform: Waveform) -> None:
+        plays[0] += 1
+        if play <= plays[0] <= max(play, until):
+            run.speaker.lose_link("the plug is pulled")
+        sounds(play_id, waveform)
+
+    run.speaker.play = lost  # type: ignore[method-assign]
+
+
+def test_a_lost_device_pauses_the_run_until_it_is_back_and_its_trial_is_played_again() -> None:
+    run = house(3, on_fault=PATIENT)
+    pull_the_plug(run, 2)
+    with run.running():
+        run.until(lambda: any(row.text.startswith("retry 1 of 10000") for row in run.log.of(NoteWritten)))
+        run.speaker.mend_link()
+    assert run.reason is EndReason.COMPLETED
+    (paused,) = pauses_of(run)
+    assert "link lost: speaker did not come back" in paused.reason
+    assert run.log.of(Resumed) == [Resumed("on_fault: speaker is back")]
+    assert any("the plug is pulled" in row.text for row in run.log.of(NoteWritten))
+    assert list(last_outcomes(run.log).values()) == [Outcome.RESPONDED] * 3
+    (again,) = run.log.of(RerunAsked)
+    takes = {(row.trial_id, row.take): row.outcome for row in run.log.of(TrialFinished)}
+    assert takes[again.trial_id, 1] is Outcome.INTERRUPTED
+    assert takes[again.trial_id, again.take] is Outcome.RESPONDED
+
+
+def test_without_a_device_the_run_ends_after_the_last_retry_and_its_trial_is_left_to_play() -> None:
+    run = house(3, on_fault=POLICY, speed=200.0)
+    pull_the_plug(run, 2)
+    run.played()
+    assert run.reason is EndReason.STOPPED
+    (fault,) = [row for row in run.log.of(FaultMet) if row.source == ON_FAULT_BY]
+    assert fault.what.startswith("retry 3 of 3: speaker is still lost (the plug is pulled)")
+    (again,) = run.log.of(RerunAsked)
+    assert (again.trial_id, again.take) in run.conductor._run.standing.pending()
+    assert list(last_outcomes(run.log).values()).count(Outcome.RESPONDED) >= 1
+
+
+def test_a_trial_that_makes_its_device_fail_is_not_retried_forever() -> None:
+    run = house(1, on_fault=OnFault(20.0, 2), speed=100.0)
+    pull_the_plug(run, 1, until=100)
+    with run.running():
+        for number in (1, 2):
+            run.until(lambda number=number: len(pauses_of(run)) == number)
+            run.speaker.mend_link()
+    assert run.reason is EndReason.STOPPED
+    assert run.log.of(Resumed) == [Resumed("on_fault: speaker is back")] * 2
+    assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.INTERRUPTED] * 3
+
+
+def refuse(run: House, plays: int) -> None:
+    """The loudspeaker refuses its next sounds."""
+    play, left = run.speaker.play, [plays]
+
+    def refused(play_id: str, waveform: Waveform) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise DeviceError("the sound server is busy")
+        play(play_id, waveform)
+
+    run.speaker.play = refused  # type: ignore[method-assign]
+
+
+def test_a_fault_without_a_lost_link_is_tried_again_after_a_while() -> None:
+    run = house(3, on_fault=POLICY, speed=100.0)
+    refuse(run, 14)  # 5 interruptions are allowed: the first two trials end with their 6th
+    run.played()
+    assert run.reason is EndReason.COMPLETED
+    assert [row.reason.split(": ")[1] for row in pauses_of(run)] == ["too many interruptions"] * 2
+    assert run.log.of(Resumed) == [Resumed(f"on_fault: retry {number} of 3") for number in (1, 2)]
+    assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
+
+
+def test_a_trial_that_always_fails_is_left_interrupted_and_the_others_go_on() -> None:
+    run = house(2, on_fault=OnFault(5.0, 1, AfterRetries.SKIP), speed=200.0)
+    refuse(run, 1000)
+    run.played()
+    assert run.reason is EndReason.COMPLETED
+    assert set(last_outcomes(run.log).values()) == {Outcome.INTERRUPTED}
+    assert len(pauses_of(run)) == 1
+    assert any("no retry is left" in row.text for row in run.log.of(NoteWritten))
+
+
+def test_the_operator_may_resume_before_the_time() -> None:
+    run = house(2, on_fault=OnFault(36_000.0, 3))
+    refuse(run, 6)
+    with run.running():
+        run.until(lambda: pauses_of(run))
+        assert run.ask(Resume("r", "ann")) == (True, "")
+    assert run.log.of(Resumed) == [Resumed("ann")]
+    assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
