@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from typing_extensions import TypeAliasType
 
-from harness.model.errors import Place
+from harness.model.errors import InputError, Place
 from harness.model.observation import DeviceState
 
 PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainValue] | dict[str, PlainValue] | None")
@@ -456,6 +456,68 @@ class OnFault:
         return self.retry_after_s * self.retries
 
 
+class NotifyOn(StrEnum):
+    """What a run reports. FAULT: a fault or a lost link. LIMIT_BROKEN: at the end, or by a sequential test."""
+
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    FAULT = "fault"
+    LIMIT_BROKEN = "limit_broken"
+    FINISHED = "finished"
+
+
+class NotifyInput(StrEnum):
+    """What a program reads: the whole message as one JSON object, or its text."""
+
+    JSON = "json"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Where a run sends messages: a program, an HTTP address or a broker, exactly one. Keys as in the bench file.
+
+    command: program and arguments. webhook_env, token_env, password_env: names of environment variables.
+    InputError when the keys do not fit together.
+    """
+
+    on: tuple[NotifyOn, ...] = tuple(NotifyOn)
+    command: tuple[str, ...] = ()
+    input: NotifyInput = NotifyInput.JSON
+    webhook: str = ""
+    webhook_env: str = ""
+    token_env: str = ""
+    mqtt: str = ""
+    topic: str = ""
+    username: str = ""
+    password_env: str = ""
+    tls: bool = False
+    ca_file: str = ""
+
+    def __post_init__(self) -> None:
+        if sum(map(bool, (self.command, self.webhook, self.webhook_env, self.mqtt))) != 1:
+            raise InputError(
+                "a message needs exactly one way to go",
+                remedy="Write one of `command`, `webhook`, `webhook_env` and `mqtt`",
+            )
+        if self.webhook and not self.webhook.startswith(("http://", "https://")):
+            raise InputError(f"{self.webhook!r} is not an HTTP address", remedy="Write `https://…`")
+        if self.mqtt and (not self.topic or set(self.topic) & set("+#")):
+            raise InputError("`mqtt` needs a topic without + and #", remedy="Write `topic: lab/nights`")
+        for belongs, used, keys in (
+            ("command", bool(self.command), {"input": self.input is not NotifyInput.JSON}),
+            ("webhook", bool(self.webhook or self.webhook_env), {"token_env": self.token_env}),
+            (
+                "mqtt",
+                bool(self.mqtt),
+                {key: getattr(self, key) for key in ("topic", "username", "password_env", "tls", "ca_file")},
+            ),
+        ):
+            for key, value in keys.items():
+                if value and not used:
+                    raise InputError(f"`{key}` belongs to `{belongs}`", remedy=f"Remove `{key}`")
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """One bench file. sound_server: `system`, or `virtual_lab`.
@@ -477,6 +539,7 @@ class Bench:
     operator: OperatorPresence = OperatorPresence.AUTO
     labels: Mapping[str, str] = field(default_factory=dict)
     on_fault: OnFault | None = None
+    notify: tuple[Notify, ...] = ()
 
     def device(self, device_id: str) -> Device:
         """The device of that id; KeyError when there is none."""

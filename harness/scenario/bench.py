@@ -27,6 +27,7 @@ from harness.base.findings import (
 )
 from harness.base.strict_yaml import Plain
 from harness.devices.declared import abilities
+from harness.devices.mqtt.options import broker_of
 from harness.devices.profiles.profile import load_profile
 from harness.model.bench import (
     EARCON,
@@ -38,6 +39,9 @@ from harness.model.bench import (
     Earcons,
     Equipment,
     FurtherSource,
+    Notify,
+    NotifyInput,
+    NotifyOn,
     OnFault,
     OperatorPresence,
 )
@@ -162,6 +166,29 @@ class OnFaultKeys(Keys):
     )
 
 
+class NotifyKeys(Keys):
+    """Where a run sends messages: one of command, webhook, webhook_env and mqtt."""
+
+    on: list[Annotated[NotifyOn, word(NotifyOn)]] = preset(
+        list(NotifyOn), "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything."
+    )
+    command: list[Text] = preset(
+        [], "Program and arguments, without a shell; {subject} is the subject. A path is from the bench's folder."
+    )
+    input: Annotated[NotifyInput, word(NotifyInput)] = preset(
+        NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
+    )
+    webhook: Text = preset("", "HTTP address to which the message is posted as one JSON object.")
+    webhook_env: Text = preset("", "Environment variable with that address, if the address is secret.")
+    token_env: Text = preset("", "Environment variable with a token for the webhook (Authorization: Bearer).")
+    mqtt: Text = preset("", "Broker to which the message is published as one JSON object: host, host:port or lab.")
+    topic: Text = preset("", "Topic of the message at the broker.")
+    username: Text = preset("", "User at the broker.")
+    password_env: Text = preset("", "Environment variable with the password at the broker.")
+    tls: bool = preset(False, "Encrypt the connection to the broker, and check its certificate.")
+    ca_file: Text = preset("", "PEM file of the authority that signed the broker's certificate. It implies TLS.")
+
+
 class BenchKeys(Keys):
     """A bench: the devices under test, how they are reached, and how the room is set up."""
 
@@ -179,6 +206,7 @@ class BenchKeys(Keys):
     on_fault: OnFaultKeys | None = optional(
         "What a run does when a fault ends a trial. Default: the trial stays interrupted, and the run continues."
     )
+    notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
     monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices do not hear.")
@@ -198,6 +226,7 @@ def load_bench(path: Path | str) -> Bench:
     reader = _BenchReader(path, written, found)
     devices = reader.devices()
     microphone, monitor = reader.part("microphone", "cut"), reader.part("monitor", "play")
+    notify = reader.notify()
     found.refuse()
     keys = BenchKeys.model_validate(written)
     return Bench(
@@ -214,6 +243,7 @@ def load_bench(path: Path | str) -> Bench:
         operator=keys.operator,
         labels=dict(keys.labels),
         on_fault=None if keys.on_fault is None else OnFault(**keys.on_fault.model_dump()),
+        notify=notify,
     )
 
 
@@ -238,6 +268,28 @@ class _BenchReader:
     def part(self, key: str, ability: str) -> Equipment | None:
         """The microphone or the monitor, or None when there is none or it is wrong."""
         return self._equipment(key, self._written.get(key), (key,), ability)
+
+    def notify(self) -> tuple[Notify, ...]:
+        written = self._written.get("notify")
+        entries = enumerate(written if isinstance(written, list) else ())
+        return tuple(one for number, entry in entries if (one := self._notify(number, entry)))
+
+    def _notify(self, number: int, written: Plain) -> Notify | None:
+        keys = attempt(NotifyKeys, written)
+        if keys is None:
+            return None
+        command = tuple(keys.command)
+        if command and "/" in command[0]:
+            command = (str((self._folder / command[0]).absolute()), *command[1:])
+        given: dict[str, Any] = keys.model_dump() | {"on": tuple(keys.on), "command": command}
+        try:
+            notify = Notify(**given)
+            if notify.mqtt:
+                broker_of(notify)
+        except InputError as problem:
+            self._take_over(problem, ("notify", number))
+            return None
+        return notify
 
     def devices(self) -> tuple[Device, ...]:
         devices = (self._device(name, one) for name, one in self._mapping("devices").items())

@@ -43,6 +43,7 @@ from harness.transcripts.recognition import HeardUnit, WordsHeard
 from harness.understanding.understood import compared, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import wake_summary
 from harness.wake.wake import WakeFigures
+from harness.wake.wake_progress import WakeProgress
 
 GAP = "  "
 HEADS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
@@ -85,13 +86,9 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         lines += trial_table([one for one in progress.trials if one.trial.listening is None])
         if frames := frame_table(progress):
             lines += ["", *frames]
-        lines += ["", *totals_lines(progress.totals)]
-    else:
-        lines.append(finished_line(progress.totals))
+        lines.append("")
     snapshot = wake.snapshot()
-    lines += heard_lines(*words_of_session(progress.totals, snapshot), normalisation_of(progress))
-    if figures := wake_summary(wake):
-        lines += ["", *figures]
+    lines += results_lines(progress, snapshot, wake_summary(wake))
     if folder is not None and any(one.trial.memory is not None for one in progress.trials):
         from harness.session.figures.memory import one_line  # here, since it takes long to import
 
@@ -117,6 +114,14 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         totals = replace(progress.totals, effects=right)
         lines += limit_lines(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
     return lines
+
+
+def results_lines(progress: Progress, wake: WakeProgress, figures: Sequence[str]) -> list[str]:
+    """The totals, and `figures`: the lines on wake results."""
+    asks = any(one.trial.listening is None for one in progress.trials) or not progress.trials
+    lines = totals_lines(progress.totals) if asks else [finished_line(progress.totals)]
+    lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
+    return [*lines, "", *figures] if figures else lines
 
 
 def next_steps(progress: Progress, folder: Path | None) -> list[str]:

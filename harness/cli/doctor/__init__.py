@@ -32,6 +32,7 @@ _LONGEST = 1000
 @click.option(
     "--folder", type=click.Path(path_type=Path), default=Path(), help="Where sessions are kept. Default: here."
 )
+@click.option("--send-test", is_flag=True, help="Also send a test message to each `notify` of the bench.")
 @click.option(
     "--find-voice",
     "device",
@@ -50,7 +51,13 @@ _LONGEST = 1000
 )
 @json_option("as_json", "One JSON object instead of text.")
 def command(
-    bench_file: Path | None, folder: Path, device: str | None, voices: int, minutes: float, as_json: bool
+    bench_file: Path | None,
+    folder: Path,
+    send_test: bool,
+    device: str | None,
+    voices: int,
+    minutes: float,
+    as_json: bool,
 ) -> None:
     """Check ports, rights, sound, broker, disk and clock of this host; it plays nothing and opens no port.
 
@@ -69,8 +76,10 @@ def command(
     from harness.scenario.bench import load_bench
 
     bench = load_bench(bench_file) if bench_file is not None else None
+    if send_test and (bench is None or not bench.notify):
+        raise InputError("--send-test needs a bench with `notify`", remedy="Add --bench BENCH, and `notify` to it")
     found: list[Check] = []
-    for check in _checks(bench, folder):
+    for check in _checks(bench, folder, send_test):
         found.append(check)
         if not as_json:
             _print(check)
@@ -84,7 +93,7 @@ def command(
     sys.exit(_EXIT[worst])
 
 
-def _checks(bench: Bench | None, folder: Path) -> Iterator[Check]:
+def _checks(bench: Bench | None, folder: Path, send_test: bool) -> Iterator[Check]:
     from harness.cli.doctor import checks
     from harness.devices.declared import host_checks
 
@@ -93,6 +102,7 @@ def _checks(bench: Bench | None, folder: Path) -> Iterator[Check]:
         lambda: host_checks([(one.id, one.driver, one.options) for one in reached]),
         lambda: checks.sound(bench),
         lambda: checks.disk(folder),
+        lambda: checks.notify(bench, send=send_test),
         checks.clock,
         checks.processor,
         checks.plug_ins,

@@ -17,6 +17,7 @@ from harness.base import plugins
 from harness.base.host_check import Check, Level
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import HarnessError, PluginError
+from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
 from harness.sound.sound_devices import sound_devices
 from harness.statistics.text import percent
 
@@ -190,6 +191,20 @@ def processor() -> Iterator[Check]:
     may = allowed > 0 or os.geteuid() == 0 or allowed == resource.RLIM_INFINITY
     says = "allowed" if may else "not allowed; needed only when sound comes late (group audio, limits.conf: rtprio)"
     yield Check("real time", Level.OK, says)
+
+
+def notify(bench: Bench | None, *, send: bool) -> Iterator[Check]:
+    """Whether this host can send the bench's messages. send: by sending one."""
+    for way in bench.notify if bench is not None else ():
+        try:
+            demand_ready(way)
+            if send:
+                deliver(way, trial_message(bench.id if bench is not None else ""))
+        except HarnessError as error:
+            remedy = error.remedy or "Try it by hand, or correct `notify` in the bench"
+            yield Check("notify", Level.FAIL, f"{name_of(way)}: {error.what}", remedy)
+        else:
+            yield Check("notify", Level.OK, f"{name_of(way)} {'took a message' if send else 'is set up'}")
 
 
 EXTRAS: dict[str, tuple[str, ...]] = {

@@ -290,6 +290,20 @@ class BrokerLink:
         if client is not None and (qos or self.up):
             client.publish(topic, payload, qos=qos, retain=retain)
 
+    def deliver(self, topic: str, payload: bytes, within_s: float) -> None:
+        """Publishes with QoS 1; DeviceError when the broker does not acknowledge it in time."""
+        client = self._client
+        if client is None:
+            raise DeviceError(f"{self._id}: the connection to the broker is not open")
+        sent = client.publish(topic, payload, qos=1)
+        try:
+            sent.wait_for_publish(within_s)
+            taken = sent.is_published()
+        except (RuntimeError, ValueError) as error:
+            raise DeviceError(f"{self._id}: the broker did not take the message: {error}") from error
+        if not taken:
+            raise DeviceError(f"{self._id}: the broker did not acknowledge the message within {within_s:g} s")
+
     def _fresh_client(self, *, clean: bool) -> mqtt.Client:
         # With a persistent session, events acknowledged to the board during a loss still arrive.
         client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.devices import tcp
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
-from harness.model.bench import AudioDialogue, DeviceProfile, Framing
+from harness.model.bench import AudioDialogue, DeviceProfile, Framing, Notify
 from harness.model.errors import DeviceError, InputError
 
 DEFAULT_PORT = 1883
@@ -162,6 +162,13 @@ class MqttOptions:
                 case _:
                     pass
         return MqttInjection.VH if self.framing_of(profile) is MessageFraming.VH else MqttInjection.NONE
+
+
+def broker_of(notify: Notify) -> MqttOptions:
+    """How to reach the broker that gets a run's messages; InputError for an address that is none."""
+    if notify.mqtt == EMBEDDED:
+        raise InputError("the embedded broker ends with the run", remedy="Write `host:port` of a broker that stays")
+    return MqttOptions(notify.mqtt, notify.username, notify.password_env, tls=notify.tls, ca_file=notify.ca_file)
 
 
 def host_and_port(address: str, *, free: bool = False, default: int = DEFAULT_PORT) -> tuple[str, int]:

@@ -44,14 +44,17 @@ from harness.session.engine.assemble import (
 )
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.launch import publish, this_process, withdraw
+from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
 from harness.session.figures.progress import SessionFigures, check_limits
 from harness.session.log.clips import clip_of
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
 from harness.session.run import Nudge, Stage
+from harness.session.summary import results_lines
 from harness.sound.recogniser_process import RecogniserProcess
 from harness.sound.stimuli.renderer import renderer
+from harness.wake.reports.figures_text import device_lines
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress, due_decisions, needless
 
@@ -136,6 +139,8 @@ class Engine:
         self._stopped: signal.Signals | None = None
         self._server: FeedServer | None = None
         self._log: SqliteLog | None = None
+        bench = resolved.bench
+        self._notifier = Notifier(bench.notify, self._folder.path, bench.id, self._so_far, self._note_undelivered)
 
     def run(self) -> int:
         """The exit status, which clients also receive; HarnessError when the log cannot be opened."""
@@ -171,6 +176,7 @@ class Engine:
             finally:
                 # A run can end before its client connects. The client still needs the result.
                 server.wait_for_a_client(CLIENT_WITHIN_S)
+                self._notifier.close(goodbye)
                 server.close(goodbye)
             return goodbye.exit_code
 
@@ -330,20 +336,35 @@ class Engine:
         with self._counting:
             return self._wake.explained(seq)
 
-    def _take_in(self, entry: Entry) -> None:
-        self._figures.add(entry)
+    def _so_far(self) -> SoFar:
         with self._counting:
+            progress, wake = self._figures.snapshot(), self._wake.snapshot()
+        totals, lines = progress.totals, results_lines(progress, wake, device_lines(wake))
+        outcomes = tuple((outcome.value, count) for outcome, count in totals.by_outcome)
+        return SoFar(totals.planned, totals.finished, outcomes, tuple(lines))
+
+    def _note_undelivered(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+        if self._log is not None:
+            with contextlib.suppress(LogError):  # a full disk must not end the thread that reports it
+                self._log.append(NoteWritten(text, NOTIFY_BY))
+
+    def _take_in(self, entry: Entry) -> None:
+        with self._counting:
+            self._figures.add(entry)
             self._wake.add(entry)
         if (clip := clip_of(entry.record)) is not None:
             self._clips[clip.name] = clip
 
     def _committed(self, entry: Entry) -> None:
         self._take_in(entry)
+        self._notifier.committed(entry)
         if self._server is not None:
             self._server.committed(entry)
 
     def _changed_state(self, state: StateChanged) -> None:
         self._state = state
+        self._notifier.showed(state)
         if self._server is not None:
             self._server.publish(state)
 

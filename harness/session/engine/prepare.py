@@ -26,6 +26,7 @@ from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
 from harness.session.engine.assemble import Resolved, clock_of, equipment_of, sound_path, write_resolved
+from harness.session.engine.notify import demand_ready
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.sound.stimuli.renderer import renderer
@@ -174,7 +175,9 @@ def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
 
 
 def _demand_host(bench: Bench) -> None:
-    """InputError for a port or a password that the bench names and this host has not."""
+    """InputError for a port, a password or a program that the bench names and this host has not."""
+    for notify in bench.notify:
+        demand_ready(notify)
     for part in equipment_of(bench):
         try:
             demand_host(part.driver, part.options)

@@ -12,7 +12,7 @@ from harness.model.trial import Outcome, Trial
 from harness.statistics import text
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
-from harness.wake.wake_progress import DeviceWake, Rate, Ratio, UnmatchedWake
+from harness.wake.wake_progress import DeviceWake, Rate, Ratio, UnmatchedWake, WakeProgress
 
 OF_NONE = f"{text.NOTHING} (of none)"
 MOST_TRIALS = 20
@@ -28,13 +28,17 @@ REVIEW_WORDS: dict[ReviewWord, str] = {
 def wake_summary(figures: WakeFigures) -> list[str]:
     """Lines for every device that listened and every pair of them; none without such trials."""
     progress = figures.snapshot()
+    pairs = comparisons(figures) if len(progress.devices) > 1 else ()
+    return [*device_lines(progress), *([""] if pairs else []), *map(_pair, pairs)]
+
+
+def device_lines(progress: WakeProgress) -> list[str]:
+    """Lines for every device that listened; none without such trials."""
     if not progress.planned:
         return []
     lines = [f"wake trials          {progress.counted} of {progress.planned} counted"]
     for device in progress.devices:
         lines += ["", *_device(device)]
-    if len(progress.devices) > 1:
-        lines += ["", *(_pair(one) for one in comparisons(figures))]
     return lines
 
 

@@ -56,6 +56,20 @@ def test_a_board_that_is_not_there_fails(tmp_path: Path) -> None:
     assert named(checks, "sound")[0]["says"] == "the bench needs no sound device"
 
 
+def test_the_ways_of_messages_are_checked_and_tried_on_request(tmp_path: Path) -> None:
+    file = bench(tmp_path, "  one: {profile: vh_board}\nnotify:\n  - command: [no-such-program]\n")
+    assert [one["level"] for one in named(doctor("--bench", file)[1], "notify")] == ["fail"]
+    tell = tmp_path / "tell.sh"
+    tell.write_text(f"#!/bin/sh\ncat > {tmp_path}/said\n", encoding="utf-8")
+    tell.chmod(0o755)
+    file = bench(tmp_path, "  one: {profile: vh_board}\nnotify:\n  - command: [./tell.sh]\n")
+    assert [one["level"] for one in named(doctor("--bench", file)[1], "notify")] == ["ok"]
+    assert not (tmp_path / "said").exists()
+    (tried,) = named(doctor("--bench", file, "--send-test")[1], "notify")
+    assert tried["says"] == "the program tell.sh took a message"
+    assert json.loads((tmp_path / "said").read_text(encoding="utf-8"))["event"] == "test"
+
+
 def test_a_port_that_another_program_has_open_is_named(tmp_path: Path) -> None:
     board, port = os.openpty()
     name = os.ttyname(port)

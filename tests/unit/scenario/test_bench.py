@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from harness.devices.profiles.profile import load_profile
-from harness.model.bench import AfterRetries, Bench, MessageMapping, ObservationKind, OnFault, OperatorPresence
+from harness.model.bench import (
+    AfterRetries,
+    Bench,
+    MessageMapping,
+    Notify,
+    NotifyInput,
+    NotifyOn,
+    ObservationKind,
+    OnFault,
+    OperatorPresence,
+)
 from harness.model.errors import InputError, InputProblems, UnmetNeed
 from harness.model.scenario import Scenario
 from harness.scenario.bench import load_bench
@@ -104,6 +114,41 @@ def test_a_bench_says_what_a_run_does_about_a_fault(folder: Path, bench: Bench) 
     text = BENCH + "on_fault: {retry_after_s: 30, then: skip}\n"
     (folder / "bench.yaml").write_text(text, encoding="utf-8")
     assert load_bench(folder / "bench.yaml").on_fault == OnFault(30.0, 10, AfterRetries.SKIP)
+
+
+def test_a_bench_says_where_a_run_sends_messages(folder: Path, bench: Bench) -> None:
+    assert bench.notify == ()
+    text = """\
+notify:
+  - {command: [./tell.sh, "{subject}"], on: [paused, finished], input: text}
+  - {mqtt: "broker:8883", topic: lab/nights, tls: true}
+"""
+    (folder / "bench.yaml").write_text(BENCH + text, encoding="utf-8")
+    tell = str(folder / "tell.sh")
+    on = (NotifyOn.PAUSED, NotifyOn.FINISHED)
+    assert load_bench(folder / "bench.yaml").notify == (
+        Notify(on, command=(tell, "{subject}"), input=NotifyInput.TEXT),
+        Notify(mqtt="broker:8883", topic="lab/nights", tls=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ("{on: [paused]}", "exactly one way"),
+        ("{command: [mail], webhook: 'https://x/'}", "exactly one way"),
+        ("{webhook: 'ftp://x/'}", "not an HTTP address"),
+        ("{mqtt: broker, topic: 'lab/#'}", "a topic without"),
+        ("{mqtt: embedded, topic: lab}", "the embedded broker ends with the run"),
+        ("{mqtt: 'broker:0', topic: lab}", "broker:0"),
+        ("{command: [mail], token_env: X}", "`token_env` belongs to `webhook`"),
+        ("{command: [mail], on: [coffee]}", "coffee"),
+    ],
+)
+def test_a_way_that_cannot_work_is_refused_with_its_place(folder: Path, entry: str, what: str) -> None:
+    (folder / "bench.yaml").write_text(f"{BENCH}notify:\n  - {entry}\n", encoding="utf-8")
+    with pytest.raises(InputProblems, match=f"(?s)bench.yaml:14:.*{what}"):
+        load_bench(folder / "bench.yaml")
 
 
 def test_same_as_is_the_same_equipment(bench: Bench) -> None:

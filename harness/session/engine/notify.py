@@ -1,0 +1,356 @@
+"""Messages of a run to people who are not there: by a program, to an HTTP address, or to a broker."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.base.child_process import ChildProcess, ended_words
+from harness.base.clocks import HostClock
+from harness.base.foreign import counted, plain_text
+from harness.devices.mqtt.options import broker_of
+from harness.model.bench import Notify, NotifyInput, NotifyOn
+from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.feed import Goodbye, StateChanged, StateWord
+from harness.model.observation import LinkLost
+from harness.model.record import DecisionReached, Entry, FaultMet, Observed, Paused, Resumed
+
+NOTIFY_BY = "notify"
+"""Who writes, in the notes about messages that were not delivered."""
+WITHIN_S = 10.0
+"""Limit of one delivery."""
+BACK_OFF_S = (2.0, 10.0, 60.0)
+"""Waits before the further tries."""
+LAST_WORDS_S = 20.0
+"""How long the end of a run waits for its last messages."""
+FAULT_EVERY_S = 600.0
+"""A source of faults, or a reason for a pause, is reported once in this time."""
+MOST_WAITING = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """State of a session at a message. outcomes: of the finished trials. lines: the results, for people."""
+
+    planned: int = 0
+    finished: int = 0
+    outcomes: tuple[tuple[str, int], ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something to report. subject: after the name of the session. wall_s: when, as Unix time."""
+
+    on: frozenset[NotifyOn]
+    event: NotifyOn
+    subject: str
+    why: str
+    to_do: str
+    wall_s: float
+
+
+def message_of(happened: Happened, session: Path, bench: str, so_far: SoFar) -> dict[str, Any]:
+    """The message as the JSON object that is sent; `text` says the same for people."""
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(happened.wall_s))
+    subject = plain_text(f"{session.name}: {happened.subject}", 150)
+    why, to_do = plain_text(happened.why, 500), happened.to_do
+    facts = {"Why": why, "Since": since, "Bench": bench, "Session": str(session), "What to do": to_do}
+    text = [f"{subject}.", *(f"{name}: {fact}" for name, fact in facts.items() if fact), "", *so_far.lines]
+    return {
+        "event": happened.event.value,
+        "subject": subject,
+        "why": why,
+        "to_do": to_do,
+        "since": since,
+        "session": str(session),
+        "bench": bench,
+        "planned": so_far.planned,
+        "finished": so_far.finished,
+        "outcomes": dict(so_far.outcomes),
+        "text": "\n".join(text),
+    }
+
+
+def trial_message(bench: str) -> dict[str, Any]:
+    """A message without a run, to try a way."""
+    to_do = "nothing; this is how a run will report"
+    happened = _one(NotifyOn.FINISHED, "a test message", "harness doctor --send-test", to_do, time.time())
+    return message_of(happened, Path("no-session"), bench, SoFar()) | {"event": "test"}
+
+
+# Ways to deliver
+
+
+def name_of(notify: Notify) -> str:
+    """What people call this way; without what may be secret in an address."""
+    if notify.command:
+        return f"the program {Path(notify.command[0]).name}"
+    if notify.mqtt:
+        return f"the broker {notify.mqtt}"
+    return f"the webhook {notify.webhook_env or urlsplit(notify.webhook).hostname}"
+
+
+def demand_ready(notify: Notify) -> None:
+    """InputError if its program or one of its environment variables is missing here."""
+    if notify.command and shutil.which(notify.command[0]) is None:
+        raise InputError(
+            f"the program {notify.command[0]!r} of `notify` does not exist or may not be run",
+            remedy="Install it, or write its path; a path is from the bench's folder",
+        )
+    for variable in filter(None, (notify.webhook_env, notify.token_env, notify.password_env)):
+        if not os.environ.get(variable):
+            raise InputError(
+                f"the environment variable {variable} of `notify` is not set", remedy=f"export {variable}=…"
+            )
+
+
+def deliver(notify: Notify, message: dict[str, Any]) -> None:
+    """Delivers one message within about WITHIN_S; HarnessError when it was not taken."""
+    demand_ready(notify)
+    whole = json.dumps(message, ensure_ascii=False).encode()
+    if notify.command:
+        _run(notify, message, whole)
+    elif notify.mqtt:
+        _publish(notify, whole)
+    else:
+        _post(notify, whole)
+
+
+def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
+    argv = [one.replace("{subject}", message["subject"]) for one in notify.command]
+    content = whole + b"\n" if notify.input is NotifyInput.JSON else f"{message['text']}\n".encode()
+    try:
+        child = ChildProcess(argv, stdout=None, guarded=True)
+    except OSError as error:
+        raise DeviceError(f"it cannot be started: {error.strerror}") from error
+    try:
+        _feed(child, content)
+        if not child.wait(WITHIN_S):
+            raise DeviceError(f"it did not end within {WITHIN_S:g} s")
+        if status := child.status:
+            said = plain_text(child.last_words(), 200)
+            raise DeviceError(f"it {ended_words(status)}{f': {said}' if said else ''}")
+    finally:
+        child.end()
+
+
+def _feed(child: ChildProcess, content: bytes) -> None:
+    until_s = time.monotonic() + WITHIN_S
+    with contextlib.suppress(BrokenPipeError):  # a program need not read it
+        while content and time.monotonic() < until_s:
+            try:
+                content = content[os.write(child.stdin.fileno(), content) :]
+            except BlockingIOError:
+                time.sleep(0.01)
+    child.stdin.close()
+
+
+def _publish(notify: Notify, whole: bytes) -> None:
+    from harness.devices.mqtt.link import BrokerLink, LinkEvents  # here, since it takes long to import
+
+    nothing = LinkEvents(up=lambda: None, down=lambda _: None, message=lambda *_: None, remark=lambda _: None)
+    link = BrokerLink("notify", broker_of(notify), HostClock(), Path(), (), nothing)
+    link.open()
+    try:
+        link.deliver(notify.topic, whole, WITHIN_S)
+    finally:
+        link.close()
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirected POST would become a GET without the message, and carry the token elsewhere."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def _post(notify: Notify, whole: bytes) -> None:
+    address = os.environ[notify.webhook_env] if notify.webhook_env else notify.webhook
+    headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "voice-harness"}
+    if notify.token_env:
+        headers["Authorization"] = f"Bearer {os.environ[notify.token_env]}"
+    try:
+        request = urllib.request.Request(address, whole, headers, method="POST")
+        if request.type not in ("http", "https"):
+            raise DeviceError(f"{notify.webhook_env} holds no HTTP address", remedy="Set it to https://…")
+        urllib.request.build_opener(_NoRedirect).open(request, timeout=WITHIN_S).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DeviceError(f"it answered {error.code} {plain_text(str(error.reason), 80)}") from error
+    except OSError as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise DeviceError(f"it cannot be reached: {plain_text(str(reason), 200)}") from error
+    except (ValueError, HTTPException) as error:  # their texts may quote the address or the token
+        raise DeviceError(f"its address, token or answer is not HTTP ({type(error).__name__})") from error
+
+
+# A run's messages
+
+
+class Notifier:
+    """Sends the messages of one run. Each way has its own thread, so none delays the run or another way.
+
+    so_far: state and results of the session, called on those threads. note: writes a note into the log.
+    """
+
+    def __init__(
+        self,
+        ways: Sequence[Notify],
+        session: Path,
+        bench: str,
+        so_far: Callable[[], SoFar],
+        note: Callable[[str], None],
+    ) -> None:
+        self._session, self._bench, self._so_far = session, bench, so_far
+        self._ways = tuple(_Way(one, self._message, note) for one in ways)
+        self._paused = ""
+        self._is_told = False
+        self._told: dict[str, float] = {}
+
+    def committed(self, entry: Entry) -> None:
+        """A row of the log; never blocks."""
+        for happened in self._of_row(entry) if self._ways else ():
+            self._send(happened)
+
+    def showed(self, state: StateChanged) -> None:
+        """A state of the run; a full disk shows here first, since its rows need room. Never blocks."""
+        if self._ways and state.word is StateWord.PAUSED:
+            for happened in self._pause(state.reason, time.time()):
+                self._send(happened)
+
+    def close(self, goodbye: Goodbye) -> None:
+        """Reports the end, and waits up to LAST_WORDS_S for its delivery."""
+        if not self._ways:
+            return
+        self._send(_end(goodbye, self._session))
+        until_s = time.monotonic() + LAST_WORDS_S
+        for way in self._ways:
+            way.close(until_s)
+
+    def _message(self, happened: Happened) -> dict[str, Any]:
+        return message_of(happened, self._session, self._bench, self._so_far())
+
+    def _send(self, happened: Happened) -> None:
+        for way in self._ways:
+            way.take(happened)
+
+    def _of_row(self, entry: Entry) -> Iterator[Happened]:
+        match entry.record:
+            case Paused(reason=reason, by=by):
+                yield from self._pause(reason or f"by {by}", entry.wall_s)
+            case Resumed(by=by):
+                self._paused = ""
+                if self._is_told:
+                    yield _one(NotifyOn.RESUMED, "the run continues", f"by {by}", "", entry.wall_s)
+            case FaultMet(source=source, what=what):
+                yield from self._fault(source, what, entry)
+            case Observed(observation=LinkLost(source=source, what=what)):
+                yield from self._fault(source, what, entry)
+            case DecisionReached(passed=False, device=device, figure=figure):
+                named = f"{figure.replace('_', ' ')} of {device} fail the sequential test"
+                yield _one(NotifyOn.LIMIT_BROKEN, named, "", f"harness show {self._session}", entry.wall_s)
+            case _:
+                pass
+
+    def _pause(self, reason: str, wall_s: float) -> Iterator[Happened]:
+        if reason == self._paused:
+            return  # its row and its state both come here
+        self._paused, self._is_told = reason, self._is_news(f"paused: {reason}", wall_s)
+        if self._is_told:
+            to_do = f"see to the reason. To continue by hand: harness attach {self._session}"
+            yield _one(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
+
+    def _fault(self, source: str, what: str, entry: Entry) -> Iterator[Happened]:
+        if self._is_news(source, entry.wall_s):
+            to_do = f"look at it if it stays: harness attach {self._session}"
+            yield _one(NotifyOn.FAULT, f"a fault of {source}", what, to_do, entry.wall_s)
+
+    def _is_news(self, what: str, wall_s: float) -> bool:
+        last_s = self._told.get(what)
+        if last_s is not None and abs(wall_s - last_s) < FAULT_EVERY_S:
+            return False
+        self._told[what] = wall_s
+        return True
+
+
+def _one(on: NotifyOn, subject: str, why: str, to_do: str, wall_s: float) -> Happened:
+    return Happened(frozenset({on}), on, subject, why, to_do, wall_s)
+
+
+def _end(goodbye: Goodbye, session: Path) -> Happened:
+    """The end of a run; one message, also for those who only want to know about limits."""
+    match goodbye.exit_code:
+        case 0:
+            subject, to_do = "the run has finished", f"harness show {session}"
+        case 1:
+            subject, to_do = "the run has finished, and limits are broken", f"harness show {session}"
+        case _:
+            subject, to_do = "the run has ended early", f"harness resume {session}"
+    broken = {NotifyOn.LIMIT_BROKEN} if goodbye.exit_code == 1 else set()
+    event = NotifyOn.LIMIT_BROKEN if broken else NotifyOn.FINISHED
+    return Happened(frozenset({NotifyOn.FINISHED, *broken}), event, subject, goodbye.reason, to_do, time.time())
+
+
+class _Way:
+    """Delivers messages one after another in its own thread. What is not delivered becomes a note."""
+
+    def __init__(
+        self, notify: Notify, message: Callable[[Happened], dict[str, Any]], note: Callable[[str], None]
+    ) -> None:
+        self._notify, self._message, self._note = notify, message, note
+        self._waiting: queue.Queue[Happened | None] = queue.Queue(MOST_WAITING)
+        self._closing = threading.Event()
+        self._dropped = 0
+        self._thread = threading.Thread(target=self._work, name="notify", daemon=True)
+        self._thread.start()
+
+    def take(self, happened: Happened) -> None:
+        if happened.on & set(self._notify.on):
+            try:
+                self._waiting.put_nowait(happened)
+            except queue.Full:
+                self._dropped += 1
+
+    def close(self, until_s: float) -> None:
+        """Shortens waits between tries; returns when all is delivered, or at that time."""
+        self._closing.set()
+        with contextlib.suppress(queue.Full):
+            self._waiting.put(None, timeout=max(0.0, until_s - time.monotonic()))
+        self._thread.join(max(0.0, until_s - time.monotonic()))
+        lost = self._dropped + max(self._waiting.qsize(), self._thread.is_alive())
+        if lost:
+            self._note(f"{name_of(self._notify)} did not get {counted(lost, 'message')} before the end of the run")
+
+    def _work(self) -> None:
+        while (happened := self._waiting.get()) is not None:
+            message = self._message(happened)
+            if why := self._try(message):
+                self._note(f"{name_of(self._notify)} did not get {message['event']!r}: {why}")
+
+    def _try(self, message: dict[str, Any]) -> str:
+        """Tries a few times; "" or why it was not delivered."""
+        why = ""
+        for wait_s in (0.0, *BACK_OFF_S):
+            if self._closing.wait(wait_s):
+                time.sleep(min(wait_s, 1.0))
+            try:
+                deliver(self._notify, message)
+            except HarnessError as error:
+                why = str(error)
+            else:
+                return ""
+        return why
