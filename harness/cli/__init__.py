@@ -76,7 +76,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Lab": {
         "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
-        "sound": ("harness.cli.sound", "List sound devices; check the sound path with a chirp."),
+        "sound": ("harness.cli.sound", "List sound devices, check the sound path with a chirp, record talkers."),
         "voices": ("harness.cli.voices", "List the voices that are installed, or hear one."),
         "schema": ("harness.cli.schema", "Print or write the JSON Schemas for editors."),
     },

@@ -10,6 +10,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.cli.options import Command
+from harness.cli.sound import recording_device
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,11 +71,7 @@ def learn_earcon(
     if source is not None:
         sound = recordings.read(str(source))
     else:
-        own = bench.microphone if bench is not None else None
-        listens = microphone or getattr(own.options if own is not None else None, "sound_device", None)
-        if listens is None:
-            raise InputError("the bench has no microphone that records", remedy="Give --microphone or --from")
-        sound = _recorded(listens, sound_server or (bench.sound_server if bench is not None else "system"), seconds)
+        sound = _recorded(*recording_device(bench, microphone, sound_server), seconds)
     if start is not None and end is not None:
         if start >= sound.duration_s:
             raise InputError(f"--start {start:g} lies after the sound ({sound.duration_s:.2f} s)", remedy="Change it")

@@ -16,7 +16,9 @@ from harness.base.foreign import plain_text
 from harness.cli.options import Command, json_option
 
 if TYPE_CHECKING:
+    from harness.model.bench import Bench
     from harness.model.errors import InputError
+    from harness.session.talker import Talker, TalkerFolder
 
 _SERVER = click.option(
     "--sound-server",
@@ -30,7 +32,7 @@ _JSON = json_option("as_json", "Print one JSON object instead of text.")
 
 @click.group("sound")
 def command() -> None:
-    """List sound devices, check the sound path with chirps, and find recordings that cannot be played."""
+    """List sound devices, check the sound path, record people, and find recordings that cannot be played."""
 
 
 @command.command("list", cls=Command)
@@ -125,3 +127,106 @@ def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sou
     click.echo(json.dumps(path_figures(found)) if as_json else path_words(found))
     if not found.ok:
         sys.exit(3)
+
+
+def recording_device(bench: Bench | None, microphone: str | None, sound_server: str | None) -> tuple[str, str]:
+    """The sound device that records, and its sound server: as asked for, else the bench's."""
+    from harness.model.errors import InputError
+
+    own = bench.microphone if bench is not None else None
+    name = microphone or getattr(own.options if own is not None else None, "sound_device", None)
+    if name is None:
+        what = "the bench has no microphone that records" if bench is not None else "no microphone is named"
+        raise InputError(what, remedy="Give --microphone; harness sound list has the names")
+    return name, sound_server or (bench.sound_server if bench is not None else "system")
+
+
+@command.command("record", cls=Command)
+@click.argument("prompts", metavar="PROMPTS", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--output", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder to fill.")
+@click.option("--talker", required=True, help="Name or number of the talker: small letters, digits, - and _.")
+@click.option("--bench", "bench_file", type=click.Path(path_type=Path, dir_okay=False), help="Bench with a microphone.")
+@click.option("--microphone", help="Sound device that records. Default: the bench's microphone.")
+@click.option(
+    "--sound-server",
+    type=click.Choice(["system", "virtual_lab"]),
+    help="Sound server. Default: the bench's, or system.",
+)
+@click.option("--takes", type=click.IntRange(1, 100), default=1, show_default=True, help="Recordings of each prompt.")
+@click.option("--wait", type=click.FloatRange(1, 600), default=10.0, show_default=True, help="Time to begin, s.")
+@click.option("--column", "columns", multiple=True, metavar="NAME=VALUE", help="Further column, such as distance=3m.")
+def record(
+    prompts: Path,
+    output: Path,
+    talker: str,
+    bench_file: Path | None,
+    microphone: str | None,
+    sound_server: str | None,
+    takes: int,
+    wait: float,
+    columns: tuple[str, ...],
+) -> None:
+    """Record a person who reads PROMPTS, a text file with a prompt in each line.
+
+    Each prompt is shown. The speech that follows is found, checked and kept without a key being pressed. If it is
+    clipped, too quiet or missing, the prompt is shown again, three times at most. A scenario plays the recordings with
+    `recordings: FOLDER/list.csv`. After an interruption, the same command continues.
+
+    Exit status: 0 everything is recorded · 1 some prompts are missing · 3 the microphone cannot be used.
+    """
+    from harness.base.clocks import HostClock
+    from harness.devices.microphone import Microphone, MicrophoneOptions
+    from harness.scenario.bench import load_bench
+    from harness.session.engine.assemble import BenchSurroundings
+    from harness.session.talker import LIST, Talker, TalkerFolder, read_prompts
+
+    texts = read_prompts(prompts)
+    kept = TalkerFolder(output, talker, _named(columns))
+    bench = load_bench(bench_file) if bench_file is not None else None
+    device, server = recording_device(bench, microphone, sound_server)
+    due = [text for number in range(takes) for text in texts if kept.count(text) <= number]
+    missing = 0
+    clock = HostClock()
+    listener = Microphone("mic", MicrophoneOptions(device), BenchSurroundings(clock, server, 0, output, None))
+    if due:
+        with Talker(listener, clock) as heard:
+            for number, text in enumerate(due, 1):
+                missing += not _said(heard, kept, text, f"{number} of {len(due)}", wait)
+    click.echo(f"{len(due) - missing} recorded, {missing} missing.")
+    if missing < len(due) or not due:
+        click.echo(plain_text(f"Play them in a scenario with `recordings: {output / LIST}`", 400))
+    if missing:
+        sys.exit(1)
+
+
+TRIES = 3
+
+
+def _said(heard: Talker, kept: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
+    """Whether the prompt was recorded."""
+    from harness.session.talker import Unusable
+
+    for _ in range(TRIES):
+        click.echo(plain_text(f"{progress}   Say: {text}"))
+        try:
+            said = heard.utterance(wait_s)
+        except Unusable as error:
+            click.echo(f"    {error}")
+            continue
+        name = kept.keep(text, said)
+        click.echo(f"    {name}: {said.sound.duration_s:.1f} s, {said.level_dbfs:.0f} dBFS, {said.snr_db:.0f} dB SNR")
+        return True
+    return False
+
+
+def _named(columns: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE pairs."""
+    from harness.model.errors import InputError
+
+    found: dict[str, str] = {}
+    for written in columns:
+        name, equals, value = written.partition("=")
+        if not equals or name in found:
+            raise InputError(f"--column {written!r} is not NAME=VALUE, or comes twice", remedy="Such as distance=3m")
+        found[name] = value
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -54,6 +54,17 @@ def phrase_end_s(path: Path) -> float | None:
     return None if found is None else float(found[1]) / 1000
 
 
+def demand_columns(header: Sequence[str], place: Place) -> None:
+    """InputError for a column that a list of recordings cannot have."""
+    for column in header:
+        if column in get_args(AxisName):
+            remedy = "Give the column another name, such as recorded_" + column
+            raise InputError(f"the column {column!r} has the name of a matrix axis", place=place, remedy=remedy)
+        if not _COLUMN.fullmatch(column) or header.count(column) > 1:
+            remedy = "Use each name once: small letters, digits and _, at most 32"
+            raise InputError(f"{column!r} is not a column name, or occurs twice", place=place, remedy=remedy)
+
+
 def _rows(lines: Iterator[list[str]], name: str) -> Iterator[Listed]:
     header = [cell.strip() for cell in next(lines, [])]
     first = Place(name, 1)
@@ -61,13 +72,7 @@ def _rows(lines: Iterator[list[str]], name: str) -> Iterator[Listed]:
         found = ", ".join(header) or "nothing"
         remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any further columns"
         raise InputError(f"the header has no column {PATH!r}; found {found}", place=first, remedy=remedy)
-    for column in header:
-        if column in get_args(AxisName):
-            remedy = "Give the column another name, such as recorded_" + column
-            raise InputError(f"the column {column!r} has the name of a matrix axis", place=first, remedy=remedy)
-        if not _COLUMN.fullmatch(column) or header.count(column) > 1:
-            remedy = "Use each name once: small letters, digits and _, at most 32"
-            raise InputError(f"{column!r} is not a column name, or occurs twice", place=first, remedy=remedy)
+    demand_columns(header, first)
     for number, cells in enumerate(lines, start=2):
         if not any(cell.strip() for cell in cells):
             continue

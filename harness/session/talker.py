@@ -1,0 +1,213 @@
+"""A person who reads prompts aloud: each utterance is found in a microphone's sound, checked, and kept as a recording.
+
+The files and their list (`recording,phrase,talker,phrase_end_ms`) are what a scenario plays as `recordings`.
+"""
+
+from __future__ import annotations
+
+import io
+import queue
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import soundfile
+
+from harness.base.ports import Clock, Sink
+from harness.base.safe_csv import safe_csv
+from harness.base.text_file import fault_in
+from harness.base.whole_file import write_whole
+from harness.model.errors import InputError, InputProblems, Place, SoundError
+from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnded, SpeechStarted
+from harness.model.stimulus import Waveform
+from harness.scenario.assets import demand_columns, read_list
+from harness.sound.level import rms_dbfs
+
+LIST = "list.csv"
+COLUMNS = ("recording", "phrase", "talker", "phrase_end_ms")
+AROUND_S = 0.3
+"""Sound that is kept before and after the speech."""
+PAUSE_S = 0.8
+"""A longer pause ends an utterance."""
+SETTLES_S = 1.0
+"""Sound that the microphone needs before the first prompt, to know the noise floor."""
+LONGEST_S = 30.0
+CLIPPED = 0.999
+LEAST_SNR_DB = 15.0
+MOST_PROMPTS = 10_000
+LONGEST_PROMPT = 500
+_STEP_S = 0.1
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What was said. phrase_end_s: from the first sample. levels: RMS of the speech, and the noise floor before it."""
+
+    sound: Waveform
+    phrase_end_s: float
+    level_dbfs: float
+    floor_dbfs: float
+
+    @property
+    def snr_db(self) -> float:
+        return self.level_dbfs - self.floor_dbfs
+
+
+class Listener(Protocol):
+    """A microphone that finds speech."""
+
+    def open(self, sink: Sink) -> None: ...
+    def close(self) -> None: ...
+    def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]: ...
+    def noise_floor_dbfs(self) -> float | None: ...
+
+
+class Unusable(Exception):
+    """An utterance that is not kept; says why, and what the talker should do."""
+
+
+def read_prompts(path: Path) -> tuple[str, ...]:
+    """The prompts of a text file: one in each line; blank lines and lines that begin with # are skipped."""
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+    except OSError as error:
+        raise InputError(
+            f"the prompts cannot be read: {error.strerror}", place=Place(str(path)), remedy="Check the path"
+        ) from error
+    problems: list[InputError] = []
+    prompts: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        place = Place(str(path), number)
+        prompt = " ".join(line.split())
+        if not prompt or prompt.startswith("#"):
+            continue
+        if (fault := fault_in(line, place, "utf-8")) is not None:
+            problems.append(fault)
+        elif len(prompt) > LONGEST_PROMPT:
+            what = f"the prompt has {len(prompt)} characters"
+            problems.append(InputError(what, place=place, remedy=f"Use at most {LONGEST_PROMPT}"))
+        prompts.append(prompt)
+    if problems:
+        raise InputProblems(problems)
+    if not 1 <= len(prompts) <= MOST_PROMPTS:
+        what = f"the file has {len(prompts)} prompts" if prompts else "the file has no prompts"
+        raise InputError(what, place=Place(str(path)), remedy=f"Write 1 to {MOST_PROMPTS:,}, one in each line")
+    return tuple(prompts)
+
+
+class TalkerFolder:
+    """A folder of recordings with their list. An utterance is kept once `keep` returns, whatever happens later.
+
+    extra: further columns, with the values of this talker.
+    """
+
+    def __init__(self, folder: Path, talker: str, extra: Mapping[str, str]) -> None:
+        if not _NAME.fullmatch(talker):
+            raise InputError(f"{talker!r} is not a talker's name", remedy="Use small letters, digits, - and _")
+        demand_columns([*COLUMNS, *extra], Place("--column"))
+        self._folder, self._talker, self._extra = folder, talker, extra
+        self._rows: list[dict[str, str]] = []
+        if not (folder / LIST).exists():
+            return
+        for row in read_list(folder / LIST):
+            ends_s = row.facts.phrase_end_s
+            end_ms = "" if ends_s is None else f"{ends_s * 1000:.0f}"
+            known = {"recording": row.path, **dict(row.facts.traits), "phrase_end_ms": end_ms}
+            if set(known) != {*COLUMNS, *extra}:
+                what = f"the list has the columns {', '.join(known)}; this talker has {', '.join([*COLUMNS, *extra])}"
+                raise InputError(what, place=row.place, remedy="Use another folder, or the same --column options")
+            self._rows.append(known)
+
+    def count(self, prompt: str) -> int:
+        """How many recordings of this prompt this talker has."""
+        return sum(1 for row in self._rows if (row["phrase"], row["talker"]) == (prompt, self._talker))
+
+    def keep(self, prompt: str, said: Utterance) -> str:
+        """Stores the recording and then its row; returns the file's name."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        number = 1 + sum(1 for row in self._rows if row["talker"] == self._talker)
+        while (path := self._folder / f"{self._talker}_{number:04d}.wav").exists():
+            number += 1
+        content = io.BytesIO()
+        soundfile.write(content, said.sound.samples, said.sound.rate_hz, "PCM_24", format="WAV")
+        write_whole(path, content.getvalue())
+        end_ms = f"{said.phrase_end_s * 1000:.0f}"
+        self._rows.append(
+            dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | dict(self._extra)
+        )
+        header = list(self._rows[0])
+        rows = ([row[name] for name in header] for row in self._rows)
+        write_whole(self._folder / LIST, safe_csv([header, *rows]).encode())
+        return path.name
+
+
+class Talker:
+    """Hears one utterance after another. Use as a context manager, which opens and closes the microphone."""
+
+    def __init__(self, microphone: Listener, clock: Clock) -> None:
+        self._microphone, self._clock = microphone, clock
+        self._seen: queue.Queue[Observation] = queue.Queue()
+
+    def __enter__(self) -> Talker:
+        self._microphone.open(self._seen.put)
+        time.sleep(self._clock.real_s(SETTLES_S))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._microphone.close()
+
+    def utterance(self, wait_s: float) -> Utterance:
+        """The next speech that begins from now on. Unusable if it cannot be kept; SoundError if the microphone is lost.
+
+        wait_s: how long the talker may think.
+        """
+        since_s = self._clock.now_s()
+        floor_dbfs = self._microphone.noise_floor_dbfs()
+        start_s, end_s = self._span(since_s, wait_s)
+        sound, first_s = self._microphone.cut(start_s - AROUND_S, end_s + AROUND_S)
+        begins, ends = (round((at_s - first_s) * sound.rate_hz) for at_s in (start_s, end_s))
+        speech = sound.samples[max(0, begins) : ends]
+        if float(np.abs(sound.samples).max(initial=0.0)) >= CLIPPED:
+            raise Unusable("too loud: the sound is clipped. Turn the microphone's gain down, or step back")
+        level = rms_dbfs(speech)
+        said = Utterance(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
+        if floor_dbfs is not None and said.snr_db < LEAST_SNR_DB:
+            raise Unusable(f"too quiet: {said.snr_db:.0f} dB over the noise. Speak up, or step closer")
+        return said
+
+    def _span(self, since_s: float, wait_s: float) -> tuple[float, float]:
+        """Where the speech begins and ends; pauses of up to PAUSE_S belong to it."""
+        start_s: float | None = None
+        end_s: float | None = None
+        while True:
+            match self._next():
+                case LinkLost(what=what):
+                    raise SoundError(f"the microphone was lost: {what}", remedy="Reconnect it, and run this again")
+                case Overrun() if start_s is not None:
+                    raise Unusable("samples were lost, because this computer is too busy. Say it again")
+                case SpeechStarted(at=at) if at.at_s >= since_s:
+                    start_s, end_s = at.at_s if start_s is None else start_s, None
+                case SpeechEnded(at=at) if start_s is not None:
+                    end_s = at.at_s
+                case _:
+                    pass
+            now_s = self._clock.now_s()
+            if start_s is None:
+                if now_s - since_s > wait_s:
+                    raise Unusable(f"nothing was heard within {wait_s:g} s")
+            elif end_s is not None and now_s - end_s > PAUSE_S + AROUND_S:
+                return start_s, end_s
+            elif now_s - start_s > LONGEST_S:
+                raise Unusable(f"longer than {LONGEST_S:g} s, or too noisy to find its end")
+
+    def _next(self) -> Observation | None:
+        """What the microphone observed next; None after _STEP_S."""
+        try:
+            return self._seen.get(timeout=_STEP_S)
+        except queue.Empty:
+            return None

@@ -1,0 +1,52 @@
+"""A talker in the virtual lab: a voice that speaks from the loudspeaker when the prompt is shown."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.lab.sound_server import LabSoundServer
+from harness.model.stimulus import Waveform
+from harness.scenario.assets import read_list
+from harness.sound import recordings
+from tests.conformance.sound_path import RATE_HZ, play, player
+from tests.known import known
+from tests.unit.sound.spoken import speech
+
+pytestmark = [pytest.mark.sound, pytest.mark.speech]
+RECORD = "from harness.cli import main; main()"
+
+
+def test_what_a_talker_says_is_kept_with_its_end_and_an_early_end_loses_nothing(
+    lab_sound: LabSoundServer, tmp_path: Path
+) -> None:
+    prompts, folder = tmp_path / "prompts.txt", tmp_path / "people"
+    prompts.write_text("What time is it?\nSet a timer, please.\n")
+    command = [sys.executable, "-c", RECORD, "sound", "record", str(prompts), "-o", str(folder), "--talker", "ann"]
+    command += ["--microphone", "harness_mic", "--sound-server", "virtual_lab", "--wait", "20"]
+    for number, text in enumerate(("What time is it?", "Set a timer, please."), 1):
+        said = Waveform(speech(text, "flite:slt"), RATE_HZ)
+        talker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert talker.stdout is not None
+        try:
+            with player() as (ours, told):
+                assert text in known(next((line for line in talker.stdout if "Say:" in line), None))
+                play(ours, told, said)
+            assert f"ann_000{number}.wav" in talker.stdout.readline()
+        finally:
+            talker.kill()
+            talker.communicate()
+        row = read_list(folder / "list.csv")[-1]
+        kept = recordings.read(str(folder / row.path))
+        # The speech in the stimulus ends where it is last loud.
+        loud = np.flatnonzero(np.abs(said.samples) > 0.02 * np.abs(said.samples).max())
+        spoken_s = (loud[-1] - loud[0]) / RATE_HZ
+        assert kept.duration_s == pytest.approx(spoken_s + 0.6, abs=0.25)
+        assert known(row.facts.phrase_end_s) == pytest.approx(kept.duration_s - 0.3, abs=0.01)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert done.stdout.startswith("0 recorded, 0 missing")
