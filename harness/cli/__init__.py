@@ -27,6 +27,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "help": ("harness.cli:help_", "Show what a command does, as `harness COMMAND --help`."),
     },
     "Run": {
+        "rehearse": (
+            "harness.cli.rehearse",
+            "Simulate a scenario: its duration, and whether its limits can be decided.",
+        ),
         "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
         "run": ("harness.cli.run", "Run a scenario on a bench."),
         "resume": ("harness.cli.run:resume", "Resume a session that was cut off."),

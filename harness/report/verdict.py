@@ -9,9 +9,10 @@ from enum import StrEnum
 from harness.model.record import EndReason
 from harness.model.scenario import Limits, Stopping
 from harness.report.session import WholeSession
-from harness.session.figures.progress import LimitVerdict, check_limits, words_of_session
+from harness.session.figures.progress import LimitVerdict, Totals, check_limits, words_of_session
 from harness.statistics import text
 from harness.statistics.intervals import Interval
+from harness.wake.wake_progress import WakeProgress
 
 
 class ReportVerdict(StrEnum):
@@ -47,8 +48,13 @@ SEVERITY = [
 
 def limits_of(session: WholeSession, limits: Limits, stopping: Stopping) -> Iterator[ReportLimit]:
     """Each declared limit and sequential test."""
-    for one in check_limits(limits, session.progress.totals, session.wake.snapshot(), stopping):
-        of, interval = _basis(session, one)
+    return limit_rows(session.progress.totals, session.wake.snapshot(), limits, stopping)
+
+
+def limit_rows(totals: Totals, wake: WakeProgress, limits: Limits, stopping: Stopping) -> Iterator[ReportLimit]:
+    """The same from results that need not be a session's."""
+    for one in check_limits(limits, totals, wake, stopping):
+        of, interval = _basis(totals, wake, one)
         if one.of_test:
             found = "undecided" if one.found is None else "passed" if one.found else "failed"
             verdict = (
@@ -80,10 +86,9 @@ def _unit(name: str) -> Callable[[float | None], str]:
     return text.number
 
 
-def _basis(session: WholeSession, limit: LimitVerdict) -> tuple[str, Interval | None]:
+def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str, Interval | None]:
     """What a limit's result was counted over, and its 95 % interval, if it has one."""
     name, _, device_name = limit.name.removesuffix("]").partition("[")
-    totals, wake = session.progress.totals, session.wake.snapshot()
     first, final = words_of_session(totals, wake)
     shares = {
         "min_recognised_share": totals.recognised,

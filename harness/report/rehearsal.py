@@ -1,0 +1,298 @@
+"""A plan against simulated devices: how long it takes, and how often its limits would hold. Nothing is played.
+
+Verdicts are those of a session: the same limits, intervals and sequential tests over simulated counts. Trials are
+independent of each other, which real ones of one talker are not, so real intervals can be wider.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from harness.model.choices import POWER
+from harness.model.scenario import Evidence, Limits, Stopping, TrialKind
+from harness.model.trial import Trial
+from harness.report.verdict import ReportVerdict, limit_rows
+from harness.session.figures.progress import Totals
+from harness.statistics.intervals import Share
+from harness.wake.wake_progress import DeviceWake, Rate, Ratio, WakeProgress, due_decisions, needless, rate, ratio
+
+REHEARSED = frozenset(
+    {
+        "min_recognised_share",
+        "min_first_attempt_share",
+        "max_false_reject_share",
+        "max_false_reject_upper",
+        "max_false_accepts_per_hour",
+        "max_false_accepts_upper_per_hour",
+        "min_exposure_hours",
+        "min_command_share",
+    }
+)
+"""Limits on results that are simulated."""
+FACTORS = (2, 4, 8, 16, 32)
+SEARCH_RUNS = 50
+"""Simulated runs for each size that might suffice."""
+GROWS = 1.2
+"""How much longer runs of a plan of twice the size must be at least."""
+AS_BAD = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedDevice:
+    """Rates of a device. missed: share of wake phrases; misheard: share of queries and commands that woke it.
+
+    answer_s: from the end of a query to the end of the response.
+    """
+
+    missed: float
+    misheard: float
+    accepts_per_hour: float
+    answer_s: float
+
+    @property
+    def understands(self) -> float:
+        """Probability that one attempt is recognised."""
+        return (1 - self.missed) * (1 - self.misheard)
+
+
+def as_bad(device: SimulatedDevice, limits: Limits, stopping: Stopping, attempts: int) -> SimulatedDevice:
+    """A device that errs twice as often as the limits allow, or as often as the tests must find.
+
+    attempts: the most attempts at a query.
+    """
+
+    def twice(*allowed: float | None) -> float:
+        return AS_BAD * min((one for one in allowed if one is not None), default=0.0)
+
+    rejects, accepts = stopping.false_rejects, stopping.false_accepts
+    missed = max(twice(limits.max_false_reject_share, limits.max_false_reject_upper), rejects.bad if rejects else 0.0)
+    hourly = twice(limits.max_false_accepts_per_hour, limits.max_false_accepts_upper_per_hour)
+    hourly = max(hourly, accepts.bad if accepts else 0.0)
+    wanted = [limits.min_first_attempt_share, limits.min_command_share]
+    errors = twice(*(None if one is None else 1 - one for one in wanted))
+    if limits.min_recognised_share is not None:
+        errors = max(errors, (AS_BAD * (1 - limits.min_recognised_share)) ** (1 / attempts))
+    missed = min(1.0, max(device.missed, missed))
+    misheard = 1 - (1 - min(1.0, errors)) / (1 - missed) if missed < 1 else 1.0
+    return replace(
+        device,
+        missed=missed,
+        misheard=max(device.misheard, misheard),
+        accepts_per_hour=max(device.accepts_per_hour, hourly),
+    )
+
+
+@dataclass(slots=True)
+class _Counts:
+    """One device in one simulated run."""
+
+    missed: Counter[str] = field(default_factory=Counter)
+    heard: Counter[str] = field(default_factory=Counter)
+    commands: int = 0
+    understood: int = 0
+    accepts: int = 0
+    exposure_s: float = 0.0
+    decisions: tuple[tuple[str, bool], ...] = ()
+
+    def counts(self, name: str) -> DeviceWake:
+        """Without intervals, which take time."""
+        total, missed = self.heard.total(), self.missed.total()
+        return DeviceWake(
+            name,
+            false_rejects=Ratio(Share(missed, total)),
+            hits=total - missed,
+            missed=missed,
+            after_review=Rate(self.accepts, self.exposure_s / 3600),
+            exposure_s=self.exposure_s,
+            commands=Share(self.understood, self.commands),
+            decisions=self.decisions,
+        )
+
+    def figures(self, name: str) -> DeviceWake:
+        plain = self.counts(name)
+        speakers = tuple(Share(self.missed[one], count) for one, count in self.heard.items())
+        rejects = ratio(plain.false_rejects.share, speakers if len(speakers) > 1 else ())
+        return replace(plain, false_rejects=rejects, after_review=rate(self.accepts, self.exposure_s / 3600))
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """What a run would have come to; duration_s without pauses and faults."""
+
+    duration_s: float
+    totals: Totals
+    wake: WakeProgress
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsedLimit:
+    """How often a limit would get each verdict, and hold for a device that is as bad as `as_bad` says.
+
+    needed: how many times as large the plan must be to decide it, 1 as it is. None: more than the largest factor, or
+    never. A device may be no better than the limit, and a sequential test may end the run too early.
+    """
+
+    name: str
+    wanted: str
+    verdicts: Mapping[ReportVerdict, float]
+    bad_holds: float
+    needed: int | None
+
+    @property
+    def holds(self) -> float:
+        return self.verdicts.get(ReportVerdict.PASS, 0.0) + self.verdicts.get(ReportVerdict.MARGINAL, 0.0)
+
+
+class Rehearsal:
+    """A plan that is played against simulated devices.
+
+    sound_s: how long the sound of a trial is. between_s: pause between trials.
+    """
+
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        limits: Limits,
+        stopping: Stopping,
+        sound_s: Callable[[Trial], float],
+        between_s: float,
+    ) -> None:
+        self._stopping = stopping
+        kept = {one.name: getattr(limits, one.name) for one in fields(limits) if one.name in REHEARSED}
+        self._limits = Limits(**kept)
+        self.left_out = tuple(
+            one.name for one in fields(limits) if one.name not in REHEARSED and getattr(limits, one.name) is not None
+        )
+        self._plan = [(trial, sound_s(trial), _names(trial)) for trial in trials]
+        self._between_s = between_s
+        self._attempts = max((trial.reprompt.max_attempts for trial in trials), default=1)
+
+    def runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
+        """So many simulated runs of the plan, played `factor` times over."""
+        random = np.random.default_rng(seed)
+        return [self._run(device, random, factor) for _ in range(count)]
+
+    def limits(self, device: SimulatedDevice, count: int, seed: int) -> tuple[RehearsedLimit, ...]:
+        """Every limit and sequential test, in the order of a report."""
+        bad = as_bad(device, self._limits, self._stopping, self._attempts)
+        runs = self.runs(device, count, seed)
+        good = self._verdicts(runs)
+        worse = self._verdicts(self.runs(bad, count, seed))
+        found = {name: RehearsedLimit(name, wanted, shares, _held(worse[name][1]), None)
+                 for name, (wanted, shares) in good.items()}  # fmt: skip
+        done = {name: replace(one, needed=1) if _decided(one) else one for name, one in found.items()}
+        mean_s = _mean_s(runs)
+        for factor in FACTORS:
+            open_ones = [name for name, one in done.items() if one.needed is None]
+            runs = self.runs(device, SEARCH_RUNS, seed, factor) if open_ones else []
+            if _mean_s(runs) < GROWS * mean_s:  # nothing is open, or the tests end the runs
+                break
+            mean_s = _mean_s(runs)
+            good = self._verdicts(runs)
+            worse = self._verdicts(self.runs(bad, SEARCH_RUNS, seed, factor))
+            for name in open_ones:
+                larger = replace(done[name], verdicts=good[name][1], bad_holds=_held(worse[name][1]))
+                if _decided(larger):
+                    done[name] = replace(done[name], needed=factor)
+        return tuple(done.values())
+
+    def _verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[ReportVerdict, float]]]:
+        """Limit → what is wanted, and the share of runs with each verdict."""
+        counts: dict[str, Counter[ReportVerdict]] = {}
+        wanted: dict[str, str] = {}
+        for run in runs:
+            for row in limit_rows(run.totals, run.wake, self._limits, self._stopping):
+                wanted[row.name] = row.wanted
+                counts.setdefault(row.name, Counter())[row.verdict] += 1
+        return {
+            name: (wanted[name], {verdict: n / found.total() for verdict, n in found.items()})
+            for name, found in counts.items()
+        }
+
+    def _run(self, device: SimulatedDevice, random: np.random.Generator, factor: int) -> SimulatedRun:
+        devices: dict[str, _Counts] = {}
+        assessed = recognised = first = played = 0
+        duration_s = 0.0
+        decided = WakeProgress()
+        tested = self._stopping.false_accepts is not None or self._stopping.false_rejects is not None
+        draws = iter(random.random(3 * factor * sum(max(1, len(names)) for _, _, names in self._plan)).tolist())
+        for trial, sound_s, names in self._plan * factor:
+            if decided.devices and needless(trial, decided, self._stopping):
+                continue
+            played += 1
+            duration_s += self._between_s + sound_s
+            if trial.listening is None:
+                attempts, right = _asked(device, trial, next(draws))
+                duration_s += _query_s(device, trial, sound_s, attempts, right)
+                if trial.memory is None and trial.evidence is not Evidence.NONE:
+                    assessed += 1
+                    recognised += right
+                    first += right and attempts == 1
+                continue
+            kind = trial.listening.kind
+            duration_s += 0.0 if kind is TrialKind.AMBIENT else trial.listening.settings.window_after_s
+            for name in names:
+                counts = devices.setdefault(name, _Counts())
+                if kind is TrialKind.AMBIENT:
+                    counts.exposure_s += sound_s
+                    counts.accepts += int(random.poisson(device.accepts_per_hour * sound_s / 3600))
+                elif kind in (TrialKind.WAKE, TrialKind.COMMAND):
+                    speaker, missed = trial.speaker, next(draws) < device.missed
+                    counts.heard[speaker] += 1
+                    counts.missed[speaker] += missed
+                    if kind is TrialKind.COMMAND:
+                        counts.commands += 1
+                        counts.understood += not missed and next(draws) >= device.misheard
+                if tested and (due := due_decisions(WakeProgress((counts.counts(name),)), self._stopping)):
+                    counts.decisions += tuple((row.figure, row.passed) for row in due)
+                    decided = WakeProgress(tuple(one.counts(name) for name, one in devices.items()))
+        totals = Totals(
+            planned=len(self._plan) * factor,
+            finished=played,
+            recognised=Share(recognised, assessed),
+            first_attempt=Share(first, assessed),
+        )
+        wake = WakeProgress(tuple(one.figures(name) for name, one in devices.items()))
+        return SimulatedRun(duration_s, totals, wake)
+
+
+def _names(trial: Trial) -> tuple[str, ...]:
+    return () if trial.listening is None else tuple(one.device for one in trial.listening.targets)
+
+
+def _asked(device: SimulatedDevice, trial: Trial, draw: float) -> tuple[int, bool]:
+    """Attempts at a query, and whether the last one was recognised."""
+    most, fails = trial.reprompt.max_attempts, 1 - device.understands
+    if fails <= 0:
+        return 1, True
+    attempts = 1
+    while attempts < most and draw < fails**attempts:
+        attempts += 1
+    return attempts, draw >= fails**attempts
+
+
+def _query_s(device: SimulatedDevice, trial: Trial, sound_s: float, attempts: int, right: bool) -> float:
+    """Time beyond the first sound. A failed attempt that was misheard is answered, one that did not wake is not."""
+    rule, fails = trial.reprompt, 1 - device.understands
+    silent = device.missed / fails if fails > 0 else 0.0
+    failed_s = silent * rule.response_timeout_s + (1 - silent) * device.answer_s
+    failed = attempts - right
+    return failed * failed_s + right * device.answer_s + (attempts - 1) * (rule.context_wait_s + sound_s)
+
+
+def _mean_s(runs: Sequence[SimulatedRun]) -> float:
+    """Mean duration; 0 of no runs."""
+    return sum(run.duration_s for run in runs) / max(1, len(runs))
+
+
+def _held(verdicts: Mapping[ReportVerdict, float]) -> float:
+    return verdicts.get(ReportVerdict.PASS, 0.0) + verdicts.get(ReportVerdict.MARGINAL, 0.0)
+
+
+def _decided(limit: RehearsedLimit) -> bool:
+    """The device holds the limit, and one that is as bad fails it, each in 80 % of runs at least."""
+    return limit.holds >= POWER and limit.bad_holds <= 1 - POWER

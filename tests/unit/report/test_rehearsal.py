@@ -1,0 +1,89 @@
+"""A plan against simulated devices: its counts, its time, and what it says of limits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.rehearse import command
+
+BENCH = Path(__file__).parents[2] / "conformance" / "in_process" / "wake_bench.yaml"
+SCENARIO = """\
+scenario: night
+voices:
+  cass: {{engine: flite, name: slt}}
+defaults: {{voice: cass, between_trials_s: 1}}
+trials:
+  - {{id: call, kind: wake, repeat: {calls}, devices: [wired]}}
+  - {{id: soak, kind: ambient, hours: {hours}, devices: [wired], sources: [{{noise: pink}}]}}
+{more}
+"""
+
+
+def rehearse(folder: Path, *options: str, calls: int = 200, hours: float = 2, more: str = "") -> Result:
+    path = folder / "night.yaml"
+    path.write_text(SCENARIO.format(calls=calls, hours=hours, more=more))
+    return CliRunner().invoke(command, [str(path), "--bench", str(BENCH), "--runs", "60", *options])
+
+
+def told(result: Result) -> dict[str, dict[str, object]]:
+    """Limit → what was found."""
+    return {one["name"]: one for one in json.loads(result.output)["limits"]}
+
+
+def test_a_limit_that_the_plan_can_decide(tmp_path: Path) -> None:
+    found = rehearse(tmp_path, "--json", "--missed", "3%", more="limits: {max_false_reject_share: 0.1}")
+    assert found.exit_code == 0, found.output
+    limit = told(found)["max_false_reject_share[wired]"]
+    assert limit["times_needed"] == 1
+    assert limit["bad_holds"] == pytest.approx(0.0, abs=0.05)
+
+
+def test_a_plan_that_is_too_small_says_how_much_is_needed(tmp_path: Path) -> None:
+    options = ("--json", "--missed", "3%")
+    found = rehearse(tmp_path, *options, calls=10, more="limits: {max_false_reject_upper: 0.1}")
+    assert found.exit_code == 1
+    needed = told(found)["max_false_reject_upper[wired]"]["times_needed"]
+    assert isinstance(needed, int)
+    again = rehearse(tmp_path, *options, calls=10 * needed, more="limits: {max_false_reject_upper: 0.1}")
+    assert again.exit_code == 0, again.output
+
+
+def test_a_device_that_is_worse_than_its_limit_is_never_decided(tmp_path: Path) -> None:
+    found = rehearse(tmp_path, "--missed", "30%", more="limits: {max_false_reject_share: 0.1}")
+    assert found.exit_code == 1
+    assert "the assumed device does not hold it often enough" in found.output
+
+
+def test_counts_and_intervals_have_their_n(tmp_path: Path) -> None:
+    found = rehearse(tmp_path, "--missed", "5%", "--false-accepts", "3")
+    assert "200 wake trials, 2:00:00 of ambient sound" in found.output
+    assert "wired: false rejects 10 of 200 = 5.00 % (95 % interval" in found.output
+    assert "wired: false accepts 6 in 2.00 h = 3.00 per hour (95 % interval 1.10–6.53)" in found.output
+
+
+def test_a_sequential_test_ends_runs_early_and_may_keep_a_limit_from_holding(tmp_path: Path) -> None:
+    more = "stopping: {false_accepts: {good: 0.1, bad: 2}}\nlimits: {max_false_accepts_upper_per_hour: 2}"
+    found = rehearse(tmp_path, hours=8, calls=1, more=more)
+    assert found.exit_code == 1
+    assert "the sequential tests end most runs before it can hold" in found.output
+    assert "in 1.5" in found.output  # hours_to_pass of that test is 1.58 h; segments are 30 s long
+
+
+def test_what_is_not_simulated_is_named(tmp_path: Path) -> None:
+    found = rehearse(tmp_path, more="limits: {max_latency_p95_ms: 500, max_interrupted: 0}")
+    assert found.exit_code == 0
+    assert "Not rehearsed: max_latency_p95_ms, max_interrupted" in found.output
+
+
+def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:
+    answers = {rehearse(tmp_path, "--json", "--seed", "7", calls=20).output for _ in range(2)}
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("options", [("--missed", "130%"), ("--runs", "3"), ("--false-accepts", "-1")])
+def test_rates_that_cannot_be_are_refused(tmp_path: Path, options: tuple[str, str]) -> None:
+    assert rehearse(tmp_path, *options).exit_code == 2
