@@ -71,8 +71,8 @@ class RehearsalAsked:
 def command(scenario: Path, bench_file: Path, asked: RehearsalAsked, as_json: bool) -> None:
     """Rehearse SCENARIO with simulated devices: its duration, its intervals, and whether its limits can be decided.
 
-    Nothing is played. The options state how good the devices are. A limit can be decided if two devices get the right
-    verdict in at least 80 % of the simulated runs: this one holds it, and one with twice the errors allowed fails it.
+    Nothing is played. The options state how good the devices are. A limit can be decided if such a device holds it in
+    at least 80 % of the simulated runs. A device with twice the allowed errors must fail it as often.
 
     Exit status: 0 every limit can be decided · 1 some cannot · 2 the files do not fit together.
     """
