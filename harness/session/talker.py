@@ -45,7 +45,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
 
 @dataclass(frozen=True, slots=True)
-class Utterance:
+class SaidPrompt:
     """What was said. phrase_end_s: from the first sample. levels: RMS of the speech, and the noise floor before it."""
 
     sound: Waveform
@@ -58,7 +58,7 @@ class Utterance:
         return self.level_dbfs - self.floor_dbfs
 
 
-class Listener(Protocol):
+class SpeechMicrophone(Protocol):
     """A microphone that finds speech."""
 
     def open(self, sink: Sink) -> None: ...
@@ -127,7 +127,7 @@ class TalkerFolder:
         """How many recordings of this prompt this talker has."""
         return sum(1 for row in self._rows if (row["phrase"], row["talker"]) == (prompt, self._talker))
 
-    def keep(self, prompt: str, said: Utterance) -> str:
+    def keep(self, prompt: str, said: SaidPrompt) -> str:
         """Stores the recording and then its row; returns the file's name."""
         self._folder.mkdir(parents=True, exist_ok=True)
         number = 1 + sum(1 for row in self._rows if row["talker"] == self._talker)
@@ -149,7 +149,7 @@ class TalkerFolder:
 class Talker:
     """Hears one utterance after another. Use as a context manager, which opens and closes the microphone."""
 
-    def __init__(self, microphone: Listener, clock: Clock) -> None:
+    def __init__(self, microphone: SpeechMicrophone, clock: Clock) -> None:
         self._microphone, self._clock = microphone, clock
         self._seen: queue.Queue[Observation] = queue.Queue()
 
@@ -161,7 +161,7 @@ class Talker:
     def __exit__(self, *_: object) -> None:
         self._microphone.close()
 
-    def utterance(self, wait_s: float) -> Utterance:
+    def utterance(self, wait_s: float) -> SaidPrompt:
         """The next speech that begins from now on. Unusable if it cannot be kept; SoundError if the microphone is lost.
 
         wait_s: how long the talker may think.
@@ -175,7 +175,7 @@ class Talker:
         if float(np.abs(sound.samples).max(initial=0.0)) >= CLIPPED:
             raise Unusable("too loud: the sound is clipped. Turn the microphone's gain down, or step back")
         level = rms_dbfs(speech)
-        said = Utterance(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
+        said = SaidPrompt(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
         if floor_dbfs is not None and said.snr_db < LEAST_SNR_DB:
             raise Unusable(f"too quiet: {said.snr_db:.0f} dB over the noise. Speak up, or step closer")
         return said
