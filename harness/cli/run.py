@@ -17,7 +17,7 @@ import click
 
 from harness.base.places import lab_state
 from harness.cli import INTERRUPTED
-from harness.cli.options import SHIPPED_FILE, Command, Site, json_option, options_as, site_options
+from harness.cli.options import SHIPPED_FILE, Command, Site, choose_one, json_option, options_as, site_options
 from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.bench import OperatorPresence
@@ -301,6 +301,12 @@ def _serve(begin: Callable[[], Path | None], site: Site) -> int:
 @click.option("--seed", type=int, help="Random seed for the order and for simulated devices. Default: the scenario's.")
 @options_as("asked", WatchAsked, *VIEW, JUNIT, NO_WATCH)
 @click.option(
+    "--prepare",
+    "only_prepare",
+    is_flag=True,
+    help="Plan the session, print its folder and return. `harness resume` plays it.",
+)
+@click.option(
     "--attended/--unattended",
     default=None,
     help="Whether an operator answers questions. Default: what the bench says, else while the dashboard is open.",
@@ -312,6 +318,7 @@ def command(
     bench: Path,
     sessions: Path,
     seed: int | None,
+    only_prepare: bool,
     attended: bool | None,
     yes: bool,
     asked: WatchAsked,
@@ -331,6 +338,7 @@ def command(
 
     presence = {None: None, True: OperatorPresence.PRESENT, False: OperatorPresence.ABSENT}[attended]
     _demand_alone(site, asked)
+    choose_one(prepare=only_prepare, web=site.web, no_watch=asked.no_watch)
     if site.web:
 
         def begin() -> None:
@@ -350,6 +358,9 @@ def command(
             click.echo(f"SKIP {need}")
             if asked.report is not None:
                 junit.write(asked.report, junit.not_begun(scenario.stem, need))
+            return
+        if only_prepare:
+            click.echo(folder.resolve())
             return
         demand_lab(folder, start=yes)
         place = start_engine(folder)

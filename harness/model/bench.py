@@ -540,6 +540,7 @@ class Bench:
     labels: Mapping[str, str] = field(default_factory=dict)
     on_fault: OnFault | None = None
     notify: tuple[Notify, ...] = ()
+    min_free_gb: float = 0.0
 
     def device(self, device_id: str) -> Device:
         """The device of that id; KeyError when there is none."""

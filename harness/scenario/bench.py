@@ -206,6 +206,9 @@ class BenchKeys(Keys):
     on_fault: OnFaultKeys | None = optional(
         "What a run does when a fault ends a trial. Default: the trial stays interrupted, and the run continues."
     )
+    min_free_gb: float = preset(
+        0.0, "The run pauses before a trial while the sessions' disk has less room, GB.", ge=0, le=100_000
+    )
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
@@ -244,6 +247,7 @@ def load_bench(path: Path | str) -> Bench:
         labels=dict(keys.labels),
         on_fault=None if keys.on_fault is None else OnFault(**keys.on_fault.model_dump()),
         notify=notify,
+        min_free_gb=keys.min_free_gb,
     )
 
 

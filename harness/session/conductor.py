@@ -134,6 +134,7 @@ class Conductor:
     def _serve(self) -> None:
         """Processes the next arrival, or a tick if nothing arrives before the deadline."""
         run, machine, clock = self._run, self._run.machine, self._run.stage.clock
+        run.stage.alive()
         run.clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = run.stage.attended()

@@ -1,4 +1,4 @@
-"""Pauses that a run begins by itself because of a fault, and how it goes on."""
+"""Pauses that a run begins by itself because of a fault or a disk that fills, and how it continues."""
 
 from __future__ import annotations
 
@@ -14,6 +14,33 @@ from harness.session.wording import in_words
 
 ON_FAULT_BY = "on_fault"
 """Who pauses, resumes and plays again, in the rows."""
+DISK_BY = "min_free_gb"
+
+
+class RoomPause:
+    """Runs before each take. Pauses while the disk has less room than the bench wants."""
+
+    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
+        self._run = run
+        self._serve = serve
+
+    def settle(self) -> bool:
+        """Whether it paused. An operator who resumes meanwhile has one more take played."""
+        run = self._run
+        reason = run.stage.short_of_room()
+        if not reason or run.paused:  # else the operator has paused it, and resumes it
+            return False
+        run.pause(reason, DISK_BY)
+        self._wait(reason)
+        return True
+
+    def _wait(self, reason: str) -> None:
+        run = self._run
+        while run.paused and run.ending is None:
+            run.show(StateWord.PAUSED, reason)
+            self._serve()
+            if run.paused and run.ending is None and not run.stage.short_of_room():
+                run.go_on(f"{DISK_BY}: there is room again")
 
 
 class FaultPause:

@@ -241,6 +241,8 @@ class Stage:
     - decisions: rows about sequential tests that the log lacks; called after each listening trial.
     - settings: id → driver, for connections that set the settings of their devices.
     - on_fault: what a run does about a fault that ends a trial; None: it plays the next trial.
+    - short_of_room: why the disk has too little room for another trial, else "".
+    - alive: called by the conductor's thread every half second while it is not stuck.
     - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
     """
 
@@ -263,6 +265,8 @@ class Stage:
     explained: Callable[[int], bool | None] = lambda seq: False
     settings: Mapping[str, HasSettings] = field(default_factory=dict)
     on_fault: OnFault | None = None
+    short_of_room: Callable[[], str] = lambda: ""
+    alive: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,6 +433,7 @@ class Run:
         resumed: list[Resume] = []
         kept: list[Arrived] = []
         while True:
+            self.stage.alive()
             self._until_room_may_be(full, resumed, kept)
             try:
                 written = write()

@@ -26,7 +26,7 @@ from harness.model.stimulus import RenderedStimulus, SpokenText
 from harness.model.trial import Listening, Outcome, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.liveness import LifeCheck, Liveness
-from harness.session.pauses import FaultPause
+from harness.session.pauses import FaultPause, RoomPause
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
 from harness.session.run import Machine, Nudge, Run, Transcribed
@@ -106,6 +106,7 @@ class Takes:
         self._rendering = Rendering(run.stage.renders, run.stage.on_rendered)
         self.liveness = Liveness(run.trials.values())
         self.life = LifeCheck(run, self.liveness, serve, self._check)
+        self._room = RoomPause(run, serve)
         self._faults = FaultPause(run, serve)
         self._last_played = ""
         self.transcribing: set[tuple[str, int, int]] = set()
@@ -119,7 +120,7 @@ class Takes:
         run = self._run
         part = run.trials[take[0]].memory
         if part is None or not part.primed_by:  # nothing may be played between a prime and its follow-up
-            resumed |= self.life.settle()
+            resumed |= self.life.settle() | self._room.settle()
             if run.ending is not None:
                 return
         if not self._is_primed(take):

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from uuid import uuid4
@@ -61,6 +62,25 @@ def test_a_run_from_hello_to_goodbye(runs: Runs) -> None:
     wait_for(lambda: not place.alive)
     assert running() == ()
     assert not (folder / "engine.json").exists()
+
+
+def test_a_running_engine_reports_to_the_watchdog_and_a_stuck_one_does_not(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = runs.prepare("sixty.yaml")
+    with tempfile.TemporaryDirectory(prefix="vh") as short, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(f"{short}/notify")
+        systemd.settimeout(30)
+        monkeypatch.setenv("NOTIFY_SOCKET", f"{short}/notify")
+        monkeypatch.setenv("WATCHDOG_USEC", "800000")
+        place = start_engine(folder)
+        assert [systemd.recv(100) for _ in range(3)] == [b"WATCHDOG=1"] * 3
+        os.kill(place.pid, signal.SIGSTOP)
+        systemd.settimeout(1.0)
+        with contextlib.suppress(TimeoutError):
+            for _ in range(3):  # one may have been on its way
+                systemd.recv(100)
+            pytest.fail("a stopped engine reported that it runs")
 
 
 def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
@@ -166,6 +186,13 @@ def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> 
     assert cli("attach", folder=tmp_path).returncode == 3
     wrong = cli("show", "no-such", folder=tmp_path)
     assert (wrong.returncode, session.name in wrong.stderr) == (2, True)
+
+
+def test_a_session_is_planned_first_and_played_later(runs: Runs, tmp_path: Path) -> None:
+    planned = cli("run", HERE / "three.yaml", "--bench", HERE / "bench.yaml", "--prepare", folder=tmp_path)
+    folder = Path(planned.stdout.strip())
+    assert (planned.returncode, find(folder), len(rows(folder))) == (0, None, 1)
+    assert "3 of 3: 3 responded" in cli("resume", folder, "--unattended", "--plain", folder=tmp_path).stdout
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def _checks(bench: Bench | None, folder: Path, send_test: bool) -> Iterator[Chec
     parts: tuple[Callable[[], Iterator[Check]], ...] = (
         lambda: host_checks([(one.id, one.driver, one.options) for one in reached]),
         lambda: checks.sound(bench),
-        lambda: checks.disk(folder),
+        lambda: checks.disk(folder, bench),
         lambda: checks.notify(bench, send=send_test),
         checks.clock,
         checks.processor,

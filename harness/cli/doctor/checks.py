@@ -69,12 +69,13 @@ _REMOTE = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs")
 _NOT_SYNCHRONISED = 0x40  # STA_UNSYNC of adjtimex(2)
 
 
-def disk(folder: Path) -> Iterator[Check]:
+def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
     """Room, kind of file system, and how long it takes until a row is on the disk."""
     while not folder.exists():
         folder = folder.parent
     free_gb = shutil.disk_usage(folder).free / 1e9
-    level = Level.FAIL if free_gb < FREE_FAIL_GB else Level.WARN if free_gb < FREE_WARN_GB else Level.OK
+    least_gb = max(FREE_FAIL_GB, bench.min_free_gb if bench is not None else 0.0)
+    level = Level.FAIL if free_gb < least_gb else Level.WARN if free_gb < FREE_WARN_GB else Level.OK
     yield Check(
         "disk room", level, f"{free_gb:.1f} GB free at {folder.absolute()}", "Make room, or choose another folder"
     )

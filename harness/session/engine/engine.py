@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -117,6 +120,31 @@ class Transcriber:
         return before
 
 
+def short_of_room(folder: Path, wanted_gb: float) -> str:
+    """Why the disk has too little room for another trial, else ""."""
+    free_gb = shutil.disk_usage(folder).free / 1e9
+    return f"disk: {free_gb:.1f} GB are free, and the bench wants {wanted_gb:g} GB" if free_gb < wanted_gb else ""
+
+
+class Watchdog:
+    """Reports to systemd's watchdog (sd_notify(3)) that the run is not stuck; without one it does nothing."""
+
+    def __init__(self) -> None:
+        name = os.environ.get("NOTIFY_SOCKET", "")
+        self._address = f"\0{name[1:]}" if name.startswith("@") else name
+        self._every_s = float(os.environ.get("WATCHDOG_USEC") or 0) / 4e6
+        self._next_s = 0.0
+
+    def alive(self) -> None:
+        """Called again and again; sends a few times within the watchdog's limit, and never blocks."""
+        now_s = time.monotonic()
+        if not (self._address and self._every_s) or now_s < self._next_s:
+            return
+        self._next_s = now_s + self._every_s
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.sendto(b"WATCHDOG=1", socket.MSG_DONTWAIT, self._address)  # a lost one is followed by others
+
+
 METERS_EVERY_S = 0.1
 CLIENT_WITHIN_S = 2.0
 DONE, LIMIT_FAILED, FAULT = 0, 1, 3
@@ -215,6 +243,8 @@ class Engine:
                 explained=self._explained,
                 settings={id: one for id, one in drivers.items() if isinstance(one, HasSettings)},
                 on_fault=bench.on_fault,
+                short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
+                alive=Watchdog().alive,
             )
             conductor = Conductor(started.trials, stage, Resumption.of(history))
             self._conductor = conductor

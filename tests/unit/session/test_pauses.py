@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.errors import DeviceError
-from harness.model.feed import Resume
-from harness.model.record import EndReason, FaultMet, NoteWritten, Paused, RerunAsked, Resumed, TrialFinished
+from harness.model.feed import Resume, StateWord
+from harness.model.record import (
+    AttemptStarted,
+    EndReason,
+    FaultMet,
+    NoteWritten,
+    Paused,
+    RerunAsked,
+    Resumed,
+    TrialFinished,
+)
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
 from harness.session.pauses import ON_FAULT_BY
@@ -110,6 +119,29 @@ def test_a_trial_that_always_fails_is_left_interrupted_and_the_others_go_on() ->
     assert set(last_outcomes(run.log).values()) == {Outcome.INTERRUPTED}
     assert len(pauses_of(run)) == 1
     assert any("no retry is left" in row.text for row in run.log.of(NoteWritten))
+
+
+def test_a_disk_with_too_little_room_pauses_the_run_before_a_trial() -> None:
+    short = ["disk: 0.4 GB are free, and the bench wants 1 GB"]
+    run = house(2, short_of_room=lambda: short[0])
+    with run.running():
+        run.until(lambda: run.saw(StateWord.PAUSED))
+        assert run.log.of(AttemptStarted) == []
+        short[0] = ""
+    (paused,) = run.log.of(Paused)
+    assert (paused.reason, paused.by) == ("disk: 0.4 GB are free, and the bench wants 1 GB", "min_free_gb")
+    assert run.log.of(Resumed) == [Resumed("min_free_gb: there is room again")]
+    assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
+
+
+def test_the_operator_may_play_a_trial_in_the_room_that_is_left() -> None:
+    run = house(2, short_of_room=lambda: "disk: full")
+    with run.running():
+        for number in (1, 2):
+            run.until(lambda number=number: len(run.log.of(Paused)) == number)
+            assert run.ask(Resume(str(number), "ann")) == (True, "")
+    assert run.reason is EndReason.COMPLETED
+    assert len(run.log.of(TrialFinished)) == 2
 
 
 def test_the_operator_may_resume_before_the_time() -> None:
