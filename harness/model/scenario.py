@@ -92,6 +92,7 @@ class Limits:
     max_false_accepts_upper_per_hour: float | None = None
     min_exposure_hours: float | None = None
     min_command_share: float | None = None
+    max_wake_delay_p95_ms: float | None = None
     max_first_attempt_wer: float | None = None
     max_final_wer: float | None = None
     min_effect_share: float | None = None

@@ -12,6 +12,7 @@ from harness.report.session import WholeSession
 from harness.session.figures.progress import LimitVerdict, Totals, check_limits, words_of_session
 from harness.statistics import text
 from harness.statistics.intervals import Interval
+from harness.statistics.latency import Quantile
 from harness.wake.wake_progress import WakeProgress
 
 
@@ -100,9 +101,7 @@ def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str
     if name in shares:
         return f"{shares[name].total} trials", shares[name].interval
     if name == "max_latency_p95_ms":
-        p95 = totals.latency.p95
-        ends = None if p95 is None or p95.low_s is None or p95.high_s is None else (p95.low_s * 1e3, p95.high_s * 1e3)
-        return f"{totals.latency.total} responses", ends
+        return f"{totals.latency.total} responses", _ends_ms(totals.latency.p95)
     if name.endswith("_wer"):
         words = first if "first" in name else final
         return f"{words.counts.words} words", words.interval
@@ -112,10 +111,19 @@ def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str
     if "reject" in name:
         interval = device.false_rejects.interval if name.endswith("share") else None
         return f"{device.false_rejects.share.total} wake trials", interval
+    if name == "max_wake_delay_p95_ms":
+        return f"{device.delays.total} wake events", _ends_ms(device.delays.p95)
     if "command" in name:
         return f"{device.commands.total} commands", device.commands.interval
     interval = device.after_review.interval if name == "max_false_accepts_per_hour" else None
     return f"{device.after_review.hours:.3f} h", interval
+
+
+def _ends_ms(quantile: Quantile | None) -> Interval | None:
+    """The ends of a quantile's interval, ms; None where there are too few values for one."""
+    if quantile is None or quantile.low_s is None or quantile.high_s is None:
+        return None
+    return quantile.low_s * 1000, quantile.high_s * 1000
 
 
 def verdict_of(session: WholeSession, limits: Sequence[ReportLimit]) -> tuple[ReportVerdict, str]:

@@ -465,6 +465,9 @@ class LimitsKeys(Keys):
     )
     min_exposure_hours: PerHour | None = optional("Ambient sound that each device demonstrably heard, h.")
     min_command_share: Share | None = optional("Commands that each device understood, share of those played, 0-1.")
+    max_wake_delay_p95_ms: float | None = optional(
+        "95th percentile of each device's time from end of wake phrase to wake event, ms.", gt=0
+    )
     max_first_attempt_wer: Wer | None = optional("Word errors per reference word at first attempts, 0 or more.")
     max_final_wer: Wer | None = optional("Word errors per reference word at the attempts that decided, 0 or more.")
 

@@ -51,6 +51,7 @@ def of_false_rejects(device: DeviceWake, declared: Declared) -> list[Wanted]:
         *_limit("max_false_reject_upper", f"upper ≤{_percent(limits.max_false_reject_upper)}", device, declared),
         *_test("false_rejects", declared.stopping.false_rejects, device),
         *_limit("min_command_share", f"commands ≥{_percent(limits.min_command_share)}", device, declared),
+        *_limit("max_wake_delay_p95_ms", f"p95 ≤{limits.max_wake_delay_p95_ms or 0:g} ms", device, declared),
     ]
 
 

@@ -215,7 +215,7 @@ def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[WordsHe
 def _of_device(limits: Limits, device: DeviceWake | None) -> Iterator[Finding]:
     """Limits on wake statistics; without a device, each declared limit with no result."""
     of = DeviceWake("") if device is None else device
-    rejects, accepts = of.false_rejects, of.after_review
+    rejects, accepts, delay = of.false_rejects, of.after_review, of.delays.p95
     found = (
         ("max_false_reject_share", limits.max_false_reject_share, rejects.share.value),
         ("max_false_reject_upper", limits.max_false_reject_upper, _upper(rejects.interval)),
@@ -223,6 +223,7 @@ def _of_device(limits: Limits, device: DeviceWake | None) -> Iterator[Finding]:
         ("max_false_accepts_upper_per_hour", limits.max_false_accepts_upper_per_hour, _upper(accepts.interval)),
         ("min_exposure_hours", limits.min_exposure_hours, of.exposure_s / 3600),
         ("min_command_share", limits.min_command_share, of.commands.value),
+        ("max_wake_delay_p95_ms", limits.max_wake_delay_p95_ms, None if delay is None else delay.value_s * 1000),
     )
     for name, wanted, value in found:
         yield (f"{name}[{of.device}]" if device else name), wanted, value

@@ -115,13 +115,16 @@ def test_every_profile_is_in_the_table() -> None:
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "scenarios" / "examples").glob("*.yaml"))
+PROCEDURES = sorted((ROOT / "scenarios" / "procedures").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[one.stem for one in EXAMPLES])
+@pytest.mark.parametrize("example", EXAMPLES + PROCEDURES, ids=lambda one: one.stem)
 def test_an_example_is_valid_on_its_bench(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = example.read_text(encoding="utf-8")
-    named = re.search(rf"^#   harness run scenarios/examples/{example.name} --bench (\S+)", text, re.MULTILINE)
+    named = re.search(
+        rf"^#   harness run scenarios/{example.parent.name}/{example.name} --bench (\S+)", text, re.MULTILINE
+    )
     assert named, "its first comment says how to run it"
     result = CliRunner().invoke(group, ["validate", str(example), named[1]])
     assert result.exit_code == 0, result.output

@@ -14,7 +14,7 @@ from harness.dashboard.events import event_line
 from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof, Wake
 from harness.model.record import DecisionReached, EventReviewed, ReviewWord
 from harness.model.scenario import Limits, OnUndecided, Scenario, SequentialTest, Stopping, TrialKind, WakeSettings
-from harness.model.time import Stamp
+from harness.model.time import Measured, Stamp
 from harness.model.trial import Target, Trial
 from harness.report import junit
 from harness.report.junit_xml import as_xml
@@ -22,6 +22,7 @@ from harness.session.figures.progress import Totals, check_limits
 from harness.session.summary import limit_lines
 from harness.session.wording import Happenings
 from harness.statistics.intervals import Share
+from harness.statistics.latency import latency_figures
 from harness.wake.counting import Matching, SourceEvent, Window, match_events, merge_sources
 from harness.wake.reports.figures_text import unmatched_line, wake_summary
 from harness.wake.wake_progress import DeviceWake, Disagreement, WakeProgress, due_decisions, needless, rate, ratio
@@ -375,6 +376,16 @@ def test_nothing_measured_holds_no_limit() -> None:
     empty = check_limits(limits, Totals(), WakeProgress((DeviceWake("a"),)))
     assert [one.ok for one in empty] == [False, False]
     assert empty[1].name == "min_command_share[a]"
+
+
+def test_a_limit_on_the_wake_delay_is_over_its_p95() -> None:
+    delays = latency_figures([Measured(0.1 + 0.01 * number, 0.001) for number in range(100)])
+    for limit_ms, holds in ((1100, True), (900, False)):
+        wake = WakeProgress((DeviceWake("a", delays=delays),))
+        (one,) = check_limits(Limits(max_wake_delay_p95_ms=limit_ms), Totals(), wake)
+        assert (one.name, one.ok) == ("max_wake_delay_p95_ms[a]", holds)
+    (none,) = check_limits(Limits(max_wake_delay_p95_ms=900), Totals(), WakeProgress((DeviceWake("a"),)))
+    assert (none.found, none.ok) == (None, False)
 
 
 def test_a_failed_sequential_test_fails() -> None:
