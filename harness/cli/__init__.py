@@ -80,6 +80,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Lab": {
         "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
+        "calibrate": ("harness.cli.calibrate", "Measure a loudspeaker's level in the room with a sound level meter."),
         "sound": ("harness.cli.sound", "List sound devices, check the sound path with a chirp, record talkers."),
         "voices": ("harness.cli.voices", "List the voices that are installed, or hear one."),
         "schema": ("harness.cli.schema", "Print or write the JSON Schemas for editors."),

@@ -321,12 +321,42 @@ class DeviceProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibration:
+    """A loudspeaker's level in the room: L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
+
+    measured_on, expires_on: ISO dates; it counts until the end of the latter. max_spl: the highest level allowed.
+    """
+
+    path: str
+    sha256: str
+    spl_at_0_dbfs: float
+    weighting: str
+    at: str
+    measured_on: str
+    expires_on: str
+    max_spl: float
+
+    def spl(self, level_dbfs: float) -> float:
+        return self.spl_at_0_dbfs + level_dbfs
+
+    def dbfs(self, level_spl: float) -> float:
+        return level_spl - self.spl_at_0_dbfs
+
+    def words(self) -> str:
+        """`0 dBFS = 94.4 dB(A) SPL at 1 m, measured on 2026-11-23`."""
+        return (
+            f"0 dBFS = {self.spl_at_0_dbfs:.1f} dB({self.weighting}) SPL at {self.at}, measured on {self.measured_on}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Equipment:
     """Something on the bench that a driver runs: `driver` is an entry point of `harness.drivers`.
 
     options: already checked against the driver's own `Options` type (an instance of it). place: where it was written.
     injects: it can bring sound to its device over the wire, past the device's microphones.
     sets: it can set the settings of its device.
+    calibration: of a loudspeaker; None: its level in the room is not known.
     """
 
     id: str
@@ -336,6 +366,7 @@ class Equipment:
     position: str = ""
     injects: bool = False
     sets: bool = False
+    calibration: Calibration | None = None
 
 
 MERGE_WITHIN_MS = 1000.0

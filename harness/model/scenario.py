@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -305,7 +306,7 @@ class TrialTemplate:
     expects: Expected | None = None
 
 
-AxisName = Literal["voice", "level_dbfs", "gap_ms", "position", "noise", "device_settings"]
+AxisName = Literal["voice", "level_dbfs", "level_spl", "gap_ms", "position", "noise", "device_settings"]
 SettingValues = tuple[tuple[str, str], ...]
 """Settings of a device: name, value as text."""
 AxisValue = str | float | int | VoiceSpec | NoiseSpec | SettingValues | None
@@ -315,8 +316,9 @@ AxisValue = str | float | int | VoiceSpec | NoiseSpec | SettingValues | None
 class Axis:
     """One dimension of the matrix; labels are what tables show for the values, one for one.
 
-    Value types: voice VoiceSpec, level_dbfs float, gap_ms int, noise NoiseSpec or None (quiet), position str, and
-    device_settings SettingValues. A position is that of one of the bench's loudspeakers. Settings of () change nothing.
+    Value types: voice VoiceSpec, level_dbfs and level_spl float, gap_ms int, noise NoiseSpec or None (quiet), position
+    str, and device_settings SettingValues. A position is that of one of the bench's loudspeakers. Settings of () change
+    nothing.
     """
 
     name: AxisName
@@ -333,14 +335,14 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     """
     match template.kind:
         case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
-            said: tuple[AxisName, ...] = ("voice", "level_dbfs", "gap_ms", "noise", "device_settings")
+            said: tuple[AxisName, ...] = ("voice", "level_dbfs", "level_spl", "gap_ms", "noise", "device_settings")
             return frozenset((*said, "position") if through_air else said)
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
             axes: set[AxisName] = {"noise", "device_settings"}
             if not template.as_recorded:
-                axes.add("level_dbfs")
+                axes |= {"level_dbfs", "level_spl"}
     if template.kind is TrialKind.COMMAND:
         axes |= {"gap_ms", "voice"}
     elif not template.recordings:
@@ -348,6 +350,22 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     if through_air:
         axes.add("position")
     return frozenset(axes)
+
+
+def level_asked(defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> tuple[float, bool]:
+    """The level by the matrix, else the trial, else the defaults, and whether it is in dB SPL; else it is in dBFS.
+
+    axis: the values of a cell.
+    """
+    for value, in_spl in (
+        (axis.get("level_spl"), True),
+        (axis.get("level_dbfs"), False),
+        (template.level_dbfs, False),
+        (defaults.level_spl, True),
+    ):
+        if isinstance(value, int | float):
+            return float(value), in_spl
+    return defaults.level_dbfs, False
 
 
 class Order(StrEnum):
@@ -386,10 +404,11 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What trials use unless they say otherwise."""
+    """What trials use unless they say otherwise. level_spl: dB SPL, instead of level_dbfs."""
 
     voice: VoiceSpec = field(default_factory=VoiceSpec)
     level_dbfs: float = -26.0
+    level_spl: float | None = None
     gap_ms: int = 250
     noise: NoiseSpec | None = None
     evidence: Evidence = Evidence.AUTO

@@ -34,6 +34,7 @@ from harness.model.bench import (
     MERGE_WITHIN_MS,
     AfterRetries,
     Bench,
+    Calibration,
     Device,
     DeviceProfile,
     Earcons,
@@ -47,6 +48,7 @@ from harness.model.bench import (
 )
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
+from harness.sound.calibration import read_calibration
 from harness.sound.earcon_file import learned, read_earcons, refuse_alike
 
 if TYPE_CHECKING:
@@ -126,6 +128,9 @@ class EquipmentKeys(Keys):
     same_as: str | None = optional("Name of a loudspeaker entry, instead of driver: the same driver is used.")
     position: Id | None = optional(
         "Where it stands; the matrix selects loudspeakers by position. A loudspeaker's default is its name."
+    )
+    calibration: Text | None = optional(
+        "File of a loudspeaker's calibration, relative to the bench; `harness calibrate` writes it."
     )
 
 
@@ -397,7 +402,24 @@ class _BenchReader:
         if options is None:
             return None
         place = self._found.place(at, key=True)
-        return Equipment(name, keys.driver, options, place, keys.position or default_position)
+        calibration = self._calibration(keys.calibration, at) if keys.calibration is not None else None
+        position = keys.position or default_position
+        return Equipment(name, keys.driver, options, place, position, calibration=calibration)
+
+    def _calibration(self, path: str, at: KeyPath) -> Calibration | None:
+        """A loudspeaker's calibration, or None when its file is wrong."""
+        at = (*at, "calibration")
+        if at[0] != "loudspeakers":
+            self._found.add(at, "only a loudspeaker has a calibration", "Move it to the loudspeaker", key=True)
+            return None
+        try:
+            return read_calibration(self._folder / path)
+        except InputProblems as problems:
+            for problem in problems.problems:
+                self._take_over(problem, at)
+        except InputError as problem:
+            self._take_over(problem, at)
+        return None
 
     def _same(self, name: str, written: dict[str, Plain], at: KeyPath, ability: str) -> Equipment | None:
         for key in written:

@@ -14,6 +14,7 @@ from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set
 
 LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
+LevelSpl = Annotated[float, Field(ge=0, le=130)]
 GapMs = Annotated[int, Field(ge=0, le=10_000)]
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -286,6 +287,9 @@ class DefaultsKeys(Keys):
 
     voice: Voice | None = optional("A named voice, or a voice. Default: espeak, en-us.")
     level_dbfs: LevelDbfs = preset(-26.0, "Active speech level of what is played, dBFS.")
+    level_spl: LevelSpl | None = optional(
+        "The same in dB SPL, instead of level_dbfs, at the place at which the loudspeaker is calibrated."
+    )
     gap_ms: GapMs = preset(250, "Silence between wake phrase and query, ms.")
     noise: NoiseKeys | None = optional("Noise under every stimulus. Default: null, no noise.")
     evidence: Annotated[Evidence, word(Evidence)] = preset(
@@ -370,6 +374,9 @@ class AxesKeys(Keys):
 
     voice: list[Voice] | None = optional("Named voices, or voices.", min_length=1)
     level_dbfs: list[LevelDbfs] | None = optional("Levels, dBFS.", min_length=1)
+    level_spl: list[LevelSpl] | None = optional(
+        "Levels, dB SPL, at the place at which the loudspeaker is calibrated; not with level_dbfs.", min_length=1
+    )
     gap_ms: list[GapMs] | None = optional("Gaps, ms.", min_length=1)
     position: list[Id] | None = optional("Positions of the bench's loudspeakers.", min_length=1)
     noise: list[NoiseKeys | None] | None = optional("Noises; null is quiet.", min_length=1)
@@ -385,6 +392,7 @@ class ExcludeKeys(Keys):
 
     voice: Voice | None = optional("One of the axis's voices.")
     level_dbfs: LevelDbfs | None = optional("One of the axis's levels.")
+    level_spl: LevelSpl | None = optional("One of the axis's levels.")
     gap_ms: GapMs | None = optional("One of the axis's gaps.")
     position: Id | None = optional("One of the axis's positions.")
     noise: NoiseKeys | None = optional("One of the axis's noises; null is quiet.")

@@ -157,6 +157,10 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, foun
     axes = tuple(_axis(cast(AxisName, name), getattr(keys.axes, name) or [], resolve, found) for name in order)
     if not axes:
         found.add(("matrix", "axes"), "the matrix has no axes", "Add one, such as `level_dbfs: [-26, -36]`")
+    if {"level_dbfs", "level_spl"} <= {axis.name for axis in axes}:
+        found.add(
+            ("matrix", "axes", "level_spl"), "there is also an axis level_dbfs", "Remove one of the two", key=True
+        )
     size = 1
     for axis in axes:
         size *= max(1, len(axis.values))
@@ -362,9 +366,12 @@ class _ScenarioReader:
         if keys is None:
             return Defaults()
         at = ("defaults",)
+        if keys.level_spl is not None and "level_dbfs" in keys.model_fields_set:
+            self._found.add((*at, "level_spl"), "there is also a level_dbfs", "Remove one of the two", key=True)
         return Defaults(
             voice=self._voice(keys.voice, (*at, "voice")) or VoiceSpec(),
             level_dbfs=keys.level_dbfs,
+            level_spl=keys.level_spl,
             gap_ms=keys.gap_ms,
             noise=self._noise(keys.noise, (*at, "noise")) if keys.noise else None,
             evidence=keys.evidence,

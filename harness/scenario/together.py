@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 from harness.base import plugins, strict_yaml
-from harness.base.findings import Findings, nearest
+from harness.base.findings import Findings, KeyPath, nearest
 from harness.base.strict_yaml import Mark, Node
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
 from harness.model.scenario import (
+    AxisName,
     Evidence,
     Need,
     Normalisation,
@@ -19,7 +21,9 @@ from harness.model.scenario import (
     TrialTemplate,
     Until,
     axes_of,
+    level_asked,
 )
+from harness.sound.calibration import problem_of
 from harness.transcripts.words import normalise
 
 ADD: dict[Need, str] = {
@@ -44,6 +48,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
     devices = _check_devices(scenario, bench, found)
     _check_positions(scenario, bench, found)
     _check_settings(scenario, bench, found)
+    _check_levels(scenario, bench, found)
     _check_listening(scenario, bench, found)
     found.refuse()
     by_loudspeaker = () if _all_injected(scenario, bench) else (Need.LOUDSPEAKER,)
@@ -245,6 +250,46 @@ def _check_settings(scenario: Scenario, bench: Bench, found: Findings) -> None:
             by = f"its connection ({connection.driver}) cannot set them" if connection else "it has no connection"
             what = f"the matrix varies settings of {device!r}, but {by}"
             found.add(("matrix", "axes", "device_settings"), what, "Use a driver that can, such as esphome", key=True)
+
+
+def _check_levels(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    """Each level that a loudspeaker shall play: whether it can."""
+    if found.problems:  # a device may not be there
+        return
+    matrix, today = {axis.name: axis for axis in scenario.matrix.axes}, datetime.now().astimezone().date()
+    by_axis: AxisName = "level_spl" if "level_spl" in matrix else "level_dbfs"
+    levels = matrix[by_axis].values if by_axis in matrix else (None,)
+    positions = matrix["position"].values if "position" in matrix else (None,)
+    told: set[tuple[KeyPath, str]] = set()
+    for number, trial in enumerate(scenario.trials):
+        through_air = [device for device in _hearing(trial, bench) if not _injected(device, trial)]
+        own = by_axis if by_axis in axes_of(trial) else None
+        for at_level, value in enumerate(levels if own else (None,)):
+            level, in_spl = level_asked(scenario.defaults, trial, {own: value} if own else {})
+            at: KeyPath = ("trials", number)
+            if own is not None and value is not None:
+                at = ("matrix", "axes", own, at_level)
+            elif in_spl:
+                at = ("defaults", "level_spl")
+            if in_spl and not through_air and not trial.as_recorded:
+                found.add(at, f"{trial.id!r} is played over a wire, where no level is in dB SPL", "Use level_dbfs")
+            for speaker in bench.loudspeakers if through_air and not trial.as_recorded else ():
+                if speaker.position not in positions and not (None in positions and speaker is bench.loudspeakers[0]):
+                    continue
+                known = speaker.calibration
+                dbfs = level if not in_spl else known.dbfs(level) if known else 0.0
+                if problem := problem_of(known, level if in_spl else None, dbfs, today):
+                    what = f"the loudspeaker {speaker.id!r} cannot play {level:g} {'dB SPL' if in_spl else 'dBFS'}"
+                    calibrate = f"Run: harness calibrate {bench.path} {speaker.id}"
+                    if (at, what) not in told:
+                        found.add(at, f"{what}: {problem}", "Lower the level" if "above" in problem else calibrate)
+                    told.add((at, what))
+
+
+def _injected(device: Device, trial: TrialTemplate) -> bool:
+    """Whether it gets the sound of the trial over its connection. Queries without `expects` go through the air."""
+    can = device.connection is not None and device.connection.injects
+    return can and trial.route is not Route.LOUDSPEAKER and (not trial.kind.asks or trial.expects is not None)
 
 
 def asked_device(trial: TrialTemplate, bench: Bench) -> Device:

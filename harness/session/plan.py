@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from harness.model.bench import Bench, Device, DeviceProfile, ObservationKind
+from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind
 from harness.model.scenario import (
     AmbientSource,
     AmbientSpec,
@@ -31,6 +31,7 @@ from harness.model.scenario import (
     TrialTemplate,
     Until,
     axes_of,
+    level_asked,
 )
 from harness.model.stimulus import (
     Ambience,
@@ -205,6 +206,7 @@ AIR_HZ = 48_000
 _SHORT: dict[AxisName, str] = {
     "voice": "v",
     "level_dbfs": "l",
+    "level_spl": "spl",
     "gap_ms": "g",
     "position": "p",
     "noise": "n",
@@ -320,8 +322,11 @@ class _Planner:
         """Whether it goes over a wire. Queries without `expects` always go through the air."""
         return template.expects is not None and self._is_injected(asked_device(template, self._bench), template)
 
+    def _speaker(self, position: AxisValue) -> Equipment:
+        return next(one for one in self._bench.loudspeakers if position is None or one.position == position)
+
     def _loudspeaker(self, position: AxisValue) -> str:
-        return next(one.id for one in self._bench.loudspeakers if position is None or one.position == position)
+        return self._speaker(position).id
 
     def _query(self, template: TrialTemplate) -> Query:
         return next(query for query in self._scenario.queries if query.id == template.query)
@@ -333,18 +338,26 @@ class _Planner:
         defaults, axis = self._scenario.defaults, {name: value for name, _, value in cell}
         own = query.voice if query else None
         voice = next(v for v in (axis.get("voice"), template.voice, own, defaults.voice) if v is not None)
-        level = next(v for v in (axis.get("level_dbfs"), template.level_dbfs, defaults.level_dbfs) if v is not None)
+        level = self._level_dbfs(template, axis)
         gap = next(v for v in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if v is not None)
         noise = axis.get("noise", defaults.noise)
         assert isinstance(voice, VoiceSpec), voice
-        assert isinstance(level, int | float), level
         assert isinstance(gap, int | float), gap
         assert noise is None or isinstance(noise, NoiseSpec), noise
         if voice.language == VoiceSpec().language:  # a voice without a language speaks the device's
             voice = replace(voice, language=profile.language)
         return StimulusRecipe(
-            query=SpokenText(""), wake_phrase=None, voice=voice, gap_ms=int(gap), level_dbfs=float(level), noise=noise
+            query=SpokenText(""), wake_phrase=None, voice=voice, gap_ms=int(gap), level_dbfs=level, noise=noise
         )
+
+    def _level_dbfs(self, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> float:
+        """The level asked for; one in dB SPL by the calibration of the loudspeaker, which `check_together` demands."""
+        level, in_spl = level_asked(self._scenario.defaults, template, axis)
+        if not in_spl:
+            return level
+        speaker = self._speaker(axis.get("position"))
+        assert speaker.calibration is not None, speaker.id
+        return speaker.calibration.dbfs(level)
 
     # Queries
 

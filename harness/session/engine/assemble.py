@@ -124,7 +124,8 @@ def clock_of(bench: Bench) -> Clock:
 
 def sound_path(bench: Bench, trials: Iterable[Trial] = ()) -> str:
     """How sound reaches each device of the trials, as text for the log and for people."""
-    return "; ".join([_sound_servers(bench), *_chosen_ways(bench, trials)])
+    known = (f"{one.id}: {one.calibration.words()}" for one in bench.loudspeakers if one.calibration is not None)
+    return "; ".join([_sound_servers(bench), *_chosen_ways(bench, trials), *known])
 
 
 def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:

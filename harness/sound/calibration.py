@@ -1,0 +1,122 @@
+"""The file of a loudspeaker's calibration (YAML beside the bench), and what it is measured with.
+
+0 dBFS is the level of a full-scale square wave, as everywhere (`sound.level`). A signal of L dBFS then has
+`spl_at_0_dbfs` + L dB SPL at the calibrated place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import date
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from harness.base.findings import Findings, Keys, Text, preset
+from harness.base.strict_yaml import parse, read_bytes
+from harness.base.whole_file import write_whole
+from harness.model.bench import Calibration
+from harness.model.errors import InputError
+from harness.model.stimulus import Waveform
+
+RATE_HZ = 48_000
+LOWEST_HZ, HIGHEST_HZ = 100.0, 8000.0
+"""Band of the pink noise: what small loudspeakers can play, and what meters weigh alike."""
+TONE_HZ = 1000.0
+RAMP_S = 0.5
+QUIETEST_SPL, LOUDEST_SPL = 30.0, 130.0
+"""Readings outside are mistakes: of the meter's range, or of the decimal point."""
+
+
+class CalibrationKeys(Keys):
+    """A loudspeaker's calibration, as `harness calibrate` writes it."""
+
+    calibration: Text = Field(description="Name of the loudspeaker.")
+    sound_device: Text = Field(description="Sound device that played.")
+    signal: Literal["pink noise", "1 kHz"] = Field(description="What was played.")
+    level_dbfs: float = Field(ge=-90, le=0, description="Its RMS level, dBFS.")
+    reading_db: float = Field(ge=QUIETEST_SPL, le=LOUDEST_SPL, description="Reading of the meter, dB SPL.")
+    weighting: Literal["A", "C", "Z"] = Field(description="Weighting of the meter.")
+    at: Text = Field(description="Place of the meter, such as 1 m.")
+    measured_on: Text = Field(description="Date of the measurement.")
+    expires_on: Text = Field(description="Last day on which it counts.")
+    max_spl: float = preset(95.0, "Highest level allowed, dB SPL.", ge=QUIETEST_SPL, le=LOUDEST_SPL)
+
+
+def read_calibration(path: Path) -> Calibration:
+    """The file's content. InputProblems, InputError with the place."""
+    content = read_bytes(path)
+    tree = parse(content, str(path))
+    findings = Findings(str(path), tree)
+    plain = tree.plain()
+    findings.check(CalibrationKeys, plain)
+    findings.refuse()
+    keys = CalibrationKeys.model_validate(plain)
+    for name in ("measured_on", "expires_on"):
+        try:
+            date.fromisoformat(getattr(keys, name))
+        except ValueError:
+            findings.add((name,), f"{getattr(keys, name)!r} is not a date", "Write it as 2026-11-23")
+    findings.refuse()
+    return Calibration(
+        path=str(path.absolute()),
+        sha256=hashlib.sha256(content).hexdigest(),
+        spl_at_0_dbfs=keys.reading_db - keys.level_dbfs,
+        weighting=keys.weighting,
+        at=keys.at,
+        measured_on=keys.measured_on,
+        expires_on=keys.expires_on,
+        max_spl=keys.max_spl,
+    )
+
+
+def write_calibration(path: Path, keys: CalibrationKeys) -> None:
+    """Writes it as YAML; every text is quoted, so it is read as it was."""
+    lines = [f"# 0 dBFS = {keys.reading_db - keys.level_dbfs:.1f} dB({keys.weighting}) SPL"]
+    for name, value in keys.model_dump().items():
+        lines.append(f"{name}: {value}" if isinstance(value, float) else f'{name}: "{_escaped(value)}"')
+    write_whole(path, ("\n".join(lines) + "\n").encode())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
+    """Pink noise between LOWEST_HZ and HIGHEST_HZ, or a tone, with that RMS level, ramped; InputError if it clips."""
+    count = round(seconds * RATE_HZ)
+    if signal == "1 kHz":
+        samples = np.sin(2 * np.pi * TONE_HZ * np.arange(count) / RATE_HZ)
+    else:
+        hertz = np.fft.rfftfreq(count, 1 / RATE_HZ)
+        spectrum = np.where((hertz >= LOWEST_HZ) & (hertz <= HIGHEST_HZ), 1 / np.sqrt(np.maximum(hertz, 1.0)), 0.0)
+        phases = np.exp(2j * np.pi * np.random.default_rng(0).random(len(hertz)))
+        samples = np.fft.irfft(spectrum * phases, count)
+    samples *= 10 ** (level_dbfs / 20) / np.sqrt(np.mean(np.square(samples)))
+    peak = float(np.abs(samples).max())
+    if peak > 1:
+        highest = level_dbfs - 20 * np.log10(peak)
+        raise InputError(
+            f"{signal} of {level_dbfs:g} dBFS would clip", remedy=f"Use at most {np.floor(highest):g} dBFS"
+        )
+    ramp = round(RAMP_S * RATE_HZ)
+    samples[:ramp] *= np.linspace(0, 1, ramp)
+    samples[-ramp:] *= np.linspace(1, 0, ramp)
+    return Waveform(samples.astype(np.float32), RATE_HZ)
+
+
+def problem_of(calibration: Calibration | None, level_spl: float | None, level_dbfs: float, today: date) -> str:
+    """Why a loudspeaker cannot play a level, or "". level_spl: the same as the scenario states it; None: in dBFS."""
+    if calibration is None:
+        return "" if level_spl is None else "it is not calibrated"
+    if level_spl is not None and date.fromisoformat(calibration.expires_on) < today:
+        return f"its calibration expired on {calibration.expires_on}"
+    if level_dbfs > 0:
+        highest = calibration.spl_at_0_dbfs
+        return f"{level_spl:g} dB is above its full scale, {highest:.1f} dB({calibration.weighting})"
+    reached = calibration.spl(level_dbfs)
+    if reached > calibration.max_spl + 0.01:
+        return f"{reached:.1f} dB is above its max_spl of {calibration.max_spl:g} dB"
+    return "" if level_dbfs >= -90 else f"{level_spl:g} dB needs a level below -90 dBFS"

@@ -1,0 +1,162 @@
+"""Levels in dB SPL: from a reading to a file, to a plan, and to the level of what is played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.calibrate import command
+from harness.model.errors import InputError, InputProblems
+from harness.model.scenario import Scenario
+from harness.scenario.bench import load_bench
+from harness.scenario.scenario import load_scenario
+from harness.scenario.together import check_together
+from harness.session.engine.assemble import sound_path
+from harness.session.plan import plan
+from harness.sound.calibration import noise_of, read_calibration
+from harness.sound.level import active_speech_level, rms_dbfs
+from harness.sound.stimuli.renderer import renderer
+from tests.known import known
+
+DEVICE = Path(__file__).parents[2] / "conformance" / "in_process" / "device.yaml"
+BENCH = """\
+bench: room
+loudspeakers:
+  near: {{driver: in_process, speed: 50{near}}}
+  far: {{driver: in_process, speed: 50}}
+microphone: {{driver: in_process, speed: 50}}
+devices:
+  unit: {{profile: {device}, connection: {{driver: in_process, speed: 50}}}}
+"""
+SCENARIO = """\
+scenario: levels
+voices:
+  cass: {{engine: flite, name: slt}}
+defaults: {{voice: cass{defaults}}}
+trials:
+  - {{id: call, kind: wake}}
+{more}
+"""
+
+
+def bench(folder: Path, near: str = ", calibration: near.calibration.yaml") -> Path:
+    path = folder / "bench.yaml"
+    path.write_text(BENCH.format(device=DEVICE, near=near))
+    return path
+
+
+def calibrate(folder: Path, *options: str) -> str:
+    """Calibrates `near`; what was said."""
+    done = CliRunner().invoke(command, [str(bench(folder, "")), "near", *options], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def scenario(folder: Path, defaults: str = "", more: str = "") -> Scenario:
+    path = folder / "levels.yaml"
+    path.write_text(SCENARIO.format(defaults=defaults, more=more))
+    return load_scenario(path)
+
+
+@pytest.mark.parametrize("signal", ["pink noise", "1 kHz"])
+@pytest.mark.parametrize("level_dbfs", [-40.0, -26.0, -20.0])
+def test_what_is_played_has_the_level_that_it_says(signal: str, level_dbfs: float) -> None:
+    sound = noise_of(signal, level_dbfs, 5)
+    middle = sound.samples[sound.rate_hz : -sound.rate_hz]
+    assert rms_dbfs(middle) == pytest.approx(level_dbfs, abs=0.3)
+
+
+def test_noise_that_would_clip_is_refused_with_the_highest_level() -> None:
+    with pytest.raises(InputError, match="Use at most") as refused:
+        noise_of("pink noise", 0, 5)
+    highest = float(known(refused.value.remedy).split()[3])
+    assert np.abs(noise_of("pink noise", highest, 5).samples).max() <= 1
+
+
+def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Path) -> None:
+    gain_db = 93.7  # from dBFS to dB SPL, as a room with a loudspeaker has
+    said = calibrate(tmp_path, "--level", "-26", "--reading", f"{-26 + gain_db:.1f}", "--at", "1 m", "--max-spl", "95")
+    assert "near.calibration.yaml: 0 dBFS = 93.7 dB(A) SPL at 1 m" in said
+    assert "`calibration: near.calibration.yaml`" in said
+    asked = [54, 60, 66.5, 72, 78]
+    levels = scenario(tmp_path, more=f"matrix: {{axes: {{level_spl: {asked}}}}}")
+    room = load_bench(bench(tmp_path))
+    check_together(levels, room)
+    trials = plan(levels, room)
+    for trial, spl in zip(trials, asked, strict=True):
+        assert dict(trial.conditions) == {"level_spl": f"{spl:g}"}
+        played = active_speech_level(renderer().render(trial.recipe).waveform)
+        assert known(played).level_dbfs + gain_db == pytest.approx(spl, abs=0.5)
+    assert "near: 0 dBFS = 93.7 dB(A) SPL at 1 m, measured on 20" in sound_path(room, trials)
+
+
+@pytest.mark.parametrize(
+    ("near", "defaults", "more", "what"),
+    [
+        ("", ", level_spl: 65", "", "'near' cannot play 65 dB SPL: it is not calibrated"),
+        (None, ", level_spl: 100", "", "'near' cannot play 100 dB SPL: 100 dB is above its full scale"),
+        (None, ", level_spl: 91", "", "91.0 dB is above its max_spl of 90 dB"),
+        (None, ", level_dbfs: -2", "", "'near' cannot play -2 dBFS: 91.7 dB is above its max_spl of 90 dB"),
+        (None, "", "matrix: {axes: {level_spl: [60, 91]}}", "91.0 dB is above"),
+        (None, ", level_spl: 60", "matrix: {axes: {position: [near, far]}}", "'far' cannot play 60 dB SPL"),
+    ],
+)
+def test_a_level_that_the_bench_cannot_give_is_refused(
+    tmp_path: Path, near: str | None, defaults: str, more: str, what: str
+) -> None:
+    calibrate(tmp_path, "--reading", "67.7", "--max-spl", "90")
+    asked = scenario(tmp_path, defaults, more)
+    room = load_bench(bench(tmp_path) if near is None else bench(tmp_path, near))
+    with pytest.raises(InputProblems, match="cannot play") as refused:
+        check_together(asked, room)
+    (problem,) = refused.value.problems
+    assert what in problem.what
+    assert known(problem.place).line
+
+
+def test_an_expired_calibration_is_refused_for_levels_in_db_spl_only(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--reading", "67.7")
+    path = tmp_path / "near.calibration.yaml"
+    path.write_text(path.read_text().replace(read_calibration(path).expires_on, "2020-02-29"))
+    check_together(scenario(tmp_path), load_bench(bench(tmp_path)))
+    with pytest.raises(InputProblems, match="expired on 2020-02-29"):
+        check_together(scenario(tmp_path, ", level_spl: 60"), load_bench(bench(tmp_path)))
+
+
+def test_both_levels_at_once_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputProblems, match="there is also a level_dbfs"):
+        scenario(tmp_path, ", level_spl: 60, level_dbfs: -26")
+    with pytest.raises(InputProblems, match="there is also an axis level_dbfs"):
+        scenario(tmp_path, more="matrix: {axes: {level_spl: [60], level_dbfs: [-26]}}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("67.7", "200"), ('"A"', '"B"'), ('expires_on: "', 'expires_on: "x'), ("max_spl", "most")]
+)
+def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, old: str, new: str) -> None:
+    calibrate(tmp_path, "--reading", "67.7")
+    path = tmp_path / "near.calibration.yaml"
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InputProblems) as refused:
+        load_bench(bench(tmp_path))
+    assert all("near.calibration.yaml:" in str(one.place) for one in refused.value.problems)
+
+
+def test_hostile_places_are_text(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--reading", "67.7", "--at", 'a "b": {c} \\ # d')
+    assert read_calibration(tmp_path / "near.calibration.yaml").at == 'a "b": {c} \\ # d'
+
+
+@pytest.mark.parametrize("place", ["", " ", "a\x1b[31m", "a\nb", "x" * 61])
+def test_a_place_that_no_file_can_hold_is_refused(tmp_path: Path, place: str) -> None:
+    done = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", "--reading", "60", "--at", place])
+    assert done.exit_code == 2
+    assert not list(tmp_path.glob("*.calibration.yaml"))
+
+
+def test_only_a_loudspeaker_that_is_there_is_calibrated(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no loudspeaker 'left'"):
+        CliRunner().invoke(command, [str(bench(tmp_path, "")), "left", "--reading", "60"], catch_exceptions=False)
