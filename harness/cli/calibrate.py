@@ -67,7 +67,7 @@ def command(
     speaker = _speaker(bench, loudspeaker)
     signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone else "pink noise"
     if reading is None:
-        with _Playing(bench, speaker, signal, level):
+        with _CalibrationSound(bench, speaker, signal, level):
             click.echo(plain_text(f"Playing {signal} of {level:g} dBFS through {speaker.id} for {PLAY_S:g} s.", 400))
             reading = click.prompt(
                 f"Reading of the meter, dB({weighting})", type=click.FloatRange(QUIETEST_SPL, LOUDEST_SPL)
@@ -102,7 +102,7 @@ def _speaker(bench: Bench, name: str | None) -> Equipment:
     return next(one for one in bench.loudspeakers if name in (None, one.id))
 
 
-class _Playing:
+class _CalibrationSound:
     """Plays a sound through the bench's own driver while it is entered."""
 
     def __init__(self, bench: Bench, speaker: Equipment, signal: str, level_dbfs: float) -> None:
