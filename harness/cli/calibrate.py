@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 PLAY_S = 60.0
 
 
+class _Decibels(click.FloatRange):
+    """A FloatRange without NaN, which compares as if it were in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = float(super().convert(value, param, ctx))
+        return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(found) else found
+
+
 def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if not (0 < len(value) <= 60 and value.isprintable() and not value.isspace()):
         raise click.BadParameter("write 1 to 60 characters, such as 1m", ctx, param)
@@ -31,9 +40,9 @@ def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @click.argument("loudspeaker", required=False)
 @click.option("--tone", is_flag=True, help="Play a tone of 1 kHz instead of pink noise.")
 @click.option(
-    "--level", type=click.FloatRange(-60, 0), default=-26.0, show_default=True, help="Level of the sound, dBFS (RMS)."
+    "--level", type=_Decibels(-60, 0), default=-26.0, show_default=True, help="Level of the sound, dBFS (RMS)."
 )
-@click.option("--reading", type=click.FloatRange(30, 130), help="Reading of the meter, dB SPL. Nothing is played.")
+@click.option("--reading", type=_Decibels(30, 130), help="Reading of the meter, dB SPL. Nothing is played.")
 @click.option(
     "--weighting", type=click.Choice(["A", "C", "Z"]), default="A", show_default=True, help="Weighting of the meter."
 )
@@ -42,7 +51,7 @@ def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
 )
 @click.option("--days", type=click.IntRange(1, 3660), default=180, show_default=True, help="Days until it expires.")
 @click.option(
-    "--max-spl", type=click.FloatRange(30, 130), default=95.0, show_default=True, help="Highest level allowed, dB SPL."
+    "--max-spl", type=_Decibels(30, 130), default=95.0, show_default=True, help="Highest level allowed, dB SPL."
 )
 def command(
     bench_file: Path,
@@ -69,13 +78,11 @@ def command(
     if reading is None:
         with _CalibrationSound(bench, speaker, signal, level):
             click.echo(plain_text(f"Playing {signal} of {level:g} dBFS through {speaker.id} for {PLAY_S:g} s.", 400))
-            reading = click.prompt(
-                f"Reading of the meter, dB({weighting})", type=click.FloatRange(QUIETEST_SPL, LOUDEST_SPL)
-            )
+            reading = click.prompt(f"Reading of the meter, dB({weighting})", type=_Decibels(QUIETEST_SPL, LOUDEST_SPL))
     today = datetime.now().astimezone().date()
     keys = CalibrationKeys(
         calibration=speaker.id,
-        sound_device=str(getattr(speaker.options, "sound_device", speaker.driver)),
+        sound_device=speaker.sound_device,
         signal=signal,
         level_dbfs=level,
         reading_db=reading,

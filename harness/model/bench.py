@@ -324,11 +324,14 @@ class DeviceProfile:
 class Calibration:
     """A loudspeaker's level in the room: L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
 
-    measured_on, expires_on: ISO dates; it counts until the end of the latter. max_spl: the highest level allowed.
+    loudspeaker, sound_device: what was measured. measured_on, expires_on: ISO dates; it counts until the end of the
+    latter. max_spl: the highest level allowed.
     """
 
     path: str
     sha256: str
+    loudspeaker: str
+    sound_device: str
     spl_at_0_dbfs: float
     weighting: str
     at: str
@@ -367,6 +370,11 @@ class Equipment:
     injects: bool = False
     sets: bool = False
     calibration: Calibration | None = None
+
+    @property
+    def sound_device(self) -> str:
+        """The sound device of a loudspeaker or microphone; else the driver."""
+        return str(getattr(self.options, "sound_device", self.driver))
 
 
 MERGE_WITHIN_MS = 1000.0

@@ -355,8 +355,10 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
 def level_asked(defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> tuple[float, bool]:
     """The level by the matrix, else the trial, else the defaults, and whether it is in dB SPL; else it is in dBFS.
 
-    axis: the values of a cell.
+    axis: the values of a cell. It has no effect on recordings of a phrase at their own level (`as_recorded`).
     """
+    if template.as_recorded and template.kind is not TrialKind.COMMAND:
+        return defaults.level_dbfs, False
     for value, in_spl in (
         (axis.get("level_spl"), True),
         (axis.get("level_dbfs"), False),

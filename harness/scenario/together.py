@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -11,7 +13,6 @@ from harness.base.strict_yaml import Mark, Node
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
 from harness.model.scenario import (
-    AxisName,
     Evidence,
     Need,
     Normalisation,
@@ -23,7 +24,10 @@ from harness.model.scenario import (
     axes_of,
     level_asked,
 )
+from harness.model.stimulus import NoiseSpec
 from harness.sound.calibration import problem_of
+from harness.sound.level import active_speech_level
+from harness.sound.recordings import read as read_recording
 from harness.transcripts.words import normalise
 
 ADD: dict[Need, str] = {
@@ -256,34 +260,58 @@ def _check_levels(scenario: Scenario, bench: Bench, found: Findings) -> None:
     """Each level that a loudspeaker shall play: whether it can."""
     if found.problems:  # a device may not be there
         return
-    matrix, today = {axis.name: axis for axis in scenario.matrix.axes}, datetime.now().astimezone().date()
-    by_axis: AxisName = "level_spl" if "level_spl" in matrix else "level_dbfs"
-    levels = matrix[by_axis].values if by_axis in matrix else (None,)
-    positions = matrix["position"].values if "position" in matrix else (None,)
+    matrix, today = {axis.name: axis.values for axis in scenario.matrix.axes}, datetime.now().astimezone().date()
     told: set[tuple[KeyPath, str]] = set()
     for number, trial in enumerate(scenario.trials):
-        through_air = [device for device in _hearing(trial, bench) if not _injected(device, trial)]
-        own = by_axis if by_axis in axes_of(trial) else None
-        for at_level, value in enumerate(levels if own else (None,)):
-            level, in_spl = level_asked(scenario.defaults, trial, {own: value} if own else {})
-            at: KeyPath = ("trials", number)
-            if own is not None and value is not None:
-                at = ("matrix", "axes", own, at_level)
-            elif in_spl:
-                at = ("defaults", "level_spl")
-            if in_spl and not through_air and not trial.as_recorded:
+        axes = axes_of(trial)
+        through_air = any(not _injected(device, trial) for device in _hearing(trial, bench))
+        positions = matrix.get("position", (None,)) if "position" in axes else (None,)
+        speakers = [
+            one
+            for one in bench.loudspeakers
+            if through_air and (one.position in positions or (None in positions and one is bench.loudspeakers[0]))
+        ]
+        for at, level, in_spl, noisy in _levels(scenario, number, measured=any(one.calibration for one in speakers)):
+            if in_spl and not through_air:
                 found.add(at, f"{trial.id!r} is played over a wire, where no level is in dB SPL", "Use level_dbfs")
-            for speaker in bench.loudspeakers if through_air and not trial.as_recorded else ():
-                if speaker.position not in positions and not (None in positions and speaker is bench.loudspeakers[0]):
-                    continue
+            noises = matrix.get("noise", (scenario.defaults.noise,)) if "noise" in axes and noisy else ()
+            snr_db = min((one.snr_db for one in noises if isinstance(one, NoiseSpec)), default=None)
+            for speaker in speakers:
                 known = speaker.calibration
                 dbfs = level if not in_spl else known.dbfs(level) if known else 0.0
-                if problem := problem_of(known, level if in_spl else None, dbfs, today):
-                    what = f"the loudspeaker {speaker.id!r} cannot play {level:g} {'dB SPL' if in_spl else 'dBFS'}"
-                    calibrate = f"Run: harness calibrate {bench.path} {speaker.id}"
+                if problem := problem_of(speaker, level if in_spl else None, dbfs, today, snr_db):
+                    unit = "dB SPL" if in_spl else "dBFS"
+                    what = f"the loudspeaker {speaker.id!r} cannot play {round(level, 1):g} {unit}"
+                    lower = "Lower the level, or raise snr_db" if "noise" in problem else "Lower the level"
+                    remedy = lower if "above" in problem else f"Run: harness calibrate {bench.path} {speaker.id}"
                     if (at, what) not in told:
-                        found.add(at, f"{what}: {problem}", "Lower the level" if "above" in problem else calibrate)
+                        found.add(at, f"{what}: {problem}", remedy)
                     told.add((at, what))
+
+
+def _levels(scenario: Scenario, number: int, *, measured: bool) -> Iterator[tuple[KeyPath, float, bool, bool]]:
+    """Where each level of a trial is written, the level, whether it is in dB SPL, and whether noise comes with it.
+
+    measured: also those of recordings that keep their own level.
+    """
+    trial, defaults = scenario.trials[number], scenario.defaults
+    own: KeyPath = ("trials", number)
+    by_default: KeyPath = own if defaults.level_spl is None else ("defaults", "level_spl")
+    if not trial.as_recorded or trial.kind is TrialKind.COMMAND:
+        varied = [axis for axis in scenario.matrix.axes if axis.name in {"level_spl", "level_dbfs"} & axes_of(trial)]
+        for axis in varied:
+            for nth, value in enumerate(axis.values):
+                yield ("matrix", "axes", axis.name, nth), *level_asked(defaults, trial, {axis.name: value}), True
+        if not varied:
+            level, in_spl = level_asked(defaults, trial, {})
+            yield by_default if in_spl else own, level, in_spl, True
+    if trial.as_recorded and measured:
+        for path in trial.recordings:
+            if (active := active_speech_level(read_recording(path))) is not None:
+                yield (*own, "recordings"), active.level_dbfs, False, True
+    if trial.ambient is not None and trial.ambient.probe is not None:
+        level, in_spl = level_asked(defaults, replace(trial, level_dbfs=trial.ambient.probe.level_dbfs), {})
+        yield by_default if in_spl else (*own, "probe"), level, in_spl, False
 
 
 def _injected(device: Device, trial: TrialTemplate) -> bool:

@@ -469,7 +469,7 @@ class _Planner:
             phrase=spec.phrase,
             voice=spec.voice,
             recordings=(spec.recording,) if spec.recording else (),
-            level_dbfs=scenario.defaults.level_dbfs if spec.level_dbfs is None else spec.level_dbfs,
+            level_dbfs=spec.level_dbfs,
             reprompt=replace(template.reprompt or scenario.defaults.reprompt, max_attempts=2),
             ambient=None,
         )

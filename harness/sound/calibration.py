@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from datetime import date
 from pathlib import Path
 from typing import Literal
@@ -17,7 +18,7 @@ from pydantic import Field
 from harness.base.findings import Findings, Keys, Text, preset
 from harness.base.strict_yaml import parse, read_bytes
 from harness.base.whole_file import write_whole
-from harness.model.bench import Calibration
+from harness.model.bench import Calibration, Equipment
 from harness.model.errors import InputError
 from harness.model.stimulus import Waveform
 
@@ -28,6 +29,8 @@ TONE_HZ = 1000.0
 RAMP_S = 0.5
 QUIETEST_SPL, LOUDEST_SPL = 30.0, 130.0
 """Readings outside are mistakes: of the meter's range, or of the decimal point."""
+SAME_DB = 0.05
+"""Levels that differ by less are printed alike."""
 
 
 class CalibrationKeys(Keys):
@@ -63,6 +66,8 @@ def read_calibration(path: Path) -> Calibration:
     return Calibration(
         path=str(path.absolute()),
         sha256=hashlib.sha256(content).hexdigest(),
+        loudspeaker=keys.calibration,
+        sound_device=keys.sound_device,
         spl_at_0_dbfs=keys.reading_db - keys.level_dbfs,
         weighting=keys.weighting,
         at=keys.at,
@@ -107,16 +112,28 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
     return Waveform(samples.astype(np.float32), RATE_HZ)
 
 
-def problem_of(calibration: Calibration | None, level_spl: float | None, level_dbfs: float, today: date) -> str:
-    """Why a loudspeaker cannot play a level, or "". level_spl: the same as the scenario states it; None: in dBFS."""
+def problem_of(
+    speaker: Equipment, level_spl: float | None, level_dbfs: float, today: date, snr_db: float | None = None
+) -> str:
+    """Why a loudspeaker cannot play a level, or "".
+
+    level_spl: the same as the scenario states it; None: in dBFS. snr_db: of noise with it, which adds to its level.
+    """
+    calibration = speaker.calibration
     if calibration is None:
         return "" if level_spl is None else "it is not calibrated"
+    measured = (calibration.loudspeaker, calibration.sound_device)
+    if measured != (speaker.id, speaker.sound_device):
+        return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
     if level_spl is not None and date.fromisoformat(calibration.expires_on) < today:
         return f"its calibration expired on {calibration.expires_on}"
-    if level_dbfs > 0:
+    if level_spl is not None and level_dbfs > 0:
         highest = calibration.spl_at_0_dbfs
         return f"{level_spl:g} dB is above its full scale, {highest:.1f} dB({calibration.weighting})"
     reached = calibration.spl(level_dbfs)
-    if reached > calibration.max_spl + 0.01:
-        return f"{reached:.1f} dB is above its max_spl of {calibration.max_spl:g} dB"
-    return "" if level_dbfs >= -90 else f"{level_spl:g} dB needs a level below -90 dBFS"
+    if snr_db is not None:
+        reached += 10 * math.log10(1 + 10 ** (-snr_db / 10))
+    if reached > calibration.max_spl + SAME_DB:
+        noise = " with its noise" if snr_db is not None else ""
+        return f"{reached:.1f} dB{noise} is above its max_spl of {calibration.max_spl:g} dB"
+    return "" if level_spl is None or level_dbfs >= -90 else f"{level_spl:g} dB needs a level below -90 dBFS"

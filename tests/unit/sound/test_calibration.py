@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from click.testing import CliRunner
 
 from harness.cli.calibrate import command
@@ -40,6 +41,7 @@ trials:
   - {{id: call, kind: wake}}
 {more}
 """
+SOAK = "  - {{id: soak, kind: ambient, hours: 0.02, sources: [{{noise: pink}}]{}}}\n"
 
 
 def bench(folder: Path, near: str = ", calibration: near.calibration.yaml") -> Path:
@@ -102,12 +104,18 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
         (None, ", level_dbfs: -2", "", "'near' cannot play -2 dBFS: 91.7 dB is above its max_spl of 90 dB"),
         (None, "", "matrix: {axes: {level_spl: [60, 91]}}", "91.0 dB is above"),
         (None, ", level_spl: 60", "matrix: {axes: {position: [near, far]}}", "'far' cannot play 60 dB SPL"),
+        (None, ", level_spl: 80, noise: {kind: pink, snr_db: -15}", "", "95.1 dB with its noise is above"),
+        (None, ", level_spl: 80", "matrix: {axes: {noise: [null, {kind: pink, snr_db: -15}]}}", "95.1 dB with its"),
+        (None, "", SOAK.format(", level_dbfs: -2") + "matrix: {axes: {position: [far]}}", "91.7 dB is above"),
+        (None, "", SOAK.format(", probe: {every_s: 60, level_dbfs: -2}"), "91.7 dB is above"),
+        (None, "", "  - {id: as, kind: wake, recordings: loud.wav, level: as_recorded}", "93.5 dB is above"),
     ],
 )
 def test_a_level_that_the_bench_cannot_give_is_refused(
     tmp_path: Path, near: str | None, defaults: str, more: str, what: str
 ) -> None:
     calibrate(tmp_path, "--reading", "67.7", "--max-spl", "90")
+    soundfile.write(tmp_path / "loud.wav", np.tile([0.97, -0.97], 24_000), 48_000)
     asked = scenario(tmp_path, defaults, more)
     room = load_bench(bench(tmp_path) if near is None else bench(tmp_path, near))
     with pytest.raises(InputProblems, match="cannot play") as refused:
@@ -124,6 +132,45 @@ def test_an_expired_calibration_is_refused_for_levels_in_db_spl_only(tmp_path: P
     check_together(scenario(tmp_path), load_bench(bench(tmp_path)))
     with pytest.raises(InputProblems, match="expired on 2020-02-29"):
         check_together(scenario(tmp_path, ", level_spl: 60"), load_bench(bench(tmp_path)))
+
+
+def test_noise_far_below_the_speech_does_not_count_against_the_ceiling(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--reading", "67.7", "--max-spl", "70")
+    check_together(scenario(tmp_path, ", level_spl: 70, noise: {kind: pink, snr_db: 25}"), load_bench(bench(tmp_path)))
+
+
+def test_probes_are_as_loud_as_the_defaults_say(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--reading", "67.7")
+    probed = scenario(tmp_path, ", level_spl: 60", SOAK.format(", probe: {every_s: 60}"))
+    trials = plan(probed, load_bench(bench(tmp_path)))
+    assert {round(trial.recipe.level_dbfs, 1) for trial in trials} == {round(60 - 93.7, 1)}
+
+
+@pytest.mark.parametrize(("old", "new"), [("near", "far"), ("in_process", "USB Audio")])
+def test_a_calibration_of_another_loudspeaker_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    calibrate(tmp_path, "--reading", "67.7")
+    path = tmp_path / "near.calibration.yaml"
+    path.write_text(path.read_text().replace(f'"{old}"', f'"{new}"'))
+    with pytest.raises(InputProblems, match=f"its calibration was measured with .*'{new}'"):
+        check_together(scenario(tmp_path), load_bench(bench(tmp_path)))
+
+
+def test_recordings_at_their_own_level_need_no_calibration(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "said.wav", np.tile([0.1, -0.1], 24_000), 48_000)
+    text = SCENARIO.format(defaults=", level_spl: 60", more="")
+    path = tmp_path / "levels.yaml"
+    path.write_text(text.replace("kind: wake", "kind: wake, recordings: said.wav, level: as_recorded"))
+    own, room = load_scenario(path), load_bench(bench(tmp_path, ""))
+    check_together(own, room)
+    assert len(plan(own, room)) == 1
+
+
+@pytest.mark.parametrize("option", ["--reading", "--level", "--max-spl"])
+def test_what_is_not_a_number_is_refused_before_anything_is_played(tmp_path: Path, option: str) -> None:
+    done = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", option, "nan"])
+    assert done.exit_code == 2
+    assert "is not a number" in done.output
+    assert not list(tmp_path.glob("*.calibration.yaml"))
 
 
 def test_both_levels_at_once_are_refused(tmp_path: Path) -> None:
