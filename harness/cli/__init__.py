@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import signal
 import sys
 import threading
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from harness import __version__
+from harness.base.leaving import ASKED_TO_END, leave_soon
 from harness.cli.streams import write_all
 from harness.model.errors import HarnessError
 
@@ -96,8 +96,6 @@ voice-harness measures how well a voice device hears and answers.
   4. help     list all commands
 """
 LONGEST_TOLD = 2000
-ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
-LEAVES_WITHIN_S = 10.0
 
 
 @contextmanager
@@ -121,11 +119,7 @@ def orderly_end() -> Iterator[None]:
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
     for one in ASKED_TO_END:  # a second signal must not interrupt the clean-up
         signal.signal(one, signal.SIG_IGN)
-    # A thread that reads from or writes to a terminal that is gone may never end.
-    limit = threading.Timer(LEAVES_WITHIN_S, os._exit, (128 + number,))
-    limit.daemon = True
-    limit.start()
-    sys.exit(128 + number)
+    sys.exit(leave_soon(number))
 
 
 INTERRUPTED = 130  # the status that shells report after Ctrl-C

@@ -16,7 +16,7 @@ import click
 from harness.base.foreign import counted, plain_text
 from harness.cli.options import SHIPPED_FILE, Command, json_option, options_as
 from harness.cli.plan import share_of
-from harness.model.scenario import Scenario, TrialKind
+from harness.model.scenario import TrialKind
 from harness.statistics import text
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def command(scenario: Path, bench_file: Path, asked: RehearsalAsked, as_json: bo
     read, bench = load_scenario(scenario), load_bench(bench_file)
     check_together(read, bench)
     trials = planned(read, bench).trials
-    sounds = _Sounds(read)
+    sounds = _Sounds()
     plan = Rehearsal(trials, read.limits, read.stopping, sounds.duration_s, read.defaults.between_trials_s)
     device = SimulatedDevice(asked.missed, asked.misheard, asked.false_accepts, asked.answer)
     runs = plan.runs(device, asked.runs, asked.seed)
@@ -103,8 +103,7 @@ def command(scenario: Path, bench_file: Path, asked: RehearsalAsked, as_json: bo
 class _Sounds:
     """How long the sound of each trial is; every text is spoken once by each voice."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        self._path = scenario.path
+    def __init__(self) -> None:
         self._known: dict[object, float] = {}
 
     def duration_s(self, trial: Trial) -> float:

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
+from harness.base.leaving import ASKED_TO_END, leave_soon
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.screens.annotating import AnnotatingScreen
@@ -23,8 +24,6 @@ from harness.model.judgment import RaterKeys
 from harness.rating.desk import Desk
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rating_room import RatingRoom
-
-ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 
 class SittingApp(GuardedApp):
@@ -56,14 +55,17 @@ class SittingApp(GuardedApp):
 
     def on_mount(self) -> None:
         for number in self._ends_with:
-            if signal.getsignal(number) is signal.SIG_DFL:  # an ignored signal stays ignored, e.g. under `nohup`
-                asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # what is ignored stays ignored, e.g. under `nohup`
+                asyncio.get_running_loop().add_signal_handler(number, self._asked_to_end, number)
         self.register_theme(palette.THEME)
         self.theme = palette.THEME.name
         self.push_screen(self.sitting)
 
     def on_unmount(self) -> None:
         self.sitting.close()
+
+    def _asked_to_end(self, number: int) -> None:
+        self.exit(leave_soon(number))
 
     def action_leave(self) -> None:
         self.exit(0)

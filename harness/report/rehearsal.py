@@ -182,9 +182,10 @@ class Rehearsal:
         runs = self.runs(device, count, seed)
         good = self._verdicts(runs)
         worse = self._verdicts(self.runs(bad, count, seed))
-        found = {name: RehearsedLimit(name, wanted, shares, _held(worse[name][1]), None)
-                 for name, (wanted, shares) in good.items()}  # fmt: skip
-        done = {name: replace(one, needed=1) if _decided(one) else one for name, one in found.items()}
+        done: dict[str, RehearsedLimit] = {}
+        for name, (wanted, shares) in good.items():
+            one = RehearsedLimit(name, wanted, shares, _held(worse[name][1]), None)
+            done[name] = replace(one, needed=1) if _decided(one) else one
         mean_s = _mean_s(runs)
         for factor in FACTORS:
             open_ones = [name for name, one in done.items() if one.needed is None]
