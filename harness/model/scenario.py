@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from harness.model.effect import EffectCheck
-from harness.model.stimulus import NoiseKind, NoiseSpec, Utterance, VoiceSpec
+from harness.model.stimulus import NoiseKind, NoiseSpec, Placement, RoomSpec, Utterance, VoiceSpec
 from harness.model.transcript import ENGLISH, Rewriting
 from harness.model.transcript import Normalisation as Normalisation
 from harness.model.understanding import Expected
@@ -306,10 +306,23 @@ class TrialTemplate:
     expects: Expected | None = None
 
 
-AxisName = Literal["voice", "level_dbfs", "level_spl", "gap_ms", "position", "noise", "device_settings"]
+AxisName = Literal[
+    "voice",
+    "level_dbfs",
+    "level_spl",
+    "gap_ms",
+    "position",
+    "noise",
+    "room",
+    "distance_m",
+    "angle_deg",
+    "device_settings",
+]
+PLACING: frozenset[AxisName] = frozenset(("room", "distance_m", "angle_deg"))
+"""The axes of a talker in a room."""
 SettingValues = tuple[tuple[str, str], ...]
 """Settings of a device: name, value as text."""
-AxisValue = str | float | int | VoiceSpec | NoiseSpec | SettingValues | None
+AxisValue = str | float | int | VoiceSpec | NoiseSpec | RoomSpec | SettingValues | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +330,8 @@ class Axis:
     """One dimension of the matrix; labels are what tables show for the values, one for one.
 
     Value types: voice VoiceSpec, level_dbfs and level_spl float, gap_ms int, noise NoiseSpec or None (quiet), position
-    str, and device_settings SettingValues. A position is that of one of the bench's loudspeakers. Settings of () change
-    nothing.
+    str, room RoomSpec, distance_m and angle_deg float, and device_settings SettingValues. A position is that of one of
+    the bench's loudspeakers. Settings of () change nothing.
     """
 
     name: AxisName
@@ -335,12 +348,12 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     """
     match template.kind:
         case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
-            said: tuple[AxisName, ...] = ("voice", "level_dbfs", "level_spl", "gap_ms", "noise", "device_settings")
-            return frozenset((*said, "position") if through_air else said)
+            said: set[AxisName] = {"voice", "level_dbfs", "level_spl", "gap_ms", "noise", "device_settings", *PLACING}
+            return frozenset(said | {"position"} if through_air else said)
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
-            axes: set[AxisName] = {"noise", "device_settings"}
+            axes: set[AxisName] = {"noise", "device_settings", *PLACING}
             if not template.as_recorded:
                 axes |= {"level_dbfs", "level_spl"}
     if template.kind is TrialKind.COMMAND:
@@ -368,6 +381,19 @@ def level_asked(defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisN
         if isinstance(value, int | float):
             return float(value), in_spl
     return defaults.level_dbfs, False
+
+
+def placement_of(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> Placement | None:
+    """Where the talker is in a simulated room, by the matrix, else the defaults; None without a room.
+
+    axis: the values of a cell.
+    """
+    room = axis.get("room", defaults.room)
+    distance_m, angle_deg = axis.get("distance_m", defaults.distance_m), axis.get("angle_deg", defaults.angle_deg)
+    assert room is None or isinstance(room, RoomSpec), room
+    assert isinstance(distance_m, int | float), distance_m
+    assert isinstance(angle_deg, int | float), angle_deg
+    return None if room is None else room.at(distance_m, angle_deg)
 
 
 class Order(StrEnum):
@@ -406,13 +432,19 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What trials use unless they say otherwise. level_spl: dB SPL, instead of level_dbfs."""
+    """What trials use unless they say otherwise. level_spl: dB SPL, instead of level_dbfs.
+
+    room: a simulated one, with the talker at distance_m and angle_deg in it; None: what is played is not in a room.
+    """
 
     voice: VoiceSpec = field(default_factory=VoiceSpec)
     level_dbfs: float = -26.0
     level_spl: float | None = None
     gap_ms: int = 250
     noise: NoiseSpec | None = None
+    room: RoomSpec | None = None
+    distance_m: float = 1.0
+    angle_deg: float = 0.0
     evidence: Evidence = Evidence.AUTO
     reprompt: RepromptRule = field(default_factory=RepromptRule)
     close_dialogue: CloseDialogue | None = None

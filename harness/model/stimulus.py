@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -140,6 +141,112 @@ QUIET = "quiet"
 """The label of no noise."""
 
 
+SOUND_M_PER_S = 343.0
+NEAREST_M = 0.1
+"""Distance of talker and device from each other and from every wall, at least."""
+
+
+class Pattern(StrEnum):
+    """How strongly a microphone or a mouth takes or gives sound by direction, from equally to two-sided."""
+
+    OMNI = "omni"
+    SUBCARDIOID = "subcardioid"
+    CARDIOID = "cardioid"
+    HYPERCARDIOID = "hypercardioid"
+    FIGURE_EIGHT = "figure_eight"
+
+
+class LevelAt(StrEnum):
+    """Where a stimulus has its level: 1 m in front of the talker without a room, or at the device in the room."""
+
+    TALKER = "talker"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class ImpulseResponse:
+    """A recorded response from a talker's place to the device; `path` is absolute. Place as in `Placement`."""
+
+    path: str
+    distance_m: float = 1.0
+    angle_deg: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ShoeBox:
+    """A room with six walls, (0, 0, 0) to size_m (x, y, z), in metres; all walls absorb alike.
+
+    rt60_s: reverberation time; 0: no reflections. device_m: place of the device, which faces device_faces_deg (0: along
+    x, 90: along y). The talker is turned to the device.
+    """
+
+    size_m: tuple[float, float, float]
+    rt60_s: float
+    device_m: tuple[float, float, float]
+    device_faces_deg: float = 0.0
+    device_pattern: Pattern = Pattern.OMNI
+    talker_height_m: float = 1.5
+    talker_pattern: Pattern = Pattern.OMNI
+
+    def talker_m(self, distance_m: float, angle_deg: float) -> tuple[float, float, float]:
+        """Where the talker stands: that far from the device along the floor, that far left of where it faces."""
+        towards = math.radians(self.device_faces_deg + angle_deg)
+        x, y, _ = self.device_m
+        return x + distance_m * math.cos(towards), y + distance_m * math.sin(towards), self.talker_height_m
+
+    @property
+    def absorption(self) -> float:
+        """Absorption of the walls that gives rt60_s by Sabine's formula; 1 or more if no walls do."""
+        x, y, z = self.size_m
+        surface_m2 = 2 * (x * y + y * z + z * x)
+        return 24 * math.log(10) / SOUND_M_PER_S * x * y * z / (surface_m2 * self.rt60_s) if self.rt60_s else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RoomSpec:
+    """A simulated room: a shoe box, or recorded responses."""
+
+    id: str
+    box: ShoeBox | None = None
+    recorded: tuple[ImpulseResponse, ...] = ()
+    level_at: LevelAt = LevelAt.TALKER
+
+    def at(self, distance_m: float, angle_deg: float) -> Placement:
+        """The talker there, with only the response that was recorded there; see `Placement.problem`."""
+        here = tuple(one for one in self.recorded if (one.distance_m, one.angle_deg) == (distance_m, angle_deg))
+        return Placement(replace(self, recorded=here), distance_m, angle_deg)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A talker in a simulated room: distance along the floor and angle from where the device faces, left positive."""
+
+    room: RoomSpec
+    distance_m: float = 1.0
+    angle_deg: float = 0.0
+
+    def label(self) -> str:
+        """A short name, e.g. `living_room 2 m 45°`."""
+        return f"{self.room.id} {self.distance_m:g} m {self.angle_deg:g}°"
+
+    @property
+    def problem(self) -> str:
+        """Why no sound reaches the device from there; "" if it does."""
+        box = self.room.box
+        if box is None:
+            return "" if self.room.recorded else "there is no impulse response from there"
+        talker = box.talker_m(self.distance_m, self.angle_deg)
+        for who, at in (("device", box.device_m), ("talker", talker)):
+            if not all(NEAREST_M <= x <= size - NEAREST_M for x, size in zip(at, box.size_m, strict=True)):
+                x, y, z = at
+                return f"the {who} would be at ({x:.2f}, {y:.2f}, {z:.2f}) m, outside the room or at a wall"
+        if math.dist(talker, box.device_m) < NEAREST_M:
+            return f"the talker would be less than {NEAREST_M:g} m from the device"
+        if box.absorption >= 1:
+            return f"rt60_s is too short for a room of this size, whose shortest is {box.rt60_s * box.absorption:.2f} s"
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
 class StimulusRecipe:
     """Everything that decides how a stimulus sounds.
@@ -152,6 +259,7 @@ class StimulusRecipe:
     `noise`. 0: as much as a query has.
     variant: which draw of the noise and of the floor it is, so that repetitions do not have the same samples.
     as_recorded: recordings keep their level and are not cut to their speech; level_dbfs then has no effect.
+    placement: the simulated room in which it is said; the noise is added at the device. None: no room.
     """
 
     query: Sound
@@ -165,6 +273,7 @@ class StimulusRecipe:
     tail_s: float = 0.0
     variant: int = 0
     as_recorded: bool = False
+    placement: Placement | None = None
 
     @property
     def spoken_by(self) -> Recording | VoiceSpec:

@@ -13,7 +13,7 @@ import soundfile
 
 from harness.base.findings import Findings, KeyPath, nearest
 from harness.model.errors import InputError, Place
-from harness.model.scenario import AxisName, RecordingFacts
+from harness.model.scenario import PLACING, AxisName, RecordingFacts
 from harness.sound.recordings import check as check_recording
 
 PATH, PHRASE_END = "recording", "phrase_end_ms"
@@ -57,7 +57,7 @@ def phrase_end_s(path: Path) -> float | None:
 def demand_columns(header: Sequence[str], place: Place) -> None:
     """InputError for a column that a list of recordings cannot have."""
     for column in header:
-        if column in get_args(AxisName):
+        if column in get_args(AxisName) and column not in PLACING:  # those only if the matrix varies them
             remedy = "Give the column another name, such as recorded_" + column
             raise InputError(f"the column {column!r} has the name of a matrix axis", place=place, remedy=remedy)
         if not _COLUMN.fullmatch(column) or header.count(column) > 1:

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
 from harness.model.scenario import Evidence, Need, Normalisation, OnUndecided, Order, Route, TrialKind, Until
-from harness.model.stimulus import NoiseKind
+from harness.model.stimulus import LevelAt, NoiseKind, Pattern
 from harness.model.understanding import intent_set
 
 LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
@@ -282,6 +282,42 @@ class TrialKeys(Keys):
     )
 
 
+DistanceM = Annotated[float, Field(gt=0, le=100)]
+AngleDeg = Annotated[float, Field(ge=-180, le=180)]
+Metres3 = Annotated[list[Annotated[float, Field(ge=0, le=1000)]], Field(min_length=3, max_length=3)]
+
+
+class ImpulseResponseKeys(Keys):
+    """A recorded impulse response, from a talker's place to the device."""
+
+    recording: PathText = Field(description="Sound file of the response, mono.")
+    distance_m: DistanceM = preset(1.0, "Distance of the talker from the device, m.")
+    angle_deg: AngleDeg = preset(0.0, "Angle of the talker from where the device faces, degrees; left is positive.")
+
+
+class RoomKeys(Keys):
+    """A simulated room: a box (size_m, rt60_s, device_m), or recorded impulse responses."""
+
+    size_m: Metres3 | None = optional("Length (x), width (y) and height (z), m.")
+    rt60_s: float | None = optional("Reverberation time, s. 0: no reflections.", ge=0, le=5)
+    device_m: Metres3 | None = optional("Place of the device in the box: x, y, z, m.")
+    device_faces_deg: float = preset(0.0, "Where the device faces: 0 along x, 90 along y, degrees.", ge=-360, le=360)
+    device_pattern: Annotated[Pattern, word(Pattern)] = preset(
+        Pattern.OMNI, "Directivity of its microphone: omni, subcardioid, cardioid, hypercardioid or figure_eight."
+    )
+    talker_height_m: float = preset(1.5, "Height of the talker's mouth, m.", gt=0, le=100)
+    talker_pattern: Annotated[Pattern, word(Pattern)] = preset(
+        Pattern.OMNI, "Directivity of the talker, who is turned to the device."
+    )
+    impulse_responses: list[ImpulseResponseKeys] | None = optional(
+        "Recorded responses, instead of a box: one for each place of the talker.", min_length=1
+    )
+    level_at: Annotated[LevelAt, word(LevelAt)] | None = optional(
+        "Where a stimulus has its level: talker (1 m in front of the talker, without the room) or device. "
+        "Default: talker, for recorded responses device."
+    )
+
+
 class DefaultsKeys(Keys):
     """Values for trials that do not set their own."""
 
@@ -292,6 +328,11 @@ class DefaultsKeys(Keys):
     )
     gap_ms: GapMs = preset(250, "Silence between wake phrase and query, ms.")
     noise: NoiseKeys | None = optional("Noise under every stimulus. Default: null, no noise.")
+    room: Id | None = optional("Simulated room in which everything is said, one of `rooms`. Default: none.")
+    distance_m: DistanceM = preset(1.0, "Distance of the talker from the device in a simulated room, m.")
+    angle_deg: AngleDeg = preset(
+        0.0, "Angle of the talker from where the device faces in a simulated room, degrees; left is positive."
+    )
     evidence: Annotated[Evidence, word(Evidence)] = preset(
         Evidence.AUTO, "What decides whether a query was recognised: auto, device, operator or none."
     )
@@ -380,6 +421,11 @@ class AxesKeys(Keys):
     gap_ms: list[GapMs] | None = optional("Gaps, ms.", min_length=1)
     position: list[Id] | None = optional("Positions of the bench's loudspeakers.", min_length=1)
     noise: list[NoiseKeys | None] | None = optional("Noises; null is quiet.", min_length=1)
+    room: list[Id] | None = optional("Simulated rooms, from `rooms`.", min_length=1)
+    distance_m: list[DistanceM] | None = optional("Distances of the talker from the device, m.", min_length=1)
+    angle_deg: list[AngleDeg] | None = optional(
+        "Angles of the talker from where the device faces, degrees; left is positive.", min_length=1
+    )
     device_settings: list[dict[Text, SettingText]] | None = optional(
         "Settings of the devices, {name: value}, such as {number.gain: 20}. They apply to the trials of the cell, and "
         "the harness then sets them back. {}: the device's own settings. A value is a number, on, off, or an option.",
@@ -396,6 +442,9 @@ class ExcludeKeys(Keys):
     gap_ms: GapMs | None = optional("One of the axis's gaps.")
     position: Id | None = optional("One of the axis's positions.")
     noise: NoiseKeys | None = optional("One of the axis's noises; null is quiet.")
+    room: Id | None = optional("One of the axis's rooms.")
+    distance_m: DistanceM | None = optional("One of the axis's distances.")
+    angle_deg: AngleDeg | None = optional("One of the axis's angles.")
     device_settings: dict[Text, SettingText] | None = optional("One of the axis's settings.")
 
 
@@ -497,6 +546,7 @@ class ScenarioKeys(Keys):
         default_factory=dict, description="Variables, name: text. ${name} in a text is replaced by it."
     )
     voices: dict[Id, VoiceKeys] = Field(default_factory=dict, description="Voices by name.")
+    rooms: dict[Id, RoomKeys] = Field(default_factory=dict, description="Simulated rooms by name.")
     defaults: DefaultsKeys = preset(DefaultsKeys(), "Values for trials that do not set their own.")
     recognised: RecognisedKeys = preset(RecognisedKeys(), "When a transcript counts as right.")
     stimuli: list[StimulusKeys] = Field(

@@ -15,6 +15,7 @@ from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, atte
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.scenario import (
+    PLACING,
     Axis,
     AxisName,
     AxisValue,
@@ -30,8 +31,20 @@ from harness.model.scenario import (
     TrialTemplate,
     WakeSettings,
     axes_of,
+    placement_of,
 )
-from harness.model.stimulus import QUIET, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
+from harness.model.stimulus import (
+    QUIET,
+    ImpulseResponse,
+    LevelAt,
+    NoiseKind,
+    NoiseSpec,
+    Recording,
+    RoomSpec,
+    ShoeBox,
+    SpokenText,
+    VoiceSpec,
+)
 from harness.scenario.assets import Assets
 from harness.scenario.keys import (
     CloseDialogueKeys,
@@ -42,6 +55,7 @@ from harness.scenario.keys import (
     NoiseKeys,
     RecognisedKeys,
     RepromptKeys,
+    RoomKeys,
     ScenarioKeys,
     StimulusKeys,
     StoppingKeys,
@@ -130,7 +144,7 @@ def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
 
 
 MAX_CELLS = 10_000
-Cell = tuple[tuple[str, str], ...]
+Cell = tuple[tuple[AxisName, str], ...]
 Labelled = tuple[AxisValue, str]
 Resolve = Callable[[str, object, KeyPath], Labelled | None]
 """Axis name, written value and its path → value and label; None after a problem, which was noted."""
@@ -141,6 +155,8 @@ def label(value: AxisValue) -> str:
     match value:
         case None:
             return QUIET
+        case RoomSpec():
+            return value.id
         case VoiceSpec() | NoiseSpec():
             return value.label()
         case float() | int():
@@ -212,7 +228,7 @@ def _excluded(entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: 
     """One entry as (axis, label) pairs; () when there was a problem."""
     above = ("matrix", "exclude", number)
     by_name: Mapping[str, Axis] = {axis.name: axis for axis in axes}
-    pairs: list[tuple[str, str]] = []
+    pairs: list[tuple[AxisName, str]] = []
     good = True
     if not entry.model_fields_set:
         found.add(above, "the exclusion names no axis", "Name at least one, such as {level_dbfs: -36}")
@@ -232,7 +248,7 @@ def _excluded(entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: 
             found.add(at, what, nearest(resolved[1], by_name[name].labels, listed="Values"))
             good = False
         else:
-            pairs.append((name, resolved[1]))
+            pairs.append((by_name[name].name, resolved[1]))
     return tuple(pairs) if good else ()
 
 
@@ -263,6 +279,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     recognised = reader.recognised()
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
+    _check_placements(matrix, trials, defaults, found)
     planned = sum(planned_of(trial, matrix) for trial in trials)
     sequential = stopping(_section_or(StoppingKeys, written, "stopping"), found)
     if planned > MAX_TRIALS:
@@ -288,6 +305,28 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         wake=WakeSettings(**keys.wake.model_dump()),
         stopping=sequential,
     )
+
+
+def _check_placements(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: Defaults, found: Findings) -> None:
+    """Notes places from which no sound reaches the device, and axes that a list of recordings has as columns."""
+    for number, trial in enumerate(trials):
+        columns = {name for one in trial.recording_facts for name, _ in one.traits}
+        for axis in matrix.axes:
+            if axis.name in PLACING and axis.name in columns:
+                what = f"the recordings of {trial.id!r} have a column {axis.name!r}, which the matrix varies"
+                found.add(("trials", number), what, f"Rename the column, to recorded_{axis.name} for example")
+    said = any(trial.ambient is None or trial.ambient.probe is not None for trial in trials)
+    values = {axis.name: dict(zip(axis.labels, axis.values, strict=True)) for axis in matrix.axes}
+    refused: set[str] = set()
+    for cell in cells(matrix) if said else ():
+        placement = placement_of(defaults, {axis: values[axis][text] for axis, text in cell if axis in PLACING})
+        if placement is None or not (placement.room.box or placement.room.recorded):
+            continue
+        if placement.problem and placement.label() not in refused:
+            refused.add(placement.label())
+            what = f"{placement.label()}: {placement.problem}"
+            remedy = "Correct the room, distance_m or angle_deg, or exclude the combination"
+            found.add(("rooms", placement.room.id), what, remedy, key=True)
 
 
 def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
@@ -345,6 +384,10 @@ class _ScenarioReader:
         for name, one in self._mapping("voices").items():
             if keys := attempt(VoiceKeys, one):
                 self._voices[name] = self._voice_spec(keys, ("voices", name))
+        self._rooms = {
+            name: self._room(name, attempt(RoomKeys, one), ("rooms", name))
+            for name, one in self._mapping("rooms").items()
+        }
         defaults = self._section("defaults", DefaultsKeys)
         self._wake = WakeSettings(**_section_or(WakeKeys, written, "wake").model_dump())
         self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
@@ -376,6 +419,9 @@ class _ScenarioReader:
             noise=self._noise(keys.noise, (*at, "noise")) if keys.noise else None,
             evidence=keys.evidence,
             reprompt=self._default_reprompt,
+            room=self._rooms[keys.room] if keys.room and self._is_room(keys.room, (*at, "room")) else None,
+            distance_m=keys.distance_m,
+            angle_deg=keys.angle_deg,
             close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
             between_trials_s=keys.between_trials_s,
             life_check_after=keys.life_check_after,
@@ -507,6 +553,10 @@ class _ScenarioReader:
             case str() if axis == "voice":
                 spec = self._voice(written, at)
                 return (spec, written) if spec else None
+            case str() if axis == "room":
+                if not self._is_room(written, at):
+                    return None
+                value = self._rooms[written]
             case VoiceKeys():
                 value = self._voice_spec(written, at)
             case NoiseKeys():
@@ -542,6 +592,51 @@ class _ScenarioReader:
             self._found.add(at, "kind recording requires the key recording, and other kinds exclude it", remedy)
         path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
         return NoiseSpec(keys.kind, keys.snr_db, path)
+
+    def _is_room(self, name: str, at: KeyPath) -> bool:
+        if name not in self._rooms:
+            self._found.add(at, f"no room is called {name!r}", nearest(name, self._rooms, listed="Rooms"))
+        return name in self._rooms
+
+    def _room(self, name: str, keys: RoomKeys | None, at: KeyPath) -> RoomSpec:
+        """The room; an empty one if there was a problem, which is noted."""
+        if keys is None:
+            return RoomSpec(name)
+        in_box = {"size_m", "rt60_s", "device_m"}
+        of_box = {one for one in RoomKeys.model_fields if one not in ("impulse_responses", "level_at")}
+        if keys.impulse_responses is not None:
+            for key in sorted(of_box & keys.model_fields_set):
+                what = f"{key} does not apply to a room of recorded impulse responses"
+                self._found.add((*at, key), what, f"Remove {key}, or impulse_responses", key=True)
+            recorded = tuple(
+                ImpulseResponse(
+                    self._assets.sound(one.recording, (*at, "impulse_responses", number, "recording")),
+                    one.distance_m,
+                    one.angle_deg,
+                )
+                for number, one in enumerate(keys.impulse_responses)
+            )
+            for number, one in enumerate(recorded):
+                if any((one.distance_m, one.angle_deg) == (it.distance_m, it.angle_deg) for it in recorded[:number]):
+                    what = "there is a second impulse response from this place"
+                    self._found.add((*at, "impulse_responses", number), what, "Correct distance_m or angle_deg")
+            return RoomSpec(name, None, recorded, keys.level_at or LevelAt.DEVICE)
+        if keys.size_m is None or keys.rt60_s is None or keys.device_m is None:
+            missing = ", ".join(sorted(in_box - keys.model_fields_set))
+            remedy = "Write {size_m: [5, 4, 2.6], rt60_s: 0.4, device_m: [1, 2, 1]}, or impulse_responses"
+            self._found.add(at, f"the room {name!r} has no {missing}", remedy, key=True)
+            return RoomSpec(name)
+        (x, y, z), (left, front, height) = keys.size_m, keys.device_m
+        box = ShoeBox(
+            (x, y, z),
+            keys.rt60_s,
+            (left, front, height),
+            keys.device_faces_deg,
+            keys.device_pattern,
+            keys.talker_height_m,
+            keys.talker_pattern,
+        )
+        return RoomSpec(name, box, (), keys.level_at or LevelAt.TALKER)
 
     def _close_dialogue(self, keys: CloseDialogueKeys | None, at: KeyPath) -> CloseDialogue | None:
         if keys is None:

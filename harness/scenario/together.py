@@ -13,6 +13,7 @@ from harness.base.strict_yaml import Mark, Node
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
 from harness.model.scenario import (
+    PLACING,
     Evidence,
     Need,
     Normalisation,
@@ -51,6 +52,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
     found = Findings(scenario.path, _tree(scenario))
     devices = _check_devices(scenario, bench, found)
     _check_positions(scenario, bench, found)
+    _check_places(scenario, found)
     _check_settings(scenario, bench, found)
     _check_levels(scenario, bench, found)
     _check_listening(scenario, bench, found)
@@ -239,6 +241,15 @@ def _check_positions(scenario: Scenario, bench: Bench, found: Findings) -> None:
                 what = f"the bench {bench.id!r} has no loudspeaker at position {value!r}"
                 remedy = nearest(value, positions, listed="Positions")
                 found.add(("matrix", "axes", "position", number), what, remedy)
+
+
+def _check_places(scenario: Scenario, found: Findings) -> None:
+    """Notes distances and angles that nothing brings about: no simulated room."""
+    in_room = scenario.defaults.room is not None or any(axis.name == "room" for axis in scenario.matrix.axes)
+    for axis in scenario.matrix.axes if not in_room else ():
+        if axis.name in PLACING:
+            what = f"the matrix varies {axis.name}, but the scenario has no room"
+            found.add(("matrix", "axes", axis.name), what, "Add `rooms:` and `defaults: {room: …}`", key=True)
 
 
 def _check_settings(scenario: Scenario, bench: Bench, found: Findings) -> None:

@@ -32,6 +32,7 @@ from harness.model.scenario import (
     Until,
     axes_of,
     level_asked,
+    placement_of,
 )
 from harness.model.stimulus import (
     Ambience,
@@ -210,6 +211,9 @@ _SHORT: dict[AxisName, str] = {
     "gap_ms": "g",
     "position": "p",
     "noise": "n",
+    "room": "rm",
+    "distance_m": "d",
+    "angle_deg": "a",
     "device_settings": "s",
 }
 
@@ -347,7 +351,13 @@ class _Planner:
         if voice.language == VoiceSpec().language:  # a voice without a language speaks the device's
             voice = replace(voice, language=profile.language)
         return StimulusRecipe(
-            query=SpokenText(""), wake_phrase=None, voice=voice, gap_ms=int(gap), level_dbfs=level, noise=noise
+            query=SpokenText(""),
+            wake_phrase=None,
+            voice=voice,
+            gap_ms=int(gap),
+            level_dbfs=level,
+            noise=noise,
+            placement=placement_of(defaults, axis),
         )
 
     def _level_dbfs(self, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> float:

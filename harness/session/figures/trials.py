@@ -430,7 +430,13 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
             return f"{recipe.gap_ms:g}"
         case Grouping.NOISE:
             return QUIET if recipe.noise is None else recipe.noise.label()
-        case Grouping.POSITION | Grouping.DEVICE_SETTINGS:
+        case Grouping.ROOM if recipe.placement is not None:
+            return recipe.placement.room.id
+        case Grouping.DISTANCE if recipe.placement is not None:
+            return f"{recipe.placement.distance_m:g}"
+        case Grouping.ANGLE if recipe.placement is not None:
+            return f"{recipe.placement.angle_deg:g}"
+        case Grouping.POSITION | Grouping.DEVICE_SETTINGS | Grouping.ROOM | Grouping.DISTANCE | Grouping.ANGLE:
             return ""
         case Grouping.CONDITION:
             return " ".join(f"{axis}={label}" for axis, label in trial.conditions)

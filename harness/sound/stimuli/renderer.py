@@ -23,9 +23,11 @@ from harness.base.whole_file import whole_stream
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import (
     Ambience,
+    LevelAt,
     NoiseKind,
     NoiseSpec,
     Part,
+    Placement,
     Recording,
     RecordingPiece,
     RenderedStimulus,
@@ -41,6 +43,8 @@ from harness.model.stimulus import (
 from harness.sound.level import FULL_SCALE, active_speech_level, amplify, at_level, is_silent, refuse_clipping, rms_dbfs
 from harness.sound.recordings import at_rate, content_sha256, opened
 from harness.sound.recordings import read as read_recording
+from harness.sound.stimuli import rooms
+from harness.sound.stimuli.rooms import heard_in
 
 MARGIN_S = 0.5
 """Noise begins this long before a stimulus and ends this long after it."""
@@ -403,6 +407,8 @@ class Renderer:
             del fields["lead_in_s"], fields["tail_s"]
         if not recipe.as_recorded:
             del fields["as_recorded"]
+        if recipe.placement is None:
+            del fields["placement"]
         for name in ("query", "wake_phrase"):
             if fields[name] is not None and fields[name].get("phrase_end_s") is None:
                 fields[name].pop("phrase_end_s", None)
@@ -415,6 +421,10 @@ class Renderer:
             if fields[name] is not None and fields[name].get("path"):
                 fields[name]["path"] = content_sha256(fields[name]["path"])
         fields["voice"] = asdict(recipe.voice) if spoken else None
+        if recipe.placement is not None:
+            for one in fields["placement"]["room"]["recorded"]:
+                one["path"] = content_sha256(one["path"])
+            fields["placement"]["made_by"] = None if recipe.placement.room.box is None else rooms.made_by()
         fields["made_by"] = {
             "voice": self.voice(recipe.voice.engine).version() if spoken else None,
             "renderer": RENDERER_VERSION,
@@ -455,6 +465,11 @@ class Renderer:
             waveform = at_level(waveform, level_dbfs, _label(recipe))
         # Checked before the noise, so that the advice fits what the user can change.
         refuse_clipping(waveform, level_dbfs, _label(recipe))
+        if recipe.placement is not None:
+            waveform, level_dbfs = _in_room(
+                waveform, level_dbfs, recipe.placement, parts[-1].end_sample, _label(recipe)
+            )
+            length = len(waveform.samples)
         if listening:
             waveform = Waveform(_with_floor(waveform.samples, seed), rate)
         if recipe.noise is None:
@@ -519,6 +534,24 @@ def _check(recipe: StimulusRecipe) -> None:
         wrong.append("noise.path is required for kind: recording, and not allowed for other kinds")
     if wrong:
         raise InputError("; ".join(wrong), remedy="Correct the stimulus")
+
+
+def _in_room(
+    waveform: Waveform, level_dbfs: float, placement: Placement, speech_ends: int, label: str
+) -> tuple[Waveform, float]:
+    """What the device hears of a stimulus, and its active speech level there.
+
+    It is as long as the stimulus, or until the last reverberation of its speech.
+    """
+    heard = heard_in(waveform, placement)
+    reverberation = len(heard.samples) - len(waveform.samples)
+    heard = Waveform(heard.samples[: max(len(waveform.samples), speech_ends + reverberation)], heard.rate_hz)
+    if placement.room.level_at is LevelAt.DEVICE:
+        heard = at_level(heard, level_dbfs, label)
+    elif (found := active_speech_level(heard)) is not None:
+        level_dbfs = found.level_dbfs
+    refuse_clipping(heard, level_dbfs, f"{label} in the room {placement.label()}")
+    return heard, level_dbfs
 
 
 def _with_floor(samples: Samples, seed: int) -> Samples:

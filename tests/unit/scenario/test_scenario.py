@@ -14,7 +14,7 @@ from harness.base import strict_yaml
 from harness.base.findings import Findings
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.scenario import CloseDialogue, Evidence, Limits, Need, Normalisation, Order, Recognised, RepromptRule
-from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
+from harness.model.stimulus import ImpulseResponse, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import cells, expanded, filled_in, load_scenario, planned_trials
 from harness.session.plan import plan
@@ -362,3 +362,34 @@ def test_as_recorded_is_about_recordings_only(folder: Path) -> None:
         "as_recorded needs recordings",
         "the trial has both level and level_dbfs",
     ]
+
+
+ROOMS = """\
+scenario: far_field
+rooms:
+  den: {size_m: [6, 4, 2.6], rt60_s: 0.4, device_m: [0.5, 2, 1], device_pattern: cardioid}
+  hall: {impulse_responses: [{recording: hall.wav, distance_m: 2}, {recording: hall.wav, distance_m: 4}]}
+defaults: {room: den, angle_deg: 10}
+trials: [{kind: wake}]
+matrix:
+  axes: {room: [den, hall], distance_m: [1, 2, 4], angle_deg: [0, 10]}
+  exclude: [{room: hall, angle_deg: 10}, {room: hall, distance_m: 1}]
+"""
+
+
+def test_a_talker_stands_in_the_rooms_of_the_matrix(folder: Path) -> None:
+    path = folder / "far_field.yaml"
+    path.write_text(ROOMS, encoding="utf-8")
+    soundfile.write(folder / "hall.wav", np.full(800, 0.1, np.float32), 16000)
+    trials = plan(load_scenario(path), load_bench(folder / "bench.yaml"))
+    placements = [one.recipe.placement for one in trials]
+    assert [one.label() for one in placements if one] == [
+        *(f"den {distance} m {angle}°" for distance in (1, 2, 4) for angle in (0, 10)),
+        "hall 2 m 0°",
+        "hall 4 m 0°",
+    ]
+    assert all(one is not None and not one.problem for one in placements)
+    assert trials[0].conditions == (("room", "den"), ("distance_m", "1"), ("angle_deg", "0"))
+    assert trials[-1].id == "wake.rm-hall.d4.a0.r1"
+    assert placements[-1] is not None
+    assert placements[-1].room.recorded == (ImpulseResponse(str(folder / "hall.wav"), 4.0, 0.0),)

@@ -1,0 +1,116 @@
+"""Simulated rooms: the impulse response from a talker to a device, and a stimulus heard through it."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.signal import oaconvolve
+
+from harness.base.plugins import installed
+from harness.model.errors import InputError
+from harness.model.stimulus import SOUND_M_PER_S, Pattern, Placement, Samples, ShoeBox, Waveform
+from harness.sound.recordings import at_rate
+from harness.sound.recordings import read as read_recording
+
+FIT_WITHIN = 0.05
+MOST_FITS = 12
+FIT_HZ = 16000
+_EARS = np.array(((0.71, 0.24, 0.55), (0.63, 0.81, 0.2), (0.4, 0.3, 0.66)))
+"""Places in a room at which its reverberation is measured, as shares of its size; shape (x y z, places)."""
+_SHARES: dict[Pattern, float] = {
+    Pattern.OMNI: 1.0,
+    Pattern.SUBCARDIOID: 0.75,
+    Pattern.CARDIOID: 0.5,
+    Pattern.HYPERCARDIOID: 0.25,
+    Pattern.FIGURE_EIGHT: 0.0,
+}
+"""Omnidirectional share p of the pattern p + (1 − p) cos."""
+
+
+def heard_in(waveform: Waveform, placement: Placement) -> Waveform:
+    """What the device hears of it; longer by the reverberation, and without the delay of the direct sound.
+
+    In a box, the direct sound 1 m away has the level of the waveform. InputError if there is no sound from there,
+    PluginError without the extra `rooms`.
+    """
+    if placement.problem:
+        raise InputError(placement.problem, remedy="Correct `rooms`, distance_m or angle_deg")
+    response, direct = _response(placement, waveform.rate_hz)
+    heard = oaconvolve(waveform.samples.astype(np.float64), response)[direct:]
+    return Waveform(np.asarray(heard, dtype=np.float32), waveform.rate_hz)
+
+
+def made_by() -> str:
+    """The version of what simulates boxes."""
+    return str(_pyroomacoustics().__version__)
+
+
+def _pyroomacoustics() -> Any:
+    found = installed("pyroomacoustics", "pyroomacoustics, which simulates rooms,", "rooms")
+    found.constants.set("num_threads", 1)  # with more, the same room gives other samples
+    return found
+
+
+def _response(placement: Placement, rate_hz: int) -> tuple[Samples, int]:
+    """The impulse response, and the sample of its direct sound."""
+    if placement.room.box is not None:
+        return _simulated(placement.room.box, placement.distance_m, placement.angle_deg, rate_hz)
+    response = at_rate(read_recording(placement.room.recorded[0].path), rate_hz).samples
+    return response, int(np.argmax(np.abs(response)))
+
+
+@lru_cache(maxsize=256)
+def _simulated(box: ShoeBox, distance_m: float, angle_deg: float, rate_hz: int) -> tuple[Samples, int]:
+    simulator = _pyroomacoustics()
+    talker = box.talker_m(distance_m, angle_deg)
+    absorption, order = _walls(box.size_m, box.rt60_s)
+    room = simulator.ShoeBox(box.size_m, fs=rate_hz, materials=simulator.Material(absorption), max_order=order)
+    back = math.degrees(math.atan2(box.device_m[1] - talker[1], box.device_m[0] - talker[0]))
+    room.add_source(list(talker), directivity=_directivity(simulator, box.talker_pattern, back))
+    ear = _directivity(simulator, box.device_pattern, box.device_faces_deg)
+    room.add_microphone(list(box.device_m), directivity=ear)
+    room.compute_rir()
+    delay = (
+        math.dist(talker, box.device_m) / SOUND_M_PER_S * rate_hz + simulator.constants.get("frac_delay_length") // 2
+    )
+    return np.asarray(room.rir[0][0], dtype=np.float32), round(delay)
+
+
+def _directivity(simulator: Any, pattern: Pattern, azimuth_deg: float) -> Any:
+    if pattern is Pattern.OMNI:
+        return None
+    facing = simulator.directivities.DirectionVector(azimuth=azimuth_deg, colatitude=90, degrees=True)
+    return simulator.directivities.CardioidFamily(orientation=facing, p=_SHARES[pattern])
+
+
+@lru_cache(maxsize=64)
+def _walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, int]:
+    """Absorption of the walls and order of the reflections at which the room has that reverberation time.
+
+    A box of mirror images has up to twice the time of Sabine's formula, so the absorption is fitted to the decay (T30)
+    at three places. In a long room, it depends on the place. InputError if none fits.
+    """
+    if not rt60_s:
+        return 1.0, 0
+    simulator = _pyroomacoustics()
+    absorption, order = simulator.inverse_sabine(rt60_s, size_m, c=SOUND_M_PER_S)
+    low, high, found_s = 0.0, 1.0, 0.0
+    for _ in range(MOST_FITS):
+        room = simulator.ShoeBox(size_m, fs=FIT_HZ, materials=simulator.Material(absorption), max_order=order)
+        room.add_source([0.3 * size_m[0], 0.42 * size_m[1], 0.55 * size_m[2]])
+        room.add_microphone_array(np.outer(size_m, (1.0, 1.0, 1.0)) * _EARS)
+        room.compute_rir()
+        decays = [simulator.experimental.measure_rt60(one[0], FIT_HZ, decay_db=30) for one in room.rir]
+        found_s = float(np.mean(decays))
+        if abs(found_s / rt60_s - 1) <= FIT_WITHIN:
+            return float(absorption), int(order)
+        low, high = (absorption, high) if found_s > rt60_s else (low, absorption)
+        guess = absorption * found_s / rt60_s
+        absorption = guess if low < guess < high else (low + high) / 2
+    raise InputError(
+        f"no walls give a room of {' × '.join(f'{x:g}' for x in size_m)} m a reverberation time of {rt60_s:g} s",
+        remedy=f"Write another rt60_s; the nearest found was {found_s:.2f} s",
+    )
