@@ -28,7 +28,7 @@ from harness.model.errors import InputError
 from harness.model.judgment import Category, RaterKeys
 from harness.rating.files.rounds import load_rater_keys, load_training, read_round
 from harness.scenario.bench import load_bench
-from harness.scenario.scenario import load_scenario
+from harness.scenario.scenario import load_scenario, planned_trials
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -105,6 +105,17 @@ def test_the_example_of_effects_is_right(tmp_path: Path) -> None:
     assert alarm is not None
     assert lamp is not None
     assert (alarm.later, alarm.at, lamp.later, lamp.question) == (True, "01:00", False, "is the lamp on?")
+
+
+def test_the_examples_of_rooms_are_right(tmp_path: Path) -> None:
+    (tmp_path / "responses").mkdir()
+    for name in ("kitchen_1m.wav", "kitchen_3m.wav"):
+        soundfile.write(tmp_path / "responses" / name, np.full(800, 0.1, np.float32), 16000)
+    planned = []
+    for number, example in enumerate(examples("how-to/simulate-rooms.md")):
+        (tmp_path / f"{number}.yaml").write_text(example, encoding="utf-8")
+        planned.append(planned_trials(load_scenario(tmp_path / f"{number}.yaml")))
+    assert planned == [(20, 12), (20, 2)]
 
 
 def test_every_profile_is_in_the_table() -> None:
