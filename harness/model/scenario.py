@@ -329,9 +329,9 @@ AxisValue = str | float | int | VoiceSpec | NoiseSpec | RoomSpec | SettingValues
 class Axis:
     """One dimension of the matrix; labels are what tables show for the values, one for one.
 
-    Value types: voice VoiceSpec, level_dbfs and level_spl float, gap_ms int, noise NoiseSpec or None (quiet), position
-    str, room RoomSpec, distance_m and angle_deg float, and device_settings SettingValues. A position is that of one of
-    the bench's loudspeakers. Settings of () change nothing.
+    Value types: voice VoiceSpec, noise NoiseSpec or None (quiet), room RoomSpec, device_settings SettingValues,
+    position str; the others are numbers. A position is that of one of the bench's loudspeakers. Settings of () change
+    nothing.
     """
 
     name: AxisName

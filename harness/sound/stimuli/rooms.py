@@ -90,7 +90,7 @@ def _directivity(simulator: Any, pattern: Pattern, azimuth_deg: float) -> Any:
 def _walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, int]:
     """Absorption of the walls and order of the reflections at which the room has that reverberation time.
 
-    A box of mirror images has up to twice the time of Sabine's formula, so the absorption is fitted to the decay (T30)
+    A box of mirror images has up to twice the time of Sabine's formula. So the absorption is fitted to the decay (T30)
     at three places. In a long room, it depends on the place. InputError if none fits.
     """
     if not rt60_s:
