@@ -9,6 +9,7 @@ import dataclasses
 import re
 import string
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -16,6 +17,7 @@ from typing import Any, get_args
 import click
 
 from harness.base.codec import EVENTS_SCHEMA
+from harness.base.plugins import Group, names
 from harness.base.typed_table import ColumnContent
 from harness.cli import group
 from harness.cli.json_schema import json_schema
@@ -239,7 +241,18 @@ def escaped(text: str) -> str:
     return text.replace("<", "&lt;")
 
 
+def stale() -> str:
+    """Which drivers the installed package lacks; options of drivers come from what is installed."""
+    project = tomllib.loads((FOLDER.parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    missing = sorted({*project["entry-points"][Group.DRIVERS.value]} - {*names(Group.DRIVERS)})
+    return ", ".join(missing)
+
+
 def main(arguments: list[str]) -> int:
+    if missing := stale():
+        how = "pip install --no-deps --no-build-isolation -e ."
+        print(f"pyproject.toml has entry points that are not installed yet ({missing}). Run: {how}", file=sys.stderr)
+        return 1
     differ = []
     for name, text in pages():
         path = FOLDER / name

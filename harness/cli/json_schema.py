@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from harness.base import plugins
 from harness.base.findings import Keys
+from harness.devices.orders import ORDERS
 from harness.devices.profiles.keys import ProfileKeys
 from harness.model.choices import FileKind
 from harness.model.errors import PluginError
@@ -50,9 +52,10 @@ def json_schema(kind: FileKind) -> Schema:
     if kind is FileKind.BENCH:
         definitions = schema["$defs"]
         definitions["EquipmentKeys"] = _equipment(definitions["EquipmentKeys"], definitions)
-        further = definitions["FurtherSourceKeys"]
-        branches = _branches(further["properties"], definitions)
-        definitions["FurtherSourceKeys"] = {"description": further["description"], "anyOf": branches}
+        for name, orders in (("FurtherSourceKeys", False), ("StandKeys", True)):
+            one = definitions[name]
+            branches = _branches(one["properties"], definitions, one["required"], orders=orders)
+            definitions[name] = {"description": one["description"], "anyOf": branches}
     title = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"voice-harness {kind.value}"}
     return {**title, **{key: value for key, value in schema.items() if key != "title"}}
 
@@ -83,14 +86,22 @@ def _equipment(written: Schema, definitions: Schema) -> Schema:
     return {"description": "Something that a driver runs.", "anyOf": [*_branches(own, definitions), same]}
 
 
-def _branches(own: Schema, definitions: Schema) -> list[Schema]:
-    """A branch for each driver that can be loaded: the keys of the bench, and its options. Adds to the definitions."""
+def _branches(
+    own: Schema, definitions: Schema, required: Sequence[str] = ("driver",), *, orders: bool = False
+) -> list[Schema]:
+    """A branch for each driver that can be loaded: the keys of the bench, and its options. Adds to the definitions.
+
+    orders: the drivers that take orders; else all others.
+    """
     branches: list[Schema] = []
     for name in plugins.names(plugins.Group.DRIVERS):
         try:
-            options = plugins.load(plugins.Group.DRIVERS, name).Options
+            driver = plugins.load(plugins.Group.DRIVERS, name)
+            options = driver.Options
         except (PluginError, AttributeError):
             continue  # a driver that cannot be loaded here has no options to show
+        if any(hasattr(driver, method) for method in ORDERS) is not orders:
+            continue
         schema = adapter(options).json_schema(ref_template="#/$defs/{model}")
         definitions.update(schema.pop("$defs", {}))
         described = _described(options)
@@ -107,7 +118,7 @@ def _branches(own: Schema, definitions: Schema) -> list[Schema]:
                     "driver": {"const": name, "description": own["driver"]["description"]},
                     **properties,
                 },
-                "required": ["driver", *schema.get("required", [])],
+                "required": [*required, *schema.get("required", [])],
                 "additionalProperties": False,
             }
         )

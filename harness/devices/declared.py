@@ -16,6 +16,7 @@ from harness.base.host_check import Check, Level
 from harness.base.plugins import Group, load, names
 from harness.base.ports import NamesHostParts
 from harness.devices.device_sources import DeviceSource
+from harness.devices.orders import AsksOperator
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, PluginError
 from harness.model.stimulus import RenderedStimulus
@@ -120,6 +121,11 @@ def simulated(driver: str) -> bool:
     return bool(getattr(load(Group.DRIVERS, driver), "simulated", False))
 
 
+def by_hand(driver: str) -> bool:
+    """Whether a driver has the operator carry out its orders."""
+    return isinstance(load(Group.DRIVERS, driver), AsksOperator)
+
+
 def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Abilities:
     """What a connection can do, as its driver declares it."""
     kind = load(Group.DRIVERS, driver)
@@ -203,7 +209,7 @@ def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Chec
             for id, options in named:
                 try:
                     kind.demand_host(options)
-                except (InputError, DeviceError) as error:
+                except (InputError, DeviceError, PluginError) as error:
                     yield Check(driver, Level.FAIL, f"{id}: {error.what}", error.remedy)
                 else:
                     yield Check(driver, Level.OK, f"{id}: this host has what the connection names")

@@ -12,6 +12,7 @@ from typing_extensions import TypeAliasType
 
 from harness.model.errors import InputError, Place
 from harness.model.observation import DeviceState
+from harness.model.stands import Stand
 
 PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainValue] | dict[str, PlainValue] | None")
 """Of JSON. A named alias: pydantic does not see the end of one that only refers to itself."""
@@ -563,6 +564,7 @@ class Bench:
 
     loudspeakers: the first is the default; the axis `position` of a matrix chooses among them by their position.
     monitor: headphones at the bench for replays, which the device under test does not hear.
+    actuators: what takes the orders of the stands.
     """
 
     id: str
@@ -580,6 +582,8 @@ class Bench:
     on_fault: OnFault | None = None
     notify: tuple[Notify, ...] = ()
     min_free_gb: float = 0.0
+    actuators: tuple[Equipment, ...] = ()
+    stands: tuple[Stand, ...] = ()
 
     def device(self, device_id: str) -> Device:
         """The device of that id; KeyError when there is none."""

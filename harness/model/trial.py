@@ -161,6 +161,7 @@ class Trial:
     expects: what the device should understand; None: not specified.
     responds: its device has a voice, so that the trial waits for a response.
     settings: of its devices while it is played, name and value. All others have the values that they had at its start.
+    stands: ids of the stands that are moved before it, each with the value that it is set to.
     """
 
     id: str
@@ -191,6 +192,7 @@ class Trial:
     responds: bool = True
     settings: tuple[tuple[str, str], ...] = ()
     also: tuple[str, ...] = ()
+    stands: tuple[tuple[str, str], ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -26,8 +26,9 @@ from harness.base.findings import (
     written_in,
 )
 from harness.base.strict_yaml import Plain
-from harness.devices.declared import abilities
+from harness.devices.declared import abilities, simulated
 from harness.devices.mqtt.options import broker_of
+from harness.devices.orders import ORDERS
 from harness.devices.profiles.profile import load_profile
 from harness.model.bench import (
     EARCON,
@@ -48,6 +49,8 @@ from harness.model.bench import (
 )
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
+from harness.model.scenario import AxisName
+from harness.model.stands import Stand
 from harness.sound.calibration import read_calibration
 from harness.sound.earcon_file import learned, read_earcons, refuse_alike
 
@@ -143,6 +146,25 @@ class FurtherSourceKeys(Keys):
     profile: Text | None = optional("Profile that maps what this source reports. Default: the device's profile.")
 
 
+class StandKeys(Keys):
+    """A turntable, a slider or a lift. A driver moves it; further keys are the options of the driver."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+
+    driver: str = Field(description="Name of a driver.")
+    moves: Text = Field(description="What it sets: an axis of the matrix, or a name for `device_settings`.")
+    move: Text = preset("{value}", "Order to move. {value} is the number; {value:.1f} has one decimal.")
+    done: Text = preset(
+        "", "Expression that finds what it reports when it has arrived; {value} is the number. Default: anything."
+    )
+    failed: Text = preset("", "Expression that finds what it reports when it cannot move.")
+    low: float | None = optional("Lower end.")
+    high: float | None = optional("Upper end.")
+    home: float | None = optional("Where it goes when a trial asks for nothing, and at the end. Default: it stays.")
+    settle_s: float = preset(0.5, "Rest after a movement, s.", ge=0, le=600)
+    within_s: float = preset(60.0, "Longest movement, s.", gt=0, le=3600)
+
+
 class DeviceKeys(Keys):
     """A device under test."""
 
@@ -218,13 +240,20 @@ class BenchKeys(Keys):
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
     monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices do not hear.")
+    stands: dict[Id, StandKeys] = preset({}, "What moves devices or loudspeakers, by name: turntables, sliders, lifts.")
     devices: dict[Id, DeviceKeys] = Field(
         min_length=1, description="Devices under test by name; the first is the default."
     )
 
 
-_SOUND = {"play": "cannot play sound", "cut": "cannot record sound"}
-"""What a driver must be able to do, and the message when it cannot."""
+_NOT_MOVED = {*get_args(AxisName)} - {"distance_m", "angle_deg"}
+_SOUND_REMEDY = "Name another driver, such as loudspeaker or microphone"
+_ABLE: dict[tuple[str, ...], tuple[str, str]] = {
+    ("play",): ("cannot play sound", _SOUND_REMEDY),
+    ("cut",): ("cannot record sound", _SOUND_REMEDY),
+    ORDERS: ("takes no orders", "Name a driver that does, such as serial_commands or manual"),
+}
+"""What a driver must be able to do: one of these methods. The message when it cannot, and the remedy."""
 
 
 def load_bench(path: Path | str) -> Bench:
@@ -233,7 +262,8 @@ def load_bench(path: Path | str) -> Bench:
     sha256, written, found = written_in(path, FileKind.BENCH, BenchKeys)
     reader = _BenchReader(path, written, found)
     devices = reader.devices()
-    microphone, monitor = reader.part("microphone", "cut"), reader.part("monitor", "play")
+    stands = reader.stands()
+    microphone, monitor = reader.part("microphone", ("cut",)), reader.part("monitor", ("play",))
     notify = reader.notify()
     found.refuse()
     keys = BenchKeys.model_validate(written)
@@ -253,6 +283,8 @@ def load_bench(path: Path | str) -> Bench:
         on_fault=None if keys.on_fault is None else OnFault(**keys.on_fault.model_dump()),
         notify=notify,
         min_free_gb=keys.min_free_gb,
+        actuators=tuple(reader.actuators.values()),
+        stands=stands,
     )
 
 
@@ -265,16 +297,17 @@ class _BenchReader:
         self._found = found
         self._names = tuple(self._mapping("loudspeakers"))
         self.loudspeakers: dict[str, Equipment] = {}
+        self.actuators: dict[str, Equipment] = {}
         self._chimes: list[LearnedEarcon] = []
         for name, one in self._mapping("loudspeakers").items():
-            equipment = self._equipment(name, one, ("loudspeakers", name), "play", default_position=name)
+            equipment = self._equipment(name, one, ("loudspeakers", name), ("play",), default_position=name)
             if equipment:
                 self.loudspeakers[name] = equipment
 
     def _mapping(self, key: str) -> dict[str, Plain]:
         return _section(self._written, key)
 
-    def part(self, key: str, ability: str) -> Equipment | None:
+    def part(self, key: str, ability: tuple[str, ...]) -> Equipment | None:
         """The microphone or the monitor, or None when there is none or it is wrong."""
         return self._equipment(key, self._written.get(key), (key,), ability)
 
@@ -304,12 +337,55 @@ class _BenchReader:
         devices = (self._device(name, one) for name, one in self._mapping("devices").items())
         return tuple(device for device in devices if device)
 
+    def stands(self) -> tuple[Stand, ...]:
+        stands = (self._stand(name, one) for name, one in self._mapping("stands").items())
+        return tuple(stand for stand in stands if stand)
+
+    def _stand(self, name: str, written: Plain) -> Stand | None:
+        at = ("stands", name)
+        keys = attempt(StandKeys, written)
+        connection = self._actuator(name, written, StandKeys, at)
+        if keys is None or connection is None:
+            return None
+        moved = [one["moves"] for one in self._mapping("stands").values() if isinstance(one, dict) and "moves" in one]
+        if moved.count(keys.moves) > 1:
+            what = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
+            self._found.add((*at, "moves"), what, "Give each its own name under `moves`")
+        if keys.moves in _NOT_MOVED:
+            what = f"{keys.moves} is an axis that nothing on a bench can move"
+            self._found.add((*at, "moves"), what, "Write distance_m, angle_deg, or a name such as height_m")
+        if name in self._mapping("devices") or name in self._names:
+            self._found.add(at, f"{name!r} names a stand, and another part of the bench", "Rename the stand", key=True)
+        own = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
+        try:
+            return Stand(name, connection, **own)
+        except InputError as problem:
+            self._take_over(problem, at)
+        return None
+
+    def _actuator(self, name: str, written: Plain, keys: type[Keys], at: KeyPath) -> str | None:
+        """Id of the equipment that takes the orders of a stand or switch; None when it is wrong.
+
+        What has the same driver and the same options shares it: one controller often has several outputs.
+        """
+        if not isinstance(written, dict) or not isinstance(written.get("driver"), str):
+            return None
+        options = {key: value for key, value in written.items() if key not in keys.model_fields}
+        made = self._equipment(name, {"driver": written["driver"], **options}, at, ORDERS)
+        if made is None:
+            return None
+        for known in self.actuators.values():
+            if (known.driver, known.options) == (made.driver, made.options) and not simulated(made.driver):
+                return known.id
+        self.actuators[name] = made
+        return name
+
     def _device(self, name: str, written: Plain) -> Device | None:
         at = ("devices", name)
         connection: Equipment | None = None
         also: dict[str, Plain] = {}
         if isinstance(written, dict):
-            connection = self._equipment(name, written.get("connection"), (*at, "connection"), "")
+            connection = self._equipment(name, written.get("connection"), (*at, "connection"), ())
             also = _section(written, "also")
         keys = attempt(DeviceKeys, written)
         profile = self._profile(keys.profile, (*at, "profile")) if keys else None
@@ -361,7 +437,7 @@ class _BenchReader:
         if keys is None or not isinstance(written, dict):
             return None
         given = {key: value for key, value in written.items() if key != "profile"}
-        equipment = self._equipment(f"{device}.{name}", given, at, "")
+        equipment = self._equipment(f"{device}.{name}", given, at, ())
         own = self._profile(keys.profile, (*at, "profile")) if keys.profile is not None else profile
         return None if equipment is None or own is None else FurtherSource(name, equipment, own)
 
@@ -379,7 +455,7 @@ class _BenchReader:
         self._found.add_at(problem.place or self._found.place(at), problem.what, problem.remedy)
 
     def _equipment(
-        self, name: str, written: Plain, at: KeyPath, ability: str, *, default_position: str = ""
+        self, name: str, written: Plain, at: KeyPath, ability: tuple[str, ...], *, default_position: str = ""
     ) -> Equipment | None:
         keys = attempt(EquipmentKeys, written) if isinstance(written, dict) else None
         if keys is None or not isinstance(written, dict):
@@ -421,7 +497,7 @@ class _BenchReader:
             self._take_over(problem, at)
         return None
 
-    def _same(self, name: str, written: dict[str, Plain], at: KeyPath, ability: str) -> Equipment | None:
+    def _same(self, name: str, written: dict[str, Plain], at: KeyPath, ability: tuple[str, ...]) -> Equipment | None:
         for key in written:
             if key != "same_as":
                 remedy = f"Remove it, or move it to the loudspeaker {name!r}"
@@ -435,10 +511,11 @@ class _BenchReader:
             self._refuse_unable(driver, equipment.driver, ability, (*at, "same_as"))
         return equipment
 
-    def _refuse_unable(self, driver: type, name: str, ability: str, at: KeyPath) -> None:
-        if ability and not hasattr(driver, ability):
-            remedy = "Name another driver, such as loudspeaker or microphone"
-            self._found.add(at, f"the driver {name!r} {_SOUND[ability]}", remedy)
+    def _refuse_unable(self, driver: type, name: str, ability: tuple[str, ...], at: KeyPath) -> None:
+        """ability: names of methods, one of which it must have; () for none."""
+        if ability and not any(hasattr(driver, method) for method in ability):
+            what, remedy = _ABLE[ability]
+            self._found.add(at, f"the driver {name!r} {what}", remedy)
 
 
 def _section(written: dict[str, Plain], key: str) -> dict[str, Plain]:

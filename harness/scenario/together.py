@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.base import plugins, strict_yaml
 from harness.base.findings import Findings, KeyPath, nearest
 from harness.base.strict_yaml import Mark, Node
+from harness.devices.declared import by_hand
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
 from harness.model.scenario import (
@@ -25,6 +26,7 @@ from harness.model.scenario import (
     axes_of,
     level_asked,
 )
+from harness.model.stands import Stand
 from harness.model.stimulus import NoiseSpec
 from harness.sound.calibration import problem_of
 from harness.sound.level import active_speech_level
@@ -52,7 +54,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
     found = Findings(scenario.path, _tree(scenario))
     devices = _check_devices(scenario, bench, found)
     _check_positions(scenario, bench, found)
-    _check_places(scenario, found)
+    _check_places(scenario, bench, found)
     _check_settings(scenario, bench, found)
     _check_levels(scenario, bench, found)
     _check_listening(scenario, bench, found)
@@ -243,22 +245,47 @@ def _check_positions(scenario: Scenario, bench: Bench, found: Findings) -> None:
                 found.add(("matrix", "axes", "position", number), what, remedy)
 
 
-def _check_places(scenario: Scenario, found: Findings) -> None:
-    """Notes distances and angles that nothing brings about: no simulated room."""
+def _check_places(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    """Notes distances and angles that nothing brings about: no simulated room, and no stand that can go there."""
+    stands = {stand.moves: stand for stand in bench.stands}
     in_room = scenario.defaults.room is not None or any(axis.name == "room" for axis in scenario.matrix.axes)
     for axis in scenario.matrix.axes if not in_room else ():
-        if axis.name in PLACING:
-            what = f"the matrix varies {axis.name}, but the scenario has no room"
-            found.add(("matrix", "axes", axis.name), what, "Add `rooms:` and `defaults: {room: …}`", key=True)
+        if axis.name in stands:
+            for number, value in enumerate(axis.values):
+                _check_place(bench, stands[axis.name], f"{value}", ("matrix", "axes", axis.name, number), found)
+        elif axis.name in PLACING:
+            what = f"the matrix varies {axis.name}, but the scenario has no room, and the bench no stand for it"
+            remedy = (
+                f"Add `rooms:` and `defaults: {{room: …}}`, or `stands: {{…: {{moves: {axis.name}, …}}}}` to the bench"
+            )
+            found.add(("matrix", "axes", axis.name), what, remedy, key=True)
+
+
+def _check_place(bench: Bench, stand: Stand, value: str, at: KeyPath, found: Findings) -> None:
+    if refusal := stand.refusal(value):
+        found.add(at, f"the stand {stand.id!r} of the bench cannot go there: {value} {refusal}", "Change the value")
+    connection = next(one for one in bench.actuators if one.id == stand.connection)
+    if bench.operator is OperatorPresence.ABSENT and by_hand(connection.driver):
+        what = f"the operator moves the stand {stand.id!r} by hand, but is absent"
+        found.add(at[:3], what, "Write `operator: auto` in the bench, or name another driver for the stand", key=True)
 
 
 def _check_settings(scenario: Scenario, bench: Bench, found: Findings) -> None:
-    if not any(value for axis in scenario.matrix.axes if axis.name == "device_settings" for value in axis.values):
+    axis = next((axis for axis in scenario.matrix.axes if axis.name == "device_settings"), None)
+    written = [value if isinstance(value, tuple) else () for value in axis.values] if axis else []
+    if not any(written):
         return
     varied = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
     if not varied:
         what = "the matrix varies settings of devices, but no trial takes them: ambient trials do not"
         found.add(("matrix", "axes", "device_settings"), what, "Add a trial with speech, or remove the axis", key=True)
+    stands = {stand.moves: stand for stand in bench.stands}
+    for number, values in enumerate(written):
+        for name, value in values:
+            if name in stands:
+                _check_place(bench, stands[name], value, ("matrix", "axes", "device_settings", number, name), found)
+    if all(name in stands for values in written for name, _ in values):
+        return
     for device in dict.fromkeys(device.id for trial in varied for device in _hearing(trial, bench)):
         connection = bench.device(device).connection
         if connection is None or not connection.sets:

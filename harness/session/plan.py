@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind
 from harness.model.scenario import (
-    AmbientSource,
-    AmbientSpec,
     AxisName,
     AxisValue,
     CloseDialogue,
@@ -34,172 +30,10 @@ from harness.model.scenario import (
     level_asked,
     placement_of,
 )
-from harness.model.stimulus import (
-    Ambience,
-    NoiseSpec,
-    Recording,
-    RecordingPiece,
-    Saying,
-    SpokenText,
-    StimulusRecipe,
-    Utterance,
-    VoiceSpec,
-)
+from harness.model.stimulus import NoiseSpec, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
 from harness.model.trial import Listening, MemoryPart, Target, Trial
 from harness.scenario.together import asked_device, listening_devices
-
-T = TypeVar("T")
-
-NOTHING_S = 0.001
-"""A shorter rest of a recording does not become a separate piece."""
-LETTERS_A_SECOND = 15.0
-PAUSE_S = 0.9
-"""Assumed length of a text when texts are assigned to segments; the speaker starts over if they are shorter."""
-
-
-@dataclass(frozen=True, slots=True)
-class SoakSegment:
-    """One ambient trial's sound; number counts from 1."""
-
-    number: int
-    source: str
-    ambience: Ambience
-
-
-def segments(spec: AmbientSpec, seed: str) -> Iterator[SoakSegment]:
-    """The segments of a soak; the same seed gives the same ones.
-
-    Each segment has one source. Sources get their shares of the number of segments, in an order drawn by the seed. The
-    recordings of a source are shuffled in every loop, and each segment continues where the last one ended.
-    """
-    total_s = spec.hours * 3600
-    order = _shared_out(spec.sources, spec.segments)
-    random.Random(f"{seed}:order").shuffle(order)
-    streams = {source.id: _Stream(source, f"{seed}:{source.id}") for source in spec.sources}
-    left_s = total_s
-    for number, source in enumerate(order, start=1):
-        duration_s = round(min(spec.segment_s, left_s), 6)
-        left_s -= duration_s
-        yield SoakSegment(number, source.id, streams[source.id].next(duration_s))
-
-
-def _shared_out(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:
-    """Each source by its share of `count`. The rest goes to the largest remainders."""
-    whole = sum(source.share for source in sources)
-    exact = [count * source.share / whole for source in sources]
-    given = [math.floor(each) for each in exact]
-    by_remainder = sorted(range(len(sources)), key=lambda n: (given[n] - exact[n], n))
-    for n in by_remainder[: count - sum(given)]:
-        given[n] += 1
-    return [source for source, times in zip(sources, given, strict=True) for _ in range(times)]
-
-
-class _Stream:
-    """The endless sound of one source, cut into segments."""
-
-    def __init__(self, source: AmbientSource, seed: str) -> None:
-        self._source = source
-        self._seed = seed
-        self._chance = random.Random(f"{seed}:draws")
-        self._recordings = self._shuffled(tuple(zip(source.recordings, source.durations_s, strict=True)))
-        self._sayings = self._shuffled(source.texts)
-        self._playing: tuple[str, float, float] | None = None
-
-    def next(self, duration_s: float) -> Ambience:
-        """The next so many seconds."""
-        seed = self._chance.getrandbits(32)
-        if self._source.noise is not None:
-            return Ambience(duration_s, seed, noise=self._source.noise)
-        if self._source.texts:
-            return Ambience(duration_s, seed, sayings=tuple(self._said(duration_s)))
-        return Ambience(duration_s, seed, pieces=tuple(self._pieces(duration_s)))
-
-    def _pieces(self, duration_s: float) -> Iterator[RecordingPiece]:
-        left_s = duration_s
-        while left_s > 1e-6:
-            if self._playing is None:
-                path, length_s = next(self._recordings)
-                self._playing = (path, length_s, 0.0)
-            path, length_s, offset_s = self._playing
-            taken_s = min(left_s, length_s - offset_s)
-            yield RecordingPiece(path, round(offset_s, 6), round(taken_s, 6))
-            left_s -= taken_s
-            ended = offset_s + taken_s >= length_s - NOTHING_S
-            self._playing = None if ended else (path, length_s, offset_s + taken_s)
-
-    def _said(self, duration_s: float) -> Iterator[Saying]:
-        left_s = duration_s
-        voices = self._source.voices or (VoiceSpec(),)
-        while left_s > 0:
-            text = next(self._sayings)
-            left_s -= len(text) / LETTERS_A_SECOND + PAUSE_S
-            yield Saying(text, self._chance.choice(voices))
-
-    def _shuffled(self, items: tuple[T, ...]) -> Iterator[T]:
-        for loop in itertools.count():
-            order = list(items)
-            random.Random(f"{self._seed}:{loop}").shuffle(order)
-            yield from order
-
-
-OTHER_TRIAL_S = 10.0
-"""Assumed duration of a trial that is not ambient."""
-
-
-@dataclass(slots=True)
-class _Stretch:
-    """The time since the last probe of a soak. length_s: everything played since, None before the first."""
-
-    left: int
-    every_s: float
-    length_s: float | None = None
-    ambient: bool = False
-    probes: int = 0
-
-
-def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Trial]]) -> Iterator[Trial]:
-    """The trials in their order, with probes between them.
-
-    probe: template of ambient trials → its probe of that number, from 1. Each such soak has a probe before its first
-    segment and after its last one. Further probes follow at most `probe_every_s` apart.
-    """
-    stretches = {name: _Stretch(0, 0.0) for name in probe}
-    for trial in trials:
-        if (one := stretches.get(_soak(trial))) is not None:
-            one.left += 1
-            one.every_s = trial.listening.probe_every_s if trial.listening else 0.0
-    for trial in trials:
-        lasts_s, soak = _duration_s(trial), _soak(trial)
-        for name, stretch in stretches.items():
-            if name == soak or stretch.ambient:
-                late = stretch.length_s is None or stretch.length_s + lasts_s > stretch.every_s
-                if late:
-                    yield _next(stretch, probe[name])
-            if stretch.length_s is not None:
-                stretch.length_s += lasts_s
-        yield trial
-        if (mine := stretches.get(soak)) is not None:
-            mine.ambient, mine.left = True, mine.left - 1
-            if not mine.left:
-                yield _next(mine, probe[soak])
-
-
-def _next(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:
-    stretch.probes += 1
-    stretch.length_s, stretch.ambient = 0.0, False
-    return probe(stretch.probes)
-
-
-def _soak(trial: Trial) -> str:
-    """The template of an ambient trial; "" of others."""
-    ambient = trial.listening is not None and trial.listening.kind is TrialKind.AMBIENT
-    return trial.template if ambient else ""
-
-
-def _duration_s(trial: Trial) -> float:
-    sound = trial.recipe.query
-    return sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S
-
+from harness.session.soak import segments, with_probes
 
 INJECTED_HZ = 16_000
 """Rate of stimuli that no loudspeaker plays."""
@@ -416,7 +250,8 @@ class _Planner:
             effect=template.effect,
             expects=template.expects,
             responds=template.expects is None or (profile.responds and bench.microphone is not None),
-            settings=_settings(cell),
+            settings=_settings(cell, bench),
+            stands=_stands(cell, bench, in_room=recipe.placement is not None),
         )
 
     # Memory probes
@@ -565,11 +400,25 @@ class _Planner:
             reports=first.reports,
             wake_phrases=profile.wake_phrases,
             listening=heard,
-            settings=_settings(cell),
+            settings=_settings(cell, bench),
+            stands=_stands(cell, bench, in_room=recipe.placement is not None),
         )
 
 
-def _settings(cell: Cell) -> SettingValues:
+def _settings(cell: Cell, bench: Bench) -> SettingValues:
+    """The settings of devices; those of stands are left to `_stands`."""
+    moved = {stand.moves for stand in bench.stands}
+    return tuple((name, value) for name, value in _written(cell) if name not in moved)
+
+
+def _stands(cell: Cell, bench: Bench, *, in_room: bool) -> SettingValues:
+    """Where the stands of the bench are for the trials of a cell, by their ids. in_room: a simulated one."""
+    moved = {stand.moves: stand.id for stand in bench.stands}
+    places = ((name, f"{value:g}") for name, _, value in cell if not in_room and isinstance(value, int | float))
+    return tuple((moved[name], value) for name, value in (*places, *_written(cell)) if name in moved)
+
+
+def _written(cell: Cell) -> SettingValues:
     return next((value for _, _, value in cell if isinstance(value, tuple)), ())
 
 

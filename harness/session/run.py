@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
+from harness.devices.orders import StandSetting
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord
@@ -244,6 +245,7 @@ class Stage:
     - short_of_room: why the disk has too little room for another trial, else "".
     - alive: called by the conductor's thread every half second while it is not stuck.
     - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
+    - stands: id → stand, of the bench.
     """
 
     loudspeakers: Mapping[str, Stimulates]
@@ -267,6 +269,7 @@ class Stage:
     on_fault: OnFault | None = None
     short_of_room: Callable[[], str] = lambda: ""
     alive: Callable[[], None] = lambda: None
+    stands: Mapping[str, StandSetting] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +380,14 @@ class Run:
     def go_on(self, by: str) -> None:
         self.paused = False
         self.append(Resumed(by))
+
+    def by_hand(self, request: str, by: str, serve: Callable[[], None]) -> bool:
+        """Pauses until the operator has done what is asked, and resumes; False if the run ends first."""
+        self.pause(request, by)
+        while self.paused and self.ending is None:
+            self.show(StateWord.PAUSED, request)
+            serve()
+        return self.ending is None
 
     # States for clients, sent once at each change
 

@@ -43,6 +43,8 @@ from harness.session.trial_settings import TrialSettings
 
 PROBE = "the memory probe"
 """Name under which another take of a prime is requested."""
+BENCH = "the bench"
+"""Source of faults of what is set up before a trial."""
 MARGIN_S = 0.2
 """Sound that a clip keeps before and after the response."""
 
@@ -110,7 +112,7 @@ class Takes:
         self._faults = FaultPause(run, serve)
         self._last_played = ""
         self.transcribing: set[tuple[str, int, int]] = set()
-        self.settings = TrialSettings(run)
+        self.settings = TrialSettings(run, serve)
 
     def close(self) -> None:
         self._rendering.close()
@@ -141,15 +143,14 @@ class Takes:
         if isinstance(stimulus, HarnessError):
             run.append(FaultMet("stimulus", str(stimulus)))
             self._finish(take, Outcome.SKIPPED, f"no_stimulus: {stimulus.what}")
-        elif stimulus is not None:
-            self.settings.apply(trial)
+        elif stimulus is not None and self._is_set_up(trial, take):
             run.sounds[""] = stimulus.waveform
             if trial.listening is None:
                 self._ask(trial, number, stimulus, resumed)
             else:
                 self._let_listen(trial, trial.listening, number, stimulus)
             self._rendering.forget(trial)
-        elif run.ending is EndReason.ABORTED:
+        elif run.ending is EndReason.ABORTED and take not in run.standing.finished:
             self._finish(take, Outcome.ABORTED, run.aborted)
         if (row := run.standing.finished.get(take)) is not None:
             self.liveness.finished(trial, row)
@@ -162,6 +163,8 @@ class Takes:
         if isinstance(stimulus, HarnessError) or stimulus is None or trial.listening is None:
             return
         run = self._run
+        if not self._is_set_up(trial):
+            return
         run.sounds[""] = stimulus.waveform
         has_phrase = trial.recipe.wake_phrase is not None
         timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
@@ -169,6 +172,16 @@ class Takes:
         begins_s = self._after_last_sound(trial.reprompt.context_wait_s)
         self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         self._rendering.forget(trial)
+
+    def _is_set_up(self, trial: Trial, take: Take | None = None) -> bool:
+        """Sets devices and stands. A failure ends the take: its result would belong to another place or setting."""
+        try:
+            return self.settings.apply(trial)
+        except DeviceError as error:
+            self._run.append(FaultMet(BENCH, str(error)))
+            if take is not None:
+                self._finish(take, Outcome.INTERRUPTED, f"not_set_up: {error.what}")
+            return False
 
     def _finish(self, take: Take, outcome: Outcome, cause: str) -> None:
         """The verdict on a take that will not continue."""

@@ -1,25 +1,34 @@
-"""Sets the settings of devices for trials, and sets them back. The log has the original values before any change."""
+"""Sets devices and stands for trials, and sets them back. The log has the devices' own values before any change."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from harness.base.findings import nearest
 from harness.base.ports import HasSettings
 from harness.model.bench import DeviceSetting
 from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.feed import StateWord
 from harness.model.record import FaultMet, SettingsNoted, SettingsOf
 from harness.model.trial import Trial
-from harness.session.run import Run
+from harness.session.run import Nudge, Run
+
+BY_HAND = "stands"
+"""Who pauses the run until the operator has moved a stand, in the rows."""
 
 
 class TrialSettings:
-    """The settings that a plan varies. What a trial does not name has its original value."""
+    """The settings that a plan varies. What a trial does not name has its original value, or its stand goes home."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
         self._run = run
-        self._to_restore = bool(run.standing.originals)  # a run that was killed may have left them changed
+        self._serve = serve
+        self._stands = {id: one.stand for id, one in run.stage.stands.items()}
+        # A run that was killed may have left them changed.
+        self._to_restore = bool(run.standing.originals) or any(map(self._home, self._stands))
 
     def note(self) -> None:
         """Logs the original values, unless an earlier run has. InputError or DeviceError if a device cannot be set."""
@@ -41,13 +50,22 @@ class TrialSettings:
             if originals:
                 self._run.append(SettingsNoted(connection, SettingsOf.ORIGINAL, originals))
 
-    def apply(self, trial: Trial) -> None:
-        """Returns when the devices of the trial have reported its settings; DeviceError if one does not in time."""
+    def apply(self, trial: Trial) -> bool:
+        """Whether the devices and stands report what the trial asks for; False if the run ends first.
+
+        DeviceError if one does not in time.
+        """
         for connection in _connections(trial):
             originals = self._run.standing.originals.get(connection)
             if originals:
                 self._to_restore = True
                 self._set(connection, {**originals, **dict(trial.settings)}, SettingsOf.TRIAL)
+        places = dict(trial.stands)
+        for id, stand in self._stands.items():
+            wanted = {stand.moves: places[id]} if id in places else self._home(id)
+            self._to_restore |= bool(wanted)
+            self._set(id, wanted, SettingsOf.TRIAL)
+        return self._run.ending is None
 
     def restore(self) -> None:
         """Sets everything back to the original values. What fails is a fault in the log."""
@@ -64,28 +82,66 @@ class TrialSettings:
         if not self._to_restore:
             return faults
         self._to_restore = False
-        for connection, originals in self._run.standing.originals.items():
+        for source, originals in self._originals():
             try:
-                self._set(connection, originals, SettingsOf.RESTORED)
+                self._set(source, originals, SettingsOf.RESTORED)
             except HarnessError as error:
                 values = ", ".join(f"{name}={value}" for name, value in originals.items())
-                faults.append(FaultMet(connection, f"its settings may not be set back ({error}). Set them: {values}"))
+                faults.append(FaultMet(source, f"its settings may not be set back ({error}). Set them: {values}"))
         return faults
 
-    def _set(self, connection: str, wanted: Mapping[str, str], of: SettingsOf) -> None:
-        driver = self._driver(connection)
+    def _originals(self) -> Iterator[tuple[str, Mapping[str, str]]]:
+        yield from self._run.standing.originals.items()
+        # A person is not sent to the room for nothing at the end of a night.
+        yield from ((id, self._home(id)) for id in self._stands if not self._run.stage.stands[id].by_hand)
+
+    def _home(self, stand: str) -> Mapping[str, str]:
+        home = self._stands[stand].home
+        return {} if home is None else {self._stands[stand].moves: f"{home:g}"}
+
+    def _set(self, source: str, wanted: Mapping[str, str], of: SettingsOf) -> None:
+        if not wanted:
+            return
+        driver = self._driver(source)
         has = driver.settings()
         changes = {name: value for name, value in wanted.items() if name not in has or not has[name].holds(value)}
         for name, value in changes.items():
-            driver.set_setting(name, value)
+            if not self._change(source, name, value):
+                return
         if changes:
-            self._run.append(SettingsNoted(connection, of, tuple(changes.items())))
+            self._run.append(SettingsNoted(source, of, tuple(changes.items())))
 
-    def _driver(self, connection: str) -> HasSettings:
-        driver = self._run.stage.settings.get(connection)
+    def _change(self, source: str, name: str, value: str) -> bool:
+        """Whether it is done; False if the run ends before the operator has moved a stand."""
+        run, stand = self._run, self._run.stage.stands.get(source)
+        if stand is None:
+            self._driver(source).set_setting(name, value)
+            return True
+        if stand.by_hand and not run.by_hand(stand.request(value), BY_HAND, self._serve):
+            return False
+        run.show(StateWord.PREPARING, f"{source}: sets {name} to {value}")
+        given_up, was_ending = threading.Event(), run.ending is not None
+        with ThreadPoolExecutor(1, thread_name_prefix="stand") as pool:  # commands are answered while it moves
+            moving = pool.submit(stand.set_setting, name, value, given_up)
+            moving.add_done_callback(lambda _: run.arrivals.put(Nudge()))
+            try:
+                while not moving.done():
+                    self._serve()
+                    if run.ending is not None and not was_ending:
+                        given_up.set()
+            except BaseException:
+                given_up.set()
+                raise
+        if run.ending is not None and not was_ending:
+            return False
+        moving.result()
+        return True
+
+    def _driver(self, source: str) -> HasSettings:
+        driver = self._run.stage.stands.get(source) or self._run.stage.settings.get(source)
         if driver is None:
             remedy = "Use a driver that can, such as esphome"
-            raise InputError(f"the connection of {connection} cannot set settings", remedy=remedy)
+            raise InputError(f"the connection of {source} cannot set settings", remedy=remedy)
         return driver
 
 

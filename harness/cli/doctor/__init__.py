@@ -98,6 +98,7 @@ def _checks(bench: Bench | None, folder: Path, send_test: bool) -> Iterator[Chec
     from harness.devices.declared import host_checks
 
     reached = [one for device in bench.devices for one, _ in device.equipment] if bench is not None else []
+    reached += bench.actuators if bench is not None else ()
     parts: tuple[Callable[[], Iterator[Check]], ...] = (
         lambda: host_checks([(one.id, one.driver, one.options) for one in reached]),
         lambda: checks.sound(bench),

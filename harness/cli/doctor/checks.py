@@ -233,7 +233,7 @@ def plug_ins() -> Iterator[Check]:
         yield Check("drivers", Level.OK, ", ".join(names))
 
 
-_LIBRARIES = ("paho", "serial", "aioesphomeapi", "websockets", "cv2", "dpkt", "zeroconf")
+_LIBRARIES = ("paho", "serial", "aioesphomeapi", "websockets", "cv2", "dpkt", "zeroconf", "pyvisa")
 
 
 def libraries() -> Iterator[Check]:

@@ -15,9 +15,11 @@ from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver
 from harness.base.whole_file import write_whole
 from harness.devices.declared import FindsEarcons, IsPrompted, simulated
+from harness.devices.orders import AsksOperator, StandSetting, TakesOrders
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.errors import InputError
 from harness.model.scenario import Scenario
+from harness.model.stands import Stand
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
 from harness.session.log.reader import read_stored
@@ -64,6 +66,7 @@ def for_drivers(bench: Bench) -> Bench:
         loudspeakers=tuple(typed(loudspeaker) for loudspeaker in bench.loudspeakers),
         microphone=typed(bench.microphone),
         monitor=typed(bench.monitor),
+        actuators=tuple(typed(actuator) for actuator in bench.actuators),
     )
 
 
@@ -71,6 +74,7 @@ def equipment_of(bench: Bench) -> tuple[Equipment, ...]:
     """All equipment with a driver, each id once (`same_as` gives one piece several roles)."""
     found: dict[str, Equipment] = {}
     candidates = (
+        *bench.actuators,
         *bench.loudspeakers,
         bench.microphone,
         bench.monitor,
@@ -151,7 +155,7 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
 
 
 def _sound_servers(bench: Bench) -> str:
-    within_us = {simulated(one.driver) for one in equipment_of(bench)}
+    within_us = {simulated(one.driver) for one in equipment_of(bench) if one not in bench.actuators}
     if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and True not in within_us:
         return "over the devices' own connections"
     if True not in within_us:
@@ -180,6 +184,12 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
         assert isinstance(microphone, FindsEarcons), bench.microphone.driver
         microphone.expect_earcons(tuple(earcons))
     return drivers
+
+
+def stand_of(stand: Stand, drivers: Mapping[str, Driver], clock: Clock) -> StandSetting:
+    driver = drivers[stand.connection]
+    assert isinstance(driver, TakesOrders | AsksOperator), stand.connection
+    return StandSetting(stand, driver, clock)
 
 
 def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStimulus], None] | None:

@@ -44,6 +44,7 @@ from harness.session.engine.assemble import (
     for_drivers,
     read_resolved,
     script_words,
+    stand_of,
 )
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.launch import publish, this_process, withdraw
@@ -245,6 +246,7 @@ class Engine:
                 on_fault=bench.on_fault,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
                 alive=Watchdog().alive,
+                stands={one.id: stand_of(one, drivers, self._clock) for one in bench.stands},
             )
             conductor = Conductor(started.trials, stage, Resumption.of(history))
             self._conductor = conductor

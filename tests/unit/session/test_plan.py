@@ -27,7 +27,8 @@ from harness.model.scenario import (
 )
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.model.trial import MemoryPart, Trial
-from harness.session.plan import plan, segments
+from harness.session.plan import plan
+from harness.session.soak import segments
 from tests.known import known
 from tests.unit.session.material import PROFILE, TELLS, bench, equipment, probe, scenario
 

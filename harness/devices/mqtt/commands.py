@@ -1,0 +1,113 @@
+"""Stands and power switches at an MQTT broker: a message for each order, and a message when it is done."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.ports import Sink, Surroundings
+from harness.devices.mqtt.link import BrokerLink, LinkEvents
+from harness.devices.mqtt.options import EMBEDDED, MqttOptions, password
+from harness.devices.orders import OrderAnswers
+from harness.model.errors import DeviceError, InputError
+from harness.model.stands import BenchOrder, filled
+
+_LONGEST_MESSAGE = 4096
+_TAKEN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class MqttCommandOptions:
+    """Files are relative to the working folder, and ~ is the home folder.
+
+    address: Broker: lab, host or host:port.
+    topic: Topic of the orders. It may contain {value}.
+    done_topic: Topic on which the far end reports. Empty: it does not report.
+    username: User at the broker.
+    password_env: Name of the environment variable with the password.
+    tls: Encrypt, and check the certificate. Any of the three files implies TLS.
+    ca_file: PEM file of the authority that signed the broker's certificate. Default: the system's authorities.
+    cert_file: PEM file with a client certificate, if the broker requires one.
+    key_file: PEM file with the key of `cert_file`.
+    """
+
+    address: str
+    topic: str
+    done_topic: str = ""
+    username: str = ""
+    password_env: str = ""
+    tls: bool = False
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+
+    def __post_init__(self) -> None:
+        if self.address == EMBEDDED:
+            what = "a stand or switch cannot find the embedded broker, whose port changes"
+            raise InputError(what, remedy="Write `host:port` of a broker that stays")
+        if not self.topic or set(self.topic) & set("+#"):
+            raise InputError(f"the topic {self.topic!r} is not one topic", remedy="Write, for example, cmnd/plug/POWER")
+        _ = self.broker
+
+    @property
+    def broker(self) -> MqttOptions:
+        return MqttOptions(
+            self.address,
+            self.username,
+            self.password_env,
+            tls=self.tls,
+            ca_file=self.ca_file,
+            cert_file=self.cert_file,
+            key_file=self.key_file,
+        )
+
+
+class MqttCommands:
+    """Publishes each order (QoS 1), and compares each message of `done_topic`, except retained ones."""
+
+    Options = MqttCommandOptions
+
+    def __init__(self, id: str, options: MqttCommandOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        events = LinkEvents(
+            up=lambda: None,
+            down=lambda why: None,
+            message=lambda topic, payload, at, retained: None if retained else self._take(payload),
+            remark=lambda text: None,
+        )
+        topics = (options.done_topic,) if options.done_topic else ()
+        self._link = BrokerLink(id, options.broker, surroundings.clock, Path(), topics, events)
+
+    @staticmethod
+    def demand_host(options: MqttCommandOptions) -> None:
+        """InputError when the password's environment variable is not set."""
+        password(options.broker)
+
+    def open(self, sink: Sink) -> None:
+        """DeviceError if the broker cannot be used."""
+        self._link.open()
+
+    def close(self) -> None:
+        self._link.close()
+
+    def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
+        """Without `done_topic` it returns when the broker has taken the message."""
+        with self._lock:
+            while not self._said.empty():
+                self._said.get()
+            answers = OrderAnswers(order, given_up)
+            topic = filled(self._options.topic, order.value)
+            try:
+                self._link.deliver(topic, order.text.encode(), min(order.within_s, _TAKEN_S))
+            except DeviceError as error:
+                raise DeviceError(f"{order.words}: {error.what}", remedy="Check that the broker runs") from error
+            if self._options.done_topic:
+                answers.wait(self._said)
+
+    def _take(self, payload: bytes) -> None:
+        self._said.put(payload[:_LONGEST_MESSAGE].decode("utf-8", "replace"))

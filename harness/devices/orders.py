@@ -1,0 +1,200 @@
+"""Drivers that take the orders of stands and power switches, and a stand as something with one setting."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import regex
+
+from harness.base.foreign import plain_text
+from harness.base.ports import Clock, Sink, Surroundings
+from harness.model.bench import DeviceSetting
+from harness.model.errors import DeviceError, InputError
+from harness.model.stands import BenchOrder, Stand
+
+ORDERS = ("carry_out", "request")
+"""Methods of a driver of stands and switches; it has one of them."""
+MATCH_LIMIT_S = 0.2
+LOOK_S = 0.1
+"""Interval at which a driver that waits looks whether it is to stop."""
+_SHOWN = 80
+
+
+@runtime_checkable
+class TakesOrders(Protocol):
+    """A driver that carries out the orders of stands and power switches, one at a time."""
+
+    def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
+        """Returns when the far end has reported that it is done, or cannot report and has taken the order.
+
+        DeviceError if it does not in time, refuses, or `given_up` is set meanwhile.
+        """
+
+
+@runtime_checkable
+class AsksOperator(Protocol):
+    """A driver whose orders a person carries out. The session pauses with the text until the operator resumes it."""
+
+    def request(self, order: BenchOrder) -> str: ...
+
+
+class OrderAnswers:
+    """Compares what a far end says with an order, and waits for it."""
+
+    def __init__(self, order: BenchOrder, given_up: threading.Event) -> None:
+        self._order = order
+        self._given_up = given_up
+        self._done = regex.compile(order.done)
+        self._failed = regex.compile(order.failed) if order.failed else None
+        self._until_s = time.monotonic() + order.within_s
+        self._last = ""
+        _ = self.left_s
+
+    @property
+    def left_s(self) -> float:
+        """Time until the next look, at most LOOK_S; DeviceError when the order has no time left."""
+        if self._given_up.is_set():
+            raise DeviceError(f"{self._order.words}: given up, because the run ends")
+        left_s = self._until_s - time.monotonic()
+        if left_s <= 0:
+            said = f"it last said {self._last!r}" if self._last else "it said nothing"
+            what = f"{self._order.words}: not done within {self._order.within_s:g} s; {said}"
+            raise DeviceError(what, remedy="Check that it is on and can move, then `done` and `within_s` in the bench")
+        return min(left_s, LOOK_S)
+
+    def take(self, said: str) -> bool:
+        """Whether this says that the order is done. DeviceError if it says that it has failed."""
+        self._last = plain_text(said.strip(), _SHOWN)
+        try:
+            if self._failed is not None and self._failed.search(said, timeout=MATCH_LIMIT_S):
+                raise DeviceError(f"{self._order.words}: it reports {self._last!r}", remedy="Check it and the bench")
+            return self._done.search(said, timeout=MATCH_LIMIT_S) is not None
+        except TimeoutError as error:
+            what = f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last!r}"
+            raise DeviceError(what, remedy="Write a simpler expression") from error
+
+    def wait(self, said: queue.SimpleQueue[str]) -> None:
+        """Returns when one of the texts that arrive says so."""
+        while True:
+            try:
+                if self.take(said.get(timeout=self.left_s)):
+                    return
+            except queue.Empty:
+                continue
+
+
+class StandSetting:
+    """A stand as a device with one setting (`HasSettings`): where it stands.
+
+    Its place is not known before the first movement, and after one that failed.
+    """
+
+    def __init__(self, stand: Stand, driver: TakesOrders | AsksOperator, clock: Clock) -> None:
+        self.stand = stand
+        self._driver = driver
+        self._clock = clock
+        self._at = ""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether the operator moves it."""
+        return isinstance(self._driver, AsksOperator)
+
+    def settings(self) -> Mapping[str, DeviceSetting]:
+        return {self.stand.moves: DeviceSetting(self.stand.moves, self._at)}
+
+    def request(self, value: str) -> str:
+        """What the operator is asked to do; "" if no operator moves it."""
+        return self._driver.request(self.stand.order(value)) if isinstance(self._driver, AsksOperator) else ""
+
+    def set_setting(self, name: str, value: str, given_up: threading.Event | None = None) -> None:
+        """Returns when it has arrived and come to rest; DeviceError if not in time, or `given_up` is set meanwhile.
+
+        If the operator moves it, they have done so already.
+        """
+        self._at = ""
+        given_up = given_up or threading.Event()
+        if isinstance(self._driver, TakesOrders):
+            self._driver.carry_out(self.stand.order(value), given_up)
+            given_up.wait(self._clock.real_s(self.stand.settle_s))
+        self._at = value
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedOptions:
+    """Options of simulated stands and switches.
+
+    per_s: How far it moves in a second, in the unit of what it moves.
+    starts_at: Where it stands at the start.
+    speed: How much faster than real time it runs, as the other simulated equipment of its bench.
+    """
+
+    per_s: float = 30.0
+    starts_at: float = 0.0
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("per_s", "speed"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} is {getattr(self, name):g}", remedy="Write a number above 0")
+
+
+class Simulated:
+    """A stand that moves at a stated speed, and a switch that switches at once; both exist in this process only."""
+
+    Options = SimulatedOptions
+    simulated = True
+
+    def __init__(self, id: str, options: SimulatedOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._clock = surroundings.clock
+        self.at = options.starts_at
+        self.orders: list[BenchOrder] = []
+
+    def open(self, sink: Sink) -> None:
+        """Nothing to open."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
+        self.orders.append(order)
+        if not order.value:
+            return
+        goal = float(order.value)
+        lasts_s = abs(goal - self.at) / self._options.per_s
+        late = lasts_s > order.within_s
+        stopped = given_up.wait(self._clock.real_s(min(lasts_s, order.within_s)))
+        if stopped or late:
+            why = "given up, because the run ends" if stopped else f"not done within {order.within_s:g} s"
+            raise DeviceError(f"{order.words}: {why}", remedy="Write a longer `within_s`, or a higher `per_s`")
+        self.at = goal
+
+
+@dataclass(frozen=True, slots=True)
+class ManualOptions:
+    """A stand or switch that the operator works has no options."""
+
+
+class Manual:
+    """The operator moves the stand, or switches the power, and then resumes the run."""
+
+    Options = ManualOptions
+
+    def __init__(self, id: str, options: ManualOptions, surroundings: Surroundings) -> None:
+        self.id = id
+
+    def open(self, sink: Sink) -> None:
+        """Nothing to open."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def request(self, order: BenchOrder) -> str:
+        return f"{order.words}, then resume"

@@ -1,0 +1,150 @@
+"""Stands and power supplies that speak SCPI, over every interface of PyVISA: TCP, serial, USB, GPIB."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.base.plugins import installed
+from harness.base.ports import Sink, Surroundings
+from harness.devices.orders import OrderAnswers
+from harness.model.errors import DeviceError, InputError
+from harness.model.stands import BenchOrder, filled
+
+_CONNECT_MS = 5000
+_LOOK_MS = 300
+_AGAIN_S = 0.2
+_ANSWER_S = 5.0
+_NO_ERROR = ("0", "+0")
+
+
+@dataclass(frozen=True, slots=True)
+class ScpiOptions:
+    """Options of instruments.
+
+    resource: VISA address, such as TCPIP::192.168.1.30::5025::SOCKET or ASRL/dev/ttyUSB0::INSTR.
+    ask: Query that shows when an order is done. It may contain {value}. It is repeated until its answer fits `done`.
+        Empty: orders are not confirmed.
+    errors: Query of the error queue after each order, usually SYST:ERR?. Empty: none.
+    identify: Query that shows at the start that the instrument is there. Empty: none.
+    baud: Baud rate of a serial resource.
+    visa: VISA library for PyVISA. @py is PyVISA-py, which the extra scpi installs.
+    """
+
+    resource: str
+    ask: str = "*OPC?"
+    errors: str = ""
+    identify: str = "*IDN?"
+    baud: int = 9600
+    visa: str = "@py"
+
+    def __post_init__(self) -> None:
+        if "::" not in self.resource:
+            remedy = "Write, for example, TCPIP::192.168.1.30::5025::SOCKET"
+            raise InputError(f"{self.resource!r} is not a VISA address", remedy=remedy)
+        filled(self.ask, "1.5")
+
+
+class Scpi:
+    """Sends each order, and asks whether it is done. Connects again after a loss."""
+
+    Options = ScpiOptions
+
+    def __init__(self, id: str, options: ScpiOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._instrument: Any = None
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def demand_host(options: ScpiOptions) -> None:
+        """PluginError when PyVISA or PyVISA-py is not installed."""
+        _visa(options)
+
+    def open(self, sink: Sink) -> None:
+        """DeviceError if the instrument does not answer."""
+        if not self._options.identify:
+            self._opened()
+            return
+        order = BenchOrder(f"{self.id}: {self._options.identify} at {self._options.resource}", "", within_s=_ANSWER_S)
+        with self._faults(order):
+            instrument, answers = self._opened(), OrderAnswers(order, threading.Event())
+            instrument.write(self._options.identify)
+            self._answer(instrument, answers)
+
+    def close(self) -> None:
+        instrument, self._instrument = self._instrument, None
+        if instrument is not None:
+            with contextlib.suppress(Exception):  # of a connection that is gone
+                instrument.close()
+
+    def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
+        """Without `ask` it returns when the connection has taken the command."""
+        with self._lock, self._faults(order):
+            answers = OrderAnswers(order, given_up)
+            instrument = self._opened()
+            instrument.write(order.text)
+            if self._options.ask:
+                self._await(instrument, filled(self._options.ask, order.value), answers, given_up)
+            if self._options.errors:
+                self._demand_no_error(instrument, order, answers)
+
+    @contextlib.contextmanager
+    def _faults(self, order: BenchOrder) -> Iterator[None]:
+        """Faults of the connection as DeviceError; the next order connects again."""
+        try:
+            yield
+        except (_visa(self._options).errors.Error, OSError) as error:
+            self.close()
+            raise DeviceError(f"{order.words}: {self._options.resource}: {error}", remedy=_REMEDY) from error
+
+    def _opened(self) -> Any:
+        if self._instrument is None:
+            visa, resource = _visa(self._options), self._options.resource
+            try:
+                opened = visa.ResourceManager(self._options.visa).open_resource(resource, open_timeout=_CONNECT_MS)
+                opened.read_termination = opened.write_termination = "\n"
+                opened.timeout = _LOOK_MS
+                if resource.upper().startswith("ASRL"):
+                    opened.baud_rate = self._options.baud
+            except Exception as error:
+                raise DeviceError(f"{self.id}: {resource} cannot be reached: {error}", remedy=_REMEDY) from error
+            self._instrument = opened
+        return self._instrument
+
+    def _await(self, instrument: Any, ask: str, answers: OrderAnswers, given_up: threading.Event) -> None:
+        while True:
+            instrument.write(ask)
+            if answers.take(self._answer(instrument, answers)):
+                return
+            given_up.wait(min(answers.left_s, _AGAIN_S))
+
+    def _answer(self, instrument: Any, answers: OrderAnswers) -> str:
+        """The next line. *OPC? is answered only when the order is done."""
+        visa = _visa(self._options)
+        while answers.left_s:
+            try:
+                return str(instrument.read())
+            except visa.errors.VisaIOError as error:
+                if error.error_code != visa.constants.StatusCode.error_timeout:
+                    raise
+        raise AssertionError("left_s is never 0")
+
+    def _demand_no_error(self, instrument: Any, order: BenchOrder, answers: OrderAnswers) -> None:
+        instrument.write(self._options.errors)
+        said = self._answer(instrument, answers)
+        if said.split(",")[0].strip() not in _NO_ERROR:
+            raise DeviceError(f"{order.words}: it reports {said.strip()!r}", remedy="Check the command in the bench")
+
+
+_REMEDY = "Check that it is on, and `resource` in the bench"
+
+
+def _visa(options: ScpiOptions) -> Any:
+    """PyVISA; PluginError when it is not installed, or PyVISA-py is not and the options name it."""
+    if options.visa == "@py":
+        installed("pyvisa_py", "PyVISA-py, which reaches SCPI instruments", "scpi")
+    return installed("pyvisa", "PyVISA, which reaches SCPI instruments", "scpi")

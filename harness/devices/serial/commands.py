@@ -1,0 +1,121 @@
+"""Stands and power switches with a line protocol on a serial port: a command a line, and a line when it is done."""
+
+from __future__ import annotations
+
+import select
+import threading
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.base.ports import Sink, Surroundings
+from harness.devices.orders import OrderAnswers
+from harness.devices.serial.options import SerialOptions
+from harness.devices.serial.port import LineGone, SerialLine, find
+from harness.model.errors import DeviceError, InputError
+from harness.model.stands import BenchOrder
+
+_LONGEST_LINE = 4096
+
+
+class LineEnd(StrEnum):
+    """What ends a command."""
+
+    LF = "lf"
+    CR = "cr"
+    CRLF = "crlf"
+
+
+_BYTES = {LineEnd.LF: b"\n", LineEnd.CR: b"\r", LineEnd.CRLF: b"\r\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class SerialCommandOptions:
+    """Either `port` or `usb` names the port.
+
+    port: A path, preferably in /dev/serial/by-id, or socket://host:port of a bridge.
+    usb: The adapter's USB serial number, or its vid:pid if there is only one such adapter.
+    baud: Baud rate.
+    line_end: What ends a command: lf, cr or crlf. Answers may end with any of them.
+    ready_after_s: How long the far end takes no commands after the port was opened, s. An Arduino restarts then: 2.
+    """
+
+    port: str = ""
+    usb: str = ""
+    baud: int = 9600
+    line_end: LineEnd = LineEnd.LF
+    ready_after_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        _ = self.at
+        if self.baud < 1:
+            raise InputError(f"baud is {self.baud}", remedy="Write the baud rate")
+        if not 0 <= self.ready_after_s <= 60:
+            raise InputError(f"ready_after_s is {self.ready_after_s:g}", remedy="Choose from 0 to 60")
+
+    @property
+    def at(self) -> SerialOptions:
+        """Where the port is."""
+        return SerialOptions(port=self.port, usb=self.usb, baud=self.baud)
+
+
+class SerialCommands:
+    """Sends each order as a line, and compares each line that comes back. Opens the port again after a loss."""
+
+    Options = SerialCommandOptions
+
+    def __init__(self, id: str, options: SerialCommandOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._line: SerialLine | None = None
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def demand_host(options: SerialCommandOptions) -> None:
+        """InputError when the port is missing."""
+        try:
+            find(options.at)
+        except DeviceError as error:
+            raise InputError(error.what, remedy=error.remedy) from error
+
+    def open(self, sink: Sink) -> None:
+        """DeviceError if the port cannot be opened."""
+        self._opened()
+
+    def close(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
+    def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
+        """Without `done` it returns when the port has taken the command."""
+        with self._lock:
+            answers = OrderAnswers(order, given_up)
+            try:
+                self._say(self._opened(), order, answers)
+            except LineGone:
+                self.close()
+                raise
+
+    def _opened(self) -> SerialLine:
+        if self._line is None:
+            self._line = SerialLine(find(self._options.at).path, self._options.baud)
+            time.sleep(self._options.ready_after_s)
+        return self._line
+
+    def _say(self, line: SerialLine, order: BenchOrder, answers: OrderAnswers) -> None:
+        while select.select([line], [], [], 0)[0]:
+            line.read()  # what it said before belongs to no order
+        left = order.text.encode() + _BYTES[self._options.line_end]
+        while left:
+            left = left[line.write(left) :]
+            if left:
+                select.select([], [line], [], answers.left_s)
+        heard = b""
+        while order.done:
+            if not select.select([line], [], [], answers.left_s)[0]:
+                continue
+            *lines, heard = (heard + line.read()).replace(b"\r", b"\n").split(b"\n")
+            heard = heard[-_LONGEST_LINE:]
+            if any(answers.take(one.decode("utf-8", "replace")) for one in lines if one.strip()):
+                return

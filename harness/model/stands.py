@@ -1,0 +1,106 @@
+"""What moves on a bench, what switches the power of its devices, and the orders that both are given."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from harness.model.errors import InputError
+
+_VALUE = re.compile(r"\{value(?::([^{}]*))?\}")
+"""A place for the value in a template. Other braces stay: JSON has some, and so have expressions."""
+
+
+def filled(template: str, value: str, *, escaped: bool = False) -> str:
+    """The template with the value in each `{value}` or `{value:.1f}`. escaped: for an expression.
+
+    InputError for a format that numbers do not have.
+    """
+
+    def one(found: re.Match[str]) -> str:
+        try:
+            text = format(float(value), found[1]) if found[1] else value
+        except ValueError as error:
+            what = f"{found[0]} does not fit the number {value}: {error}"
+            raise InputError(what, remedy="Write {value} or, for example, {value:.1f}") from error
+        return re.escape(text) if escaped else text
+
+    return _VALUE.sub(one, template)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOrder:
+    """What a stand or a power switch is asked to do.
+
+    words: for people, such as `turntable: set angle_deg to 30`. text: what is sent. value: for templates of a driver's
+    own options, such as a topic; "" for a switch. done: an expression that finds what the far end reports when it is
+    done; "": the driver's own rule. failed: … when it has failed; "": it does not say. within_s: longest time.
+    """
+
+    words: str
+    text: str
+    value: str = ""
+    done: str = ""
+    failed: str = ""
+    within_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """A turntable, a slider, a lift: what sets one number of the room.
+
+    connection: id of the equipment that takes its orders. moves: the axis, or the setting, that it sets.
+    move, done, failed: templates of its orders. low, high: its ends; None: not known. home: where it goes when nothing
+    else is asked, and at the end; None: it stays. settle_s: rest after a movement. within_s: longest movement.
+    """
+
+    id: str
+    connection: str
+    moves: str
+    move: str = "{value}"
+    done: str = ""
+    failed: str = ""
+    low: float | None = None
+    high: float | None = None
+    home: float | None = None
+    settle_s: float = 0.5
+    within_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise InputError(f"low is {self.low:g}, but high is {self.high:g}", remedy="Write the lower end as `low`")
+        if self.home is not None and (refusal := self.refusal(f"{self.home:g}")):
+            raise InputError(f"home is {self.home:g}, which {refusal}", remedy="Write a place that it can reach")
+        for template in (self.move, self.done, self.failed):
+            filled(template, "1.5")
+        refuse_expressions(done=filled(self.done, "1.5", escaped=True), failed=filled(self.failed, "1.5", escaped=True))
+
+    def refusal(self, value: str) -> str:
+        """Why it cannot be moved there, or ""."""
+        try:
+            number = float(value)
+        except ValueError:
+            return "is not a number"
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        return "" if math.isfinite(number) and low <= number <= high else f"is not between {low:g} and {high:g}"
+
+    def order(self, value: str) -> BenchOrder:
+        return BenchOrder(
+            f"{self.id}: set {self.moves} to {value}",
+            filled(self.move, value),
+            value,
+            filled(self.done, value, escaped=True),
+            filled(self.failed, value, escaped=True),
+            self.within_s,
+        )
+
+
+def refuse_expressions(**written: str) -> None:
+    """InputError for the first key whose text is not an expression."""
+    for key, text in written.items():
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise InputError(f"{key} is not an expression: {error}", remedy="Write, for example, '^OK'") from error

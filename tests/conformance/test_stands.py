@@ -1,0 +1,249 @@
+"""Stands and their far ends: a turntable on a serial line, a slider at a broker, an instrument that speaks SCPI."""
+
+from __future__ import annotations
+
+import os
+import socketserver
+import threading
+import time
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as mqtt
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+
+from harness.devices.mqtt.commands import MqttCommandOptions, MqttCommands
+from harness.devices.orders import TakesOrders
+from harness.devices.scpi import Scpi, ScpiOptions
+from harness.devices.serial.commands import SerialCommandOptions, SerialCommands
+from harness.model.errors import DeviceError
+from harness.model.stands import BenchOrder, Stand
+from tests.conformance.mqtt_bench import Broker
+from tests.seen import Around, Seen, until
+
+TURNS_S = 0.3
+"""How long the far ends take to move."""
+
+
+class Turntable:
+    """A line protocol on a pty: ANGLE n is answered at once, and DONE n comes when it stands there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._far, self._near = os.openpty()
+        tty.setraw(self._near)
+        self._link = folder / "table"
+        self._link.symlink_to(os.ttyname(self._near))
+        self.port = str(self._link)
+        self.at = 0.0
+        self.moves: list[str] = []
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        heard = b""
+        while True:
+            try:
+                heard += os.read(self._far, 256)
+            except OSError:  # nobody has the near end open any more
+                os.close(self._far)
+                return
+            *lines, heard = heard.split(b"\r\n")
+            for line in lines:
+                self._obey(line.decode())
+
+    def _obey(self, line: str) -> None:
+        self.moves.append(line)
+        angle = float(line.removeprefix("ANGLE "))
+        if abs(angle) > 180:
+            self._say("ERR range")
+            return
+        self._say("moving")
+        time.sleep(TURNS_S)
+        self.at = angle
+        self._say(f"DONE {angle:.1f}")
+
+    def _say(self, text: str) -> None:
+        for part in (text[:3], text[3:] + "\r\n"):  # lines come in pieces
+            os.write(self._far, part.encode())
+
+    def unplug(self) -> None:
+        """The pty goes as soon as the harness has closed it, too."""
+        self._link.unlink()
+        os.close(self._near)
+
+
+class Instrument(socketserver.ThreadingTCPServer):
+    """SCPI on a socket: answers *IDN?, *OPC?, SYST:ERR? and OUTP?, and is busy while it moves."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Session)
+        self.values: dict[str, str] = {"OUTP": "0", "POS": "0"}
+        self.errors: list[str] = []
+        self.busy_until_s = 0.0
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def resource(self) -> str:
+        return f"TCPIP::127.0.0.1::{self.server_address[1]}::SOCKET"
+
+    def query(self, name: str) -> str:
+        match name:
+            case "*IDN":
+                return "VOICE LAB,TURNTABLE,1,1.0"
+            case "*OPC":
+                time.sleep(max(0.0, self.busy_until_s - time.monotonic()))
+                return "1"
+            case "SYST:ERR":
+                return self.errors.pop(0) if self.errors else '0,"No error"'
+            case "POS" if time.monotonic() < self.busy_until_s:
+                return "-1"
+        return self.values[name]
+
+    def command(self, name: str, value: str) -> None:
+        if name not in self.values:
+            self.errors.append('-113,"Undefined header"')
+            return
+        self.values[name] = value
+        self.busy_until_s = time.monotonic() + TURNS_S
+
+
+class _Session(socketserver.StreamRequestHandler):
+    server: Instrument
+
+    def handle(self) -> None:
+        for line in self.rfile:
+            name, _, value = line.decode().strip().partition(" ")
+            if name.endswith("?"):
+                self.wfile.write(f"{self.server.query(name[:-1])}\n".encode())
+            else:
+                self.server.command(name, value)
+
+
+@contextmanager
+def opened(kind: Callable[..., Any], options: object) -> Iterator[Any]:
+    driver = kind("stand", options, Around())
+    driver.open(Seen())
+    try:
+        yield driver
+    finally:
+        driver.close()
+
+
+def carry_out(driver: TakesOrders, order: BenchOrder) -> float:
+    """How long it took."""
+    begun_s = time.monotonic()
+    driver.carry_out(order, threading.Event())
+    return time.monotonic() - begun_s
+
+
+def turn(angle: float, within_s: float = 20.0) -> BenchOrder:
+    stand = Stand("table", "table", "angle_deg", "ANGLE {value:.1f}", "^DONE {value:.1f}$", "^ERR", within_s=within_s)
+    return stand.order(f"{angle:g}")
+
+
+def test_a_turntable_on_a_serial_port_has_turned_when_it_says_so(tmp_path: Path) -> None:
+    table = Turntable(tmp_path)
+    with opened(SerialCommands, SerialCommandOptions(port=table.port, line_end="crlf")) as driver:
+        assert carry_out(driver, turn(90)) >= TURNS_S
+        assert table.at == 90.0
+        carry_out(driver, turn(-45))
+        assert table.at == -45.0
+        with pytest.raises(DeviceError, match="table: set angle_deg to 270: it reports 'ERR range'"):
+            carry_out(driver, turn(270))
+        with pytest.raises(DeviceError, match=r"not done within 0\.1 s"):
+            carry_out(driver, turn(10, within_s=0.1))
+        until(lambda: table.at == 10.0)
+        carry_out(driver, turn(20))  # what it still said of the last order is not taken for this one's
+        assert table.at == 20.0
+        assert table.moves == ["ANGLE 90.0", "ANGLE -45.0", "ANGLE 270.0", "ANGLE 10.0", "ANGLE 20.0"]
+        table.unplug()
+        driver.close()
+        with pytest.raises(DeviceError, match="does not exist"):
+            carry_out(driver, turn(30))
+
+
+def test_an_order_that_is_given_up_returns_at_once(tmp_path: Path) -> None:
+    table, given_up = Turntable(tmp_path), threading.Event()
+    given_up.set()
+    with (
+        opened(SerialCommands, SerialCommandOptions(port=table.port, line_end="crlf")) as driver,
+        pytest.raises(DeviceError, match="given up, because the run ends"),
+    ):
+        driver.carry_out(turn(90), given_up)
+    assert not table.moves
+    table.unplug()
+
+
+@contextmanager
+def slider(broker: Broker) -> Iterator[list[tuple[str, str]]]:
+    """A far end at the broker that reports its place when it is there; what it was told."""
+    told: list[tuple[str, str]] = []
+
+    def message(client: mqtt.Client, _: object, message: mqtt.MQTTMessage) -> None:
+        value = message.topic.rsplit("/", 1)[1]
+        told.append((message.topic, message.payload.decode()))
+        time.sleep(TURNS_S)
+        client.publish("slider/at", f'{{"at": {value}}}', qos=1, retain=True)
+
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
+    client.on_message = message
+    ready = threading.Event()
+    client.on_subscribe = lambda *_: ready.set()
+    client.connect("127.0.0.1", broker.port)
+    client.subscribe("slider/go/+", 1)
+    client.loop_start()
+    assert ready.wait(20)
+    try:
+        yield told
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+def test_a_slider_at_a_broker_has_arrived_when_it_publishes_so(tmp_path: Path) -> None:
+    stand = Stand("slider", "slider", "distance_m", '{"m": {value:.2f}}', '"at": {value}}', within_s=20)
+    with Broker(tmp_path) as broker, slider(broker) as told:
+        options = MqttCommandOptions(f"127.0.0.1:{broker.port}", "slider/go/{value}", "slider/at")
+        with opened(MqttCommands, options) as driver:
+            assert carry_out(driver, stand.order("1.5")) >= TURNS_S
+            assert carry_out(driver, stand.order("3")) >= TURNS_S
+            assert told == [("slider/go/1.5", '{"m": 1.50}'), ("slider/go/3", '{"m": 3.00}')]
+        with opened(MqttCommands, options) as driver:  # the broker keeps the last place, which is not this order's
+            assert carry_out(driver, stand.order("3")) >= TURNS_S
+            broker.kill()
+            with pytest.raises(DeviceError, match="slider: set distance_m to 2"):
+                carry_out(driver, stand.order("2"))
+
+
+def test_an_instrument_that_speaks_scpi_is_asked_whether_it_is_done() -> None:
+    with Instrument() as far, opened(Scpi, ScpiOptions(far.resource, errors="SYST:ERR?")) as driver:
+        supply = BenchOrder("supply: on", "OUTP ON", within_s=20)
+        assert carry_out(driver, supply) >= TURNS_S
+        assert far.values["OUTP"] == "ON"
+        with pytest.raises(DeviceError, match=r'supply: oops: it reports .-113,"Undefined header"'):
+            carry_out(driver, BenchOrder("supply: oops", "OUPT ON", within_s=20))
+        assert carry_out(driver, supply) >= TURNS_S
+        far.shutdown()
+
+
+def test_an_instrument_is_asked_again_until_it_is_there() -> None:
+    stand = Stand("table", "table", "angle_deg", "POS {value:.1f}", "^{value:.1f}$", within_s=20)
+    with Instrument() as far, opened(Scpi, ScpiOptions(far.resource, ask="POS?")) as driver:
+        assert carry_out(driver, stand.order("30")) >= TURNS_S
+        assert far.values["POS"] == "30.0"
+        far.shutdown()
+
+
+def test_an_instrument_that_is_not_there_is_named() -> None:
+    with (
+        pytest.raises(DeviceError, match=r"stand: .*TCPIP::127.0.0.1::9::SOCKET"),
+        opened(Scpi, ScpiOptions("TCPIP::127.0.0.1::9::SOCKET")),
+    ):
+        pass

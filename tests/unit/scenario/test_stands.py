@@ -1,0 +1,121 @@
+"""The stands of a bench: how they are written, what is refused, and which trials move them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import InputError, InputProblems
+from harness.model.stands import Stand, filled
+from harness.scenario.bench import load_bench
+from harness.scenario.scenario import load_scenario
+from harness.scenario.together import check_together
+from harness.session.plan import plan
+
+BENCH = """\
+bench: desk
+loudspeakers: {front: {driver: in_process}}
+devices: {lamp: {profile: lamp}}
+stands:
+  table: {driver: serial_commands, port: /dev/ttyUSB7, moves: angle, move: "ANGLE {value:.1f}", done: "^OK",
+    low: -90, high: 90, home: 0}
+  lift: {driver: serial_commands, port: /dev/ttyUSB7, moves: height_m, low: 0.5, high: 1.8}
+  slider: {driver: manual, moves: reach_m}
+"""
+SCENARIO = """\
+scenario: s
+stimuli: [{id: q, text: hello}]
+trials: [{query: q, evidence: none}]
+matrix: {axes: {device_settings: [{angle: 45, height_m: 1.25}, {angle: -30}, {}]}}
+"""
+
+
+def written(folder: Path, bench: str = BENCH, scenario: str = SCENARIO) -> tuple[Path, Path]:
+    (folder / "lamp.yaml").write_text("device: lamp\nwake_phrases: [hey lamp]\n", encoding="utf-8")
+    (folder / "bench.yaml").write_text(bench, encoding="utf-8")
+    (folder / "s.yaml").write_text(scenario, encoding="utf-8")
+    return folder / "bench.yaml", folder / "s.yaml"
+
+
+def test_stands_of_one_controller_share_its_connection(tmp_path: Path) -> None:
+    bench = load_bench(written(tmp_path)[0])
+    table, lift, slider = bench.stands
+    assert table == Stand("table", "table", "angle", "ANGLE {value:.1f}", "^OK", low=-90, high=90, home=0)
+    assert (lift.connection, slider.connection) == ("table", "slider")
+    assert [one.id for one in bench.actuators] == ["table", "slider"]
+
+
+def test_settings_that_a_stand_moves_are_its_places(tmp_path: Path) -> None:
+    bench_file, scenario_file = written(tmp_path)
+    scenario, bench = load_scenario(scenario_file), load_bench(bench_file)
+    check_together(scenario, bench)
+    trials = plan(scenario, bench)
+    assert [trial.stands for trial in trials] == [(("table", "45"), ("lift", "1.25")), (("table", "-30"),), ()]
+    assert not any(trial.settings for trial in trials)
+
+
+ANGLES = SCENARIO.replace("device_settings: [{angle: 45, height_m: 1.25}, {angle: -30}, {}]", "angle_deg: [0, -30, 45]")
+ANGLE_BENCH = BENCH.replace("moves: angle,", "moves: angle_deg,")
+ROOM = "rooms: {box: {size_m: [6, 5, 3], rt60_s: 0.4, device_m: [2, 2, 1]}}\ndefaults: {room: box}\n"
+
+
+def test_an_angle_is_that_of_a_stand_or_of_a_simulated_room(tmp_path: Path) -> None:
+    bench = load_bench(written(tmp_path, ANGLE_BENCH, ANGLES)[0])
+    real = load_scenario(tmp_path / "s.yaml")
+    check_together(real, bench)
+    assert [trial.stands for trial in plan(real, bench)] == [(("table", angle),) for angle in ("0", "-30", "45")]
+    in_room = ANGLES.replace("stimuli:", f"{ROOM}stimuli:")
+    simulated = load_scenario(written(tmp_path, ANGLE_BENCH, in_room)[1])
+    check_together(simulated, bench)
+    assert not any(trial.stands for trial in plan(simulated, bench))
+
+
+def test_an_angle_that_nothing_brings_about_is_refused(tmp_path: Path) -> None:
+    bench = load_bench(written(tmp_path, BENCH, ANGLES)[0])
+    with pytest.raises(InputProblems, match="the scenario has no room, and the bench no stand for it"):
+        check_together(load_scenario(tmp_path / "s.yaml"), bench)
+    bench = load_bench(written(tmp_path, ANGLE_BENCH, ANGLES.replace("45", "91"))[0])
+    with pytest.raises(InputProblems, match="'table' of the bench cannot go there: 91"):
+        check_together(load_scenario(tmp_path / "s.yaml"), bench)
+
+
+def test_nobody_moves_a_stand_by_hand_where_the_operator_is_absent(tmp_path: Path) -> None:
+    absent = BENCH.replace("bench: desk", "bench: desk\noperator: absent")
+    bench_file, scenario_file = written(tmp_path, absent, SCENARIO.replace("angle: -30", "reach_m: 1"))
+    with pytest.raises(InputProblems, match="the operator moves the stand 'slider' by hand, but is absent"):
+        check_together(load_scenario(scenario_file), load_bench(bench_file))
+
+
+def test_a_place_beyond_the_end_of_a_stand_is_refused_before_a_sound(tmp_path: Path) -> None:
+    bench_file, scenario_file = written(tmp_path, scenario=SCENARIO.replace("angle: 45", "angle: 91"))
+    with pytest.raises(InputProblems, match=r"'table' of the bench cannot go there: 91 is not between -90"):
+        check_together(load_scenario(scenario_file), load_bench(bench_file))
+
+
+@pytest.mark.parametrize(
+    ("written_", "instead", "refusal"),
+    [
+        ("high: 90", "high: -91", "low is -90, but high is -91"),
+        ("home: 0", "home: 180", "home is 180, which is not between -90 and 90"),
+        ("{value:.1f}", "{value:.1q}", "does not fit the number"),
+        ('done: "^OK"', 'done: "(OK"', "done is not an expression"),
+        ("moves: reach_m", "moves: height_m", "two stands move 'height_m'"),
+        ("moves: reach_m", "moves: level_dbfs", "level_dbfs is an axis that nothing on a bench can move"),
+        ("driver: manual", "driver: in_process", "the driver 'in_process' takes no orders"),
+        ("slider:", "lamp:", "'lamp' names a stand, and another part of the bench"),
+        ("moves: reach_m", "moves: reach_m, hight: 3", "there is no key 'hight' here"),
+    ],
+)
+def test_wrong_stands_are_refused(tmp_path: Path, written_: str, instead: str, refusal: str) -> None:
+    bench_file, _ = written(tmp_path, BENCH.replace(written_, instead))
+    with pytest.raises(InputProblems) as caught:
+        load_bench(bench_file)
+    assert refusal in str(caught.value)
+
+
+def test_other_braces_of_a_template_stay() -> None:
+    assert filled('{"angle": {value:.1f}, "id": {n}}', "30") == '{"angle": 30.0, "id": {n}}'
+    assert filled(r"^\d{2} {value}$", "1.5", escaped=True) == r"^\d{2} 1\.5$"
+    with pytest.raises(InputError, match="does not fit"):
+        filled("{value:d}", "1.5")
