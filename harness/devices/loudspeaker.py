@@ -14,7 +14,10 @@ from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, Overrun, StimulusEnded, StimulusStarted
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
+from harness.sound.child import Output
 from harness.sound.playback import Playback
+
+MOST_OUTPUTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,15 @@ class LoudspeakerOptions:
     sound_device: Name of the device, or a unique part of it (`harness sound list`).
     frames_per_buffer: Samples per callback. Use 2400 on a busy computer.
     gain_db: Gain for everything that it plays, at most 0.
+    output: Output of the device that the loudspeaker is connected to, from 1. 0: every output gets the sound.
+    outputs: Number of outputs of the device, if `output` is given.
     """
 
     sound_device: str
     frames_per_buffer: int = 480
     gain_db: float = 0.0
+    output: int = 0
+    outputs: int = 0
 
     def __post_init__(self) -> None:
         if not self.sound_device:
@@ -37,6 +44,10 @@ class LoudspeakerOptions:
             raise ValueError(f"frames_per_buffer must be 64 to 9600, not {self.frames_per_buffer}")
         if not (math.isfinite(self.gain_db) and self.gain_db <= 0):
             raise ValueError(f"gain_db must be at most 0, not {self.gain_db}: louder sound would clip")
+        if not 0 <= self.outputs <= MOST_OUTPUTS:
+            raise ValueError(f"outputs must be at most {MOST_OUTPUTS}, not {self.outputs}")
+        if not 0 <= self.output <= self.outputs or (self.outputs > 0 and self.output == 0):
+            raise ValueError(f"output must be 1 to outputs ({self.outputs}), not {self.output}: output: 3, outputs: 8")
 
 
 class Loudspeaker:
@@ -65,6 +76,7 @@ class Loudspeaker:
             on_back=lambda at: sink(LinkBack(self.id, at)),
             on_overrun=lambda count: sink(Overrun(self.id, Stamp(time.monotonic(), 0.02), count)),
             frames_per_buffer=self._options.frames_per_buffer,
+            output=Output(self._options.output, self._options.outputs) if self._options.outputs else Output(),
         )
         playback.open()
         self._playback = playback

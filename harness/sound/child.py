@@ -167,12 +167,36 @@ class PacketOutlet:
                 rest = rest[os.write(1, rest) :]
 
 
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The output that a sound goes to, from 1, of a device that is opened with that many; the others are silent."""
+
+    number: int = 1
+    of: int = 1
+
+    @classmethod
+    def written(cls, text: str) -> Output:
+        """From text such as 3/8."""
+        number, _, of = text.partition("/")
+        return cls(int(number), int(of))
+
+    def frames(self, mono: bytes) -> bytes:
+        """Samples of one output, with silence on the others."""
+        if self.of == 1:
+            return mono
+        whole = bytearray(len(mono) * self.of)
+        for byte in range(SAMPLE_BYTES):
+            whole[(self.number - 1) * SAMPLE_BYTES + byte :: SAMPLE_BYTES * self.of] = mono[byte::SAMPLE_BYTES]
+        return bytes(whole)
+
+
 class Player:
     """The playback callback: plays one sound after the other, and silence in between."""
 
-    def __init__(self, outlet: PacketOutlet, carry_on: int) -> None:
+    def __init__(self, outlet: PacketOutlet, carry_on: int, output: Output) -> None:
         self._outlet = outlet
         self._carry_on = carry_on
+        self._output = output
         self._sample = 0
         self._plays: deque[tuple[int, memoryview]] = deque()
         self._at = 0
@@ -209,7 +233,7 @@ class Player:
         reported_s = time_info["output_buffer_dac_time"] - time_info["current_time"]
         self._outlet.put(Packet(Verb.TICK, status, frames, self._sample, moment_s, reported_s))
         self._sample += frames
-        return b"".join(parts), self._carry_on
+        return self._output.frames(b"".join(parts)), self._carry_on
 
     def _cut(self) -> None:
         """Ends plays that are to be stopped, before the block of this callback."""
@@ -280,7 +304,7 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
     import pyaudio  # imported here: loads PortAudio, which reads the environment
 
     plays = arguments.what == "playback"
-    player = Player(outlet, pyaudio.paContinue) if plays else None
+    player = Player(outlet, pyaudio.paContinue, arguments.output) if plays else None
     # Before PortAudio, whose calls may hang: the process must always end with its standard input.
     threading.Thread(target=obey, args=(player,), name="obey", daemon=True).start()
     silence()
@@ -294,7 +318,7 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
         os.environ["PULSE_SINK" if plays else "PULSE_SOURCE"] = chosen.server_name
     opened = portaudio.open(
         rate=arguments.rate_hz,
-        channels=1,
+        channels=arguments.output.of,
         format=pyaudio.paInt16,
         input=not plays,
         output=plays,
@@ -325,6 +349,7 @@ def main() -> None:
     parser.add_argument("--device", default="")
     parser.add_argument("--rate-hz", type=int, default=48000)
     parser.add_argument("--frames-per-buffer", type=int, default=480)
+    parser.add_argument("--output", type=Output.written, default=Output())
     arguments = parser.parse_args()
     if arguments.what == "devices":
         list_devices()

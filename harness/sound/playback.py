@@ -13,7 +13,7 @@ import soxr
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.sound.child import Packet, Verb
+from harness.sound.child import Output, Packet, Verb
 from harness.sound.level import rms_dbfs
 from harness.sound.stream_clock import RATE_HZ, Latency, StreamClock
 from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
@@ -44,6 +44,8 @@ class _Playing:
 class Playback:
     """Plays mono at 48 kHz on a stream that runs all the time, silent in between. Device "": the host's default.
 
+    It goes to one output of the device, or to all if the device is opened with one.
+
     Plays follow one another in the order of the calls. `on_started(play_id, stamp)` and
     `on_ended(play_id, stamp, complete)` come after the sample has left, from one thread of this class. A play ends with
     complete=False if the stream is lost during it or before it.
@@ -60,6 +62,7 @@ class Playback:
         on_back: OnBack = lambda at: None,
         on_overrun: OnOverrun = lambda count: None,
         frames_per_buffer: int = 480,
+        output: Output = Output(),  # noqa: B008  frozen
     ) -> None:
         self._on_started = on_started
         self._on_ended = on_ended
@@ -67,7 +70,7 @@ class Playback:
         self._on_back = on_back
         self._on_overrun = on_overrun
         self._frames_per_buffer = frames_per_buffer
-        self._stream = SupervisedStream("playback", device, sound_server, frames_per_buffer, self)
+        self._stream = SupervisedStream("playback", device, sound_server, frames_per_buffer, self, output)
         self._in_lab = sound_server == "virtual_lab"
         self._clock = self._new_clock(2 * frames_per_buffer / RATE_HZ)
         self._lock = threading.Lock()

@@ -19,7 +19,7 @@ from typing import Protocol
 from harness.base.child_process import ChildProcess, ended_words, python
 from harness.model.errors import DeviceError, SoundError
 from harness.model.time import Stamp
-from harness.sound.child import Packet, PacketReader, Verb
+from harness.sound.child import Output, Packet, PacketReader, Verb
 from harness.sound.sound_devices import environment_of
 
 SILENT_S = 0.6
@@ -51,11 +51,20 @@ class StreamOwner(Protocol):
 class SupervisedStream:
     """One direction of one sound device, in a child process that may be killed at any time."""
 
-    def __init__(self, what: str, device: str, sound_server: str, frames_per_buffer: int, owner: StreamOwner) -> None:
+    def __init__(
+        self,
+        what: str,
+        device: str,
+        sound_server: str,
+        frames_per_buffer: int,
+        owner: StreamOwner,
+        output: Output = Output(),  # noqa: B008  frozen
+    ) -> None:
         self._what = what
         self._device = device
         self._sound_server = sound_server
         self._frames_per_buffer = frames_per_buffer
+        self._output = output
         self._owner = owner
         self._child: ChildProcess | None = None
         self._outbox: deque[memoryview] = deque()
@@ -144,7 +153,9 @@ class SupervisedStream:
 
     def _spawn(self) -> ChildProcess:
         """Starts the child; DeviceError or OSError."""
-        told = (f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}")
+        told = [f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}"]
+        if self._output.of > 1:
+            told.append(f"--output={self._output.number}/{self._output.of}")
         self._child = ChildProcess(
             python("harness.sound.child", self._what, *told), environment=environment_of(self._sound_server)
         )
