@@ -52,7 +52,7 @@ def json_schema(kind: FileKind) -> Schema:
     if kind is FileKind.BENCH:
         definitions = schema["$defs"]
         definitions["EquipmentKeys"] = _equipment(definitions["EquipmentKeys"], definitions)
-        for name, orders in (("FurtherSourceKeys", False), ("StandKeys", True)):
+        for name, orders in (("FurtherSourceKeys", False), ("StandKeys", True), ("PowerSwitchKeys", True)):
             one = definitions[name]
             branches = _branches(one["properties"], definitions, one["required"], orders=orders)
             definitions[name] = {"description": one["description"], "anyOf": branches}

@@ -12,7 +12,7 @@ from harness.model import observation as seen_by
 from harness.model import record as row
 from harness.model.judgment import JudgmentStatus
 from harness.rating.guide import LABELS
-from harness.session.wording import SETTINGS_WORDS, in_words, unread_in_words
+from harness.session.wording import SETTINGS_WORDS, in_words, power_in_words, unread_in_words
 from harness.statistics.text import measured, seconds
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
@@ -130,6 +130,8 @@ def _record(record: row.Record) -> tuple[str, LineTone]:
         case row.SettingsNoted():
             values = ", ".join(f"{name}={value}" for name, value in record.settings)
             return f"{record.source} {SETTINGS_WORDS[record.of]}: {values}", LineTone.QUIET
+        case row.PowerSwitched():
+            return power_in_words(record), LineTone.PLAIN
         case row.FaultMet():
             return f"FAULT {record.source}: {record.what}", LineTone.FAULT
         case row.SessionFinished():

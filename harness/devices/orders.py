@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.model.bench import DeviceSetting
 from harness.model.errors import DeviceError, InputError
-from harness.model.stands import BenchOrder, Stand
+from harness.model.stands import BenchOrder, PowerSwitch, Stand
 
 ORDERS = ("carry_out", "request")
 """Methods of a driver of stands and switches; it has one of them."""
@@ -123,6 +123,28 @@ class StandSetting:
             self._driver.carry_out(self.stand.order(value), given_up)
             given_up.wait(self._clock.real_s(self.stand.settle_s))
         self._at = value
+
+
+class DevicePower:
+    """The power of a device, as its switch turns it."""
+
+    def __init__(self, switch: PowerSwitch, driver: TakesOrders | AsksOperator) -> None:
+        self.switch = switch
+        self._driver = driver
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether the operator switches it."""
+        return isinstance(self._driver, AsksOperator)
+
+    def request(self, *, on: bool) -> str:
+        """What the operator is asked to do; "" if no operator does it."""
+        return self._driver.request(self.switch.order(on=on)) if isinstance(self._driver, AsksOperator) else ""
+
+    def turn(self, *, on: bool, given_up: threading.Event) -> None:
+        """Returns when the switch reports it; DeviceError if not in time. An operator has done so already."""
+        if isinstance(self._driver, TakesOrders):
+            self._driver.carry_out(self.switch.order(on=on), given_up)
 
 
 @dataclass(frozen=True, slots=True)

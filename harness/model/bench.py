@@ -12,7 +12,7 @@ from typing_extensions import TypeAliasType
 
 from harness.model.errors import InputError, Place
 from harness.model.observation import DeviceState
-from harness.model.stands import Stand
+from harness.model.stands import PowerSwitch, Stand
 
 PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainValue] | dict[str, PlainValue] | None")
 """Of JSON. A named alias: pydantic does not see the end of one that only refers to itself."""
@@ -484,11 +484,15 @@ class AfterRetries(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OnFault:
-    """What a run does about a fault: it pauses, and tries again after retry_after_s, at most `retries` times."""
+    """What a run does about a fault: it pauses, and tries again after retry_after_s, at most `retries` times.
+
+    power_cycles: of a device that has failed, without a trial of it that succeeds.
+    """
 
     retry_after_s: float = 60.0
     retries: int = 10
     then: AfterRetries = AfterRetries.END
+    power_cycles: int = 0
 
     @property
     def longest_s(self) -> float:
@@ -564,7 +568,7 @@ class Bench:
 
     loudspeakers: the first is the default; the axis `position` of a matrix chooses among them by their position.
     monitor: headphones at the bench for replays, which the device under test does not hear.
-    actuators: what takes the orders of the stands.
+    actuators: what takes the orders of the stands and of the power switches.
     """
 
     id: str
@@ -584,6 +588,7 @@ class Bench:
     min_free_gb: float = 0.0
     actuators: tuple[Equipment, ...] = ()
     stands: tuple[Stand, ...] = ()
+    power: tuple[PowerSwitch, ...] = ()
 
     def device(self, device_id: str) -> Device:
         """The device of that id; KeyError when there is none."""

@@ -352,6 +352,22 @@ class SettingsNoted:
     kind: Literal["settings_noted"] = "settings_noted"
 
 
+@dataclass(frozen=True, slots=True)
+class PowerSwitched:
+    """The power of a device: off, before it is cut; on, when the device answers again, or was given its time to.
+
+    reason: for people. answered_s: from power on until the device answered; None: it does not show that, or did not.
+    after_fault: because of a fault, or because it gave no sign of life.
+    """
+
+    device: str
+    on: bool
+    reason: str
+    answered_s: float | None = None
+    after_fault: bool = False
+    kind: Literal["power_switched"] = "power_switched"
+
+
 class EndReason(StrEnum):
     COMPLETED = "completed"
     ABORTED = "aborted"
@@ -368,7 +384,7 @@ Record = (
     SessionStarted | EngineStarted | TrialStarted | AttemptStarted | Observed | ResponseFrozen | ResponseTranscribed |
     OperatorAsked | AttemptFinished | TrialFinished | StimulusStored | EventClipped | EventReviewed | DecisionReached
     | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted | NoteWritten | MarkSet
-    | Paused | Resumed | FaultMet | SettingsNoted | SessionFinished
+    | Paused | Resumed | FaultMet | SettingsNoted | PowerSwitched | SessionFinished
 )  # fmt: skip
 RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted
 """What the file beside a session's log holds: rows of raters, and of those who look after them and the session."""

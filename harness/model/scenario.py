@@ -304,6 +304,7 @@ class TrialTemplate:
     effect: EffectCheck | None = None
     memory: MemorySpec | None = None
     expects: Expected | None = None
+    power_cycle: int | None = None
 
 
 AxisName = Literal[
@@ -383,6 +384,14 @@ def level_asked(defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisN
     return defaults.level_dbfs, False
 
 
+def power_cycle_of(defaults: Defaults, template: TrialTemplate) -> int:
+    """Trials from one power cycle to the next; 0: never. The defaults are not about ambient sound, nor its probes."""
+    if template.kind is TrialKind.PROBE:
+        return 0
+    own = 0 if template.kind is TrialKind.AMBIENT else defaults.power_cycle
+    return own if template.power_cycle is None else template.power_cycle
+
+
 def placement_of(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> Placement | None:
     """Where the talker is in a simulated room, by the matrix, else the defaults; None without a room.
 
@@ -450,6 +459,7 @@ class Defaults:
     close_dialogue: CloseDialogue | None = None
     between_trials_s: float = 1.0
     life_check_after: int = 3
+    power_cycle: int = 0
 
 
 @dataclass(frozen=True, slots=True)

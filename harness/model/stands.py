@@ -97,6 +97,36 @@ class Stand:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PowerSwitch:
+    """What switches the power of a device: a relay, a smart plug, a power supply.
+
+    connection: id of the equipment that takes its orders. on, off, on_done, off_done, failed: templates of its orders.
+    off_s: how long the power stays off. boot_s: longest time from power on until the device answers. ready_s: rest
+    after that. within_s: longest time of one order.
+    """
+
+    device: str
+    connection: str
+    on: str = "ON"
+    off: str = "OFF"
+    on_done: str = ""
+    off_done: str = ""
+    failed: str = ""
+    off_s: float = 2.0
+    boot_s: float = 60.0
+    ready_s: float = 0.0
+    within_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        refuse_expressions(on_done=self.on_done, off_done=self.off_done, failed=self.failed)
+
+    def order(self, *, on: bool) -> BenchOrder:
+        words = f"{self.device}: switch its power {'on' if on else 'off'}"
+        text, done = (self.on, self.on_done) if on else (self.off, self.off_done)
+        return BenchOrder(words, text, "", done, self.failed, self.within_s)
+
+
 def refuse_expressions(**written: str) -> None:
     """InputError for the first key whose text is not an expression."""
     for key, text in written.items():

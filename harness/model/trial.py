@@ -162,6 +162,7 @@ class Trial:
     responds: its device has a voice, so that the trial waits for a response.
     settings: of its devices while it is played, name and value. All others have the values that they had at its start.
     stands: ids of the stands that are moved before it, each with the value that it is set to.
+    power_cycle: its devices are power cycled before it if they have played so many trials since; 0: never.
     """
 
     id: str
@@ -193,6 +194,7 @@ class Trial:
     settings: tuple[tuple[str, str], ...] = ()
     also: tuple[str, ...] = ()
     stands: tuple[tuple[str, str], ...] = ()
+    power_cycle: int = 0
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ from harness.model.bench import (
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.scenario import AxisName
-from harness.model.stands import Stand
+from harness.model.stands import PowerSwitch, Stand
 from harness.sound.calibration import read_calibration
 from harness.sound.earcon_file import learned, read_earcons, refuse_alike
 
@@ -165,6 +165,28 @@ class StandKeys(Keys):
     within_s: float = preset(60.0, "Longest movement, s.", gt=0, le=3600)
 
 
+class PowerSwitchKeys(Keys):
+    """The power of one device. A driver switches it; further keys are the options of the driver."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+
+    driver: str = Field(description="Name of a driver.")
+    on: Text = preset("ON", "Order to switch it on.")
+    off: Text = preset("OFF", "Order to switch it off.")
+    on_done: Text = preset("", "Expression that finds what it reports when it is on. Default: anything.")
+    off_done: Text = preset("", "Expression that finds what it reports when it is off. Default: anything.")
+    failed: Text = preset("", "Expression that finds what it reports when it cannot switch.")
+    off_s: float = preset(2.0, "How long the power stays off, s.", ge=0, le=3600)
+    boot_s: float = preset(
+        60.0,
+        "Longest time from power on until the device answers, s. A device that does not show that is given all of it.",
+        ge=0,
+        le=3600,
+    )
+    ready_s: float = preset(0.0, "Rest after the device has answered, s.", ge=0, le=3600)
+    within_s: float = preset(10.0, "Longest time of one order, s.", gt=0, le=600)
+
+
 class DeviceKeys(Keys):
     """A device under test."""
 
@@ -190,6 +212,9 @@ class OnFaultKeys(Keys):
     retries: int = preset(10, "Retries without a trial that succeeds.", ge=0, le=10_000)
     then: Annotated[AfterRetries, word(AfterRetries)] = preset(
         AfterRetries.END, "After the last retry: end (exit status 3, can be resumed), or skip the trial and continue."
+    )
+    power_cycles: int = preset(
+        0, "Power cycles of a device that fails, or is silent, without a trial that succeeds.", ge=0, le=1000
     )
 
 
@@ -241,6 +266,7 @@ class BenchKeys(Keys):
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
     monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices do not hear.")
     stands: dict[Id, StandKeys] = preset({}, "What moves devices or loudspeakers, by name: turntables, sliders, lifts.")
+    power: dict[Id, PowerSwitchKeys] = preset({}, "What switches the power of devices, by their names.")
     devices: dict[Id, DeviceKeys] = Field(
         min_length=1, description="Devices under test by name; the first is the default."
     )
@@ -262,7 +288,7 @@ def load_bench(path: Path | str) -> Bench:
     sha256, written, found = written_in(path, FileKind.BENCH, BenchKeys)
     reader = _BenchReader(path, written, found)
     devices = reader.devices()
-    stands = reader.stands()
+    stands, power = reader.stands(), reader.power()
     microphone, monitor = reader.part("microphone", ("cut",)), reader.part("monitor", ("play",))
     notify = reader.notify()
     found.refuse()
@@ -285,6 +311,7 @@ def load_bench(path: Path | str) -> Bench:
         min_free_gb=keys.min_free_gb,
         actuators=tuple(reader.actuators.values()),
         stands=stands,
+        power=power,
     )
 
 
@@ -359,6 +386,30 @@ class _BenchReader:
         own = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
             return Stand(name, connection, **own)
+        except InputError as problem:
+            self._take_over(problem, at)
+        return None
+
+    def power(self) -> tuple[PowerSwitch, ...]:
+        policy = _section(self._written, "on_fault")
+        if policy.get("power_cycles") and not self._mapping("power"):
+            what = "the bench has no power switch"
+            self._found.add(("on_fault", "power_cycles"), what, "Add `power: {DEVICE: {driver: …}}`", key=True)
+        switches = (self._switch(name, one) for name, one in self._mapping("power").items())
+        return tuple(switch for switch in switches if switch)
+
+    def _switch(self, device: str, written: Plain) -> PowerSwitch | None:
+        at, devices = ("power", device), tuple(self._mapping("devices"))
+        if device not in devices:
+            remedy = nearest(device, devices, listed="Devices")
+            self._found.add(at, f"the bench has no device {device!r}", remedy, key=True)
+        keys = attempt(PowerSwitchKeys, written)
+        connection = self._actuator(f"power.{device}", written, PowerSwitchKeys, at)
+        if keys is None or connection is None:
+            return None
+        own = {key: getattr(keys, key) for key in PowerSwitchKeys.model_fields if key != "driver"}
+        try:
+            return PowerSwitch(device, connection, **own)
         except InputError as problem:
             self._take_over(problem, at)
         return None

@@ -166,6 +166,24 @@ class EffectKeys(Keys):
     )
 
 
+def _power_cycle(written: Any) -> int:
+    """Trials from one power cycle of a device to the next; 0 for never."""
+    match written:
+        case "never":
+            return 0
+        case "trial":
+            return 1
+        case str() if (found := re.fullmatch(r"every ([1-9]\d{0,5})", written)) is not None:
+            return int(found[1])
+    raise wrong("power_cycle is never, trial, or every N", "Write, for example, every 20")
+
+
+PowerCycle = Annotated[
+    int,
+    BeforeValidator(_power_cycle),
+    Field(json_schema_extra={"type": "string", "pattern": r"^(never|trial|every [1-9]\d{0,5})$"}),
+]
+
 LONGEST_WAIT_S = 3600
 WaitS = Annotated[float, Field(ge=0, le=LONGEST_WAIT_S)]
 
@@ -269,6 +287,7 @@ class TrialKeys(Keys):
     probe: ProbeKeys | None = optional(
         "Wake phrases that prove that a device listens, for devices that do not report it."
     )
+    power_cycle: PowerCycle | None = optional("As in defaults, which do not apply to ambient trials.")
     follow_up: str | None = optional("Id of a stimulus that makes sense only to a device that remembers the query.")
     waits_s: Waits | None = optional(
         "Silence from the end of the answer to the follow-up, s: a list, or {from: 1, to: 60, count: 8}."
@@ -341,6 +360,11 @@ class DefaultsKeys(Keys):
         "How the harness ends a dialogue that is still open. Default: null, as in the device profile, else by waiting."
     )
     between_trials_s: float = preset(1.0, "Pause between trials, s.", ge=0, le=3600)
+    power_cycle: PowerCycle = preset(
+        0,
+        "When the power of the devices is switched off and on before a trial: never, trial (before each), or every N. "
+        "Default: never.",
+    )
     life_check_after: int = preset(
         3,
         "Successive trials without a sign of life after which the harness makes a life check; 0: never.",

@@ -275,6 +275,7 @@ class _ScenarioReader:
             close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
             between_trials_s=keys.between_trials_s,
             life_check_after=keys.life_check_after,
+            power_cycle=keys.power_cycle,
         )
 
     def recognised(self) -> Recognised:
@@ -369,6 +370,7 @@ class _ScenarioReader:
             effect=effect_check(keys, at, self._found, self._text),
             memory=memory_spec(keys, at, self._found, self._text),
             expects=expected(keys, at, self._found, self._text),
+            power_cycle=keys.power_cycle,
         )
         template = replace(template, ambient=spoken_by_default(template, self._default_voice))
         axes = self._mapping("matrix").get("axes")

@@ -25,6 +25,7 @@ from harness.model.scenario import (
     Until,
     axes_of,
     level_asked,
+    power_cycle_of,
 )
 from harness.model.stands import Stand
 from harness.model.stimulus import NoiseSpec
@@ -56,6 +57,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
     _check_positions(scenario, bench, found)
     _check_places(scenario, bench, found)
     _check_settings(scenario, bench, found)
+    _check_power(scenario, bench, found)
     _check_levels(scenario, bench, found)
     _check_listening(scenario, bench, found)
     found.refuse()
@@ -264,10 +266,32 @@ def _check_places(scenario: Scenario, bench: Bench, found: Findings) -> None:
 def _check_place(bench: Bench, stand: Stand, value: str, at: KeyPath, found: Findings) -> None:
     if refusal := stand.refusal(value):
         found.add(at, f"the stand {stand.id!r} of the bench cannot go there: {value} {refusal}", "Change the value")
-    connection = next(one for one in bench.actuators if one.id == stand.connection)
-    if bench.operator is OperatorPresence.ABSENT and by_hand(connection.driver):
+    if _needs_absent(bench, stand.connection):
         what = f"the operator moves the stand {stand.id!r} by hand, but is absent"
         found.add(at[:3], what, "Write `operator: auto` in the bench, or name another driver for the stand", key=True)
+
+
+def _needs_absent(bench: Bench, connection: str) -> bool:
+    """Whether its orders wait for an operator who is absent."""
+    driver = next(one.driver for one in bench.actuators if one.id == connection)
+    return bench.operator is OperatorPresence.ABSENT and by_hand(driver)
+
+
+def _check_power(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    """Notes trials that power cycle a device without a switch, or by an operator who is absent."""
+    switches = {switch.device: switch for switch in bench.power}
+    for number, trial in enumerate(scenario.trials):
+        if not power_cycle_of(scenario.defaults, trial):
+            continue
+        at: KeyPath = ("defaults", "power_cycle") if trial.power_cycle is None else ("trials", number, "power_cycle")
+        for device in () if found.problems else _hearing(trial, bench):
+            if device.id not in switches:
+                what = f"the trial {trial.id!r} power cycles {device.id!r}, which has no switch on the bench"
+                remedy = f"Add `power: {{{device.id}: {{driver: …}}}}` to the bench"
+                found.add(at, what, remedy, key=True)
+            elif _needs_absent(bench, switches[device.id].connection):
+                what = f"the operator switches the power of {device.id!r} by hand, but is absent"
+                found.add(at, what, "Write `operator: auto` in the bench, or name another driver", key=True)
 
 
 def _check_settings(scenario: Scenario, bench: Bench, found: Findings) -> None:

@@ -83,11 +83,12 @@ class Conductor:
             resumed = quiet_for_s is not None
             for row in run.standing.cut_off():
                 run.append(row)
+            self._takes.power.restore("the run begins")
             self._takes.settings.note()
             while run.ending is None:
                 pending = run.standing.pending()
                 if not pending:
-                    self._takes.settings.restore()
+                    self._takes.restore()
                 if pending:
                     self._takes.play(pending[0], pending[1 : 1 + AHEAD], resumed)
                     resumed = False
@@ -100,14 +101,14 @@ class Conductor:
                     self._await_transcriptions()
                     run.ending = run.ending or EndReason.COMPLETED
             self._await_clips()
-            self._takes.settings.restore()
+            self._takes.restore()
             run.append(SessionFinished(run.ending))
             for abort in self._aborts:  # the last row is committed, as requested
                 run.stage.answer(abort.id, True, "")
             run.show(StateWord.FINISHED, run.ending.value)
             return run.ending
         except BaseException:
-            self._takes.settings.abandon()
+            self._takes.abandon()
             raise
         finally:
             self._takes.close()
@@ -175,6 +176,7 @@ class Conductor:
         run = self._run
         run.seen.see(observation)
         self._takes.liveness.see(observation)
+        self._takes.power.see(observation)
         match observation:
             case StimulusStarted(play_id=id, at=at, audio_s=None) if run.stage.microphone and id in run.sounds:
                 run.stage.microphone.own_sound(id, run.sounds[id], at.at_s)

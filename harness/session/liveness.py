@@ -56,7 +56,7 @@ class Liveness:
         self.checked = ""
         """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
         for trial in trials:
-            for device, sources in _hearing(trial):
+            for device, sources in hearing(trial):
                 self._lives.setdefault(device, _Life())
                 self._devices.update(dict.fromkeys(sources, device))
 
@@ -81,7 +81,7 @@ class Liveness:
     def finished(self, trial: Trial, row: TrialFinished) -> None:
         if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
             return
-        for device, _ in _hearing(trial):
+        for device, _ in hearing(trial):
             life = self._lives[device]
             if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
                 self._sign(device, reacted=True)
@@ -142,7 +142,7 @@ class Liveness:
         life.reacted = life.reacted or reacted
 
 
-def _hearing(trial: Trial) -> list[tuple[str, tuple[str, ...]]]:
+def hearing(trial: Trial) -> list[tuple[str, tuple[str, ...]]]:
     """Devices that the trial is about, each with the sources of its reports."""
     if trial.listening is None:
         return [(trial.device, trial.sources)]
@@ -156,11 +156,20 @@ class LifeCheck:
     waking to a stimulus that woke it earlier. Otherwise the takes are not proven, and are played again.
     """
 
-    def __init__(self, run: Run, liveness: Liveness, serve: Callable[[], None], say: Callable[[Trial], None]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        liveness: Liveness,
+        serve: Callable[[], None],
+        say: Callable[[Trial], None],
+        revive: Callable[[Trial, str], bool],
+    ) -> None:
+        """revive(trial, device): power cycles the device; whether it answers again."""
         self._run = run
         self._liveness = liveness
         self._serve = serve
         self._say = say
+        self._revive = revive
 
     def settle(self, *, at_end: bool = False) -> bool:
         """Checks silent devices; whether anything was played. at_end: no further trial could prove listening."""
@@ -168,14 +177,16 @@ class LifeCheck:
         played = False
         while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
             for device in doubtful:
-                trials = _trials(len(self._liveness.silent(device)))
+                silent = self._liveness.silent(device)
+                trials = _trials(len(silent))
                 asked = self._ask(device)
                 played |= asked
                 if self._run.ending is not None:
                     break
                 if self._liveness.silent(device):
                     self._not_proven(device, asked)
-                    self._pause(device, at_end=at_end)
+                    if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
+                        self._pause(device, at_end=at_end)
                 else:
                     self._note(f"{device} reacts: it is alive, and the {trials} that it missed count")
         return played

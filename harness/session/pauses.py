@@ -15,6 +15,8 @@ from harness.session.wording import in_words
 ON_FAULT_BY = "on_fault"
 """Who pauses, resumes and plays again, in the rows."""
 DISK_BY = "min_free_gb"
+NOT_SET_UP = "not_set_up"
+"""Cause code of a trial whose stands, settings or power were not as it needs them."""
 
 
 class RoomPause:
@@ -50,9 +52,11 @@ class FaultPause:
     `retries` without a trial that succeeds, the run ends, or leaves the trial as it is and goes on.
     """
 
-    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
+    def __init__(self, run: Run, serve: Callable[[], None], revive: Callable[[Trial, str], tuple[str, ...]]) -> None:
+        """revive(trial, reason): power cycles what has failed; the devices that answer again."""
         self._run = run
         self._serve = serve
+        self._revive = revive
         self._retries = 0
         policy = run.stage.on_fault
         self.link_wait_s = LINK_WAIT_S if policy is None else policy.retry_after_s
@@ -77,7 +81,8 @@ class FaultPause:
             return False
         if not run.paused:  # else the operator has paused it, and resumes it
             run.pause(reason, ON_FAULT_BY)
-            self._wait(trial, policy, reason)
+            if row.cause.startswith(NOT_SET_UP) or not self._is_revived(trial, reason):
+                self._wait(trial, policy, reason)
         return run.ending is None
 
     def _wait(self, trial: Trial, policy: OnFault, reason: str) -> None:
@@ -91,9 +96,19 @@ class FaultPause:
                 self._retries += 1  # a trial may be what makes it fail
                 run.go_on(f"{ON_FAULT_BY}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} back")
             elif run.paused and run.ending is None and run.now_s() >= next_s:
-                next_s += policy.retry_after_s
                 self._retries += 1
-                self._try_again(policy, still)
+                if not still or not self._is_revived(trial, reason):
+                    self._try_again(policy, still)
+                next_s = run.now_s() + policy.retry_after_s
+
+    def _is_revived(self, trial: Trial, reason: str) -> bool:
+        """Whether a power cycle has brought back what failed; then the run goes on."""
+        run = self._run
+        alive = self._revive(trial, reason)
+        if alive and run.paused and run.ending is None:
+            self._retries += 1
+            run.go_on(f"{ON_FAULT_BY}: {', '.join(alive)} power cycled")
+        return bool(alive)
 
     def _try_again(self, policy: OnFault, lost: list[str]) -> None:
         run, retry = self._run, f"retry {self._retries} of {policy.retries}"

@@ -29,6 +29,7 @@ from harness.model.scenario import (
     axes_of,
     level_asked,
     placement_of,
+    power_cycle_of,
 )
 from harness.model.stimulus import NoiseSpec, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
 from harness.model.trial import Listening, MemoryPart, Target, Trial
@@ -252,6 +253,7 @@ class _Planner:
             responds=template.expects is None or (profile.responds and bench.microphone is not None),
             settings=_settings(cell, bench),
             stands=_stands(cell, bench, in_room=recipe.placement is not None),
+            power_cycle=power_cycle_of(defaults, template),
         )
 
     # Memory probes
@@ -402,6 +404,7 @@ class _Planner:
             listening=heard,
             settings=_settings(cell, bench),
             stands=_stands(cell, bench, in_room=recipe.placement is not None),
+            power_cycle=power_cycle_of(scenario.defaults, template),
         )
 
 

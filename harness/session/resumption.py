@@ -18,6 +18,7 @@ from harness.model.record import (
     MarkSet,
     NoteWritten,
     Observed,
+    PowerSwitched,
     RerunAsked,
     ResponseFrozen,
     SessionFinished,
@@ -43,6 +44,7 @@ class Resumption:
     - finished: take → its verdict. attempts: take → attempt → latest row. open_attempts: started, without a verdict.
     - frozen: (trial, take, attempt) → hash of the clip. wakes: seq of the rows of wake events.
     - originals: connection → settings before the first change, name → value.
+    - unpowered: devices whose power was cut and is not known to be back.
     - stored: hashes of stimuli whose sound is kept. last_sound_wall_s: when the last sound was committed, Unix time.
     """
 
@@ -59,6 +61,7 @@ class Resumption:
     ended: EndReason | None = None
     rows: int = 0
     originals: dict[str, dict[str, str]] = field(default_factory=dict)
+    unpowered: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:
@@ -97,6 +100,8 @@ class Resumption:
                 self.wakes.add(entry.seq)
             case SettingsNoted(source=source, of=SettingsOf.ORIGINAL, settings=settings):
                 self.originals[source] = {**dict(settings), **self.originals.get(source, {})}
+            case PowerSwitched(device=device, on=on):
+                (self.unpowered.discard if on else self.unpowered.add)(device)
             case StimulusStored(sha256=sha256):
                 self.stored.add(sha256)
             case Observed(observation=StimulusStarted() | StimulusEnded() | SpeechStarted() | SpeechEnded() | Earcon()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
-from harness.devices.orders import StandSetting
+from harness.devices.orders import DevicePower, StandSetting
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord
@@ -245,7 +246,7 @@ class Stage:
     - short_of_room: why the disk has too little room for another trial, else "".
     - alive: called by the conductor's thread every half second while it is not stuck.
     - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
-    - stands: id → stand, of the bench.
+    - stands: id → stand, of the bench. power: device → its power switch.
     """
 
     loudspeakers: Mapping[str, Stimulates]
@@ -270,6 +271,7 @@ class Stage:
     short_of_room: Callable[[], str] = lambda: ""
     alive: Callable[[], None] = lambda: None
     stands: Mapping[str, StandSetting] = field(default_factory=dict)
+    power: Mapping[str, DevicePower] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +390,39 @@ class Run:
             self.show(StateWord.PAUSED, request)
             serve()
         return self.ending is None
+
+    def meanwhile(
+        self,
+        work: Callable[[threading.Event], object],
+        serve: Callable[[], None],
+        until: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Does work that takes long in a thread, while commands are answered. False if the run ends first.
+
+        work: gets an event that asks it to return early: when the run ends, or `until` holds. Its errors are raised.
+        At the end of a run, when nothing more may end it, the work is awaited.
+        """
+        early, was_ending = threading.Event(), self.ending is not None
+        with ThreadPoolExecutor(1, thread_name_prefix="meanwhile") as pool:
+            doing = pool.submit(work, early)
+            doing.add_done_callback(lambda _: self.arrivals.put(Nudge()))
+            try:
+                while not doing.done():
+                    serve()
+                    if until() or (self.ending is not None and not was_ending):
+                        early.set()
+            except BaseException:
+                early.set()
+                raise
+        if self.ending is not None and not was_ending:
+            return False
+        doing.result()
+        return True
+
+    def rest(self, lasts_s: float, serve: Callable[[], None], until: Callable[[], bool] = lambda: False) -> bool:
+        """Waits, at most until something holds. False if the run ends first."""
+        real_s = self.stage.clock.real_s(lasts_s)
+        return self.meanwhile(lambda early: early.wait(real_s), serve, until)
 
     # States for clients, sent once at each change
 

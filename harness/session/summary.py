@@ -95,6 +95,9 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         lines += one_line(folder)
     for number, board in enumerate(progress.boards):
         lines.append(f"{'' if number else 'boards':21}{described_in_words(board)}")
+    for number, (device, count, faults) in enumerate(progress.power_cycles):
+        named = f"{plain_text(device, 40)}: {count}, {faults} of them after a fault"
+        lines.append(f"{'' if number else 'power cycles':21}{named}")
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if progress.unread:

@@ -26,7 +26,8 @@ from harness.model.stimulus import RenderedStimulus, SpokenText
 from harness.model.trial import Listening, Outcome, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.liveness import LifeCheck, Liveness
-from harness.session.pauses import FaultPause, RoomPause
+from harness.session.pauses import NOT_SET_UP, FaultPause, RoomPause
+from harness.session.power import PowerCycling
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
 from harness.session.run import Machine, Nudge, Run, Transcribed
@@ -107,12 +108,29 @@ class Takes:
         self._serve = serve
         self._rendering = Rendering(run.stage.renders, run.stage.on_rendered)
         self.liveness = Liveness(run.trials.values())
-        self.life = LifeCheck(run, self.liveness, serve, self._check)
+        self.power = PowerCycling(run, serve, self.liveness)
+        self.life = LifeCheck(
+            run,
+            self.liveness,
+            serve,
+            self._check,
+            lambda trial, device: bool(self.power.revive(trial, "no sign of life", [device])),
+        )
         self._room = RoomPause(run, serve)
-        self._faults = FaultPause(run, serve)
+        self._faults = FaultPause(run, serve, self.power.revive)
         self._last_played = ""
         self.transcribing: set[tuple[str, int, int]] = set()
         self.settings = TrialSettings(run, serve)
+
+    def restore(self) -> None:
+        """Switches power on and sets everything back. What fails is a fault in the log."""
+        self.power.restore("the run ends")
+        self.settings.restore()
+
+    def abandon(self) -> None:
+        """As `restore`, when the run has failed and its log may be unusable."""
+        self.power.abandon()
+        self.settings.abandon()
 
     def close(self) -> None:
         self._rendering.close()
@@ -154,6 +172,7 @@ class Takes:
             self._finish(take, Outcome.ABORTED, run.aborted)
         if (row := run.standing.finished.get(take)) is not None:
             self.liveness.finished(trial, row)
+            self.power.finished(trial, row)
             if self._faults.settle(trial, row):
                 self._last_played = ""  # a follow-up needs its prime again
 
@@ -176,11 +195,12 @@ class Takes:
     def _is_set_up(self, trial: Trial, take: Take | None = None) -> bool:
         """Sets devices and stands. A failure ends the take: its result would belong to another place or setting."""
         try:
-            return self.settings.apply(trial)
+            cycled = take is None or self.power.before(trial)
+            return cycled and self.settings.apply(trial)
         except DeviceError as error:
             self._run.append(FaultMet(BENCH, str(error)))
             if take is not None:
-                self._finish(take, Outcome.INTERRUPTED, f"not_set_up: {error.what}")
+                self._finish(take, Outcome.INTERRUPTED, f"{NOT_SET_UP}: {error.what}")
             return False
 
     def _finish(self, take: Take, outcome: Outcome, cause: str) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 from harness.base.findings import nearest
 from harness.base.ports import HasSettings
@@ -14,7 +12,7 @@ from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.feed import StateWord
 from harness.model.record import FaultMet, SettingsNoted, SettingsOf
 from harness.model.trial import Trial
-from harness.session.run import Nudge, Run
+from harness.session.run import Run
 
 BY_HAND = "stands"
 """Who pauses the run until the operator has moved a stand, in the rows."""
@@ -120,22 +118,7 @@ class TrialSettings:
         if stand.by_hand and not run.by_hand(stand.request(value), BY_HAND, self._serve):
             return False
         run.show(StateWord.PREPARING, f"{source}: sets {name} to {value}")
-        given_up, was_ending = threading.Event(), run.ending is not None
-        with ThreadPoolExecutor(1, thread_name_prefix="stand") as pool:  # commands are answered while it moves
-            moving = pool.submit(stand.set_setting, name, value, given_up)
-            moving.add_done_callback(lambda _: run.arrivals.put(Nudge()))
-            try:
-                while not moving.done():
-                    self._serve()
-                    if run.ending is not None and not was_ending:
-                        given_up.set()
-            except BaseException:
-                given_up.set()
-                raise
-        if run.ending is not None and not was_ending:
-            return False
-        moving.result()
-        return True
+        return run.meanwhile(lambda given_up: stand.set_setting(name, value, given_up), self._serve)
 
     def _driver(self, source: str) -> HasSettings:
         driver = self._run.stage.stands.get(source) or self._run.stage.settings.get(source)

@@ -37,6 +37,7 @@ from harness.model.record import (
     Observed,
     OperatorAsked,
     Paused,
+    PowerSwitched,
     Record,
     RerunAsked,
     ResponseFrozen,
@@ -109,6 +110,13 @@ def milliseconds(duration: Measured | None) -> str:
     if duration is None:
         return "n/a"
     return f"{duration.value_s * 1000:.0f} ± {duration.error_s * 1000:.0f} ms"
+
+
+def power_in_words(switched: PowerSwitched) -> str:
+    """`lamp: power on (before call.r3), it answered after 4.1 s`."""
+    said = "" if switched.answered_s is None else f", it answered after {switched.answered_s:.1f} s"
+    turned = "on" if switched.on else "off"
+    return f"{plain_text(switched.device, 60)}: power {turned} ({plain_text(switched.reason, 200)}){said}"
 
 
 def quoted(text: str, limit: int = 200) -> str:
@@ -185,6 +193,8 @@ class Happenings:
             case SettingsNoted(source=source, of=of, settings=settings):
                 values = ", ".join(f"{name}={value}" for name, value in settings)
                 return f"{plain_text(source, 60)} {SETTINGS_WORDS[of]}: {plain_text(values, 400)}"
+            case PowerSwitched():
+                return power_in_words(record)
             case FaultMet(source=source, what=what):
                 return f"FAULT {plain_text(source, 60)}: {plain_text(what, 400)}"
             case _:

@@ -15,11 +15,10 @@ from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver
 from harness.base.whole_file import write_whole
 from harness.devices.declared import FindsEarcons, IsPrompted, simulated
-from harness.devices.orders import AsksOperator, StandSetting, TakesOrders
+from harness.devices.orders import AsksOperator, DevicePower, StandSetting, TakesOrders
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.errors import InputError
 from harness.model.scenario import Scenario
-from harness.model.stands import Stand
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
 from harness.session.log.reader import read_stored
@@ -186,10 +185,19 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
     return drivers
 
 
-def stand_of(stand: Stand, drivers: Mapping[str, Driver], clock: Clock) -> StandSetting:
-    driver = drivers[stand.connection]
-    assert isinstance(driver, TakesOrders | AsksOperator), stand.connection
-    return StandSetting(stand, driver, clock)
+def stands_of(bench: Bench, drivers: Mapping[str, Driver], clock: Clock) -> dict[str, StandSetting]:
+    """The stands of a bench, by their ids."""
+    return {one.id: StandSetting(one, _ordered(drivers[one.connection]), clock) for one in bench.stands}
+
+
+def power_of(bench: Bench, drivers: Mapping[str, Driver]) -> dict[str, DevicePower]:
+    """The power of the devices that have a switch, by their ids."""
+    return {one.device: DevicePower(one, _ordered(drivers[one.connection])) for one in bench.power}
+
+
+def _ordered(driver: Driver) -> TakesOrders | AsksOperator:
+    assert isinstance(driver, TakesOrders | AsksOperator), driver.id
+    return driver
 
 
 def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStimulus], None] | None:

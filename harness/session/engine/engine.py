@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -29,6 +29,7 @@ from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load, names
 from harness.base.ports import Clock, Driver, HasSettings, Hears, KeepsSound, Recogniser, Stimulates
 from harness.devices.declared import simulated
+from harness.devices.orders import DevicePower
 from harness.model.bench import Bench, Equipment, OperatorPresence
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
@@ -42,9 +43,10 @@ from harness.session.engine.assemble import (
     clock_of,
     equipment_of,
     for_drivers,
+    power_of,
     read_resolved,
     script_words,
-    stand_of,
+    stands_of,
 )
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.launch import publish, this_process, withdraw
@@ -246,16 +248,19 @@ class Engine:
                 on_fault=bench.on_fault,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
                 alive=Watchdog().alive,
-                stands={one.id: stand_of(one, drivers, self._clock) for one in bench.stands},
+                stands=stands_of(bench, drivers, self._clock),
+                power=power_of(bench, drivers),
             )
-            conductor = Conductor(started.trials, stage, Resumption.of(history))
+            standing = Resumption.of(history)
+            conductor = Conductor(started.trials, stage, standing)
             self._conductor = conductor
             log.append(
                 EngineStarted(
                     1 + max((entry.run for entry in history), default=0), os.getpid(), boot_id(), self._clock.speed
                 )
             )
-            stack.enter_context(self._opened(drivers))
+            unpowered = [power for device, power in stage.power.items() if device in standing.unpowered]
+            stack.enter_context(self._opened(drivers, unpowered))
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None
             self._replay = partial(replay, monitor, self._folder.clips, self._clips)
             stack.enter_context(self._metering(drivers, microphone))
@@ -281,11 +286,18 @@ class Engine:
         return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
 
     @contextlib.contextmanager
-    def _opened(self, drivers: Mapping[str, Driver]) -> Iterator[None]:
-        """Opens the drivers, and closes those that it opened."""
+    def _opened(self, drivers: Mapping[str, Driver], unpowered: Sequence[DevicePower]) -> Iterator[None]:
+        """Opens the drivers, and closes those that it opened.
+
+        unpowered: devices that an earlier run left without power. They boot before their drivers are opened.
+        """
         places = {one.id: one.place for one in equipment_of(self._resolved.bench)}
+        actuators = {one.id for one in self._resolved.bench.actuators}
         with ExitStack() as stack:
-            for driver in drivers.values():
+            for driver in sorted(drivers.values(), key=lambda one: one.id not in actuators):
+                if unpowered and driver.id not in actuators:
+                    self._boot(unpowered)
+                    unpowered = ()
                 stack.callback(_close, driver)
                 try:
                     driver.open(self._sink_for(driver))
@@ -293,6 +305,13 @@ class Engine:
                     error.place = error.place or places.get(driver.id)
                     raise
             yield
+
+    def _boot(self, unpowered: Sequence[DevicePower]) -> None:
+        for power in unpowered:
+            power.turn(on=True, given_up=threading.Event())
+        until_s = time.monotonic() + max(self._clock.real_s(power.switch.boot_s) for power in unpowered)
+        while time.monotonic() < until_s and self._stopped is None:
+            time.sleep(0.1)
 
     def _sink_for(self, driver: Driver) -> Callable[[Observation], None]:
         """Where the driver puts observations, from any thread."""

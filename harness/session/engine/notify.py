@@ -26,7 +26,7 @@ from harness.model.bench import Notify, NotifyInput, NotifyOn
 from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.feed import Goodbye, StateChanged, StateWord
 from harness.model.observation import LinkLost
-from harness.model.record import DecisionReached, Entry, FaultMet, Observed, Paused, Resumed
+from harness.model.record import DecisionReached, Entry, FaultMet, Observed, Paused, PowerSwitched, Resumed
 
 NOTIFY_BY = "notify"
 """Who writes, in the notes about messages that were not delivered."""
@@ -220,6 +220,7 @@ class Notifier:
         self._paused = ""
         self._is_told = False
         self._told: dict[str, float] = {}
+        self._unpowered: set[str] = set()
 
     def committed(self, entry: Entry) -> None:
         """A row of the log; never blocks."""
@@ -258,6 +259,10 @@ class Notifier:
                     yield _one(NotifyOn.RESUMED, "the run continues", f"by {by}", "", entry.wall_s)
             case FaultMet(source=source, what=what):
                 yield from self._fault(source, what, entry)
+            case PowerSwitched(device=device, on=on):
+                (self._unpowered.discard if on else self._unpowered.add)(device)
+            case Observed(observation=LinkLost(source=source)) if source.partition(".")[0] in self._unpowered:
+                pass  # expected: the run has cut its power
             case Observed(observation=LinkLost(source=source, what=what)):
                 yield from self._fault(source, what, entry)
             case DecisionReached(passed=False, device=device, figure=figure):

@@ -20,6 +20,7 @@ from harness.model.record import (
     JudgmentGiven,
     Observed,
     Paused,
+    PowerSwitched,
     Record,
     ResponseFrozen,
     Resumed,
@@ -260,6 +261,7 @@ class Progress:
     - pace_s: mean wall time of the last trials, without pauses.
     - overruns: late or lost sound blocks. unread: lines and messages of devices that the harness lost.
     - boards: identities that the devices report; a device that was exchanged is there twice.
+    - power_cycles: device, its power cycles, and those of them after a fault.
     - unplaced: rows that name an unplanned trial; more than 0 means a damaged log.
     - last_response: trial, take and attempt of the last response that was kept.
     - last_frame: the last attempt whose frame is settled: known, or certain to stay unknown.
@@ -279,6 +281,7 @@ class Progress:
     overruns: int = 0
     unread: int = 0
     boards: tuple[DeviceDescribed, ...] = ()
+    power_cycles: tuple[tuple[str, int, int], ...] = ()
     unplaced: int = 0
     paused: Paused | None = None
     finished: EndReason | None = None
@@ -346,6 +349,12 @@ class SessionFigures:
                     self._paused_s += entry.wall_s - self._paused_since
                 self._paused_since = None
                 self._head = replace(self._head, paused=None)
+            case PowerSwitched(on=False) as cut:
+                counts = {device: (count, faults) for device, count, faults in self._head.power_cycles}
+                count, faults = counts.get(cut.device, (0, 0))
+                counts[cut.device] = (count + 1, faults + cut.after_fault)
+                cycles = tuple((device, *both) for device, both in counts.items())
+                self._head = replace(self._head, power_cycles=cycles)
             case FaultMet():
                 self._head = replace(self._head, faults=self._head.faults + 1)
             case SessionFinished(reason=reason):

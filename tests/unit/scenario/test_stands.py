@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError, InputProblems
-from harness.model.stands import Stand, filled
+from harness.model.stands import PowerSwitch, Stand, filled
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
@@ -119,3 +119,56 @@ def test_other_braces_of_a_template_stay() -> None:
     assert filled(r"^\d{2} {value}$", "1.5", escaped=True) == r"^\d{2} 1\.5$"
     with pytest.raises(InputError, match="does not fit"):
         filled("{value:d}", "1.5")
+
+
+POWER = """\
+bench: desk
+on_fault: {power_cycles: 2}
+loudspeakers: {front: {driver: in_process}}
+devices: {lamp: {profile: lamp}, bulb: {profile: lamp}}
+power:
+  lamp: {driver: serial_commands, port: /dev/ttyUSB7, on: "1 ON", off: "1 OFF", on_done: "^1 ON", boot_s: 20}
+  bulb: {driver: serial_commands, port: /dev/ttyUSB7, on: ON, off: OFF}
+"""
+CYCLED = SCENARIO.partition("matrix:")[0].replace("evidence: none", "evidence: none, power_cycle: every 5")
+
+
+def test_the_power_of_devices_is_switched_by_one_relay_board(tmp_path: Path) -> None:
+    bench_file, scenario_file = written(tmp_path, POWER, CYCLED)
+    bench, scenario = load_bench(bench_file), load_scenario(scenario_file)
+    check_together(scenario, bench)
+    lamp, bulb = bench.power
+    assert lamp == PowerSwitch("lamp", "power.lamp", "1 ON", "1 OFF", "^1 ON", boot_s=20.0)
+    assert (bulb.connection, bulb.on, bulb.off) == ("power.lamp", "ON", "OFF")
+    assert bench.on_fault is not None
+    assert bench.on_fault.power_cycles == 2
+    assert [trial.power_cycle for trial in plan(scenario, bench)] == [5]
+
+
+@pytest.mark.parametrize(
+    ("written_", "instead", "refusal"),
+    [
+        ("  lamp: {driver", "  lump: {driver", "the bench has no device 'lump'"),
+        ("serial_commands, port: /dev/ttyUSB7, on: ON, off: OFF", "tcp, address: '::1:1'", "takes no orders"),
+        ('"^1 ON"', '"(1 ON"', "on_done is not an expression"),
+        (POWER[POWER.index("power:") :], "", "the bench has no power switch"),
+    ],
+)
+def test_wrong_switches_are_refused(tmp_path: Path, written_: str, instead: str, refusal: str) -> None:
+    bench_file, _ = written(tmp_path, POWER.replace(written_, instead))
+    with pytest.raises(InputProblems) as caught:
+        load_bench(bench_file)
+    assert refusal in str(caught.value)
+
+
+def test_a_device_without_a_switch_is_not_power_cycled(tmp_path: Path) -> None:
+    bench_file, scenario_file = written(tmp_path, POWER.replace("  lamp: {driver", "  # lamp: {driver"), CYCLED)
+    with pytest.raises(InputProblems, match="power cycles 'lamp', which has no switch"):
+        check_together(load_scenario(scenario_file), load_bench(bench_file))
+
+
+@pytest.mark.parametrize("wrong", ["often", "every 0", "3", "every"])
+def test_a_power_cycle_is_never_each_trial_or_every_so_many(tmp_path: Path, wrong: str) -> None:
+    _, scenario_file = written(tmp_path, POWER, CYCLED.replace("every 5", wrong))
+    with pytest.raises(InputProblems, match="power_cycle is never, trial, or every N"):
+        load_scenario(scenario_file)

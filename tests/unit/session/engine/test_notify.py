@@ -16,7 +16,7 @@ from harness.model.bench import Notify, NotifyInput, NotifyOn
 from harness.model.errors import DeviceError, InputError
 from harness.model.feed import Goodbye, StateChanged, StateWord
 from harness.model.observation import LinkLost
-from harness.model.record import Entry, FaultMet, Observed, Paused, Record, Resumed
+from harness.model.record import Entry, FaultMet, Observed, Paused, PowerSwitched, Record, Resumed
 from harness.model.time import Stamp
 from harness.session.engine import notify
 from harness.session.engine.notify import Notifier, SoFar, deliver, demand_ready
@@ -182,6 +182,16 @@ def test_a_source_that_fails_all_the_time_is_told_once_in_ten_minutes(hook: Hook
         ("night: a fault of speaker", "the port is gone (600)"),
         ("night: a fault of mic", "the plug is pulled"),
     ]
+
+
+def test_a_loss_that_the_run_causes_by_a_power_cycle_is_not_told(hook: Hook) -> None:
+    run = Run(Notify(webhook=hook.address, on=(NotifyOn.FAULT,)))
+    run.row(PowerSwitched("lamp", False, "before call.r1"))
+    run.row(Observed(LinkLost("lamp.led", Stamp(1.0), "no power")))
+    run.row(PowerSwitched("lamp", True, "before call.r1", 3.0))
+    run.row(Observed(LinkLost("lamp", Stamp(9.0), "the plug is pulled")))
+    run.notifier.close(Goodbye(0, ""))
+    assert [one["why"] for one in hook.posted] == ["the plug is pulled"]
 
 
 def test_the_end_is_told_once_to_those_who_want_it_or_the_limits(hook: Hook) -> None:
