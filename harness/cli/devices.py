@@ -22,6 +22,7 @@ from harness.base.plain_json import picked
 from harness.cli.discover import discover
 from harness.cli.earcons import learn_earcon
 from harness.cli.options import Command, json_option
+from harness.cli.orders import move, power
 from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import DeviceError, InputError
 from harness.statistics.text import percent
@@ -44,11 +45,13 @@ _KINDS = ("wake", "transcript", "intent", "response", "status", "listening")
 
 @click.group("devices")
 def command() -> None:
-    """Find devices, list and test device profiles, and watch how they map a device's output."""
+    """Find devices, list and test device profiles, watch how they map output, and try stands and switches."""
 
 
 command.add_command(discover)
 command.add_command(learn_earcon)
+command.add_command(move)
+command.add_command(power)
 
 
 @command.command("list", cls=Command)

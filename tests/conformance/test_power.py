@@ -15,7 +15,7 @@ from harness.model.observation import LinkBack, LinkLost
 from harness.model.record import AttemptStarted, Observed, PowerSwitched, TrialFinished
 from harness.model.trial import Outcome
 from tests.conformance.boards import PosixBoard, posix_board
-from tests.conformance.engine_runs import rows
+from tests.conformance.engine_runs import kill, rows
 from tests.conformance.faulted_runs import SCENARIO, Session, assert_whole, bench, strike
 from tests.conformance.mqtt_bench import Broker
 from tests.conformance.test_stands import Instrument
@@ -100,25 +100,37 @@ def test_a_board_that_hangs_is_power_cycled_by_a_smart_plug_and_the_counts_are_r
     assert takes == {1: Outcome.INTERRUPTED, 2: Outcome.COUNTED}
 
 
-def test_a_board_boots_on_a_supply_before_every_other_call(short: Path) -> None:
-    scenario = SCENARIO.partition("  - id: soak")[0] + SCENARIO[SCENARIO.index("matrix:") :]
-    scenario = scenario.replace("kind: wake, lead_in_s: 40", "kind: wake, lead_in_s: 5, power_cycle: every 2")
-    (short / "board").mkdir()
-    with posix_board(short / "board", cable=True) as board, Instrument() as supply:
-        turned, command = powers(board), supply.command
+@contextmanager
+def supply(board: PosixBoard) -> Iterator[Instrument]:
+    """A power supply whose output feeds the board."""
+    turned = powers(board)
+    with Instrument() as far:
+        command = far.command
 
         def switched(name: str, value: str) -> None:
             command(name, value)
             turned(value == "ON")
 
-        supply.command = switched  # type: ignore[method-assign]
-        where = bench(wired=f"{{driver: serial, port: {board.port}}}") + (
-            f'power: {{wired: {{driver: scpi, resource: "{supply.resource}", errors: "SYST:ERR?", on: OUTP ON, '
-            "off: OUTP OFF, off_s: 0.5, boot_s: 60}}\n"
-        )
+        far.command = switched  # type: ignore[method-assign]
+        yield far
+
+
+def powered_by(far: Instrument, off_s: float = 0.5, boot_s: float = 60.0) -> str:
+    return (
+        f'power: {{wired: {{driver: scpi, resource: "{far.resource}", errors: "SYST:ERR?", on: OUTP ON, '
+        f"off: OUTP OFF, off_s: {off_s}, boot_s: {boot_s}}}}}\n"
+    )
+
+
+def test_a_board_boots_on_a_supply_before_every_other_call(short: Path) -> None:
+    scenario = SCENARIO.partition("  - id: soak")[0] + SCENARIO[SCENARIO.index("matrix:") :]
+    scenario = scenario.replace("kind: wake, lead_in_s: 40", "kind: wake, lead_in_s: 5, power_cycle: every 2")
+    (short / "board").mkdir()
+    with posix_board(short / "board", cable=True) as board, supply(board) as far:
+        where = bench(wired=f"{{driver: serial, port: {board.port}}}") + powered_by(far)
         with Session(short / "work", scenario=scenario, bench=where) as session:
             assert session.finish() == 0, session.screen()
-        supply.shutdown()
+        far.shutdown()
     entries = rows(session.folder)
     kinds = [
         type(entry.record).__name__
@@ -129,3 +141,26 @@ def test_a_board_boots_on_a_supply_before_every_other_call(short: Path) -> None:
     cycle = ["PowerSwitched", "Observed", "Observed", "PowerSwitched"]
     assert kinds == [*cycle, "AttemptStarted", "AttemptStarted", *cycle, "AttemptStarted"]
     assert [row.outcome for row in records(entries, TrialFinished)] == [Outcome.COUNTED] * 3
+
+
+def test_a_board_that_a_killed_run_left_without_power_boots_before_it_is_reached(short: Path) -> None:
+    scenario = SCENARIO.partition("  - id: soak")[0].replace("lead_in_s: 40", "lead_in_s: 5, power_cycle: every 9")
+    (short / "board").mkdir()
+    with posix_board(short / "board", cable=True) as board, supply(board) as far:
+        where = bench(wired=f"{{driver: serial, port: {board.port}}}") + powered_by(far, off_s=600.0, boot_s=8.0)
+        with Session(short / "work", scenario=scenario, bench=where) as session:
+            session.lost("wired", 0.0)
+            assert far.values["OUTP"] == "OFF"
+            kill(session.place)
+            resolved = session.folder / "resolved.json"  # ten minutes were for the kill to come in time
+            resolved.write_text(resolved.read_text(encoding="utf-8").replace('"off_s": 600.0', '"off_s": 0.5'))
+            session.resume()
+            assert session.finish() == 0, session.screen()
+        far.shutdown()
+    switched = records(rows(session.folder), PowerSwitched)
+    assert [(row.on, row.reason) for row in switched] == [
+        (False, "before call.r1"),
+        (True, "the run begins"),
+        (False, "before call.r1"),
+        (True, "before call.r1"),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socketserver
+import subprocess
 import threading
 import time
 import tty
@@ -21,9 +22,15 @@ from harness.devices.orders import TakesOrders
 from harness.devices.scpi import Scpi, ScpiOptions
 from harness.devices.serial.commands import SerialCommandOptions, SerialCommands
 from harness.model.errors import DeviceError
+from harness.model.record import AttemptStarted, SettingsNoted, SettingsOf
 from harness.model.stands import BenchOrder, Stand
+from harness.session.engine.launch import start_engine
+from tests.conformance.engine_runs import HARNESS, HERE, Runs, kill, rows, runs, wait_for
 from tests.conformance.mqtt_bench import Broker
 from tests.seen import Around, Seen, until
+from tests.written_sessions import records
+
+__all__ = ["runs"]
 
 TURNS_S = 0.3
 """How long the far ends take to move."""
@@ -167,6 +174,69 @@ def test_a_turntable_on_a_serial_port_has_turned_when_it_says_so(tmp_path: Path)
         driver.close()
         with pytest.raises(DeviceError, match="does not exist"):
             carry_out(driver, turn(30))
+
+
+SCENARIO = """\
+scenario: turned
+defaults: {life_check_after: 0, between_trials_s: 0}
+trials: [{id: call, kind: wake, lead_in_s: 0.1, tail_s: 0.1}]
+matrix: {axes: {angle_deg: [30, -30]}}
+"""
+BENCH = """\
+bench: desk
+operator: absent
+loudspeakers: {{front: {{driver: in_process}}}}
+devices: {{unit: {{profile: {profile}, connection: {{driver: in_process}}}}}}
+stands:
+  table: {{driver: serial_commands, port: {port}, line_end: crlf, moves: angle_deg, move: 'ANGLE {{value:.1f}}',
+    done: '^DONE {{value:.1f}}$', failed: ^ERR, low: -180, high: 180, home: 0}}
+  absent: {{driver: serial_commands, port: /dev/nothing, moves: height_m}}
+"""
+
+
+def test_a_session_moves_its_stand_again_after_a_kill_and_then_home(runs: Runs) -> None:
+    table = Turntable(runs.root)
+    bench = BENCH.format(profile=HERE / "device.yaml", port=table.port)
+    (runs.root / "s.yaml").write_text(SCENARIO, encoding="utf-8")
+    (runs.root / "bench.yaml").write_text(bench, encoding="utf-8")
+    folder = runs.prepare(runs.root / "s.yaml", runs.root / "bench.yaml")
+    place = start_engine(folder)
+    wait_for(lambda: "ANGLE -30.0" in table.moves, 120, "the second angle")
+    kill(place)
+    place = start_engine(folder)
+    wait_for(lambda: not place.alive, 120, "the end of the run")
+    assert table.moves == ["ANGLE 30.0", "ANGLE -30.0", "ANGLE -30.0", "ANGLE 0.0"]
+    entries = rows(folder)
+    there, at = "", []
+    for entry in entries:
+        match entry.record:
+            case SettingsNoted(source="table", of=SettingsOf.TRIAL, settings=((_, there),)):
+                pass
+            case AttemptStarted(trial_id=trial_id):
+                at.append((trial_id, there))
+            case _:
+                pass
+    assert at == [("call.a30.r1", "30"), ("call.a-30.r1", "-30")]
+    assert [row.of for row in records(entries, SettingsNoted)][-1] is SettingsOf.RESTORED
+    table.unplug()
+
+
+def test_a_stand_of_a_bench_is_tried_without_a_session(tmp_path: Path) -> None:
+    table = Turntable(tmp_path)
+    bench = tmp_path / "bench.yaml"
+    bench.write_text(BENCH.format(profile=HERE / "device.yaml", port=table.port), encoding="utf-8")
+    moved = harness("devices", "move", bench, "table", "90")
+    assert moved.stdout.startswith("table: angle_deg is 90, after "), moved
+    assert table.at == 90.0
+    refused = harness("devices", "move", bench, "table", "181")
+    assert (refused.returncode, "181 is not between -180 and 180" in refused.stderr) == (2, True)
+    unknown = harness("devices", "power", bench, "unit", "on")
+    assert (unknown.returncode, "has no power switch for 'unit'" in unknown.stderr) == (2, True)
+    table.unplug()
+
+
+def harness(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*HARNESS, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
 def test_an_order_that_is_given_up_returns_at_once(tmp_path: Path) -> None:

@@ -190,6 +190,18 @@ def stands_of(bench: Bench, drivers: Mapping[str, Driver], clock: Clock) -> dict
     return {one.id: StandSetting(one, _ordered(drivers[one.connection]), clock) for one in bench.stands}
 
 
+def needed(bench: Bench, trials: Iterable[Trial]) -> Bench:
+    """The bench without the stands and switches that no trial needs: those may be off, or elsewhere."""
+    trials = tuple(trials)
+    moved = {id for trial in trials for id, _ in trial.stands}
+    stands = tuple(stand for stand in bench.stands if stand.id in moved)
+    after_faults = bench.on_fault is not None and bench.on_fault.power_cycles > 0
+    power = bench.power if after_faults or any(trial.power_cycle for trial in trials) else ()
+    used = {stand.connection for stand in stands} | {switch.connection for switch in power}
+    actuators = tuple(actuator for actuator in bench.actuators if actuator.id in used)
+    return replace(bench, stands=stands, power=power, actuators=actuators)
+
+
 def power_of(bench: Bench, drivers: Mapping[str, Driver]) -> dict[str, DevicePower]:
     """The power of the devices that have a switch, by their ids."""
     return {one.device: DevicePower(one, _ordered(drivers[one.connection])) for one in bench.power}

@@ -25,7 +25,7 @@ from harness.model.trial import Trial
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
-from harness.session.engine.assemble import Resolved, clock_of, equipment_of, sound_path, write_resolved
+from harness.session.engine.assemble import Resolved, clock_of, equipment_of, needed, sound_path, write_resolved
 from harness.session.engine.notify import demand_ready
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
@@ -134,10 +134,11 @@ def prepare(
     if operator is not None:
         bench = replace(bench, operator=operator)
     check_together(scenario, bench)
-    _demand_host(bench)
     if seed is not None:
         scenario = replace(scenario, seed=seed)
     started = planned(scenario, bench, seed)
+    bench = needed(bench, started.trials)
+    _demand_host(bench)
     refuse_unplayable(scenario, started.trials)
     return _write_folder(sessions_root, Resolved(scenario, bench), started)
 
@@ -160,7 +161,7 @@ def planned(scenario: Scenario, bench: Bench, seed: int | None = None) -> Sessio
         bench_id=bench.id,
         bench_sha256=bench.sha256,
         seed=scenario.seed,
-        sound_path=sound_path(bench, trials),
+        sound_path=sound_path(needed(bench, trials), trials),
         versions=_versions(trials),
         trials=trials,
     )
