@@ -1,13 +1,15 @@
-"""`harness calibrate`: what a loudspeaker's digital level is in the room, by a sound level meter."""
+"""`harness calibrate`: what a digital level of a loudspeaker or a microphone is in the room, by a sound level meter."""
 
 from __future__ import annotations
 
 import math
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 
@@ -17,8 +19,11 @@ from harness.model.errors import InputError, SoundError
 
 if TYPE_CHECKING:
     from harness.model.bench import Bench, Equipment
+    from harness.model.observation import Observation
 
 PLAY_S = 60.0
+RECORD_S = 5.0
+QUIETEST_DBFS = -80.0
 
 
 class _Decibels(click.FloatRange):
@@ -37,12 +42,13 @@ def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
 
 @click.command("calibrate", cls=Command)
 @click.argument("bench_file", metavar="BENCH", type=SHIPPED_FILE)
-@click.argument("loudspeaker", required=False)
+@click.argument("name", required=False)
 @click.option("--tone", is_flag=True, help="Play a tone of 1 kHz instead of pink noise.")
 @click.option(
     "--level", type=_Decibels(-60, 0), default=-26.0, show_default=True, help="Level of the sound, dBFS (RMS)."
 )
-@click.option("--reading", type=_Decibels(30, 130), help="Reading of the meter, dB SPL. Nothing is played.")
+@click.option("--reading", type=_Decibels(30, 130), help="Reading of the meter, dB SPL. Nothing is asked.")
+@click.option("--calibrator", is_flag=True, help="For the microphone: a sound calibrator plays, not a loudspeaker.")
 @click.option(
     "--weighting", type=click.Choice(["A", "C", "Z"]), default="A", show_default=True, help="Weighting of the meter."
 )
@@ -55,34 +61,48 @@ def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
 )
 def command(
     bench_file: Path,
-    loudspeaker: str | None,
+    name: str | None,
     tone: bool,
     level: float,
     reading: float | None,
+    calibrator: bool,
     weighting: Literal["A", "C", "Z"],
     place: str,
     days: int,
     max_spl: float,
 ) -> None:
-    """Play noise through a LOUDSPEAKER of BENCH, ask for the reading of a sound level meter, and store the calibration.
+    """Play noise, ask for the reading of a sound level meter, and store the calibration of a part of BENCH.
 
-    Put the meter where the levels of a scenario shall hold, set it to slow, and protect your ears. The calibration is
-    written beside the bench, which must name it. Scenarios may then have levels in dB SPL (`level_spl`).
+    NAME is a loudspeaker (by default the first), or `microphone`. Put the meter where the levels of a scenario shall
+    hold (for the microphone: beside it), set it to slow, and protect your ears. The calibration is written beside the
+    bench, which must name it. Scenarios may then have levels in dB SPL (`level_spl`).
     """
     from harness.scenario.bench import load_bench
     from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL, CalibrationKeys, write_calibration
 
     bench = load_bench(bench_file)
-    speaker = _speaker(bench, loudspeaker)
-    signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone else "pink noise"
-    if reading is None:
-        with _CalibrationSound(bench, speaker, signal, level):
-            click.echo(plain_text(f"Playing {signal} of {level:g} dBFS through {speaker.id} for {PLAY_S:g} s.", 400))
-            reading = click.prompt(f"Reading of the meter, dB({weighting})", type=_Decibels(QUIETEST_SPL, LOUDEST_SPL))
+    part = _part(bench, name)
+    records = part is bench.microphone
+    if calibrator and not records:
+        raise InputError("a calibrator is for the microphone", remedy="Leave --calibrator out, or name microphone")
+    signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone or calibrator else "pink noise"
+    if reading is None or records:
+        playing = None if calibrator else (_speaker(bench, None) if records else part)
+        with _CalibrationSound(bench, playing, part if records else None, signal, level) as sound:
+            if playing is not None:
+                source = f"Playing {signal} of {level:g} dBFS through {playing.id} for {PLAY_S:g} s."
+                click.echo(plain_text(source, 400))
+            if records and playing is not None:
+                level = sound.recorded_dbfs()
+            if reading is None:
+                asked = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
+                reading = click.prompt(asked, type=_Decibels(QUIETEST_SPL, LOUDEST_SPL))
+            if records and playing is None:
+                level = sound.recorded_dbfs()
     today = datetime.now().astimezone().date()
     keys = CalibrationKeys(
-        calibration=speaker.id,
-        sound_device=speaker.sound_device,
+        calibration=part.id,
+        sound_device=part.sound_device,
         signal=signal,
         level_dbfs=level,
         reading_db=reading,
@@ -92,12 +112,19 @@ def command(
         expires_on=(today + timedelta(days=days)).isoformat(),
         max_spl=max_spl,
     )
-    path = bench_file.parent / f"{speaker.id}.calibration.yaml"
+    path = bench_file.parent / f"{part.id}.calibration.yaml"
     write_calibration(path, keys)
     full = f"0 dBFS = {reading - level:.1f} dB({weighting}) SPL at {place}, until {keys.expires_on}"
     click.echo(plain_text(f"{path}: {full}", 400))
-    if speaker.calibration is None:
-        click.echo(plain_text(f"Name it in the bench, below {speaker.id}: `calibration: {path.name}`", 400))
+    if part.calibration is None:
+        click.echo(plain_text(f"Name it in the bench, below {part.id}: `calibration: {path.name}`", 400))
+
+
+def _part(bench: Bench, name: str | None) -> Equipment:
+    """The loudspeaker or the microphone of that name."""
+    if bench.microphone is not None and name == bench.microphone.id:
+        return bench.microphone
+    return _speaker(bench, name)
 
 
 def _speaker(bench: Bench, name: str | None) -> Equipment:
@@ -110,43 +137,81 @@ def _speaker(bench: Bench, name: str | None) -> Equipment:
 
 
 class _CalibrationSound:
-    """Plays a sound through the bench's own driver while it is entered."""
+    """Plays and records a sound through the bench's own drivers while it is entered.
 
-    def __init__(self, bench: Bench, speaker: Equipment, signal: str, level_dbfs: float) -> None:
+    speaker: None: something else plays. microphone: None: nothing is recorded.
+    """
+
+    def __init__(
+        self, bench: Bench, speaker: Equipment | None, microphone: Equipment | None, signal: str, level_dbfs: float
+    ) -> None:
         from harness.sound.calibration import noise_of
 
-        self._bench, self._speaker = bench, speaker
+        self._bench, self._speaker, self._microphone = bench, speaker, microphone
         self._sound = noise_of(signal, level_dbfs, PLAY_S)
+        self._faults: list[str] = []
+        self._opened = ExitStack()
 
-    def __enter__(self) -> None:
-        from harness.base.plugins import Group, load
-        from harness.model.observation import LinkLost, Observation, StimulusStarted
-        from harness.session.engine.assemble import BenchSurroundings, clock_of
+    def __enter__(self) -> Self:
+        from harness.model.observation import LinkLost, StimulusStarted
 
         started: list[Observation] = []
-        faults: list[str] = []
 
         def sink(seen: Observation) -> None:
             match seen:
                 case StimulusStarted():
                     started.append(seen)
                 case LinkLost(what=what):
-                    faults.append(what)
+                    self._faults.append(what)
                 case _:
                     pass
 
+        try:
+            if self._microphone is not None:
+                self._ear = self._open(self._microphone, sink)
+            if self._speaker is not None:
+                mouth = self._open(self._speaker, sink)
+                mouth.play("calibration", self._sound)
+                self._opened.callback(mouth.stop)
+                deadline = time.monotonic() + 5
+                while not started and not self._faults and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                if not started:
+                    remedy = "; ".join(self._faults) or "Try it again"
+                    raise SoundError(f"{self._speaker.id} did not begin to play", remedy=remedy)
+        except BaseException:
+            self._opened.close()
+            raise
+        return self
+
+    def _open(self, part: Equipment, sink: Callable[[Observation], None]) -> Any:
+        from harness.base.plugins import Group, load
+        from harness.session.engine.assemble import BenchSurroundings, clock_of
+
         scratch = Path(tempfile.gettempdir())
         surroundings = BenchSurroundings(clock_of(self._bench), self._bench.sound_server, 0, scratch, None)
-        self._driver = load(Group.DRIVERS, self._speaker.driver)(self._speaker.id, self._speaker.options, surroundings)
-        self._driver.open(sink)
-        self._driver.play("calibration", self._sound)
-        deadline = time.monotonic() + 5
-        while not started and not faults and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if not started:
-            self._driver.close()
-            raise SoundError(f"{self._speaker.id} did not begin to play", remedy="; ".join(faults) or "Try it again")
+        driver = load(Group.DRIVERS, part.driver)(part.id, part.options, surroundings)
+        driver.open(sink)
+        self._opened.callback(driver.close)
+        return driver
+
+    def recorded_dbfs(self) -> float:
+        """RMS level of the last RECORD_S at the microphone. InputError if that is silence."""
+        from harness.session.engine.assemble import clock_of
+        from harness.sound.calibration import RAMP_S
+        from harness.sound.level import rms_dbfs
+
+        clock = clock_of(self._bench)
+        begun_s = clock.now_s() + RAMP_S
+        time.sleep(clock.real_s(RAMP_S + RECORD_S))
+        sound, _ = self._ear.cut(begun_s, begun_s + RECORD_S)
+        found = rms_dbfs(sound.samples)
+        if found < QUIETEST_DBFS:
+            what = f"the microphone heard {found:.1f} dBFS, which is silence"
+            raise InputError(
+                what, remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to"
+            )
+        return round(found, 2)
 
     def __exit__(self, *_: object) -> None:
-        self._driver.stop()
-        self._driver.close()
+        self._opened.close()

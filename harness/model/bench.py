@@ -323,10 +323,10 @@ class DeviceProfile:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A loudspeaker's level in the room: L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
+    """Of a loudspeaker or a microphone: L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
 
-    loudspeaker, sound_device: what was measured. measured_on, expires_on: ISO dates; it counts until the end of the
-    latter. max_spl: the highest level allowed.
+    loudspeaker, sound_device: what was measured (or the microphone's name). measured_on, expires_on: ISO dates; it
+    counts until the end of the latter. max_spl: the highest level allowed.
     """
 
     path: str
@@ -360,7 +360,7 @@ class Equipment:
     options: already checked against the driver's own `Options` type (an instance of it). place: where it was written.
     injects: it can bring sound to its device over the wire, past the device's microphones.
     sets: it can set the settings of its device.
-    calibration: of a loudspeaker; None: its level in the room is not known.
+    calibration: of a loudspeaker or the microphone; None: its level in the room is not known.
     """
 
     id: str
@@ -567,6 +567,7 @@ class Bench:
     """One bench file. sound_server: `system`, or `virtual_lab`.
 
     loudspeakers: the first is the default; the axis `position` of a matrix chooses among them by their position.
+    level_tolerance_db: difference between the level asked for and the level heard above which an attempt is repeated.
     monitor: headphones at the bench for replays, which the device under test does not hear.
     actuators: what takes the orders of the stands and of the power switches.
     """
@@ -586,6 +587,7 @@ class Bench:
     on_fault: OnFault | None = None
     notify: tuple[Notify, ...] = ()
     min_free_gb: float = 0.0
+    level_tolerance_db: float | None = None
     actuators: tuple[Equipment, ...] = ()
     stands: tuple[Stand, ...] = ()
     power: tuple[PowerSwitch, ...] = ()

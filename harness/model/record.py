@@ -353,6 +353,24 @@ class SettingsNoted:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelMeasured(OfAttempt):
+    """The level of what was played, as asked and as the microphone heard it, dB SPL. Written if both are calibrated.
+
+    asked_spl: active speech level of its query, with its noise. heard_spl: the same, plus the difference of RMS levels
+    between microphone (less its noise floor) and what was played. None: it was not heard.
+    """
+
+    loudspeaker: str
+    asked_spl: float
+    heard_spl: float | None
+    kind: Literal["level_measured"] = "level_measured"
+
+    @property
+    def off_db(self) -> float | None:
+        return None if self.heard_spl is None else self.heard_spl - self.asked_spl
+
+
+@dataclass(frozen=True, slots=True)
 class PowerSwitched:
     """The power of a device: off, before it is cut; on, when the device answers again, or was given its time to.
 
@@ -382,9 +400,9 @@ class SessionFinished:
 
 Record = (
     SessionStarted | EngineStarted | TrialStarted | AttemptStarted | Observed | ResponseFrozen | ResponseTranscribed |
-    OperatorAsked | AttemptFinished | TrialFinished | StimulusStored | EventClipped | EventReviewed | DecisionReached
-    | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted | NoteWritten | MarkSet
-    | Paused | Resumed | FaultMet | SettingsNoted | PowerSwitched | SessionFinished
+    OperatorAsked | AttemptFinished | TrialFinished | StimulusStored | LevelMeasured | EventClipped | EventReviewed
+    | DecisionReached | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted
+    | NoteWritten | MarkSet | Paused | Resumed | FaultMet | SettingsNoted | PowerSwitched | SessionFinished
 )  # fmt: skip
 RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted
 """What the file beside a session's log holds: rows of raters, and of those who look after them and the session."""

@@ -51,7 +51,7 @@ from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.scenario import AxisName
 from harness.model.stands import PowerSwitch, Stand
-from harness.sound.calibration import read_calibration
+from harness.sound.calibration import check_comparable, read_calibration
 from harness.sound.earcon_file import learned, read_earcons, refuse_alike
 
 if TYPE_CHECKING:
@@ -133,7 +133,8 @@ class EquipmentKeys(Keys):
         "Where it stands; the matrix selects loudspeakers by position. A loudspeaker's default is its name."
     )
     calibration: Text | None = optional(
-        "File of a loudspeaker's calibration, relative to the bench; `harness calibrate` writes it."
+        "File of the calibration of a loudspeaker or the microphone, relative to the bench; `harness calibrate` "
+        "writes it."
     )
 
 
@@ -261,6 +262,12 @@ class BenchKeys(Keys):
     min_free_gb: float = preset(
         0.0, "The run pauses before a trial while the sessions' disk has less room, GB.", ge=0, le=100_000
     )
+    level_tolerance_db: float | None = optional(
+        "An attempt whose sound has another level at the microphone, by more than this, does not count and is "
+        "repeated, dB. The loudspeakers and the microphone must be calibrated at one place. Default: no check.",
+        gt=0,
+        le=20,
+    )
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
@@ -291,6 +298,8 @@ def load_bench(path: Path | str) -> Bench:
     stands, power = reader.stands(), reader.power()
     microphone, monitor = reader.part("microphone", ("cut",)), reader.part("monitor", ("play",))
     notify = reader.notify()
+    if reader.compares_levels:
+        check_comparable([*reader.loudspeakers.values()], microphone, found)
     found.refuse()
     keys = BenchKeys.model_validate(written)
     return Bench(
@@ -309,6 +318,7 @@ def load_bench(path: Path | str) -> Bench:
         on_fault=None if keys.on_fault is None else OnFault(**keys.on_fault.model_dump()),
         notify=notify,
         min_free_gb=keys.min_free_gb,
+        level_tolerance_db=keys.level_tolerance_db,
         actuators=tuple(reader.actuators.values()),
         stands=stands,
         power=power,
@@ -337,6 +347,10 @@ class _BenchReader:
     def part(self, key: str, ability: tuple[str, ...]) -> Equipment | None:
         """The microphone or the monitor, or None when there is none or it is wrong."""
         return self._equipment(key, self._written.get(key), (key,), ability)
+
+    @property
+    def compares_levels(self) -> bool:
+        return self._written.get("level_tolerance_db") is not None
 
     def notify(self) -> tuple[Notify, ...]:
         written = self._written.get("notify")
@@ -534,10 +548,11 @@ class _BenchReader:
         return Equipment(name, keys.driver, options, place, position, calibration=calibration)
 
     def _calibration(self, path: str, at: KeyPath) -> Calibration | None:
-        """A loudspeaker's calibration, or None when its file is wrong."""
+        """The calibration of a loudspeaker or the microphone, or None when its file is wrong."""
         at = (*at, "calibration")
-        if at[0] != "loudspeakers":
-            self._found.add(at, "only a loudspeaker has a calibration", "Move it to the loudspeaker", key=True)
+        if at[0] not in ("loudspeakers", "microphone"):
+            what = "only a loudspeaker and the microphone have a calibration"
+            self._found.add(at, what, "Move it there", key=True)
             return None
         try:
             return read_calibration(self._folder / path)

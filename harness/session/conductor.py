@@ -22,7 +22,14 @@ from harness.model.feed import (
     StateWord,
     WriteNote,
 )
-from harness.model.observation import Observation, OperatorAnswer, SpeechEnded, SpeechStarted, StimulusStarted
+from harness.model.observation import (
+    Observation,
+    OperatorAnswer,
+    SpeechEnded,
+    SpeechStarted,
+    StimulusEnded,
+    StimulusStarted,
+)
 from harness.model.record import (
     EffectAnswered,
     EndReason,
@@ -183,6 +190,8 @@ class Conductor:
             case _:
                 pass
         if run.machine is not None:
+            if isinstance(observation, StimulusStarted | StimulusEnded):
+                self._takes.check_level(observation)
             self._takes.perform(run.machine.feed(observation, arrived_s))
             return
         if isinstance(observation, SpeechStarted | SpeechEnded):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from harness.base.ports import Renders
 from harness.model.errors import DeviceError, HarnessError
 from harness.model.feed import StateWord
+from harness.model.observation import StimulusEnded, StimulusStarted
 from harness.model.record import (
     AttemptStarted,
     EndReason,
@@ -119,6 +120,8 @@ class Takes:
         self._room = RoomPause(run, serve)
         self._faults = FaultPause(run, serve, self.power.revive)
         self._last_played = ""
+        self._attempt: AttemptStarted | None = None
+        self._left_s: dict[str, float] = {}
         self.transcribing: set[tuple[str, int, int]] = set()
         self.settings = TrialSettings(run, serve)
 
@@ -336,6 +339,7 @@ class Takes:
                 run.clips.begins(machine.trial, play_id, stimulus)
                 run.show_machine()
                 run.append(action)
+                self._attempt = action
                 return self._sound(machine, play_id)
             case SayClosing(play_id=play_id):
                 try:
@@ -371,6 +375,27 @@ class Takes:
                 return machine.play_refused(run.now_s(), play_id, error.what, sounding)
             sounding.append(player)
         return ()
+
+    def check_level(self, told: StimulusStarted | StimulusEnded) -> None:
+        """Logs the level of a stimulus that was played whole, and interrupts its attempt if the level is off."""
+        run, stage, row = self._run, self._run.stage, self._attempt
+        if row is None or told.play_id != row.play_id or stage.levels is None or stage.microphone is None:
+            return
+        if isinstance(told, StimulusStarted):
+            self._left_s[told.source] = told.at.at_s
+            return
+        left_s = self._left_s.pop(told.source, None)
+        if left_s is None or not told.complete or run.machine is None:
+            return
+        try:
+            found = stage.levels.measure(row, told.source, run.sounds[told.play_id], left_s, stage.microphone)
+        except DeviceError as error:
+            run.append(FaultMet(stage.microphone.id, str(error)))
+            return
+        if found is not None:
+            run.append(found)
+            if refusal := stage.levels.refusal(found):
+                self.perform(run.machine.interrupt(run.now_s(), refusal))
 
     def _freeze(self, freeze: FreezeResponse, machine: Machine) -> Sequence[Action]:
         """Cuts, stores and names the clip of a response, in this order, and has it transcribed for people."""

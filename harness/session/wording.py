@@ -32,6 +32,7 @@ from harness.model.record import (
     EventReviewed,
     FaultMet,
     JudgmentGiven,
+    LevelMeasured,
     MarkSet,
     NoteWritten,
     Observed,
@@ -193,6 +194,9 @@ class Happenings:
             case SettingsNoted(source=source, of=of, settings=settings):
                 values = ", ".join(f"{name}={value}" for name, value in settings)
                 return f"{plain_text(source, 60)} {SETTINGS_WORDS[of]}: {plain_text(values, 400)}"
+            case LevelMeasured(loudspeaker=loudspeaker, asked_spl=asked, heard_spl=heard):
+                said = "was not heard" if heard is None else f"heard {heard:.1f} dB SPL"
+                return f"    level of {plain_text(loudspeaker, 60)}: asked {asked:.1f}, {said}"
             case PowerSwitched():
                 return power_in_words(record)
             case FaultMet(source=source, what=what):

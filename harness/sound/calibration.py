@@ -1,4 +1,4 @@
-"""The file of a loudspeaker's calibration (YAML beside the bench), and what it is measured with.
+"""The file of a calibration of a loudspeaker or a microphone (YAML beside the bench), and what it is measured with.
 
 0 dBFS is the level of a full-scale square wave, as everywhere (`sound.level`). A signal of L dBFS then has
 `spl_at_0_dbfs` + L dB SPL at the calibrated place.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -34,12 +34,12 @@ SAME_DB = 0.05
 
 
 class CalibrationKeys(Keys):
-    """A loudspeaker's calibration, as `harness calibrate` writes it."""
+    """The calibration of a loudspeaker or a microphone, as `harness calibrate` writes it."""
 
-    calibration: Text = Field(description="Name of the loudspeaker.")
-    sound_device: Text = Field(description="Sound device that played.")
+    calibration: Text = Field(description="Name of the loudspeaker or the microphone.")
+    sound_device: Text = Field(description="Sound device that played or recorded.")
     signal: Literal["pink noise", "1 kHz"] = Field(description="What was played.")
-    level_dbfs: float = Field(ge=-90, le=0, description="Its RMS level, dBFS.")
+    level_dbfs: float = Field(ge=-90, le=0, description="RMS level that was played or recorded, dBFS.")
     reading_db: float = Field(ge=QUIETEST_SPL, le=LOUDEST_SPL, description="Reading of the meter, dB SPL.")
     weighting: Literal["A", "C", "Z"] = Field(description="Weighting of the meter.")
     at: Text = Field(description="Place of the meter, such as 1 m.")
@@ -112,6 +112,33 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
     return Waveform(samples.astype(np.float32), RATE_HZ)
 
 
+def unfit(equipment: Equipment, calibration: Calibration, today: date | None) -> str:
+    """Why a calibration does not hold for a loudspeaker or a microphone, or "". today: None: it may have expired."""
+    measured = (calibration.loudspeaker, calibration.sound_device)
+    if measured != (equipment.id, equipment.sound_device):
+        return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
+    if today is not None and date.fromisoformat(calibration.expires_on) < today:
+        return f"its calibration expired on {calibration.expires_on}"
+    return ""
+
+
+def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None, found: Findings) -> None:
+    """Notes why the levels of a bench with `level_tolerance_db` cannot be compared with what its microphone hears."""
+    today, at = datetime.now().astimezone().date(), ("level_tolerance_db",)
+    if microphone is None:
+        found.add(at, "no microphone hears the levels", "Add a calibrated microphone, or remove the key", key=True)
+    parts = [*loudspeakers, *([microphone] if microphone else [])]
+    for one in parts:
+        if wrong := unfit(one, one.calibration, today) if one.calibration else "it is not calibrated":
+            remedy = f"Run harness calibrate for {one.id}, and name the file in its entry"
+            found.add(at, f"the level of {one.id!r} is not known: {wrong}", remedy, key=True)
+    places = {one.calibration.at: one.id for one in parts if one.calibration}
+    if len(places) > 1:
+        listed = ", ".join(f"{name} at {place!r}" for place, name in places.items())
+        remedy = "Calibrate them at one place, where the microphone stands"
+        found.add(at, f"levels at different places cannot be compared ({listed})", remedy, key=True)
+
+
 def problem_of(
     speaker: Equipment, level_spl: float | None, level_dbfs: float, today: date, snr_db: float | None = None
 ) -> str:
@@ -122,11 +149,8 @@ def problem_of(
     calibration = speaker.calibration
     if calibration is None:
         return "" if level_spl is None else "it is not calibrated"
-    measured = (calibration.loudspeaker, calibration.sound_device)
-    if measured != (speaker.id, speaker.sound_device):
-        return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
-    if level_spl is not None and date.fromisoformat(calibration.expires_on) < today:
-        return f"its calibration expired on {calibration.expires_on}"
+    if wrong := unfit(speaker, calibration, today if level_spl is not None else None):
+        return wrong
     if level_spl is not None and level_dbfs > 0:
         highest = calibration.spl_at_0_dbfs
         return f"{level_spl:g} dB is above its full scale, {highest:.1f} dB({calibration.weighting})"

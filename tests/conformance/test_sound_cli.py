@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from harness.cli.calibrate import command as calibrate
 from harness.cli.sound import command
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
+from harness.sound.calibration import read_calibration
 
 pytestmark = pytest.mark.sound
 IN_LAB = ("--sound-server", "virtual_lab")
@@ -48,3 +51,25 @@ def test_a_wrong_name_is_answered_with_the_right_ones(lab_sound: LabSoundServer)
     done = CliRunner().invoke(command, words)
     assert isinstance(done.exception, SoundError)
     assert "Did you mean 'harness_speaker'?" in str(done.exception)
+
+
+BENCH = """\
+bench: lab
+sound_server: virtual_lab
+loudspeakers: {near: {driver: loudspeaker, sound_device: harness_speaker}}
+microphone: {driver: microphone, sound_device: dut_mic}
+devices: {unit: {profile: reference_assistant_black_box}}
+"""
+
+
+def test_the_microphone_is_calibrated_by_a_loudspeaker_and_a_meter(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+    bench = tmp_path / "bench.yaml"
+    bench.write_text(BENCH)
+    told = CliRunner().invoke(calibrate, [str(bench), "microphone", "--reading", "68"], catch_exceptions=False)
+    assert "below microphone: `calibration: microphone.calibration.yaml`" in told.output
+    found = read_calibration(tmp_path / "microphone.calibration.yaml")
+    assert found.spl_at_0_dbfs == pytest.approx(94.0, abs=0.3)  # the path has no loss
+    silent = CliRunner().invoke(calibrate, [str(bench), "microphone", "--calibrator", "--reading", "94"])
+    assert "which is silence" in str(silent.exception)
+    refused = CliRunner().invoke(calibrate, [str(bench), "near", "--calibrator"])
+    assert "for the microphone" in str(refused.exception)

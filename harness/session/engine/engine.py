@@ -52,6 +52,7 @@ from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.launch import publish, this_process, withdraw
 from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
 from harness.session.figures.progress import SessionFigures, check_limits
+from harness.session.levels import LevelRule
 from harness.session.log.clips import clip_of
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import later_rows, read_clip
@@ -246,6 +247,7 @@ class Engine:
                 explained=self._explained,
                 settings={id: one for id, one in drivers.items() if isinstance(one, HasSettings)},
                 on_fault=bench.on_fault,
+                levels=LevelRule.of(bench),
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
                 alive=Watchdog().alive,
                 stands=stands_of(bench, drivers, self._clock),

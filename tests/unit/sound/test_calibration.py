@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,18 @@ import soundfile
 from click.testing import CliRunner
 
 from harness.cli.calibrate import command
+from harness.model.bench import Calibration
 from harness.model.errors import InputError, InputProblems
+from harness.model.record import AttemptStarted
 from harness.model.scenario import Scenario
+from harness.model.stimulus import Waveform
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
 from harness.session.engine.assemble import sound_path
+from harness.session.levels import LevelRule
 from harness.session.plan import plan
-from harness.sound.calibration import noise_of, read_calibration
+from harness.sound.calibration import RATE_HZ, CalibrationKeys, noise_of, read_calibration, write_calibration
 from harness.sound.level import active_speech_level, rms_dbfs
 from harness.sound.stimuli.renderer import renderer
 from tests.known import known
@@ -207,3 +212,96 @@ def test_a_place_that_no_file_can_hold_is_refused(tmp_path: Path, place: str) ->
 def test_only_a_loudspeaker_that_is_there_is_calibrated(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no loudspeaker 'left'"):
         CliRunner().invoke(command, [str(bench(tmp_path, "")), "left", "--reading", "60"], catch_exceptions=False)
+
+
+LEVELS = """\
+bench: room
+level_tolerance_db: 1
+loudspeakers:
+  near: {{driver: in_process, speed: 50, calibration: near.calibration.yaml}}
+microphone: {{driver: in_process, speed: 50{microphone}}}
+devices:
+  unit: {{profile: {device}, connection: {{driver: in_process, speed: 50}}}}
+"""
+
+
+def test_levels_are_compared_only_if_the_microphone_is_calibrated_at_the_same_place(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--reading", "68")
+    path = tmp_path / "bench.yaml"
+    path.write_text(LEVELS.format(device=DEVICE, microphone=""))
+    with pytest.raises(InputProblems) as refused:
+        load_bench(path)
+    (problem,) = refused.value.problems
+    assert (problem.place and problem.place.line, problem.what) == (
+        2,
+        "the level of 'microphone' is not known: it is not calibrated",
+    )
+    assert "harness calibrate" in problem.remedy
+    keys = CalibrationKeys(
+        calibration="microphone",
+        sound_device="in_process",
+        signal="1 kHz",
+        level_dbfs=-20.0,
+        reading_db=94.0,
+        weighting="Z",
+        at="1 m",
+        measured_on="2026-11-24",
+        expires_on="2126-11-24",
+    )
+    path.write_text(LEVELS.format(device=DEVICE, microphone=", calibration: mic.yaml"))
+    write_calibration(tmp_path / "mic.yaml", keys)
+    with pytest.raises(InputProblems, match="different places"):
+        load_bench(path)
+    write_calibration(tmp_path / "mic.yaml", keys.model_copy(update={"at": "the device"}))
+    assert LevelRule.of(load_bench(path)) is not None
+
+
+class Ear:
+    """A microphone in a room of a given gain: it hears what leaves 20 ms later, over a noise floor."""
+
+    id = "microphone"
+
+    def __init__(self, played: Waveform, gain_db: float, floor_dbfs: float = -90.0) -> None:
+        self._played, self._gain, self._floor_dbfs = played, 10 ** (gain_db / 20), floor_dbfs
+
+    def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
+        rate = self._played.rate_hz
+        chance = np.random.default_rng(1)
+        heard = chance.standard_normal(round((end_s - start_s) * rate)) * 10 ** (self._floor_dbfs / 20)
+        at = round((10.02 - start_s) * rate)  # the sound left at 10 s
+        low, high = max(0, at), min(len(heard), at + len(self._played.samples))
+        heard[low:high] += self._gain * self._played.samples[low - at : high - at]
+        return Waveform(heard.astype(np.float32), rate), start_s
+
+    def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
+        raise NotImplementedError
+
+    def level_dbfs(self) -> float | None:
+        return None
+
+    def noise_floor_dbfs(self) -> float | None:
+        return self._floor_dbfs
+
+
+ROW = AttemptStarted("call", 1, 1, "p1", "sha", 0.5, 1.5, 2.0, None)
+NEAR = Calibration("", "", "near", "", 100.0, "A", "the device", "2026-11-24", "2126-11-24", 120.0)
+
+
+@pytest.mark.parametrize("level", [-40.0, -26.0, -13.0])
+@pytest.mark.parametrize("gain_db", [-12.0, 0.0])
+def test_the_level_heard_is_the_level_asked_for_in_a_room_of_known_gain(level: float, gain_db: float) -> None:
+    rule = LevelRule(replace(NEAR, spl_at_0_dbfs=100.0 - gain_db), {"near": NEAR}, 1.0)
+    said = np.zeros(2 * RATE_HZ, np.float32)
+    said[RATE_HZ // 2 : RATE_HZ * 3 // 2] = noise_of("pink noise", level, 1.0).samples  # its ramps are quieter
+    sound = Waveform(said, RATE_HZ)
+    found = rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db))
+    assert found is not None
+    assert found.off_db == pytest.approx(0.0, abs=0.2)
+    assert not rule.refusal(found)
+    quieter = rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db - 3.0))
+    assert quieter is not None
+    assert quieter.off_db == pytest.approx(-3.0, abs=0.2)
+    assert rule.refusal(quieter).startswith("level_off: near gave")
+    silent = rule.measure(ROW, "near", sound, 10.0, Ear(sound, -120.0))
+    assert silent is not None
+    assert rule.refusal(silent) == "level_off: the microphone did not hear near"
