@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.base.foreign import plain_text
+from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import OrderAnswers
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.stands import BenchOrder, filled
 
 _CONNECT_MS = 5000
 _LOOK_MS = 300
 _AGAIN_S = 0.2
 _ANSWER_S = 5.0
+_SHOWN = 100
 _NO_ERROR = ("0", "+0")
 
 
@@ -53,7 +56,7 @@ class Scpi:
 
     Options = ScpiOptions
 
-    def __init__(self, id: str, options: ScpiOptions, surroundings: Surroundings) -> None:
+    def __init__(self, id: str, options: ScpiOptions, surroundings: Surroundings | None = None) -> None:
         self.id = id
         self._options = options
         self._instrument: Any = None
@@ -64,16 +67,34 @@ class Scpi:
         """PluginError when PyVISA or PyVISA-py is not installed."""
         _visa(options)
 
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, ScpiOptions]]) -> Iterator[Check]:
+        """Asks each instrument who it is; moves and switches nothing."""
+        for id, options in named:
+            instrument = Scpi(id, options)
+            try:
+                said = instrument.identified()
+            except HarnessError as error:
+                yield Check("scpi", Level.FAIL, f"{id}: {error.what}", error.remedy)
+            else:
+                yield Check("scpi", Level.OK, f"{id}: {options.resource} answers{said and ': '}{said}")
+            finally:
+                instrument.close()
+
     def open(self, sink: Sink) -> None:
         """DeviceError if the instrument does not answer."""
+        self.identified()
+
+    def identified(self) -> str:
+        """What the instrument says that it is, escaped; "" if it is not asked. DeviceError if it does not answer."""
         if not self._options.identify:
             self._opened()
-            return
+            return ""
         order = BenchOrder(f"{self.id}: {self._options.identify} at {self._options.resource}", "", within_s=_ANSWER_S)
         with self._faults(order):
             instrument, answers = self._opened(), OrderAnswers(order, threading.Event())
             instrument.write(self._options.identify)
-            self._answer(instrument, answers)
+            return plain_text(self._answer(instrument, answers).strip(), _SHOWN)
 
     def close(self) -> None:
         instrument, self._instrument = self._instrument, None

@@ -17,6 +17,7 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
+from harness.base.host_check import Level
 from harness.devices.mqtt.commands import MqttCommandOptions, MqttCommands
 from harness.devices.orders import TakesOrders
 from harness.devices.scpi import Scpi, ScpiOptions
@@ -300,6 +301,16 @@ def test_an_instrument_that_speaks_scpi_is_asked_whether_it_is_done() -> None:
         with pytest.raises(DeviceError, match=r'supply: oops: it reports .-113,"Undefined header"'):
             carry_out(driver, BenchOrder("supply: oops", "OUPT ON", within_s=20))
         assert carry_out(driver, supply) >= TURNS_S
+        far.shutdown()
+
+
+def test_the_doctor_asks_an_instrument_who_it_is() -> None:
+    with Instrument() as far:
+        there, absent = Scpi.host_checks(
+            [("table", ScpiOptions(far.resource)), ("lift", ScpiOptions("TCPIP::127.0.0.1::9::SOCKET"))]
+        )
+        assert there.says == f"table: {far.resource} answers: VOICE LAB,TURNTABLE,1,1.0"
+        assert (absent.level, absent.says.startswith("lift: ")) == (Level.FAIL, True)
         far.shutdown()
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.options import EMBEDDED, MqttOptions, password
@@ -87,6 +89,13 @@ class MqttCommands:
     def demand_host(options: MqttCommandOptions) -> None:
         """InputError when the password's environment variable is not set."""
         password(options.broker)
+
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, MqttCommandOptions]]) -> Iterator[Check]:
+        """Checks a connection to each broker."""
+        from harness.devices.mqtt.device import broker_check  # here, since it takes long to import
+
+        return (broker_check(id, options.broker) for id, options in named)
 
     def open(self, sink: Sink) -> None:
         """DeviceError if the broker cannot be used."""

@@ -156,7 +156,7 @@ class MqttDevice:
     @staticmethod
     def host_checks(named: Sequence[tuple[str, MqttOptions]]) -> Iterator[Check]:
         """Checks a connection to each broker."""
-        return (_broker_check(id, options) for id, options in named)
+        return (broker_check(id, options) for id, options in named)
 
     @staticmethod
     def far_end(options: MqttOptions, id: str) -> str:
@@ -502,7 +502,8 @@ class MqttSource:
         self.queue.put(HeardBytes(at, time.time(), payload, topic, retained))
 
 
-def _broker_check(id: str, options: MqttOptions) -> Check:
+def broker_check(id: str, options: MqttOptions) -> Check:
+    """Connects to a broker, and asks for its version."""
     if options.address == EMBEDDED:
         return Check("broker", Level.OK, f"{id}: embedded broker, started with the session")
     source = MqttSource(options, ("$SYS/broker/version",))
