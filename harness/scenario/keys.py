@@ -361,9 +361,9 @@ class DefaultsKeys(Keys):
     )
     between_trials_s: float = preset(1.0, "Pause between trials, s.", ge=0, le=3600)
     power_cycle: PowerCycle = preset(
-        0,
-        "When the power of the devices is switched off and on before a trial: never, trial (before each), or every N. "
-        "Default: never.",
+        "never",
+        "When the power of the devices is switched off and on before a trial: never, trial (before each), or every N.",
+        validate_default=True,
     )
     life_check_after: int = preset(
         3,

@@ -92,10 +92,14 @@ class SerialCommands:
         with self._lock:
             answers = OrderAnswers(order, given_up)
             try:
-                self._say(self._opened(), order, answers)
-            except LineGone:
+                line = self._opened()
+            except DeviceError as error:
+                raise DeviceError(f"{order.words}: {error.what}", remedy=error.remedy) from error
+            try:
+                self._say(line, order, answers)
+            except LineGone as error:
                 self.close()
-                raise
+                raise DeviceError(f"{order.words}: {error.what}", remedy="Check its cable and its power") from error
 
     def _opened(self) -> SerialLine:
         if self._line is None:
