@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,8 @@ from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
 from harness.model.scenario import (
     PLACING,
+    AxisName,
+    AxisValue,
     Evidence,
     Need,
     Normalisation,
@@ -29,11 +31,14 @@ from harness.model.scenario import (
 )
 from harness.model.stands import Stand
 from harness.model.stimulus import NoiseSpec
+from harness.scenario.matrix import cells
 from harness.sound.calibration import problem_of
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
 from harness.transcripts.words import normalise
 
+_LOUD: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise"))
+"""The axes that decide how loud a loudspeaker plays."""
 ADD: dict[Need, str] = {
     Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench. A board that takes sound "
     "over its wire (`audio` in its profile) does not need one",
@@ -322,58 +327,56 @@ def _check_levels(scenario: Scenario, bench: Bench, found: Findings) -> None:
     """Each level that a loudspeaker shall play: whether it can."""
     if found.problems:  # a device may not be there
         return
-    matrix, today = {axis.name: axis.values for axis in scenario.matrix.axes}, datetime.now().astimezone().date()
+    today = datetime.now().astimezone().date()
     told: set[tuple[KeyPath, str]] = set()
     for number, trial in enumerate(scenario.trials):
-        axes = axes_of(trial)
         through_air = any(not _injected(device, trial) for device in _hearing(trial, bench))
-        positions = matrix.get("position", (None,)) if "position" in axes else (None,)
-        speakers = [
-            one
-            for one in bench.loudspeakers
-            if through_air and (one.position in positions or (None in positions and one is bench.loudspeakers[0]))
-        ]
-        for at, level, in_spl, noisy in _levels(scenario, number, measured=any(one.calibration for one in speakers)):
+        for at, level, in_spl, axis in _levels(scenario, number, any(one.calibration for one in bench.loudspeakers)):
             if in_spl and not through_air:
                 found.add(at, f"{trial.id!r} is played over a wire, where no level is in dB SPL", "Use level_dbfs")
-            noises = matrix.get("noise", (scenario.defaults.noise,)) if "noise" in axes and noisy else ()
-            snr_db = min((one.snr_db for one in noises if isinstance(one, NoiseSpec)), default=None)
-            for speaker in speakers:
-                known = speaker.calibration
-                dbfs = level if not in_spl else known.dbfs(level) if known else 0.0
-                if problem := problem_of(speaker, level if in_spl else None, dbfs, today, snr_db):
-                    unit = "dB SPL" if in_spl else "dBFS"
-                    what = f"the loudspeaker {speaker.id!r} cannot play {round(level, 1):g} {unit}"
-                    lower = "Lower the level, or raise snr_db" if "noise" in problem else "Lower the level"
-                    remedy = lower if "above" in problem else f"Run: harness calibrate {bench.path} {speaker.id}"
-                    if (at, what) not in told:
-                        found.add(at, f"{what}: {problem}", remedy)
-                    told.add((at, what))
+            if not through_air or not bench.loudspeakers:
+                continue
+            noise, position = axis.get("noise"), axis.get("position")
+            speaker = next((one for one in bench.loudspeakers if one.position == position), bench.loudspeakers[0])
+            known = speaker.calibration
+            dbfs = level if not in_spl else known.dbfs(level) if known else 0.0
+            snr_db = noise.snr_db if isinstance(noise, NoiseSpec) else None
+            if problem := problem_of(speaker, level if in_spl else None, dbfs, today, snr_db):
+                unit = "dB SPL" if in_spl else "dBFS"
+                what = f"the loudspeaker {speaker.id!r} cannot play {round(level, 1):g} {unit}"
+                lower = "Lower the level, or raise snr_db" if "noise" in problem else "Lower the level"
+                remedy = lower if "above" in problem else f"Run: harness calibrate {bench.path} {speaker.id}"
+                if (at, what) not in told:
+                    found.add(at, f"{what}: {problem}", remedy)
+                told.add((at, what))
 
 
-def _levels(scenario: Scenario, number: int, *, measured: bool) -> Iterator[tuple[KeyPath, float, bool, bool]]:
-    """Where each level of a trial is written, the level, whether it is in dB SPL, and whether noise comes with it.
+def _levels(
+    scenario: Scenario, number: int, measured: bool
+) -> Iterator[tuple[KeyPath, float, bool, Mapping[AxisName, AxisValue]]]:
+    """Where each level of a trial is written, the level, whether it is in dB SPL, and position and noise with it.
 
     measured: also those of recordings that keep their own level.
     """
     trial, defaults = scenario.trials[number], scenario.defaults
     own: KeyPath = ("trials", number)
     by_default: KeyPath = own if defaults.level_spl is None else ("defaults", "level_spl")
-    if not trial.as_recorded or trial.kind is TrialKind.COMMAND:
-        varied = [axis for axis in scenario.matrix.axes if axis.name in {"level_spl", "level_dbfs"} & axes_of(trial)]
-        for axis in varied:
-            for nth, value in enumerate(axis.values):
-                yield ("matrix", "axes", axis.name, nth), *level_asked(defaults, trial, {axis.name: value}), True
-        if not varied:
-            level, in_spl = level_asked(defaults, trial, {})
-            yield by_default if in_spl else own, level, in_spl, True
-    if trial.as_recorded and measured:
-        for path in trial.recordings:
-            if (active := active_speech_level(read_recording(path))) is not None:
-                yield (*own, "recordings"), active.level_dbfs, False, True
+    axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in _LOUD & axes_of(trial)}
+    recorded = [read_recording(path) for path in trial.recordings if trial.as_recorded and measured]
+    quiet: dict[AxisName, AxisValue] = {"noise": defaults.noise} if "noise" in axes_of(trial) else {}
+    for cell in dict.fromkeys(tuple(one for one in cell if one[0] in axes) for cell in cells(scenario.matrix)):
+        numbers = {name: axes[name].labels.index(text) for name, text in cell}
+        values = quiet | {name: axes[name].values[nth] for name, nth in numbers.items()}
+        if not trial.as_recorded or trial.kind is TrialKind.COMMAND:
+            level, in_spl = level_asked(defaults, trial, values)
+            by_axis = [("matrix", "axes", name, nth) for name, nth in numbers.items() if name.startswith("level_")]
+            yield by_axis[0] if by_axis else by_default if in_spl else own, level, in_spl, values
+        for sound in recorded:
+            if (active := active_speech_level(sound)) is not None:
+                yield (*own, "recordings"), active.level_dbfs, False, values
     if trial.ambient is not None and trial.ambient.probe is not None:
         level, in_spl = level_asked(defaults, replace(trial, level_dbfs=trial.ambient.probe.level_dbfs), {})
-        yield by_default if in_spl else (*own, "probe"), level, in_spl, False
+        yield by_default if in_spl else (*own, "probe"), level, in_spl, {}
 
 
 def _injected(device: Device, trial: TrialTemplate) -> bool:

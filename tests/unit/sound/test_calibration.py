@@ -256,6 +256,17 @@ def test_levels_are_compared_only_if_the_microphone_is_calibrated_at_the_same_pl
     assert LevelRule.of(load_bench(path)) is not None
 
 
+def test_a_level_with_noise_that_is_excluded_is_not_refused(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--reading", "68", "--max-spl", "90")
+    axes = "level_spl: [60, 88], noise: [null, {kind: pink, snr_db: 0}]"
+    refused = scenario(tmp_path, more=f"matrix: {{axes: {{{axes}}}}}")
+    room = load_bench(bench(tmp_path))
+    with pytest.raises(InputProblems, match="with its noise is above its max_spl"):
+        check_together(refused, room)
+    excluded = "exclude: [{level_spl: 88, noise: {kind: pink, snr_db: 0}}]"
+    check_together(scenario(tmp_path, more=f"matrix: {{axes: {{{axes}}}, {excluded}}}"), room)
+
+
 class Ear:
     """A microphone in a room of a given gain: it hears what leaves 20 ms later, over a noise floor."""
 
