@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -34,16 +35,22 @@ SWITCH = PowerSwitch("dut", "relay", off_s=2.0, boot_s=30.0)
 
 
 class Relay:
-    """Cuts the link of the house's device with its power, and brings it back. dead: its device boots no more."""
+    """Cuts the link of the house's device with its power, and brings it back.
+
+    dead: its device boots no more. fails: orders that it does not answer. boots: called when the power comes.
+    """
 
     def __init__(self) -> None:
         self.device: InProcess | None = None
         self.orders: list[str] = []
         self.dead = False
         self.fails: set[str] = set()
+        self.boots: Callable[[], None] = lambda: None
 
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
         self.orders.append(order.text)
+        if order.text == "ON":
+            self.boots()
         if order.text in self.fails:
             self.fails.discard(order.text)
             raise DeviceError(f"{order.words}: no answer")
@@ -154,10 +161,9 @@ def test_a_lost_loudspeaker_does_not_cost_the_device_its_power() -> None:
 
 def test_a_silent_device_is_power_cycled_before_anybody_is_called() -> None:
     run, relay = powered(6, life_check_after=2, on_fault=OnFault(power_cycles=1), speed=100.0)
+    relay.boots = lambda: revive(run)
     with run.running():
         kill_after(run, 1)
-        run.until(lambda: relay.orders)
-        revive(run)
     assert run.reason is EndReason.COMPLETED
     assert [row.reason for row in cuts(run)] == ["no sign of life"]
     assert not run.log.of(Paused)
