@@ -35,7 +35,6 @@ from harness.model.bench import (
     MERGE_WITHIN_MS,
     AfterRetries,
     Bench,
-    Calibration,
     Device,
     DeviceProfile,
     Earcons,
@@ -47,6 +46,7 @@ from harness.model.bench import (
     OnFault,
     OperatorPresence,
 )
+from harness.model.calibration import Calibration
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.scenario import AxisName
@@ -268,6 +268,11 @@ class BenchKeys(Keys):
         gt=0,
         le=20,
     )
+    max_noise_floor_dbfs: float | None = optional(
+        "The run pauses before a trial while the microphone hears more noise than this, dBFS. Default: no limit.",
+        ge=-120,
+        le=0,
+    )
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
@@ -298,7 +303,9 @@ def load_bench(path: Path | str) -> Bench:
     stands, power = reader.stands(), reader.power()
     microphone, monitor = reader.part("microphone", ("cut",)), reader.part("monitor", ("play",))
     notify = reader.notify()
-    if reader.compares_levels:
+    if reader.written("max_noise_floor_dbfs") and microphone is None:
+        found.add(("max_noise_floor_dbfs",), "no microphone hears the noise", "Add a microphone", key=True)
+    if reader.written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, found)
     found.refuse()
     keys = BenchKeys.model_validate(written)
@@ -319,6 +326,7 @@ def load_bench(path: Path | str) -> Bench:
         notify=notify,
         min_free_gb=keys.min_free_gb,
         level_tolerance_db=keys.level_tolerance_db,
+        max_noise_floor_dbfs=keys.max_noise_floor_dbfs,
         actuators=tuple(reader.actuators.values()),
         stands=stands,
         power=power,
@@ -348,9 +356,8 @@ class _BenchReader:
         """The microphone or the monitor, or None when there is none or it is wrong."""
         return self._equipment(key, self._written.get(key), (key,), ability)
 
-    @property
-    def compares_levels(self) -> bool:
-        return self._written.get("level_tolerance_db") is not None
+    def written(self, key: str) -> bool:
+        return self._written.get(key) is not None
 
     def notify(self) -> tuple[Notify, ...]:
         written = self._written.get("notify")

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from harness.base.ports import Hears
-from harness.model.bench import Bench, Calibration
+from harness.model.bench import Bench
+from harness.model.calibration import Calibration
 from harness.model.record import AttemptStarted, LevelMeasured
 from harness.model.stimulus import Waveform
 from harness.sound.frames import ANALYSIS_HZ

@@ -1,4 +1,4 @@
-"""Pauses that a run begins by itself because of a fault or a disk that fills, and how it continues."""
+"""Pauses that a run begins by itself because of a fault, a full disk or noise, and how it continues."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.session.wording import in_words
 
 ON_FAULT_BY = "on_fault"
 """Who pauses, resumes and plays again, in the rows."""
-DISK_BY = "min_free_gb"
+DISK_BY, NOISE_BY = "min_free_gb", "max_noise_floor_dbfs"
 NOT_SET_UP = "not_set_up"
 """Cause code of a trial whose stands, settings or power were not as it needs them."""
 
 
-class RoomPause:
-    """Runs before each take. Pauses while the disk has less room than the bench wants."""
+class UnfitPause:
+    """Runs before each take. Pauses while the disk has less room, or the room is louder, than the bench wants."""
 
     def __init__(self, run: Run, serve: Callable[[], None]) -> None:
         self._run = run
@@ -29,20 +29,30 @@ class RoomPause:
     def settle(self) -> bool:
         """Whether it paused. An operator who resumes meanwhile has one more take played."""
         run = self._run
-        reason = run.stage.short_of_room()
-        if not reason or run.paused:  # else the operator has paused it, and resumes it
-            return False
-        run.pause(reason, DISK_BY)
-        self._wait(reason)
-        return True
+        for by, why, over in (
+            (DISK_BY, run.stage.short_of_room, "there is room again"),
+            (NOISE_BY, self._too_loud, "it is quiet again"),
+        ):
+            if not run.paused and (reason := why()):  # else the operator has paused it, and resumes it
+                run.pause(reason, by)
+                self._wait(reason, why, f"{by}: {over}")
+                return True
+        return False
 
-    def _wait(self, reason: str) -> None:
+    def _wait(self, reason: str, why: Callable[[], str], over: str) -> None:
         run = self._run
         while run.paused and run.ending is None:
             run.show(StateWord.PAUSED, reason)
             self._serve()
-            if run.paused and run.ending is None and not run.stage.short_of_room():
-                run.go_on(f"{DISK_BY}: there is room again")
+            if run.paused and run.ending is None and not why():
+                run.go_on(over)
+
+    def _too_loud(self) -> str:
+        microphone, limit_dbfs = self._run.stage.microphone, self._run.stage.max_noise_floor_dbfs
+        found = None if microphone is None or limit_dbfs is None else microphone.noise_floor_dbfs()
+        if found is None or limit_dbfs is None or found <= limit_dbfs:
+            return ""
+        return f"noise: the noise floor is {found:.0f} dBFS, and the bench wants at most {limit_dbfs:g} dBFS"
 
 
 class FaultPause:

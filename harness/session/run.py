@@ -245,6 +245,7 @@ class Stage:
     - settings: id → driver, for connections that set the settings of their devices.
     - on_fault: what a run does about a fault that ends a trial; None: it plays the next trial.
     - levels: how the level of what is played is compared with what the microphone hears; None: not at all.
+    - max_noise_floor_dbfs: a run pauses before a trial while the microphone's noise floor is higher; None: no limit.
     - short_of_room: why the disk has too little room for another trial, else "".
     - alive: called by the conductor's thread every half second while it is not stuck.
     - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
@@ -271,6 +272,7 @@ class Stage:
     settings: Mapping[str, HasSettings] = field(default_factory=dict)
     on_fault: OnFault | None = None
     levels: LevelRule | None = None
+    max_noise_floor_dbfs: float | None = None
     short_of_room: Callable[[], str] = lambda: ""
     alive: Callable[[], None] = lambda: None
     stands: Mapping[str, StandSetting] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from harness.model.stimulus import RenderedStimulus, SpokenText
 from harness.model.trial import Listening, Outcome, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.liveness import LifeCheck, Liveness
-from harness.session.pauses import NOT_SET_UP, FaultPause, RoomPause
+from harness.session.pauses import NOT_SET_UP, FaultPause, UnfitPause
 from harness.session.power import PowerCycling
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
@@ -117,7 +117,7 @@ class Takes:
             self._check,
             lambda trial, device: bool(self.power.revive(trial, "no sign of life", [device])),
         )
-        self._room = RoomPause(run, serve)
+        self._unfit = UnfitPause(run, serve)
         self._faults = FaultPause(run, serve, self.power.revive)
         self._last_played = ""
         self._attempt: AttemptStarted | None = None
@@ -143,7 +143,7 @@ class Takes:
         run = self._run
         part = run.trials[take[0]].memory
         if part is None or not part.primed_by:  # nothing may be played between a prime and its follow-up
-            resumed |= self.life.settle() | self._room.settle()
+            resumed |= self.life.settle() | self._unfit.settle()
             if run.ending is not None:
                 return
         if not self._is_primed(take):

@@ -18,7 +18,8 @@ from pydantic import Field
 from harness.base.findings import Findings, Keys, Text, preset
 from harness.base.strict_yaml import parse, read_bytes
 from harness.base.whole_file import write_whole
-from harness.model.bench import Calibration, Equipment
+from harness.model.bench import Equipment
+from harness.model.calibration import Calibration
 from harness.model.errors import InputError
 from harness.model.stimulus import Waveform
 

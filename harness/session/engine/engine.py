@@ -248,6 +248,7 @@ class Engine:
                 settings={id: one for id, one in drivers.items() if isinstance(one, HasSettings)},
                 on_fault=bench.on_fault,
                 levels=LevelRule.of(bench),
+                max_noise_floor_dbfs=bench.max_noise_floor_dbfs,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
                 alive=Watchdog().alive,
                 stands=stands_of(bench, drivers, self._clock),

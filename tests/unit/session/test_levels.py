@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.bench import Calibration
+from harness.model.calibration import Calibration
 from harness.model.record import AttemptFinished, LevelMeasured, TrialFinished
 from harness.model.trial import Outcome
 from harness.session.levels import LevelRule

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.errors import DeviceError
 from harness.model.feed import Resume, StateWord
@@ -131,6 +133,20 @@ def test_a_disk_with_too_little_room_pauses_the_run_before_a_trial() -> None:
     (paused,) = run.log.of(Paused)
     assert (paused.reason, paused.by) == ("disk: 0.4 GB are free, and the bench wants 1 GB", "min_free_gb")
     assert run.log.of(Resumed) == [Resumed("min_free_gb: there is room again")]
+    assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
+
+
+def test_a_room_that_is_too_loud_pauses_the_run_before_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, floor = house(2, max_noise_floor_dbfs=-60.0), [-41.0]
+    monkeypatch.setattr(run.mic, "noise_floor_dbfs", lambda: floor[0])
+    with run.running():
+        run.until(lambda: run.saw(StateWord.PAUSED))
+        assert run.log.of(AttemptStarted) == []
+        floor[0] = -60.0
+    (paused,) = run.log.of(Paused)
+    assert paused.by == "max_noise_floor_dbfs"
+    assert paused.reason == "noise: the noise floor is -41 dBFS, and the bench wants at most -60 dBFS"
+    assert run.log.of(Resumed) == [Resumed("max_noise_floor_dbfs: it is quiet again")]
     assert set(last_outcomes(run.log).values()) == {Outcome.RESPONDED}
 
 

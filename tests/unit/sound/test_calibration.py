@@ -11,7 +11,7 @@ import soundfile
 from click.testing import CliRunner
 
 from harness.cli.calibrate import command
-from harness.model.bench import Calibration
+from harness.model.calibration import Calibration
 from harness.model.errors import InputError, InputProblems
 from harness.model.record import AttemptStarted
 from harness.model.scenario import Scenario
