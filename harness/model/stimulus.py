@@ -125,16 +125,19 @@ Sound = Utterance | Ambience
 class NoiseSpec:
     """Noise under a stimulus, from 0.5 s before its first sample to 0.5 s after its last.
 
-    snr_db: active speech level less noise level. path: absolute, for RECORDING only (looped as needed).
+    snr_db: active speech level less noise level, both A-weighted if `a_weighted`. path: absolute, for RECORDING only
+    (looped as needed).
     """
 
     kind: NoiseKind
     snr_db: float
     path: str = ""
+    a_weighted: bool = False
 
     def label(self) -> str:
         """A short name for tables, e.g. `pink 10 dB`."""
-        return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {self.snr_db:g} dB"
+        unit = "dB(A)" if self.a_weighted else "dB"
+        return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {self.snr_db:g} {unit}"
 
 
 QUIET = "quiet"

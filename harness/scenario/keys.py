@@ -49,6 +49,9 @@ class NoiseKeys(Keys):
     kind: Annotated[NoiseKind, word(NoiseKind)] = Field(description="white, pink or recording.")
     snr_db: float = Field(ge=-40, le=100, description="Active speech level minus noise level, dB.")
     recording: PathText | None = optional("Sound file of the noise, with kind recording only.")
+    weighting: Literal["A", "Z"] = preset(
+        "Z", "Weighting of both levels: A (IEC 61672), or Z for none. Noise with much bass is louder by A than by Z."
+    )
 
 
 class RepromptKeys(Keys):

@@ -443,7 +443,7 @@ class _ScenarioReader:
             remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
             self._found.add(at, "kind recording requires the key recording, and other kinds exclude it", remedy)
         path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
-        return NoiseSpec(keys.kind, keys.snr_db, path)
+        return NoiseSpec(keys.kind, keys.snr_db, path, keys.weighting == "A")
 
     def _is_room(self, name: str, at: KeyPath) -> bool:
         if name not in self._rooms:

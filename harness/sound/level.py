@@ -80,6 +80,32 @@ def rms_dbfs(samples: Samples) -> float:
     return max(FLOOR_DBFS, 10 * math.log10(mean)) if mean > 0 else FLOOR_DBFS
 
 
+_POLES_HZ = (20.598997, 107.65265, 737.86223, 12194.217)
+"""f1 to f4 of IEC 61672-1, annex E."""
+
+
+def a_weight_db(hertz: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A-weighting at those frequencies, dB; 0 at 1 kHz. Source: IEC 61672-1, annex E."""
+    f1, f2, f3, f4 = (pole**2 for pole in _POLES_HZ)
+
+    def response(squared: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        below = (squared + f1) * np.sqrt((squared + f2) * (squared + f3)) * (squared + f4)
+        return np.asarray(f4 * squared**2 / below)
+
+    squared = np.maximum(hertz**2, 1e-6)
+    return np.asarray(20 * np.log10(response(squared) / response(np.array(1e6))))
+
+
+def a_weighting_of(waveform: Waveform) -> float:
+    """A-weighted level of a sound less its unweighted level, dB; 0 for silence."""
+    power = np.abs(np.fft.rfft(waveform.samples.astype(np.float64))) ** 2
+    if not power.any():
+        return 0.0
+    hertz = np.asarray(np.fft.rfftfreq(len(waveform.samples), 1 / waveform.rate_hz), np.float64)
+    weights = 10 ** (a_weight_db(hertz) / 10)
+    return 10 * math.log10(float(np.sum(power * weights)) / float(np.sum(power)))
+
+
 def amplify(waveform: Waveform, gain_db: float) -> Waveform:
     """The waveform times the gain, without limiting."""
     return Waveform((waveform.samples * 10 ** (gain_db / 20)).astype(np.float32), waveform.rate_hz)

@@ -40,7 +40,16 @@ from harness.model.stimulus import (
     Utterance,
     Waveform,
 )
-from harness.sound.level import FULL_SCALE, active_speech_level, amplify, at_level, is_silent, refuse_clipping, rms_dbfs
+from harness.sound.level import (
+    FULL_SCALE,
+    a_weighting_of,
+    active_speech_level,
+    amplify,
+    at_level,
+    is_silent,
+    refuse_clipping,
+    rms_dbfs,
+)
 from harness.sound.recordings import at_rate, content_sha256, opened
 from harness.sound.recordings import read as read_recording
 from harness.sound.stimuli import rooms
@@ -409,6 +418,8 @@ class Renderer:
             del fields["as_recorded"]
         if recipe.placement is None:
             del fields["placement"]
+        if recipe.noise is not None and not recipe.noise.a_weighted:
+            del fields["noise"]["a_weighted"]
         for name in ("query", "wake_phrase"):
             if fields[name] is not None and fields[name].get("phrase_end_s") is None:
                 fields[name].pop("phrase_end_s", None)
@@ -477,6 +488,9 @@ class Renderer:
         margin = 0 if listening else round(MARGIN_S * rate)
         level = level_dbfs - recipe.noise.snr_db
         under = make_noise(recipe.noise, length + 2 * margin, rate, level, seed)
+        if recipe.noise.a_weighted:
+            speech = Waveform(waveform.samples[parts[0].start_sample : parts[-1].end_sample], rate)
+            under = amplify(under, a_weighting_of(speech) - a_weighting_of(under))
         mixed = under.samples.copy()
         mixed[margin : margin + length] += waveform.samples
         loud = Waveform(mixed, rate)

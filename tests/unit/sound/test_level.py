@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError
 from harness.model.stimulus import Samples, Waveform
-from harness.sound.level import active_speech_level, amplify, at_level, refuse_clipping
+from harness.sound.level import a_weight_db, a_weighting_of, active_speech_level, amplify, at_level, refuse_clipping
 from harness.sound.tempo import SLOWER, at_tempo
 from tests.known import known
 from tests.unit.sound.spoken import RATE_HZ, Mono, speech
@@ -162,3 +162,22 @@ def test_silence_stays_silent_and_a_wild_tempo_is_refused() -> None:
     for tempo in (0.0, 0.4, 2.1, float("nan")):
         with pytest.raises(ValueError):
             at_tempo(Waveform(np.zeros(48000, np.float32), RATE_HZ), tempo)
+
+
+A_WEIGHTS = (
+    (20, -50.5), (31.5, -39.4), (63, -26.2), (100, -19.1), (125, -16.1), (250, -8.6), (500, -3.2), (1000, 0.0),
+    (2000, 1.2), (2500, 1.3), (4000, 1.0), (8000, -1.1), (12500, -4.3), (16000, -6.6), (20000, -9.3),
+)  # fmt: skip
+"""Nominal frequency, Hz, and A-weighting, dB: IEC 61672-1, table 3."""
+
+
+@pytest.mark.parametrize(("nominal_hz", "weight_db"), A_WEIGHTS)
+def test_a_weighting_is_that_of_the_standard(nominal_hz: float, weight_db: float) -> None:
+    exact_hz = 10 ** (round(10 * np.log10(nominal_hz)) / 10)
+    assert a_weight_db(np.array([exact_hz]))[0] == pytest.approx(weight_db, abs=0.051)
+
+
+def test_a_tone_of_100_hz_has_19_db_less_by_a() -> None:
+    tone = np.sin(2 * np.pi * 100 * np.arange(48_000) / 48_000).astype(np.float32)
+    assert a_weighting_of(Waveform(tone, 48_000)) == pytest.approx(-19.1, abs=0.1)
+    assert a_weighting_of(Waveform(np.zeros(480, np.float32), 48_000)) == 0.0

@@ -26,7 +26,7 @@ from harness.model.stimulus import (
     VoiceSpec,
     Waveform,
 )
-from harness.sound.level import active_speech_level, rms_dbfs
+from harness.sound.level import a_weighting_of, active_speech_level, rms_dbfs
 from harness.sound.stimuli.renderer import Renderer
 from harness.sound.stimuli.rooms import heard_in
 
@@ -102,6 +102,16 @@ def test_the_snr_is_that_at_the_device() -> None:
     mixed = Renderer(None).render(replace(DRY, placement=LIVING.at(3.0, 10.0), noise=noise))
     before = mixed.waveform.samples[: RATE // 2]  # half a second of noise alone
     assert level_dbfs(alone.waveform) - rms_dbfs(before) == pytest.approx(9.0, abs=0.5)
+
+
+def test_an_a_weighted_snr_compares_a_weighted_levels() -> None:
+    alone = Renderer(None).render(DRY)
+    mixed = Renderer(None).render(replace(DRY, noise=NoiseSpec(NoiseKind.PINK, 9.0, a_weighted=True)))
+    first, last = alone.parts[0].start_sample, alone.parts[-1].end_sample
+    speech, noise = alone.waveform.samples[first:last], mixed.waveform.samples[: RATE // 2]
+    speech_db = level_dbfs(alone.waveform) + a_weighting_of(Waveform(speech, RATE))
+    noise_db = rms_dbfs(noise) + a_weighting_of(Waveform(noise, RATE))
+    assert speech_db - noise_db == pytest.approx(9.0, abs=0.5)
 
 
 def test_a_recorded_response_is_heard_as_it_was_recorded(tmp_path: Path) -> None:
