@@ -126,8 +126,7 @@ def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | N
     if clusters is not None:
         found = wer_difference(one, other, np.ones(len(one), np.int64), clusters)
         return None if found is None else replace(found, interval=_within(found.interval))
-    kinds = np.bincount(2 * one + other, minlength=4)
-    counts = Discordance(int(kinds[3]), int(kinds[2]), int(kinds[1]), int(kinds[0]))
+    counts = Discordance.of(one, other)
     apart = paired_difference(counts)
     p = 1.0 if counts.p is None else counts.p
     return None if apart is None else WerDifference(apart.value, (apart.low, apart.high), p, exact=True)

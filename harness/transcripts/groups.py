@@ -15,7 +15,9 @@ from harness.base.text_table import sorted_labels
 from harness.model.errors import InputError
 from harness.model.transcript import ColumnGrouping, Groupings, WordCounts
 from harness.statistics.intervals import Interval
+from harness.statistics.significance import Discordance
 from harness.statistics.word_intervals import LEAST_QUERIES
+from harness.transcripts.paired_tests import PairedTest, adjusted, paired_tests
 from harness.transcripts.scoring import Scoring
 
 Rows = NDArray[np.intp]
@@ -31,6 +33,8 @@ class SystemComparison:
     first_missing, second_missing: how many have no hypothesis of that system, so that every word counts as deleted.
     difference: WER of the first minus that of the second. interval: its 95 % interval, by the first's `unit_of`.
     p: two-sided, for a difference by chance. None over no words or fewer than two utterances.
+    recognised: utterances without an error, by system.
+    tests: further ones, corrected for several systems; none within groups.
     """
 
     first: str
@@ -43,6 +47,8 @@ class SystemComparison:
     difference: float | None
     interval: Interval | None
     p: float | None
+    recognised: Discordance
+    tests: tuple[PairedTest, ...] = ()
 
 
 class Unit(StrEnum):
@@ -81,11 +87,17 @@ def interval_on(scoring: Scoring, rows: Rows | None) -> Interval | None:
 
 
 def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
-    """Each two of them, in their order."""
-    return tuple(
-        compare_on(first, second, *shared_rows(first, second), unit_of(first))
-        for first, second in combinations(scorings, 2)
-    )
+    """Each two of them, in their order, with every test."""
+    pairs = []
+    for first, second in combinations(scorings, 2):
+        one, other = shared_rows(first, second)
+        unit = unit_of(first)
+        found = compare_on(first, second, one, other, unit)
+        of = _summed(*_clustered(first, one, unit, *_errors_and_words(first, second, one, other)))
+        by_unit = of[0] - of[1], of[2], unit.value
+        pairs.append(replace(found, tests=paired_tests(first, second, one, other, by_unit, found.recognised, found.p)))
+    tests = adjusted([pair.tests for pair in pairs])
+    return tuple(replace(pair, tests=of) for pair, of in zip(pairs, tests, strict=True))
 
 
 def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
@@ -104,16 +116,21 @@ def compare_on(
     """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
     from harness.statistics.word_intervals import wer_difference
 
-    first_counts, second_counts = first.columns.of(one), second.columns.of(other)
-    # Alternatives may give the two systems references of different lengths.
-    words = (first_counts.words + second_counts.words) / 2
-    columns = first_counts.errors, second_counts.errors, words
-    (left, right, of), clusters = _clustered(first, one, unit, *columns)
+    (left, right, of), clusters = _clustered(first, one, unit, *_errors_and_words(first, second, one, other))
     found = wer_difference(left, right, of, clusters)
     difference, interval, p = (None, None, None) if found is None else (found.difference, found.interval, found.p)
-    counts = first_counts.totals(), second_counts.totals()
+    counts = first.columns.of(one).totals(), second.columns.of(other).totals()
     missing = _missing(first, one), _missing(second, other)
-    return SystemComparison(first.title, second.title, len(one), *counts, *missing, difference, interval, p)
+    recognised = Discordance.of(first.columns.errors[one] == 0, second.columns.errors[other] == 0)
+    titles = first.title, second.title
+    return SystemComparison(*titles, len(one), *counts, *missing, difference, interval, p, recognised)
+
+
+def _errors_and_words(first: Scoring, second: Scoring, one: Rows, other: Rows) -> tuple[NDArray[Any], ...]:
+    """The errors of the first and of the second in each utterance, and the reference words."""
+    left, right = first.columns.of(one), second.columns.of(other)
+    # Alternatives may give the two systems references of different lengths.
+    return left.errors, right.errors, (left.words + right.words) / 2
 
 
 def _missing(scoring: Scoring, rows: Rows) -> int:
@@ -132,8 +149,15 @@ def _clustered(
         return columns, _among(scoring.groups, rows)
     if unit is Unit.UTTERANCES or scoring.queries is None:
         return columns, None
-    _, query = np.unique(_among(scoring.queries, rows), return_inverse=True)
-    return tuple(np.bincount(query, column) for column in columns), None
+    return tuple(_summed(columns, _among(scoring.queries, rows))), None
+
+
+def _summed(columns: Sequence[NDArray[Any]], clusters: Rows | None) -> Sequence[NDArray[Any]]:
+    """Columns as sums of each cluster; as they are without clusters."""
+    if clusters is None:
+        return columns
+    _, place = np.unique(clusters, return_inverse=True)
+    return [np.bincount(place, column) for column in columns]
 
 
 QUERY = "query"

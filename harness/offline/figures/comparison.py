@@ -314,9 +314,7 @@ def _same_files(first: Evaluated, second: Evaluated, one: FileKeys, other: FileK
     right = np.stack([np.frombuffer(files.right, np.bool_)[at] for files, at in sides], axis=1)
     wrong = (~right).astype(np.int64)
     groups = first.spoken.clusters(rows[0])
-    either = right[:, 0].astype(int) * 2 + right[:, 1]
-    counts = np.bincount(either, minlength=4)
-    discordance = Discordance(int(counts[3]), int(counts[2]), int(counts[1]), int(counts[0]))
+    discordance = Discordance.of(right[:, 0], right[:, 1])
     errors = [np.asarray(files.errors, np.uint32)[at] for files, at in sides]
     references = [np.asarray(files.words, np.uint32)[at] for files, at in sides]
     alike = references[0] == references[1]

@@ -30,7 +30,7 @@ from harness.transcripts.groups import (
     unit_of,
 )
 from harness.transcripts.reports.scoring_json import Scored
-from harness.transcripts.reports.text import NO_LABEL
+from harness.transcripts.reports.text import NO_LABEL, TESTS
 from harness.transcripts.scoring import Confusions, ScoredUtterance, Scoring, confusions
 
 MOST_STEPS = 1000
@@ -358,6 +358,7 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
         systems=rows,
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
+        test_names=TESTS,
         has_groups=any(groups),
         group_tables=group_tables(systems),
         group_scale=scale,

@@ -60,7 +60,8 @@ def _compared(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Js
         {"by": one.by, "values": [{"value": label or None, **_differing(of)} for label, of in one.values]}
         for one in groups
     ]
-    return {"first": pair.first, "second": pair.second, **_differing(pair), "groups": within}
+    tests = [plain(test) for test in pair.tests]
+    return {"first": pair.first, "second": pair.second, **_differing(pair), "tests": tests, "groups": within}
 
 
 def _differing(pair: SystemComparison) -> Json:
@@ -68,7 +69,7 @@ def _differing(pair: SystemComparison) -> Json:
         "utterances": pair.utterances,
         "first_totals": counts_of(pair.first_counts),
         "second_totals": counts_of(pair.second_counts),
-        **picked(pair, "first_missing", "second_missing", "difference", "interval", "p"),
+        **picked(pair, "first_missing", "second_missing", "difference", "interval", "p", "recognised"),
     }
 
 

@@ -15,6 +15,7 @@ from harness.base.text_table import GAP, LEAST_LABEL, Column, note, text_table
 from harness.model.choices import Aligned
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.intervals import Interval
+from harness.statistics.significance import Discordance, paired_difference
 from harness.statistics.text import NOTHING, p_is, percent, percent_interval, points, points_interval, probability
 from harness.transcripts.groups import (
     Crossed,
@@ -26,6 +27,7 @@ from harness.transcripts.groups import (
     Unit,
     unit_of,
 )
+from harness.transcripts.paired_tests import PairedBy, PairedTest
 from harness.transcripts.reports.scoring_json import Scored
 from harness.transcripts.scoring import Confusions, ScoredUtterance, Scoring, confusions
 
@@ -36,6 +38,13 @@ INTERVALS = {
     Unit.SPEAKERS: "for further speakers like these",
     Unit.UTTERANCES: "for further utterances of these speakers",
     Unit.QUERIES: "for further queries like these",
+}
+TESTS = {
+    PairedBy.WORDS: "word error rate",
+    PairedBy.RECOGNISED: "recognised or not (McNemar)",
+    PairedBy.SEGMENTS: "errors by segment (MAPSSWE)",
+    PairedBy.SIGNS: "lower WER (sign test)",
+    PairedBy.RANKS: "lower WER (Wilcoxon)",
 }
 MOST_ROWS = 100
 """Rows of a table of groups that a person reads; the JSON has all."""
@@ -70,6 +79,8 @@ _DIFFERENCES = (
     Column("95 % interval"),
     Column("p", gives_way=3),
 )
+
+_TESTS = (Column("test"), Column("over"), Column("first better"), Column("second better"), Column("p"))
 
 
 def report(
@@ -268,8 +279,32 @@ def compared(
         else:
             within = f"95 % interval {points_interval(pair.interval)}"
             yield f"  difference {points(pair.difference)} points ({within}), {p_is(pair.p)}"
+        yield from _recognised(pair.recognised)
+        yield ""
+        yield from _tests(pair.tests, len(found), width)
         if by_groups:
             yield from _differences(by_groups[index], width)
+
+
+def _recognised(counts: Discordance) -> Iterator[str]:
+    found = paired_difference(counts)
+    if found is not None:
+        first, second = counts.both + counts.only_first, counts.both + counts.only_second
+        shares = (percent(count / counts.total, 2) for count in (first, second))
+        within = f"95 % interval {points_interval((found.low, found.high))}"
+        yield f"  without an error: {' against '.join(shares)} of the utterances"
+        yield f"  difference {points(found.value)} points ({within}), {p_is(counts.p)}"
+
+
+def _tests(found: Sequence[PairedTest], pairs: int, width: int) -> Iterator[str]:
+    """A line for each test; pairs: how many of systems there are, for which p is corrected."""
+    several = pairs > 1
+    rows = []
+    for one in found:
+        cells = (f"{one.units:,} {one.unit}", f"{one.first_better:,}", f"{one.second_better:,}", probability(one.p))
+        rows.append((TESTS[one.by], *cells, *([probability(one.adjusted)] if several else [])))
+    columns = (*_TESTS, *([Column(f"p of {pairs} pairs")] if several else []))
+    yield from text_table(columns, rows, width)
 
 
 def _differences(found: Sequence[GroupedComparison], width: int) -> Iterator[str]:

@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, wilcoxon
 
 from harness.statistics import significance as swapping
 from harness.statistics.intervals import garwood
 from harness.statistics.significance import (
+    MOST_RANKED,
     MOST_SIMULATED,
     Discordance,
     clustering,
+    matched_pairs,
     mcnemar,
     paired_difference,
     poisson_rates,
+    signed_ranks,
     swapped,
     swapped_together,
 )
@@ -39,6 +42,37 @@ def test_systems_that_never_differ_have_no_p() -> None:
 
 def test_mcnemar_does_not_take_a_side() -> None:
     assert mcnemar(2, 12) == pytest.approx(mcnemar(12, 2))
+
+
+def test_pairs_are_counted_by_who_was_right() -> None:
+    assert Discordance.of([1, 1, 1, 0, 0, 0, 0], [1, 0, 0, 1, 0, 0, 0]) == Discordance(1, 2, 1, 3)
+    assert Discordance.of([], []).total == 0
+
+
+def test_signed_ranks_are_exact_also_with_ties() -> None:
+    # Ranks 1.5, 1.5, 3: the sums ±6, ±3, ±3, 0, 0 of eight ways; 3 or more in six of them.
+    assert signed_ranks([0.1, -0.1, 0.5]) == pytest.approx(6 / 8)
+    assert signed_ranks([1, 2, 3, 0, 0]) == pytest.approx(2 / 8)
+    assert signed_ranks([0, 0]) is None
+    assert signed_ranks([]) is None
+
+
+@pytest.mark.parametrize(("size", "method"), [(12, "exact"), (MOST_RANKED, "exact"), (MOST_RANKED + 1, "asymptotic")])
+def test_signed_ranks_are_those_of_scipy(size: int, method: str) -> None:
+    drawn = np.random.default_rng(size).normal(0.1, 1, size)
+    assert signed_ranks(drawn) == pytest.approx(wilcoxon(drawn, method=method).pvalue, rel=1e-9)
+
+
+def test_many_tied_signed_ranks_are_those_of_scipy() -> None:
+    drawn = np.random.default_rng(5).integers(-2, 4, 500)
+    assert signed_ranks(drawn) == pytest.approx(wilcoxon(drawn, method="asymptotic").pvalue, rel=1e-9)
+
+
+def test_matched_pairs_by_hand() -> None:
+    # Mean 1/2, variance 5/3: z = 0.5 / sqrt(5/12) = 0.7746.
+    assert matched_pairs([2, -1, 1, 0]) == pytest.approx(0.4386, abs=5e-5)
+    assert matched_pairs([1]) is None
+    assert matched_pairs([2, 2, 2]) is None
 
 
 def test_poisson_rates_on_different_audio() -> None:

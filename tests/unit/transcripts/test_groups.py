@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,4 +163,4 @@ def test_one_value_compares_as_the_whole_does() -> None:
     everything = listed(dict.fromkeys((*groups.ids, *one.ids), "all"))
     (parting,) = group_figures(one, [everything]).partings
     ((_, pair),) = compared_by_group(one, two, parting).values
-    assert pair == compare([one, two])[0]
+    assert pair == replace(compare([one, two])[0], tests=())

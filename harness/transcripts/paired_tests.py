@@ -1,0 +1,127 @@
+"""Whether one system is better than another by chance: the tests of NIST's sc_stats, and the one of word errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.significance import Discordance, holm, matched_pairs, mcnemar, signed_ranks
+from harness.transcripts.scoring import Scoring
+
+Rows = NDArray[np.intp]
+Numbers = NDArray[Any]
+APART = 2
+"""Words that both systems have correct, after which errors count as independent of the earlier ones, as in sc_stats."""
+
+
+class PairedBy(StrEnum):
+    """What a test compares. WORDS: the difference of the WERs. RECOGNISED: utterances without an error, McNemar's
+    exact test. SEGMENTS: errors between words that both have correct (MAPSSWE). SIGNS, RANKS: which system has the
+    lower WER, and by how much, in each unit: the sign test and Wilcoxon's signed ranks."""
+
+    WORDS = "words"
+    RECOGNISED = "recognised"
+    SEGMENTS = "segments"
+    SIGNS = "signs"
+    RANKS = "ranks"
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """Two systems under one test. unit: what is compared, such as utterances. units: how many.
+
+    first_better, second_better: units in which that system is better; it is equal in the others.
+    p: two-sided; None where nothing differs. adjusted: the same after Holm's correction for all pairs of systems.
+    """
+
+    by: PairedBy
+    unit: str
+    units: int
+    first_better: int
+    second_better: int
+    p: float | None
+    adjusted: float | None = None
+
+
+def paired_tests(
+    first: Scoring,
+    second: Scoring,
+    one: Rows,
+    other: Rows,
+    by_unit: tuple[Numbers, Numbers, str],
+    recognised: Discordance,
+    p: float | None,
+) -> tuple[PairedTest, ...]:
+    """Every test of two systems on the utterances in rows `one` of the first and `other` of the second.
+
+    by_unit: errors of the first less those of the second, reference words, and the unit that both are sums of.
+    recognised: utterances without an error. p: of the difference of the WERs.
+    """
+    errors, words, unit = by_unit
+    spoken = words > 0
+    rates = errors[spoken] / words[spoken]
+    apart = recognised.only_first, recognised.only_second
+    segments = np.array([left - right for left, right in _segments_of(first, second, one, other)], np.int64)
+    return (
+        PairedTest(PairedBy.WORDS, unit, len(errors), *_better(errors), p),
+        PairedTest(PairedBy.RECOGNISED, "utterances", recognised.total, *apart, recognised.p),
+        PairedTest(PairedBy.SEGMENTS, "segments", len(segments), *_better(segments), matched_pairs(segments)),
+        PairedTest(PairedBy.SIGNS, unit, len(rates), *_better(rates), mcnemar(*_better(rates))),
+        PairedTest(PairedBy.RANKS, unit, len(rates), *_better(rates), signed_ranks(rates)),
+    )
+
+
+def adjusted(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[PairedTest, ...]]:
+    """The tests of each two systems, every kind of test corrected for the number of pairs (Holm)."""
+    kinds = []
+    for alike in zip(*pairs, strict=True):
+        ps = iter(holm([one.p for one in alike if one.p is not None]))
+        kinds.append([one if one.p is None else replace(one, adjusted=next(ps)) for one in alike])
+    return list(zip(*kinds, strict=True))
+
+
+def _better(differences: Numbers) -> tuple[int, int]:
+    """Units in which the first has less, and in which the second has."""
+    return int(np.count_nonzero(differences < 0)), int(np.count_nonzero(differences > 0))
+
+
+def _segments_of(first: Scoring, second: Scoring, one: Rows, other: Rows) -> Iterator[tuple[int, int]]:
+    wrong = (first.columns.errors[one] > 0) | (second.columns.errors[other] > 0)
+    for path, path_of_other in zip(first.paths(one[wrong].tolist()), second.paths(other[wrong].tolist()), strict=True):
+        yield from segments(path, path_of_other)
+
+
+def segments(first: str, second: str) -> Iterator[tuple[int, int]]:
+    """The errors of either path in each segment with an error; APART words that both have correct end a segment.
+
+    Where alternatives gave the two references of different lengths, the whole utterance is one segment.
+    Source: Gillick & Cox, ICASSP (1989), 532–535, segmented as by NIST's sc_stats.
+    """
+    if len(first) - first.count("I") != len(second) - second.count("I"):
+        yield len(first) - first.count("C"), len(second) - second.count("C")
+        return
+    left = right = correct = 0
+    for step, inserted, step_of_other, inserted_of_other in zip(*_words(first), *_words(second), strict=True):
+        left, right = left + inserted, right + inserted_of_other
+        if inserted or inserted_of_other:
+            correct = 0
+        if step == step_of_other == "C":
+            correct += 1
+        else:
+            left, right, correct = left + (step in "SD"), right + (step_of_other in "SD"), 0
+        if correct >= APART and (left or right):
+            yield left, right
+            left = right = 0
+    if left or right:
+        yield left, right
+
+
+def _words(path: str) -> tuple[str, list[int]]:
+    """What became of each reference word and of the end (E), and how many words were inserted before it."""
+    return path.replace("I", "") + "E", [len(gap) for gap in re.split("[CSD]", path)]
