@@ -16,7 +16,7 @@ from harness.base.host_check import Check, Level
 from harness.base.plugins import Group, load, names
 from harness.base.ports import NamesHostParts
 from harness.devices.device_sources import DeviceSource
-from harness.devices.orders import AsksOperator
+from harness.devices.orders import ORDERS, AsksOperator
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, PluginError
 from harness.model.stimulus import RenderedStimulus
@@ -142,10 +142,16 @@ def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Ab
     )
 
 
+def takes_orders(driver: str) -> bool:
+    """Whether it moves stands or switches power, and reaches no device."""
+    kind = load(Group.DRIVERS, driver)
+    return any(hasattr(kind, method) for method in ORDERS)
+
+
 def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
     """The driver whose connection has all these keys. Among several, the one that the profile names as transport."""
     keys = set(given)
-    able = [name for name in names(Group.DRIVERS) if keys <= _keys_of(name)]
+    able = [one for one in names(Group.DRIVERS) if (own := _keys_of(one)) and keys <= own and not takes_orders(one)]
     if profile.transport in able:
         return profile.transport
     if len(able) == 1:

@@ -377,7 +377,7 @@ class EngineClient:
             self._thread.join()
 
     def _read(self) -> None:
-        why = "the engine ended unexpectedly"
+        why = "the engine ended unexpectedly. Resume: harness resume SESSION"
         try:
             for line in lines(self._connection, None):
                 message = decode(MESSAGES, line)
