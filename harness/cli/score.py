@@ -15,7 +15,7 @@ from harness.base.foreign import shown
 from harness.cli import streams
 from harness.cli.options import Command, WordOf, options_as, share, target_option
 from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
-from harness.model.choices import Aligned, Marks, TranscriptFormat
+from harness.model.choices import Aligned, Marks, TextUnit, TranscriptFormat
 from harness.model.errors import InputError
 from harness.model.transcript import ENGLISH, Normalisation
 
@@ -51,6 +51,7 @@ class ScoreRules:
     hypothesis_format: TranscriptFormat | None
     encoding: str | None
     normalise: str | None
+    unit: TextUnit
     language: str
     marks: Marks
     like_sclite: bool
@@ -63,21 +64,35 @@ class ScoreRules:
         from harness.transcripts.words import Wording
 
         fold = self.like_sclite
+        if self.unit is not TextUnit.WORD:
+            self._refuse_words_only()
         if self.normalise is None:
             of_sro = Normalisation.SNOR if reference_format is TranscriptFormat.SRO else Normalisation.VERBATIM
-            return Wording(of_sro, fold_case=fold, marks=self.marks)
+            return Wording(of_sro, fold_case=fold, marks=self.marks, unit=self.unit)
         if self.normalise in tuple(Normalisation):
-            return Wording(Normalisation(self.normalise), None, fold, self.marks, self.language)
+            return Wording(Normalisation(self.normalise), None, fold, self.marks, self.language, self.unit)
         if self.normalise.lower().endswith(LIST_SUFFIXES):
             # Here, since reading YAML takes longer to import than most files take to score.
             from harness.transcripts.files.normalisation_file import load_normalisation
 
             rewriting = load_normalisation(Path(self.normalise))
-            return Wording(rewriting.base, rewriting, fold, self.marks, self.language)
+            return Wording(rewriting.base, rewriting, fold, self.marks, self.language, self.unit)
         raise InputError(
             f"{self.normalise!r} is not a normalisation",
             remedy=f"Use {', '.join(Normalisation)}, or the name of a .yaml file",
         )
+
+    def _refuse_words_only(self) -> None:
+        """InputError for what has a meaning for whole words only."""
+        expanded = f"--normalise {Normalisation.EXPANDED_SNOR}"
+        given = (
+            ("--optional-words", self.optional_words),
+            ("--fragments", self.fragments),
+            (expanded, self.normalise == Normalisation.EXPANDED_SNOR),
+        )
+        for name, holds in given:
+            if holds:
+                raise InputError(f"{name} applies to whole words, not to --unit {self.unit}", remedy="Drop one of them")
 
     def name(self, wording: Wording) -> str:
         """What every report names: the normalisation, and the options that make more words correct."""
@@ -112,6 +127,14 @@ class ScoreRules:
         metavar="NAME|FILE.yaml",
         help="Rules that make words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with word "
         "pairs (default: snor for a reference in .sro, else verbatim).",
+    ),
+    click.option(
+        "--unit",
+        type=WordOf(TextUnit),
+        default=TextUnit.WORD.value,
+        show_default=True,
+        help="What to count: word, char (spaces do not count), or mixed: characters of Chinese, Japanese, Thai, Lao, "
+        "Khmer and Burmese, and words of other scripts.",
     ),
     click.option(
         "--language",
@@ -175,7 +198,10 @@ class ScoreRules:
     help="Write a page with the alignments (- for standard output, without text).",
 )
 @click.option(
-    "--max-wer", callback=share, metavar="X", help="Exit with status 1 when a WER is above X (0.08 or 8%) or missing."
+    "--max-wer",
+    callback=share,
+    metavar="X",
+    help="Exit with status 1 when a WER, or the rate of --unit, is above X (0.08 or 8%) or missing.",
 )
 def command(
     reference: str,
@@ -331,7 +357,7 @@ def _lines(
 def _write_page(systems: Sequence[Scored], target: str, reference: str) -> None:
     from harness.transcripts.reports.html import page, write_html
 
-    title = f"Word errors against {reference}"
+    title = f"{systems[0].scoring.unit.capitalize()} errors against {reference}"
     if target == STDIN:
         streams.print_pieces([page(systems, title, reference)])
     else:
@@ -350,5 +376,5 @@ def _within(systems: Sequence[Scored], limit: float) -> bool:
             wer = "n/a, which no limit allows"
             if totals.wer is not None:
                 wer = f"{percent(totals.wer, 2)}, above {percent(limit, 2)}"
-            click.echo(f"harness: the WER of {shown(one.scoring.title, 200)} is {wer}", err=True)
+            click.echo(f"harness: the {one.scoring.unit.rate} of {shown(one.scoring.title, 200)} is {wer}", err=True)
     return within

@@ -84,6 +84,30 @@ class Marks(StrEnum):
     NONE = "none"
 
 
+class TextUnit(StrEnum):
+    """What is counted in texts. CHAR: grapheme clusters after NFC; spaces do not count.
+
+    MIXED: characters of scripts that are written without spaces, and words of all others.
+    """
+
+    WORD = "word"
+    CHAR = "char"
+    MIXED = "mixed"
+
+    @property
+    def noun(self) -> str:
+        return {TextUnit.WORD: "word", TextUnit.CHAR: "character", TextUnit.MIXED: "unit"}[self]
+
+    @property
+    def plural(self) -> str:
+        return f"{self.noun}s"
+
+    @property
+    def rate(self) -> str:
+        """Errors for each of the reference, as people call it."""
+        return {TextUnit.WORD: "WER", TextUnit.CHAR: "CER", TextUnit.MIXED: "MER"}[self]
+
+
 class JudgmentFormat(StrEnum):
     CSV = "csv"
     JSONL = "jsonl"

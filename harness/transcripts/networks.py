@@ -565,9 +565,10 @@ class _TextSide:
     def network(self, row: int) -> WordNetwork:
         place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
         if not self.marked:
-            return chain(self.readings(row), place)
+            pieces = self.readings(row)
+            return chain(self.wording.split(pieces) if self.wording.has_readings else pieces, place)
         try:
-            return parse(text, self.wording.readings, place)
+            return parse(text, lambda words: self.wording.split(self.wording.readings(words)), place)
         except InputError as error:
             remedy = f"{error.remedy}; or read no marks here: --marks {self.unread.value}"
             raise InputError(error.what, place=error.place, remedy=remedy) from error
@@ -582,7 +583,7 @@ def _read_apart(of: _TextSide, said: _TextSide, marked: set[int]) -> dict[int, t
         if words != heard and words and heard and row not in marked:
             pieces = comparable(of.readings(row), said.readings(row))
             if not all(map(is_single, pieces)):
-                found[row] = align_readings(*pieces)
+                found[row] = align_readings(*map(of.wording.split, pieces))
     return found
 
 

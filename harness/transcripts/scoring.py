@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.model.choices import TextUnit
 from harness.model.errors import Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side
@@ -119,6 +120,7 @@ class Scoring:
     ids: of the utterances that count, in the order of the references, as columns are.
     groups: the place of each utterance's speaker in by_speaker.
     queries: a number for each utterance's query, if a list names it, as that of an exported session does.
+    unit: what is counted wherever words are named here.
     """
 
     title: str
@@ -136,6 +138,7 @@ class Scoring:
     _alignments: Alignments
     _networks: TextNetworks
     queries: Groups | None = None
+    unit: TextUnit = TextUnit.WORD
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -244,6 +247,7 @@ def score(
         _shown=shown,
         _alignments=alignments,
         _networks=networks,
+        unit=wording.unit,
     )
 
 

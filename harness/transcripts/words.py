@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from harness.base.text_file import Problems
-from harness.model.choices import Marks
+from harness.model.choices import Marks, TextUnit
 from harness.model.errors import InputError, Place
 from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts, WordCounts
 from harness.transcripts import snor
@@ -72,6 +73,22 @@ def best_of(counts: Iterable[WordCounts]) -> int:
     return rates.index(min(rates))
 
 
+_WITHOUT_SPACES = r"[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]"
+_UNITS = {TextUnit.CHAR: r"\X", TextUnit.MIXED: rf"(?={_WITHOUT_SPACES})\X|(?:(?!{_WITHOUT_SPACES})\X)+"}
+
+
+def units(text: str, unit: TextUnit) -> list[str]:
+    """The units of a text with words between spaces: those words, or what they consist of."""
+    if unit is TextUnit.WORD:
+        return text.split()
+    if text.isascii():
+        return list("".join(text.split())) if unit is TextUnit.CHAR else text.split()
+    import regex  # here, since scoring by words needs none of it
+
+    found = regex.compile(_UNITS[unit]).findall
+    return [one for word in unicodedata.normalize("NFC", text).split() for one in found(word)]
+
+
 NOWHERE = Place("<text>", 1)
 _FORMS = {Normalisation.SNOR: snor.Form.LEXICAL, Normalisation.EXPANDED_SNOR: snor.Form.EXPANDED}
 LINE_END = ord("\n")
@@ -89,6 +106,7 @@ class Wording:
 
     fold_case: the letters A–Z count without case, and no others, as in sclite. marks: without effect under the
     normalisations of .sro text, in which the same signs mean others. language: of the numerals under SPOKEN, BCP 47.
+    unit: what the words are split into before they are compared.
     """
 
     normalisation: Normalisation
@@ -96,6 +114,7 @@ class Wording:
     fold_case: bool = False
     marks: Marks = Marks.BOTH
     language: str = ENGLISH
+    unit: TextUnit = TextUnit.WORD
 
     @property
     def name(self) -> str:
@@ -107,6 +126,8 @@ class Wording:
             name = f"{name}, {self.language}" + ("" if says_numerals(self.language) else " (digits as written)")
         if self.fold_case:
             name = f"{name}, A-Z without case"
+        if self.unit is not TextUnit.WORD:
+            name = f"{name}, unit {self.unit}"
         return f"{name}, {_NAMED[self.marks]}" if self.marks in _NAMED and not self.reads_sro else name
 
     @property
@@ -143,8 +164,27 @@ class Wording:
         found = readings(text, self.normalisation, self.language)
         return found if self.rewriting is None else rewrite(found, self.rewriting)
 
+    def split(self, pieces: Readings) -> Readings:
+        """Words and choices as units."""
+        if self.unit is TextUnit.WORD:
+            return pieces
+        return tuple(
+            part
+            for piece in pieces
+            for part in (
+                units(piece, self.unit)
+                if isinstance(piece, str)
+                else [tuple(tuple(units(" ".join(reading), self.unit)) for reading in piece)]
+            )
+        )
+
     def texts(self, transcripts: Transcripts) -> Sequence[str]:
-        """The texts, one for one, as words with single spaces between."""
+        """The texts, one for one, as units with single spaces between."""
+        texts = self._texts(transcripts)
+        return texts if self.unit is TextUnit.WORD else [" ".join(units(text, self.unit)) for text in texts]
+
+    def _texts(self, transcripts: Transcripts) -> Sequence[str]:
+        """As words with single spaces between."""
         if self.normalisation is Normalisation.VERBATIM and self.rewriting is None:
             return _folded(transcripts.texts) if self.fold_case else squeezed(transcripts.texts)
         if not self.reads_sro and self.rewriting is None:

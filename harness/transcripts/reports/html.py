@@ -359,6 +359,7 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         systems=rows,
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         test_names=TESTS,
+        counted_unit=scorings[0].unit,
         has_groups=any(groups),
         group_tables=group_tables(systems),
         group_scale=scale,

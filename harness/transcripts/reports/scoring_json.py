@@ -137,7 +137,7 @@ def _system(one: Scored) -> Iterator[str]:
     head: dict[str, object] = {
         "format": FORMAT,
         "harness": __version__,
-        **picked(scoring, "title", "normalisation"),
+        **picked(scoring, "title", "normalisation", "unit"),
         **picked(source, "like_sclite", "optional_words", "fragments", "reference", "hypothesis"),
         "totals": counts_of(scoring.totals),
         "wer": scoring.totals.wer,

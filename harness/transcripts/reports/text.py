@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.base.foreign import padded, shown, width_of
 from harness.base.text_table import GAP, LEAST_LABEL, Column, note, text_table
-from harness.model.choices import Aligned
+from harness.model.choices import Aligned, TextUnit
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Discordance, paired_difference
@@ -31,7 +31,6 @@ from harness.transcripts.paired_tests import PairedBy, PairedTest
 from harness.transcripts.reports.scoring_json import Scored
 from harness.transcripts.scoring import Confusions, ScoredUtterance, Scoring, confusions
 
-WER = "WER"
 NO_LABEL = "(none)"
 ALL = "all"
 INTERVALS = {
@@ -40,11 +39,11 @@ INTERVALS = {
     Unit.QUERIES: "for further queries like these",
 }
 TESTS = {
-    PairedBy.WORDS: "word error rate",
+    PairedBy.WORDS: "{rate}",
     PairedBy.RECOGNISED: "recognised or not (McNemar)",
     PairedBy.SEGMENTS: "errors by segment (MAPSSWE)",
-    PairedBy.SIGNS: "lower WER (sign test)",
-    PairedBy.RANKS: "lower WER (Wilcoxon)",
+    PairedBy.SIGNS: "lower {rate} (sign test)",
+    PairedBy.RANKS: "lower {rate} (Wilcoxon)",
 }
 MOST_ROWS = 100
 """Rows of a table of groups that a person reads; the JSON has all."""
@@ -52,9 +51,6 @@ _LISTED_IDS = 5
 _WIDEST_TITLE, _LEAST_CROSSED, _WIDEST_LABEL = 40, 14, 40
 
 _SPEAKERS = (
-    Column("speaker"),
-    Column("sentences", gives_way=6),
-    Column("words"),
     Column("correct", gives_way=5),
     Column("sub", gives_way=1),
     Column("del", gives_way=2),
@@ -62,15 +58,7 @@ _SPEAKERS = (
     Column("err"),
     Column("sent.err", gives_way=4),
 )
-_GROUPS = (
-    Column("sentences", gives_way=5),
-    Column("words", gives_way=1),
-    Column("errors", gives_way=4),
-    Column("WER"),
-    Column("95 % interval"),
-    Column("over", gives_way=2),
-    Column("sent.err", gives_way=3),
-)
+_GROUPS = (Column("95 % interval"), Column("over", gives_way=2), Column("sent.err", gives_way=3))
 _DIFFERENCES = (
     Column("sentences", gives_way=4),
     Column("first", gives_way=1),
@@ -97,31 +85,32 @@ def report(
             yield from aligned(utterance, width, colour=colour)
             yield ""
     if confusions_listed is not None:
-        yield from confused(confusions(scoring), confusions_listed, width)
+        yield from confused(confusions(scoring), confusions_listed, width, scoring.unit)
         yield ""
     yield marked(f"system: {shown(scoring.title, width - 8)}")
     yield ""
     yield from summary(scoring, width)
     yield ""
     for line in notes(scoring, of.interval, width):
-        yield marked(line) if line.startswith(WER) else line
+        yield marked(line) if line.startswith(scoring.unit.rate) else line
     if of.groups is not None:
         yield ""
-        yield from groups(of.groups, width)
+        yield from groups(of.groups, width, scoring.unit)
 
 
 def summary(scoring: Scoring, width: int) -> Iterator[str]:
     """A line for each speaker, then all together, and the spread over speakers, each as heavy as the others."""
     speakers = [counts for _, counts in scoring.by_speaker]
     columns = [[value for value in column if value is not None] for column in zip(*map(_values, speakers), strict=True)]
-    columns = columns or [[] for _ in _SPEAKERS[1:]]
+    columns = columns or [[] for _ in _values(WordCounts())]
     spread = {
         "Mean": [float(np.mean(column)) if column else None for column in columns],
         "S.D.": [float(np.std(column, ddof=1)) if len(column) > 1 else None for column in columns],
         "Median": [float(np.median(column)) if column else None for column in columns],
     }
+    counted = (Column("speaker"), Column("sentences", gives_way=6), Column(scoring.unit.plural))
     yield from text_table(
-        _SPEAKERS,
+        (*counted, *_SPEAKERS),
         [(name or "(no speaker)", *_cells(counts)) for name, counts in scoring.by_speaker],
         width,
         ends=[
@@ -151,12 +140,13 @@ def _decimal(value: float | None) -> str:
 
 
 def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[str]:
-    """The basis of the results: normalisation, WER with its 95 % interval, utterances without a partner or words."""
+    """The basis of the results: normalisation, rate with its 95 % interval, utterances without a partner or words."""
     yield from note("normalisation", shown(scoring.normalisation, max(20, width - 21)), width)
-    yield from note(WER, wer_in_words(scoring.totals, interval), width)
+    yield from note(scoring.unit.rate, wer_in_words(scoring.totals, interval, scoring.unit), width)
     if interval is not None:
         yield from note("interval", INTERVALS[unit_of(scoring)], width)
-    counted = "; left out" if scoring.dropped else "; each word counts as deleted" if scoring.missing else ""
+    lost = f"; each {scoring.unit.noun} counts as deleted"
+    counted = "; left out" if scoring.dropped else lost if scoring.missing else ""
     missing = _listed(scoring.dropped or scoring.missing, scoring.without_hypothesis, width)
     yield from note("missing hypotheses", missing + counted, width)
     nowhere = "; counted nowhere" if scoring.surplus else ""
@@ -164,10 +154,10 @@ def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[s
     yield from note("empty references", f"{scoring.empty_references:,}", width)
 
 
-def wer_in_words(counts: WordCounts, interval: Interval | None) -> str:
+def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit = TextUnit.WORD) -> str:
     """`12 of 120 = 10.00 % (95 % interval 5.10–16.30 %)`; over no words n/a, and the insertions are stated."""
     if counts.wer is None:
-        return f"{NOTHING} (of no words; {counts.insertions:,} inserted)"
+        return f"{NOTHING} (of no {unit.plural}; {counts.insertions:,} inserted)"
     of = f"{counts.errors:,} of {counts.words:,} = {percent(counts.wer, 2)}"
     return f"{of} (95 % interval {percent_interval(interval, 2)})"
 
@@ -180,14 +170,14 @@ def _listed(count: int, ids: Sequence[str], width: int) -> str:
     return f"{count:,} ({first}{', …' if len(ids) > _LISTED_IDS else ''})"
 
 
-def groups(found: GroupFigures, width: int) -> Iterator[str]:
+def groups(found: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD) -> Iterator[str]:
     """A table for each grouping, then the crossed ones, then what belongs to none; blank lines between."""
     for one in found.grouped:
         if len(one.values) > 1:
-            yield from _grouped(one, width)
+            yield from _grouped(one, width, unit)
             yield ""
     for both in found.crossed:
-        yield from _crossed(both, width)
+        yield from _crossed(both, width, unit)
         yield ""
     for one in found.grouped:
         if len(one.values) == 1:
@@ -195,9 +185,9 @@ def groups(found: GroupFigures, width: int) -> Iterator[str]:
     for name, labels in found.left_out:
         yield shown(f"{name}: {labels:,} different labels are too many for a table", width)
     units = {words.unit for one in found.grouped for _, words in one.values}
-    for unit in sorted(units):
-        over = f"over {unit.value}: " if len(units) > 1 else ""
-        yield from note("intervals", f"{over}{INTERVALS[unit]}", width)
+    for varying in sorted(units):
+        over = f"over {varying.value}: " if len(units) > 1 else ""
+        yield from note("intervals", f"{over}{INTERVALS[varying]}", width)
     without, strangers = found.without_row, found.strangers
     if without:
         yield from note("without a row", f"{_listed(len(without), without, width)}; their group is {NO_LABEL}", width)
@@ -206,9 +196,16 @@ def groups(found: GroupFigures, width: int) -> Iterator[str]:
         yield from note("rows of no utterance", f"{listed}; counted nowhere", width)
 
 
-def _grouped(one: Grouped, width: int) -> Iterator[str]:
+def _grouped(one: Grouped, width: int, unit: TextUnit) -> Iterator[str]:
+    columns = (
+        Column("sentences", gives_way=5),
+        Column(unit.plural, gives_way=1),
+        Column("errors", gives_way=4),
+        Column(unit.rate),
+        *_GROUPS,
+    )
     alike = len({words.unit for _, words in one.values}) == 1
-    kept = [at for at, column in enumerate(_GROUPS) if not (alike and column.title == "over")]
+    kept = [at for at, column in enumerate(columns) if not (alike and column.title == "over")]
     rows = []
     for label, words in one.values:
         counts = words.counts
@@ -216,11 +213,10 @@ def _grouped(one: Grouped, width: int) -> Iterator[str]:
         rest = (percent_interval(words.interval, 1), words.unit.value, _decimal(_sentence_errors(counts)))
         cells = (*figures, *rest)
         rows.append((label or NO_LABEL, *(cells[at] for at in kept)))
-    columns = (Column(f"by {one.by}"), *(_GROUPS[at] for at in kept))
-    yield from text_table(columns, rows, width, most=MOST_ROWS)
+    yield from text_table((Column(f"by {one.by}"), *(columns[at] for at in kept)), rows, width, most=MOST_ROWS)
 
 
-def _crossed(one: Crossed, width: int) -> Iterator[str]:
+def _crossed(one: Crossed, width: int, unit: TextUnit) -> Iterator[str]:
     """In as many tables below each other as the terminal asks for; below each cell its interval."""
     side = max(_LEAST_CROSSED, min(_WIDEST_LABEL, width // 5))
     above = max(_LEAST_CROSSED, min(_WIDEST_LABEL, (width - side) // (len(one.columns) + 1) - len(GAP)))
@@ -234,7 +230,7 @@ def _crossed(one: Crossed, width: int) -> Iterator[str]:
     each = max(*map(width_of, heads), *(len(text) for row in rows for cell in row for text in cell))
     room = max(LEAST_LABEL, width_of(first), *map(width_of, names))
     at_once = max(1, (width - room) // (each + len(GAP)))
-    yield shown(f"{first} by {second}: WER in % of so many words, 95 % interval below", width)
+    yield shown(f"{first} by {second}: {unit.rate} in % of so many {unit.plural}, 95 % interval below", width)
     for begin in range(0, len(heads), at_once):
         yield ""
         part = slice(begin, begin + at_once)
@@ -263,25 +259,27 @@ def compared(
 ) -> Iterator[str]:
     """A line for each system, then one block for each two. by_groups: each two of them by groups, one for one."""
     room = max(8, min(_WIDEST_TITLE, width // 3))
+    unit = systems[0].scoring.unit
     titles = [shown(one.scoring.title, room) for one in systems]
     widest = max(map(width_of, titles))
     for title, one in zip(titles, systems, strict=True):
-        yield from note(title, f"WER {wer_in_words(one.scoring.totals, one.interval)}", width, widest + 2)
+        found_of = f"{unit.rate} {wer_in_words(one.scoring.totals, one.interval, unit)}"
+        yield from note(title, found_of, width, widest + 2)
     for index, pair in enumerate(found):
         first, second = shown(pair.first, room), shown(pair.second, room)
         wers = f"{percent(pair.first_counts.wer, 2)} against {percent(pair.second_counts.wer, 2)}"
         yield from ("", f"{first} against {second}", f"  on the same {pair.utterances:,} utterances: {wers}")
         for name, count in ((first, pair.first_missing), (second, pair.second_missing)):
             if count:
-                yield f"  {name} has no hypothesis for {count:,} of them: each word counts as deleted"
+                yield f"  {name} has no hypothesis for {count:,} of them: each {unit.noun} counts as deleted"
         if pair.difference is None:
-            yield f"  difference {NOTHING} (of no words)"
+            yield f"  difference {NOTHING} (of no {unit.plural})"
         else:
             within = f"95 % interval {points_interval(pair.interval)}"
             yield f"  difference {points(pair.difference)} points ({within}), {p_is(pair.p)}"
         yield from _recognised(pair.recognised)
         yield ""
-        yield from _tests(pair.tests, len(found), width)
+        yield from _tests(pair.tests, len(found), width, unit)
         if by_groups:
             yield from _differences(by_groups[index], width)
 
@@ -296,13 +294,13 @@ def _recognised(counts: Discordance) -> Iterator[str]:
         yield f"  difference {points(found.value)} points ({within}), {p_is(counts.p)}"
 
 
-def _tests(found: Sequence[PairedTest], pairs: int, width: int) -> Iterator[str]:
+def _tests(found: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:
     """A line for each test; pairs: how many of systems there are, for which p is corrected."""
     several = pairs > 1
     rows = []
     for one in found:
         cells = (f"{one.units:,} {one.unit}", f"{one.first_better:,}", f"{one.second_better:,}", probability(one.p))
-        rows.append((TESTS[one.by], *cells, *([probability(one.adjusted)] if several else [])))
+        rows.append((TESTS[one.by].format(rate=unit.rate), *cells, *([probability(one.adjusted)] if several else [])))
     columns = (*_TESTS, *([Column(f"p of {pairs} pairs")] if several else []))
     yield from text_table(columns, rows, width)
 
@@ -324,14 +322,17 @@ def _differences(found: Sequence[GroupedComparison], width: int) -> Iterator[str
 ARROW = " → "
 
 
-def confused(found: Confusions, most: int, width: int) -> Iterator[str]:
+def confused(found: Confusions, most: int, width: int, unit: TextUnit = TextUnit.WORD) -> Iterator[str]:
     """The `most` most frequent of each list (0: all), none wider than `width` columns."""
     lists: tuple[tuple[str, Sequence[tuple[tuple[str, ...], int]]], ...] = (
         ("substitution pairs, reference → hypothesis", found.pairs),
-        ("inserted words", [((word,), count) for word, count in found.inserted]),
-        ("deleted words", [((word,), count) for word, count in found.deleted]),
-        ("substituted words of the references", [((word,), count) for word, count in found.substituted]),
-        ("falsely recognised words of the hypotheses", [((word,), count) for word, count in found.falsely_recognised]),
+        (f"inserted {unit.plural}", [((word,), count) for word, count in found.inserted]),
+        (f"deleted {unit.plural}", [((word,), count) for word, count in found.deleted]),
+        (f"substituted {unit.plural} of the references", [((word,), count) for word, count in found.substituted]),
+        (
+            f"falsely recognised {unit.plural} of the hypotheses",
+            [((word,), count) for word, count in found.falsely_recognised],
+        ),
     )
     for number, (title, rows) in enumerate(lists):
         if number:

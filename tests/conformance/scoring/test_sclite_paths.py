@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.choices import TextUnit
+from harness.model.transcript import Normalisation
 from harness.transcripts.alignment import Alignments, align
+from harness.transcripts.words import Wording
 from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
+from tests.unit.transcripts.reports.scorings import scored
 
 pytestmark = needs_sclite
 
@@ -73,3 +77,15 @@ def test_words_of_letters_beyond_ascii_are_bytes_to_sclite(tmp_path: Path) -> No
 def test_an_utterance_without_words_counts_on_either_side(tmp_path: Path) -> None:
     found = sclite.align(tmp_path, ["", "a", "", "a b"], ["", "", "a b", "a"])
     assert [one.path for one in found] == ["", "D", "II", "CD"]
+
+
+def test_by_character_as_with_sclite_c(tmp_path: Path) -> None:
+    source = random.Random(4)
+    words = ("light", "lights", "on", "off", "für", "打开", "客厅", "の", "éa")
+    references = {f"s_{n:05d}": " ".join(source.choices(words, k=source.randint(0, 6))) for n in range(1000)}
+    hypotheses = {id_: " ".join(source.choices(words, k=source.randint(0, 6))) for id_ in references}
+    found = sclite.align(
+        tmp_path, list(references.values()), list(hypotheses.values()), "-s", "-c", "-e", "utf-8", ids=list(references)
+    )
+    ours = scored(references, hypotheses, Wording(Normalisation.VERBATIM, unit=TextUnit.CHAR))
+    assert list(ours.paths(range(1000))) == [one.path for one in found]

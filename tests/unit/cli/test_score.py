@@ -152,6 +152,24 @@ def test_what_is_no_limit_is_refused(files: tuple[Path, Path], limit: str) -> No
     assert harness("-r", files[0], "-h", files[1], f"--max-wer={limit}").exit_code == 2
 
 
+def test_characters_are_named_wherever_they_are_counted(files: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    arguments = ("-r", files[0], "-h", files[1], "-h", files[0], "--unit", "char", "--confusions", "--html", page)
+    result = harness(*arguments)
+    assert result.exit_code == 0, result.output
+    for text in (result.stdout, page.read_text(encoding="utf-8")):
+        assert "CER" in text
+        assert "characters" in text
+        assert "WER" not in text
+    assert "the CER of" in harness(*arguments, "--max-wer", "0").stderr
+
+
+@pytest.mark.parametrize("option", [["--optional-words"], ["--fragments"], ["--normalise", "expanded_snor"]])
+def test_what_is_said_of_words_is_refused_of_characters(files: tuple[Path, Path], option: list[str]) -> None:
+    error = refused(harness("-r", files[0], "-h", files[1], "--unit", "char", *option))
+    assert error.what == f"{' '.join(option)} applies to whole words, not to --unit char"
+
+
 def test_one_file_may_come_from_standard_input(files: tuple[Path, Path]) -> None:
     whole = json.loads(harness("-r", files[0], "-h", files[1], "--json", "-").stdout)
     piped = harness("-r", "-", "--reference-format", "trn", "-h", files[1], "--json", "-", stdin=REFERENCE)

@@ -213,10 +213,10 @@ def read(*systems: Scored) -> Any:
 def test_one_system_is_one_object() -> None:
     found = read(Scored(every_sort("mine"), SOURCE, (0.25, 0.75)))
     assert list(found) == [
-        "format", "harness", "title", "normalisation", "like_sclite", "optional_words", "fragments", "reference",
-        "hypothesis", "totals", "wer", "interval", "interval_over", "speakers", "missing", "missing_counted", "surplus",
-        "empty_references", "groups_file", "groups", "crossed", "groups_left_out", "without_group",
-        "groups_of_no_utterance", "utterances",
+        "format", "harness", "title", "normalisation", "unit", "like_sclite", "optional_words", "fragments",
+        "reference", "hypothesis", "totals", "wer", "interval", "interval_over", "speakers", "missing",
+        "missing_counted", "surplus", "empty_references", "groups_file", "groups", "crossed", "groups_left_out",
+        "without_group", "groups_of_no_utterance", "utterances",
     ]  # fmt: skip
     assert found["totals"] == {
         "sentences": 5,
