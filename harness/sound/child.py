@@ -193,7 +193,7 @@ class Output:
 class Player:
     """The playback callback: plays one sound after the other, and silence in between."""
 
-    def __init__(self, outlet: PacketOutlet, carry_on: int, output: Output) -> None:
+    def __init__(self, outlet: PacketOutlet, carry_on: int, output: Output = Output()) -> None:
         self._outlet = outlet
         self._carry_on = carry_on
         self._output = output
