@@ -167,12 +167,15 @@ class _Watch:
             self._client.close()
 
     def _print_all(self) -> int:
+        from harness.session.engine.feed import RESUME
+
         status: int | None = None
         while True:
             arrived = self._arrived.get()
             if isinstance(arrived, str):
                 if status is None:
-                    raise EngineError(arrived or "the connection was closed", remedy=self._remedy())
+                    why = arrived.removesuffix(RESUME) or "the connection was closed"
+                    raise EngineError(why, remedy=self._remedy())
                 return status
             self._printer.take(arrived)
             if self._prompt is not None:

@@ -384,11 +384,11 @@ class Takes:
         if isinstance(told, StimulusStarted):
             self._left_s[told.source] = told.at.at_s
             return
-        left_s = self._left_s.pop(told.source, None)
-        if left_s is None or not told.complete or run.machine is None:
+        left_s, sound = self._left_s.pop(told.source, None), run.sounds.get(told.play_id)
+        if left_s is None or sound is None or not told.complete or run.machine is None:
             return
         try:
-            found = stage.levels.measure(row, told.source, run.sounds[told.play_id], left_s, stage.microphone)
+            found = stage.levels.measure(row, told.source, sound, left_s, stage.microphone)
         except DeviceError as error:
             run.append(FaultMet(stage.microphone.id, str(error)))
             return

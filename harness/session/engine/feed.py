@@ -47,6 +47,8 @@ MOST_WAITING = 2000
 SEND_WITHIN_S = 10.0
 HELLO_WITHIN_S = 10.0
 LONGEST_COMMAND = 1 << 16
+RESUME = ". Resume: harness resume SESSION"
+"""What to do, after why the engine is gone. A reader that knows the folder names it instead."""
 
 Reply = Callable[[Answered], None]
 
@@ -365,7 +367,7 @@ class EngineClient:
                 self._connection.sendall(text)
         except OSError as error:
             raise EngineError(
-                f"the engine is gone: {error.strerror or error}", remedy="Resume: harness resume SESSION"
+                f"the engine is gone: {error.strerror or error}", remedy=RESUME.removeprefix(". ")
             ) from error
 
     def close(self) -> None:
@@ -377,7 +379,7 @@ class EngineClient:
             self._thread.join()
 
     def _read(self) -> None:
-        why = "the engine ended unexpectedly. Resume: harness resume SESSION"
+        why = f"the engine ended unexpectedly{RESUME}"
         try:
             for line in lines(self._connection, None):
                 message = decode(MESSAGES, line)
