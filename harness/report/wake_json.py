@@ -59,6 +59,7 @@ def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
     return {
         "device": one.device,
         "false_rejects": _ratio(one.false_rejects),
+        "double_wakes": asdict(one.double_wakes) | {"interval_95": one.double_wakes.interval},
         "false_accepts_before_review": _rate(one.false_accepts),
         "false_accepts_after_review": _rate(one.after_review),
         "commands": {

@@ -160,6 +160,7 @@ class Sums:
 
     wake_trials: int = 0
     hits: int = 0
+    doubled: int = 0
     probes: int = 0
     probes_heard: int = 0
     commands: Counter[CommandWord] = field(default_factory=Counter)
@@ -176,6 +177,7 @@ class Sums:
         if play.kind is TrialKind.WAKE:
             self.wake_trials += sign
             self.hits += sign * (reading.hit is not None)
+            self.doubled += sign * reading.doubled
             missed, speaker = reading.hit is None, play.trial.speaker
             _tally(self.speakers, speaker, missed, sign)
             for axis, label in play.trial.conditions:
@@ -349,6 +351,7 @@ class DeviceFigures:
             device=self.device,
             false_rejects=ratio(sums.false_rejects, _shares(sums.speakers)),
             hits=sums.hits,
+            double_wakes=Share(sums.doubled, sums.hits),
             missed=sums.commands[CommandWord.MISSING],
             false_accepts=rate(counts.before, hours),
             after_review=rate(counts.after, hours),

@@ -71,6 +71,7 @@ class PlayReading:
     """The result of one play for one device.
 
     - hit: the event of the phrase. None: a false reject (wake) or no wake event (command, ambient).
+    - doubled: further events follow that of the phrase, also within the refractory time.
     - unmatched, exposed: further events, and for each whether it fell into exposure.
     - exposure_s: counts as audio without the phrase. unproven_s: played without proof of listening.
     - spot_s: length of the phrase up to its event.
@@ -79,6 +80,7 @@ class PlayReading:
     """
 
     hit: HeardWake | None = None
+    doubled: bool = False
     delay: Measured | None = None
     unmatched: tuple[HeardWake, ...] = ()
     exposed: tuple[bool, ...] = ()
@@ -247,6 +249,7 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> P
     heard_s = proven_s(play, proven) if ambient else 0.0
     reading = PlayReading(
         hit=hit,
+        doubled=found is not None and found + 1 < len(play.events),
         delay=None if found is None or hit is None else _delay(play, hit, offsets[found]),
         unmatched=tuple([play.events[index] for index in missed]),
         exposed=tuple([not ambient or one for one in inside]),

@@ -145,6 +145,7 @@ class DeviceWake:
     """One device's wake statistics.
 
     - hits + false_rejects = in-vocabulary trials counted.
+    - double_wakes: phrases with further events after theirs, of the hits.
     - false_accepts: before review, every unmatched event that counts, less self-wakes by rule.
     - after_review: only events that are unreviewed or were confirmed. events: counts by word, None for unreviewed.
     - exposure_s: counts. unproven_s: played without proof of listening, does not count.
@@ -161,6 +162,7 @@ class DeviceWake:
     device: str
     false_rejects: Ratio = field(default_factory=Ratio)
     hits: int = 0
+    double_wakes: Share = field(default_factory=Share)
     missed: int = 0
     false_accepts: Rate = field(default_factory=Rate)
     after_review: Rate = field(default_factory=Rate)

@@ -50,6 +50,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
     heard, unproven = text.hours(device.exposure_s, 1), text.hours(device.unproven_s, 1)
     yield f"  heard              {heard}, and {unproven} without proof"
     yield f"  wake delay         {text.delays(device.delays) if device.delays.total else OF_NONE}"
+    if device.double_wakes.count:
+        yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
     if device.probes.total:
         yield f"  probes             {device.probes.count} of {device.probes.total} heard"
     if device.commands.total:

@@ -25,7 +25,7 @@ from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.statistics.intervals import Share
 from harness.statistics.significance import Discordance
-from harness.wake.reports.figures_text import wake_summary
+from harness.wake.reports.figures_text import device_lines, wake_summary
 from harness.wake.wake import WakeFigures, comparisons, discordance
 from harness.wake.wake_device import UnmatchedEvents
 from harness.wake.wake_progress import MarkKind, UnmatchedWake
@@ -69,6 +69,16 @@ def test_a_spot_in_the_lead_in_does_not_hide_the_phrase() -> None:
     found = rows.device()
     assert (found.hits, found.in_vocabulary_events, found.suppressed) == (1, 1, 2)
     assert [event.offset_s for event in rows.progress.unmatched] == [pytest.approx(0.5)]
+
+
+def test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake() -> None:
+    trials = [wake_trial(number) for number in range(1, 5)]
+    rows = rows_of(*trials)
+    for trial, offsets_s in zip(trials, ((1.8,), (0.5, 1.8), (1.8, 2.0, 2.4), (1.8, 2.3)), strict=True):
+        rows.play(trial, [("kitchen", offset_s) for offset_s in offsets_s])
+    found = rows.device()
+    assert (found.hits, found.double_wakes) == (4, Share(2, 4))
+    assert "  double wakes       2 of 4 = 50.0 %" in "\n".join(device_lines(rows.progress))
 
 
 def test_one_event_across_two_segments_is_one() -> None:
