@@ -6,8 +6,9 @@ Every number is that of `WholeSession`, from which the other exports are made to
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
@@ -269,6 +270,21 @@ def _rejected(plays: Sequence[Play]) -> Cell:
     return Cell(found.share, found.interval)
 
 
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
+def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Each label once, as they come; labels that differ only in their first number by that number."""
+    once = dict.fromkeys(labels)
+    stems = list(dict.fromkeys(_NUMBER.sub("", label, count=1) for label in once))
+
+    def place(label: str) -> tuple[int, float]:
+        number = _NUMBER.search(label)
+        return stems.index(_NUMBER.sub("", label, count=1)), float(number[0]) if number else 0.0
+
+    return tuple(sorted(once, key=place))
+
+
 def _by_conditions(
     what: str,
     device: str,
@@ -278,7 +294,7 @@ def _by_conditions(
 ) -> Conditions:
     by_axis = []
     for axis in axes:
-        labels = list(dict.fromkeys(conditions[axis] for conditions, _ in trials if axis in conditions))
+        labels = in_order(conditions[axis] for conditions, _ in trials if axis in conditions)
         rows = [
             (label, cell([one for conditions, one in trials if conditions.get(axis) == label]))
             for label in labels[:MOST_LISTED]
@@ -290,8 +306,8 @@ def _by_conditions(
         for conditions, one in trials:
             if first in conditions and second in conditions:
                 cells.setdefault((conditions[first], conditions[second]), []).append(one)
-        heads = tuple(dict.fromkeys(label for _, label in cells))
-        names = tuple(dict.fromkeys(label for label, _ in cells))
+        heads = in_order(label for _, label in cells)
+        names = in_order(label for label, _ in cells)
         if cells and max(len(heads), len(names)) <= _MOST_LABELS:
             crossing = [
                 (name, tuple(cell(cells[name, head]) if (name, head) in cells else None for head in heads))

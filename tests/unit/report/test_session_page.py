@@ -31,7 +31,7 @@ from harness.model.trial import Outcome, Recognition
 from harness.report.charts import MOST_MARKS, LaneMark, chart, lane, picture, steps
 from harness.report.session import WholeSession, read_session
 from harness.report.session_cases import SoundsIn
-from harness.report.session_page import raised_thresholds, write_report
+from harness.report.session_page import in_order, raised_thresholds, write_report
 from harness.report.verdict import ReportVerdict
 from harness.report.wake_json import as_json
 from harness.session.engine.assemble import Resolved, write_resolved
@@ -324,3 +324,14 @@ def test_a_raised_threshold_counts_as_if_the_lower_events_had_not_come(tmp_path:
         (device,) = left.snapshot().devices
         assert (rejects, accepts) == (device.false_rejects.share.count, device.after_review.count)
     assert "if the threshold were raised" in page(session(tmp_path / "s", rows), SoundsIn.NONE)[1]
+
+
+def test_conditions_that_are_numbers_stand_in_their_order() -> None:
+    assert in_order(["8", "1", "3", "1"]) == ("1", "3", "8")
+    assert in_order(["quiet", "pink 2 dB", "pink 10 dB", "pink -4 dB"]) == (
+        "quiet",
+        "pink -4 dB",
+        "pink 2 dB",
+        "pink 10 dB",
+    )
+    assert in_order(["cass", "ann"]) == ("cass", "ann")
