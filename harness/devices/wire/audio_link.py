@@ -55,6 +55,15 @@ class _Piece:
     sound: EncodedSound
 
 
+@dataclass(frozen=True, slots=True)
+class _Flying:
+    """A frame that may still be answered. turn: how often the link had gone back when it left."""
+
+    start: int
+    end: int
+    turn: int
+
+
 class AudioLink:
     """The sender's side of one board. Not thread-safe: its owner holds a lock.
 
@@ -80,10 +89,7 @@ class AudioLink:
         self._shrink = 0
         self._good = 0
         self._timeouts = 0
-        self._flying = 0  # frames that may still be answered
-        self._ignored = 0  # of these: expected answers without news
-        self._since_back = 0
-        self._ignored_until_s = float("-inf")
+        self._flying: deque[_Flying] = deque()  # in the order of leaving, which is that of their answers
         self._timed_again = False
         self._last_s = float("-inf")  # time of the last progress, or of the first sending since
         self._timing: tuple[int, float] | None = None  # end of a chunk sent once, and when
@@ -105,7 +111,8 @@ class AudioLink:
         self.lose()
         self._line_s, self._base = self.line_s(self.end), self.end
         self._rate_hz, self._window, self._allowed = rate_hz, window, float(window)
-        self._shrink = self._good = self._timeouts = self._flying = self._ignored = 0
+        self._shrink = self._good = self._timeouts = 0
+        self._flying.clear()
         self._trip_s, self._spread_s = None, 0.0
         self._last_s = float("-inf")
 
@@ -155,7 +162,6 @@ class AudioLink:
             return AudioChunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
         if self.heard < self._next and now_s - self._last_s >= self._patience_s():
             self._timeouts += 1
-            self._flying = 0  # all answers have arrived by now
             self._go_back(now_s)
         span = self._span()
         if span is None or (self._realtime and span[1] > self._paced(now_s)):
@@ -171,14 +177,12 @@ class AudioLink:
             self._shift = self._base - expected
             return AudioAnswer.FOUND
         position = expected + self._shift
-        self._answered(now_s)
         if not self.heard <= position <= self.sent:
             return AudioAnswer.FOREIGN
         if position > self.heard:
             self._advance(position, now_s)
             return AudioAnswer.ADVANCED
-        # Frames under way when it went back are also answered, and prove no further loss.
-        if self.heard < self._next and not self._ignored:
+        if self._lost_one():
             self._go_back(now_s)
             # The resent chunk was not heard earlier, so its acknowledgement gives the round trip.
             self._timed_again = True
@@ -222,24 +226,33 @@ class AudioLink:
             self.resent += 1
         if self._timing is None and (again or start >= self.sent):
             self._timing = end, now_s
-        self._flying += 1
-        self._since_back += 1
+        self._flying.append(_Flying(start, end, self.went_back))
         self._next, self.sent = end, max(self.sent, end)
         data = piece.sound.cut(start - piece.start, end - piece.start)
         return AudioChunk(piece.sound.encoding, start - self._shift, end - start, data)
 
-    def _answered(self, now_s: float) -> None:
-        """Counts an answer to a frame under way; some frames and answers are lost."""
-        self._flying, self._ignored = max(0, self._flying - 1), max(0, self._ignored - 1)
-        if now_s > self._ignored_until_s:
-            self._ignored, self._flying = 0, min(self._flying, self._since_back)
+    def _lost_one(self) -> bool:
+        """Whether an answer without news proves a loss: it belongs to a frame that left too early to be accepted.
+
+        One that repeats what was heard is refused as well, and so is one that left before the link last went back.
+        Neither proves a further loss. Going back on them would send the whole window twice, for ever.
+        """
+        while self._flying:
+            frame = self._flying.popleft()
+            if frame.end <= self.heard:
+                return False
+            if frame.start > self.heard:
+                return frame.turn == self.went_back
+            # Accepted, if it had arrived: it is the one lost, and the answer belongs to a later frame.
+        return False
 
     def _advance(self, position: int, now_s: float) -> None:
         if self._timing is not None and position >= self._timing[0]:
             self._measure(now_s - self._timing[1])
             self._timing = None
-        if position >= self._next and not self._ignored:
-            self._flying = 0
+        if any(frame.end == position for frame in self._flying):
+            while self._flying.popleft().end != position:
+                pass  # lost, or its answer was
         self._allowed = min(float(self._window), self._allowed + position - self.heard)
         self._good += 1
         if self._good >= _GOOD_CHUNKS and self._shrink:
@@ -268,8 +281,6 @@ class AudioLink:
         self._next, self._timing = self.heard, None
         self._allowed = max(_FEWEST, self._allowed / 2)
         self._shrink, self._good = min(self._shrink + 1, _MOST_SHRUNK), 0
-        self._ignored, self._since_back = self._flying, 0
-        self._ignored_until_s = now_s + self._patience_s()
         self._last_s = now_s
 
     def _paced(self, now_s: float) -> int:

@@ -44,6 +44,8 @@ class Board:
         self.now_s = 100.0
         self.answers: deque[tuple[float, int]] = deque()
         self.told: list[AudioAnswer] = []
+        self.refused = 0  # samples that it already had, or that came too early
+        self.still_until_s = 0.0
 
     def take(self, chunk: AudioChunk) -> None:
         if self.random.random() < self.loss:
@@ -53,8 +55,12 @@ class Board:
             assert len(samples) == chunk.count
             self.heard.append(samples)
             self.expected += chunk.count
-        if self.random.random() >= self.loss:
-            self.answers.append((self.now_s + self.trip_s, self.expected))
+        else:
+            self.refused += chunk.count
+        still = self.now_s < self.still_until_s
+        if self.random.random() >= (0.3 if still else self.loss):
+            at_s = max(self.now_s + self.trip_s * self.random.uniform(1, 2), self.still_until_s)
+            self.answers.append((max([at_s, *(one for one, _ in self.answers)]), self.expected))
 
     def run(self, limit_s: float = 600.0) -> float:
         """Until nothing is left to be heard; the seconds that it took."""
@@ -113,6 +119,19 @@ def test_a_clean_line_sends_nothing_twice() -> None:
     assert (link.resent, link.went_back) == (0, 0)
     # A window for each round trip, and no pauses.
     assert took_s < RATE_HZ * 10 / WINDOW * board.trip_s * 1.5 + 0.1
+
+
+@pytest.mark.parametrize("trip_s", [0.002, 0.05, 0.15])
+@pytest.mark.parametrize("still_s", [0.6, 1.2, 2.5])
+def test_answers_that_come_late_do_not_send_the_rest_twice(trip_s: float, still_s: float) -> None:
+    link, board = linked(trip_s=trip_s, seed=26)
+    link.give(sound(RATE_HZ)[1])
+    board.run()
+    link.give(sound(RATE_HZ * 20)[1])
+    board.still_until_s = board.now_s + still_s  # the board, or the way to it, stands still, and loses some answers
+    board.run()
+    assert link.went_back > 0
+    assert board.refused <= 3 * WINDOW
 
 
 def test_the_line_goes_on_over_a_reset_and_never_goes_back() -> None:
