@@ -21,6 +21,7 @@ from harness.model.feed import (
     Goodbye,
     Logged,
     Message,
+    Misspoke,
     StateChanged,
     StateWord,
     Welcome,
@@ -142,6 +143,14 @@ def parse_answer(line: str) -> tuple[bool | None, str] | None:
     return _WORDS[word.lower()], heard.strip()
 
 
+HOW_SPEECH = "x and Enter: that was wrong, ask again"
+
+
+def how(asked: OperatorAsked) -> str:
+    """What the operator may type."""
+    return {Question.RECOGNITION: HOW, Question.EFFECT: HOW_EFFECT, Question.SPEECH: HOW_SPEECH}[asked.about]
+
+
 class OperatorPrompt:
     """Sends each answer to the question that is open, if one is.
 
@@ -165,9 +174,9 @@ class OperatorPrompt:
             case OperatorAsked() as asked:
                 with self._lock:
                     self._open = asked
-                self._say(HOW if asked.about is Question.RECOGNITION else HOW_EFFECT)
+                self._say(how(asked))
             case AttemptFinished():
-                self._close(Question.RECOGNITION)
+                self._close(Question.RECOGNITION, Question.SPEECH)
             case EffectAnswered():
                 self._close(Question.EFFECT)
             case TrialFinished():
@@ -189,7 +198,7 @@ class OperatorPrompt:
                 continue
             command = self._command(asked, line)
             if command is None:
-                self._say(HOW if asked.about is Question.RECOGNITION else HOW_EFFECT)
+                self._say(how(asked))
                 continue
             try:
                 self._send(command)
@@ -202,5 +211,8 @@ class OperatorPrompt:
             return effect and AnswerEffect(
                 uuid4().hex, self._by, asked.trial_id, asked.attempt, *effect, take=asked.take
             )
+        if asked.about is Question.SPEECH:
+            wrong = line.strip().lower() == "x"
+            return Misspoke(uuid4().hex, self._by, asked.trial_id, asked.attempt) if wrong else None
         answer = parse_answer(line)
         return answer and AnswerOperator(uuid4().hex, self._by, asked.trial_id, asked.attempt, *answer)

@@ -100,6 +100,10 @@ def command(scenario: Path, bench_file: Path, asked: RehearsalAsked, as_json: bo
         sys.exit(EXIT_UNDECIDABLE)
 
 
+SPOKEN_PER_S = 14.0
+"""Characters that a person says in a second, to estimate a duration."""
+
+
 class _Sounds:
     """How long the sound of each trial is; every text is spoken once by each voice."""
 
@@ -112,6 +116,8 @@ class _Sounds:
 
         if isinstance(trial.recipe.query, Ambience):
             return trial.recipe.query.duration_s
+        if trial.talker:
+            return len(trial.reference) / SPOKEN_PER_S
         dry = replace(trial.recipe, noise=None, variant=0, level_dbfs=-26.0)
         if dry not in self._known:
             self._known[dry] = renderer().render(dry).waveform.duration_s

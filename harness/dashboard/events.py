@@ -97,6 +97,8 @@ def _record(record: row.Record) -> tuple[str, LineTone]:
             return f"{record.trial_id}{_take(record.take)}: {OUTCOME_WORDS[record.outcome]}{why}", tone
         case row.StimulusStored():
             return f"stimulus kept: {seconds(record.clip.duration_s)}", LineTone.QUIET
+        case row.StimulusSpoken():
+            return f"{record.talker} said “{record.text}”", LineTone.PERSON
         case row.LevelMeasured(asked_spl=asked, heard_spl=heard):
             said = "not heard" if heard is None else f"heard {heard:.1f} dB SPL"
             return f"level: asked {asked:.1f}, {said}", LineTone.QUIET

@@ -36,10 +36,24 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
+class TalkerPrompt:
+    """What a person is asked to say, in lines for a large screen and in the person's language.
+
+    stand: where to stand, "" if anywhere. again: why it is asked again, "" the first time.
+    """
+
+    talker: str
+    text: str
+    say: str
+    stand: str = ""
+    again: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StateChanged:
     """until_s: monotonic time at which the state ends by itself, when known. reason: words for people.
 
-    asks: what the operator is asked about, of ASKING.
+    asks: what the operator is asked about, of ASKING. prompt: what a person is asked to say, of asks SPEECH.
     """
 
     word: StateWord
@@ -49,6 +63,7 @@ class StateChanged:
     attempt: int | None = None
     reason: str = ""
     asks: Question | None = None
+    prompt: TalkerPrompt | None = None
     kind: Literal["state_changed"] = "state_changed"
 
 
@@ -178,6 +193,15 @@ class AnswerOperator(ClientCommand):
 
 
 @dataclass(frozen=True, slots=True)
+class Misspoke(ClientCommand):
+    """What a person said at the bench was wrong: the attempt does not count, and is repeated."""
+
+    trial_id: str
+    attempt: int
+    kind: Literal["misspoke"] = "misspoke"
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerEffect(ClientCommand):
     """The operator's word on what became of a response's effect. take None: the latest in which it has a response."""
 
@@ -213,6 +237,6 @@ class Replay(ClientCommand):
 
 
 Command = (
-    Hello | Pause | Resume | Skip | Rerun | WriteNote | SetMark | Abort | AnswerOperator | AnswerEffect | Judge |
-    Review | Replay
+    Hello | Pause | Resume | Skip | Rerun | WriteNote | SetMark | Abort | AnswerOperator | AnswerEffect | Misspoke |
+    Judge | Review | Replay
 )  # fmt: skip

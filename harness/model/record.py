@@ -7,7 +7,7 @@ take 2, …. Results use the latest take that finished. Attempts count from 1 wi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -96,7 +96,10 @@ class OfAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted(OfAttempt):
-    """Committed before any sound. waited_s: time since the device last heard or said anything of this trial."""
+    """Committed before any sound. waited_s: time since the device last heard or said anything of this trial.
+
+    stimulus_sha256 is "", and the times are 0, if a person speaks: the row StimulusSpoken has them.
+    """
 
     play_id: str
     stimulus_sha256: str
@@ -139,10 +142,11 @@ class ResponseTranscribed(OfAttempt):
 
 
 class Question(StrEnum):
-    """What the operator is asked about: what the device understood, or what became of the query's effect."""
+    """What the operator is asked: what the device understood, what became of the query's effect; or to say it."""
 
     RECOGNITION = "recognition"
     EFFECT = "effect"
+    SPEECH = "speech"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +208,34 @@ class StimulusStored:
     sha256: str
     clip: Clip
     kind: Literal["stimulus_stored"] = "stimulus_stored"
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusSpoken(OfAttempt):
+    """What a person said at the bench, in place of a stimulus that is played. Replaces the times of AttemptStarted.
+
+    place: where the person was asked to stand, "" if nowhere. stimulus_sha256: of the StimulusStored row with the
+    sound. Times in seconds from its first sample: query_start_s and query_end_s, where the speech begins and ends.
+    """
+
+    talker: str
+    text: str
+    place: str
+    stimulus_sha256: str
+    query_start_s: float
+    query_end_s: float
+    duration_s: float
+    kind: Literal["stimulus_spoken"] = "stimulus_spoken"
+
+    def measured(self, row: AttemptStarted) -> AttemptStarted:
+        """The start of the attempt, with the times that were measured."""
+        return replace(
+            row,
+            stimulus_sha256=self.stimulus_sha256,
+            query_start_s=self.query_start_s,
+            query_end_s=self.query_end_s,
+            duration_s=self.duration_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,9 +432,10 @@ class SessionFinished:
 
 Record = (
     SessionStarted | EngineStarted | TrialStarted | AttemptStarted | Observed | ResponseFrozen | ResponseTranscribed |
-    OperatorAsked | AttemptFinished | TrialFinished | StimulusStored | LevelMeasured | EventClipped | EventReviewed
-    | DecisionReached | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted
-    | NoteWritten | MarkSet | Paused | Resumed | FaultMet | SettingsNoted | PowerSwitched | SessionFinished
+    OperatorAsked | AttemptFinished | TrialFinished | StimulusStored | StimulusSpoken | LevelMeasured | EventClipped
+    | EventReviewed | DecisionReached | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved
+    | SoundRedacted | NoteWritten | MarkSet | Paused | Resumed | FaultMet | SettingsNoted | PowerSwitched
+    | SessionFinished
 )  # fmt: skip
 RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted
 """What the file beside a session's log holds: rows of raters, and of those who look after them and the session."""

@@ -366,6 +366,16 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     return frozenset(axes)
 
 
+def voice_asked(
+    defaults: Defaults, template: TrialTemplate, query: Query | None, axis: Mapping[AxisName, AxisValue]
+) -> VoiceSpec:
+    """The voice by the matrix, else the trial, the query or the defaults. axis: the values of a cell."""
+    own = query.voice if query else None
+    voice = next(one for one in (axis.get("voice"), template.voice, own, defaults.voice) if one is not None)
+    assert isinstance(voice, VoiceSpec), voice
+    return voice
+
+
 def level_asked(defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> tuple[float, bool]:
     """The level by the matrix, else the trial, else the defaults, and whether it is in dB SPL; else it is in dBFS.
 

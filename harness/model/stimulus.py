@@ -14,11 +14,15 @@ if TYPE_CHECKING:  # the vocabulary is imported by what never sees a sample
 Samples: TypeAlias = "npt.NDArray[np.float32]"
 
 
+TALKER = "talker"
+"""In place of the engine of a voice: a person speaks."""
+
+
 @dataclass(frozen=True, slots=True)
 class VoiceSpec:
     """Which voice speaks and how; `engine` is an entry point of `harness.voices`, `name` one of that engine's voices.
 
-    rate_wpm: words a minute; pitch: 0–99, 50 is the voice's own; language: BCP 47.
+    rate_wpm: words a minute; pitch: 0–99, 50 is the voice's own; language: BCP 47. Of a person, `engine` is TALKER.
     An engine that cannot honour a field says so when it is asked to speak, rather than ignoring it.
     """
 
@@ -27,6 +31,10 @@ class VoiceSpec:
     rate_wpm: int | None = None
     pitch: int | None = None
     language: str = "en-US"
+
+    @property
+    def is_person(self) -> bool:
+        return self.engine == TALKER
 
     def label(self) -> str:
         """A short name for tables, e.g. `espeak:en-us`."""

@@ -12,7 +12,7 @@ from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
 from harness.model.observation import DeviceState
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, Until, WakeSettings
-from harness.model.stimulus import Recording, StimulusRecipe
+from harness.model.stimulus import Recording, StimulusRecipe, VoiceSpec
 from harness.model.understanding import Expected
 
 _shared = lru_cache(maxsize=4096)(lambda value: value)
@@ -214,6 +214,12 @@ class Trial:
         """Who speaks: the talker that a list of recordings names, else the recording, else the voice."""
         by = self.recipe.spoken_by
         return dict(self.conditions).get("talker") or (by.path if isinstance(by, Recording) else by.label())
+
+    @property
+    def talker(self) -> str:
+        """Name of the person who says it at the bench; "" if it is played."""
+        by = self.recipe.spoken_by
+        return by.name if isinstance(by, VoiceSpec) and by.is_person and self.kind is not TrialKind.AMBIENT else ""
 
     @property
     def recording(self) -> str:

@@ -488,7 +488,7 @@ class RatingRoom:
     def query_sound(self, item: Item) -> Waveform:
         """The query without wake phrase and noise, which would reveal the device; VoiceError."""
         trial = self._session(item).trials.get(item.subject.trial_id)
-        if trial is None:
+        if trial is None or trial.talker:
             return _alike(self._spoken(item.query, VoiceSpec()))
         plain = replace(trial.recipe, wake_phrase=None, noise=None, lead_in_s=0.0, tail_s=0.0)
         made = self._sounds.render(plain)

@@ -24,9 +24,15 @@ Count = Annotated[int, Field(ge=0)]
 PathText = Annotated[Text, Field(description="A path in the scenario's folder, or root:path in a named asset root.")]
 
 
-class VoiceKeys(Keys):
-    """A voice."""
+TalkerName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
 
+
+class VoiceKeys(Keys):
+    """A voice, or a person who speaks at the bench."""
+
+    talker: TalkerName | None = optional(
+        "Name of a person who says it during the run, instead of an engine: small letters, digits, - and _."
+    )
     engine: str = preset("espeak", "Text-to-speech engine; `harness voices` lists the installed ones.")
     name: Text = preset("en-us", "Name of one of the engine's voices.")
     rate_wpm: int | None = optional("Words per minute. Default: the voice's own rate.", ge=50, le=500)

@@ -28,6 +28,7 @@ from harness.model.scenario import (
     axes_of,
 )
 from harness.model.stimulus import (
+    TALKER,
     ImpulseResponse,
     LevelAt,
     NoiseKind,
@@ -432,6 +433,10 @@ class _ScenarioReader:
         return self._voices.get(written)
 
     def _voice_spec(self, keys: VoiceKeys, at: KeyPath) -> VoiceSpec:
+        if keys.talker is not None:
+            for key in sorted({"engine", "name", "rate_wpm", "pitch"} & keys.model_fields_set):
+                self._found.add((*at, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
+            return VoiceSpec(TALKER, keys.talker, language=keys.language)
         engines = plugins.names(plugins.Group.VOICES)
         if keys.engine not in engines:
             remedy = nearest(keys.engine, engines, listed="Installed")

@@ -27,10 +27,12 @@ from harness.model.scenario import (
     Until,
     axes_of,
     level_asked,
+    placement_of,
     power_cycle_of,
+    voice_asked,
 )
 from harness.model.stands import Stand
-from harness.model.stimulus import NoiseSpec
+from harness.model.stimulus import NoiseSpec, Recording
 from harness.scenario.matrix import cells
 from harness.sound.calibration import problem_of
 from harness.sound.level import active_speech_level
@@ -63,10 +65,12 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
     _check_places(scenario, bench, found)
     _check_settings(scenario, bench, found)
     _check_power(scenario, bench, found)
+    _check_talkers(scenario, bench, found)
     _check_levels(scenario, bench, found)
     _check_listening(scenario, bench, found)
     found.refuse()
-    by_loudspeaker = () if _all_injected(scenario, bench) else (Need.LOUDSPEAKER,)
+    silent = _all_injected(scenario, bench) or _all_spoken(scenario)
+    by_loudspeaker = () if silent else (Need.LOUDSPEAKER,)
     for need in (*by_loudspeaker, *scenario.needs):
         if not _met(need, bench, devices):
             asked = ("needs", scenario.needs.index(need)) if need in scenario.needs else ("scenario",)
@@ -243,10 +247,12 @@ def _check_devices(scenario: Scenario, bench: Bench, found: Findings) -> list[De
 
 
 def _check_positions(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    """Notes positions at which nothing plays. A person may stand anywhere."""
     positions = sorted({speaker.position for speaker in bench.loudspeakers if speaker.position})
+    played = {axis.get("position") for axis in _played_cells(scenario)}
     for axis in scenario.matrix.axes:
         for number, value in enumerate(axis.values if axis.name == "position" else ()):
-            if value not in positions:
+            if value not in positions and value in played:
                 what = f"the bench {bench.id!r} has no loudspeaker at position {value!r}"
                 remedy = nearest(value, positions, listed="Positions")
                 found.add(("matrix", "axes", "position", number), what, remedy)
@@ -260,7 +266,7 @@ def _check_places(scenario: Scenario, bench: Bench, found: Findings) -> None:
         if axis.name in stands:
             for number, value in enumerate(axis.values):
                 _check_place(bench, stands[axis.name], f"{value}", ("matrix", "axes", axis.name, number), found)
-        elif axis.name in PLACING:
+        elif axis.name in PLACING and any(axis.name in cell for cell in _played_cells(scenario)):
             what = f"the matrix varies {axis.name}, but the scenario has no room, and the bench no stand for it"
             remedy = (
                 f"Add `rooms:` and `defaults: {{room: …}}`, or `stands: {{…: {{moves: {axis.name}, …}}}}` to the bench"
@@ -299,6 +305,88 @@ def _check_power(scenario: Scenario, bench: Bench, found: Findings) -> None:
                 found.add(at, what, "Write `operator: auto` in the bench, or name another driver", key=True)
 
 
+def _cells_of(scenario: Scenario, trial: TrialTemplate) -> Iterator[dict[AxisName, AxisValue]]:
+    """The cells of the matrix that differ for a trial, as axis → value."""
+    axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in axes_of(trial)}
+    for cell in dict.fromkeys(tuple(one for one in cell if one[0] in axes) for cell in cells(scenario.matrix)):
+        yield {name: axes[name].values[axes[name].labels.index(text)] for name, text in cell}
+
+
+def _talker(scenario: Scenario, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> str:
+    """Who says the trial at the bench in a cell of the matrix; "" if it is played."""
+    if trial.ambient is not None or (trial.recordings and trial.kind is not TrialKind.COMMAND):
+        return ""
+    query = next((one for one in scenario.queries if one.id == trial.query), None)
+    voice = voice_asked(scenario.defaults, trial, query, axis)
+    return voice.name if voice.is_person else ""
+
+
+def _played_cells(scenario: Scenario) -> Iterator[Mapping[AxisName, AxisValue]]:
+    """The cells of the matrix in which something is played."""
+    for trial in scenario.trials:
+        yield from (axis for axis in _cells_of(scenario, trial) if not _talker(scenario, trial, axis))
+
+
+def _all_spoken(scenario: Scenario) -> bool:
+    """Whether people say everything, so that nothing is played."""
+    return next(iter(_played_cells(scenario)), None) is None
+
+
+_PLAYED_ONLY: tuple[AxisName, ...] = ("level_dbfs", "level_spl", "gap_ms")
+"""Axes that change what is played, and not what a person says."""
+
+
+def _check_talkers(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    """Notes what a person at the bench cannot do."""
+    defaults = scenario.defaults
+    for number, trial in enumerate(scenario.trials):
+        at: KeyPath = ("trials", number)
+        if trial.ambient is not None:
+            probe = trial.ambient.probe
+            voices = [voice for source in trial.ambient.sources for voice in source.voices]
+            if probe is not None and not probe.recording:
+                voices.append(probe.voice or defaults.voice)
+            if any(voice.is_person for voice in voices):
+                what = f"a talker cannot speak in the ambient trial {trial.id!r}"
+                found.add(at, what, "Write `voices: […]` or `voice: …` with a voice of a computer")
+            continue
+        said: dict[str, list[dict[AxisName, AxisValue]]] = {}
+        for axis in _cells_of(scenario, trial):
+            if name := _talker(scenario, trial, axis):
+                said.setdefault(name, []).append(axis)
+        for name, own in said.items():
+            refusals = (_not_for_talkers(scenario, bench, trial, axis) for axis in own)
+            what, remedy = next((one for one in refusals if one), ("", ""))
+            varied = next((one for one in _PLAYED_ONLY if len({axis.get(one) for axis in own}) > 1), "")
+            if varied and not what:
+                what = f"the matrix varies {varied}, which a person cannot set"
+                remedy = f"Exclude all but one {varied} for the talker"
+            if what:
+                found.add(at, f"the talker {name!r} speaks in {trial.id!r}, but {what}", remedy)
+
+
+def _not_for_talkers(
+    scenario: Scenario, bench: Bench, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]
+) -> tuple[str, str] | None:
+    """Why a person cannot say the trial in a cell of the matrix, and what to do; None if they can."""
+    query = next((one for one in scenario.queries if one.id == trial.query), None)
+    if bench.operator is OperatorPresence.ABSENT:
+        return "the operator is absent", "Write `operator: present` in the bench, or run with --attended"
+    if bench.microphone is None:
+        return "the bench has no microphone", ADD[Need.MICROPHONE]
+    if trial.kind is TrialKind.MEMORY:
+        return "the waits of a memory probe are too exact for a person", "Use a voice of a computer"
+    if trial.recordings or (query is not None and isinstance(query.utterance, Recording)):
+        return "it has a recording", "Write `text: …`, or use a voice of a computer"
+    if any(_injected(device, trial) for device in _hearing(trial, bench)):
+        return "it goes to the device over its connection", "Write `route: loudspeaker`"
+    if axis.get("noise", scenario.defaults.noise) is not None:
+        return "there is noise under it, which is played with a stimulus", "Exclude the noise for the talker"
+    if placement_of(scenario.defaults, axis) is not None:
+        return "it is in a simulated room", "Exclude the rooms for the talker"
+    return None
+
+
 def _check_settings(scenario: Scenario, bench: Bench, found: Findings) -> None:
     axis = next((axis for axis in scenario.matrix.axes if axis.name == "device_settings"), None)
     written = [value if isinstance(value, tuple) else () for value in axis.values] if axis else []
@@ -330,6 +418,8 @@ def _check_levels(scenario: Scenario, bench: Bench, found: Findings) -> None:
     today = datetime.now().astimezone().date()
     told: set[tuple[KeyPath, str]] = set()
     for number, trial in enumerate(scenario.trials):
+        if all(_talker(scenario, trial, axis) for axis in _cells_of(scenario, trial)):
+            continue
         through_air = any(not _injected(device, trial) for device in _hearing(trial, bench))
         for at, level, in_spl, axis in _levels(scenario, number, any(one.calibration for one in bench.loudspeakers)):
             if in_spl and not through_air:

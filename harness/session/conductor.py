@@ -12,6 +12,7 @@ from harness.model.feed import (
     Command,
     Hello,
     Judge,
+    Misspoke,
     Pause,
     Replay,
     Rerun,
@@ -146,13 +147,15 @@ class Conductor:
         run.clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = run.stage.attended()
-        deadline_s = None if machine is None else machine.deadline_s
+        due = (None if machine is None else machine.deadline_s, self._takes.prompter.due_s)
+        deadline_s = min((one for one in due if one is not None), default=None)
         now_s = clock.now_s()  # before reading the inbox: later arrivals have later times
         wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
         found = run.arrivals.get(wait_s)
         if found is not None:
             self._take_in(*found)
         elif machine is not None and deadline_s is not None and now_s >= deadline_s:
+            self._takes.prompter.tick(now_s)
             self._takes.perform(machine.tick(now_s))
 
     def _take_in(self, told: Told, arrived_s: float) -> None:
@@ -190,6 +193,8 @@ class Conductor:
             case _:
                 pass
         if run.machine is not None:
+            if self._takes.prompter.takes(observation, arrived_s):
+                return
             if isinstance(observation, StimulusStarted | StimulusEnded):
                 self._takes.check_level(observation)
             self._takes.perform(run.machine.feed(observation, arrived_s))
@@ -234,6 +239,8 @@ class Conductor:
                     return f"no question about attempt {attempt} of {trial_id} is open"
                 answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
                 perform(machine.feed(answer, now_s))
+            case Misspoke(trial_id=trial_id, attempt=attempt, by=by):
+                return self._takes.misspoke(trial_id, attempt, by)
             case AnswerEffect():
                 row = row_for(command, run.standing, run.trials)
                 if isinstance(row, str):

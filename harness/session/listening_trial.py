@@ -33,7 +33,17 @@ from harness.model.record import AttemptFinished, FaultMet, Observed
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
-from harness.session.take import Action, BenchState, Phase, StimulusTiming, StopStimulus, Take, TakeOptions, Verdict
+from harness.session.take import (
+    UNDER_WAY,
+    Action,
+    BenchState,
+    Phase,
+    StimulusTiming,
+    StopStimulus,
+    Take,
+    TakeOptions,
+    Verdict,
+)
 from harness.session.wording import in_words
 
 ARRIVAL_S = 0.3
@@ -153,9 +163,6 @@ ENDING_S = 10.0
 _BUSY = (DeviceState.LISTENING, DeviceState.THINKING, DeviceState.SPEAKING, DeviceState.DIALOGUE_OPEN)
 
 
-UNDER_WAY = (Phase.PLAYING, Phase.LISTENING)
-
-
 class ListeningMachine(Take):
     """One take of one trial with `listening`, from its first sound to COUNTED (or INTERRUPTED too often).
 
@@ -213,6 +220,11 @@ class ListeningMachine(Take):
         self._interrupt(cause)
         self._enter(Phase.DONE, "stopped")
         return self._taken()
+
+    def spoken(self, timing: StimulusTiming) -> None:
+        super().spoken(timing)
+        if self._current is not None:
+            self._current.timing = timing
 
     @property
     def last_sound_s(self) -> float | None:
@@ -318,7 +330,7 @@ class ListeningMachine(Take):
             case Phase.WAITING:
                 return self._waiting_until()
             case Phase.PLAYING if attempt:
-                return attempt.lost_at_s()
+                return self._if_played(attempt.lost_at_s())
             case Phase.LISTENING if attempt:
                 return max(attempt.listens_until_s(), self._since_s)
             case Phase.LINK:
@@ -392,7 +404,7 @@ class ListeningMachine(Take):
                 waited_s = self._now_s - self._since_s
                 what = f"{target.device} keeps waking: still not quiet after {waited_s:.0f} s; the trial starts anyway"
                 self._actions.append(FaultMet(target.connection, what))
-        self._last_number += 1
+        self._next_attempt()
         play_id = self._play_id(self._last_number)
         self._current = ListeningAttempt(self.trial, self._listening, self._timing, play_id, self._now_s)
         self._sounding = set(self._listening.players)
@@ -443,11 +455,10 @@ class ListeningMachine(Take):
         self._not_before_s = self._now_s + RETRY_S
         self._enter(Phase.WAITING, in_words(cause))
 
-    def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
+    def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:
         self._tell(now_s)
         if self._phase is Phase.DONE:
             return []
-        cause = f"operator: {reason}" if reason else "operator"
         if self._phase in UNDER_WAY:
             if self._sounding:
                 self._actions.append(StopStimulus())

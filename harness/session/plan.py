@@ -30,6 +30,7 @@ from harness.model.scenario import (
     level_asked,
     placement_of,
     power_cycle_of,
+    voice_asked,
 )
 from harness.model.stimulus import NoiseSpec, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
 from harness.model.trial import Listening, MemoryPart, Target, Trial
@@ -164,8 +165,9 @@ class _Planner:
     def _speaker(self, position: AxisValue) -> Equipment:
         return next(one for one in self._bench.loudspeakers if position is None or one.position == position)
 
-    def _loudspeaker(self, position: AxisValue) -> str:
-        return self._speaker(position).id
+    def _player(self, voice: VoiceSpec, position: AxisValue) -> str:
+        """Id of what sounds in the room: a loudspeaker, or a person."""
+        return voice.label() if voice.is_person else self._speaker(position).id
 
     def _query(self, template: TrialTemplate) -> Query:
         return next(query for query in self._scenario.queries if query.id == template.query)
@@ -175,12 +177,10 @@ class _Planner:
     ) -> StimulusRecipe:
         """How it sounds, by the matrix, else the trial, the query or the defaults; what it says the caller puts in."""
         defaults, axis = self._scenario.defaults, {name: value for name, _, value in cell}
-        own = query.voice if query else None
-        voice = next(v for v in (axis.get("voice"), template.voice, own, defaults.voice) if v is not None)
-        level = self._level_dbfs(template, axis)
+        voice = voice_asked(defaults, template, query, axis)
+        level = defaults.level_dbfs if voice.is_person else self._level_dbfs(template, axis)
         gap = next(v for v in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if v is not None)
         noise = axis.get("noise", defaults.noise)
-        assert isinstance(voice, VoiceSpec), voice
         assert isinstance(gap, int | float), gap
         assert noise is None or isinstance(noise, NoiseSpec), noise
         if voice.language == VoiceSpec().language:  # a voice without a language speaks the device's
@@ -221,7 +221,7 @@ class _Planner:
         if self._is_asked_by_wire(template) and device.connection is not None:
             player, recipe = device.connection.id, replace(recipe, rate_hz=INJECTED_HZ)
         else:
-            player = self._loudspeaker(next((value for name, _, value in cell if name == "position"), None))
+            player = self._player(recipe.voice, next((value for name, _, value in cell if name == "position"), None))
         close = template.close_dialogue or defaults.close_dialogue
         if close is None and profile.close_dialogue_say is not None:
             close = CloseDialogue(say=profile.close_dialogue_say)
@@ -294,7 +294,7 @@ class _Planner:
         phrase = "" if template.kind is TrialKind.AMBIENT else _phrase(devices, template)
         for cell, repetition in self._played(template, through_air=len(injected) < len(devices)):
             trial_id = self._id(template, cell, repetition)
-            targets = self._targets(template, devices, next((v for name, _, v in cell if name == "position"), None))
+            targets = self._targets(template, devices, cell)
             wake = self._scenario.wake
             heard = Listening(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
             if template.ambient is None:
@@ -323,7 +323,7 @@ class _Planner:
         devices = listening_devices(said, self._bench)
         heard = Listening(
             TrialKind.PROBE,
-            self._targets(said, devices, None),
+            self._targets(said, devices, ()),
             scenario.wake,
             scenario.wake.refractory_s,
             spec.tail_s,
@@ -333,11 +333,16 @@ class _Planner:
         made = self._listening(said, (), 1, f"{template.id}.p{number:04}", heard)
         return replace(made, recipe=replace(made.recipe, noise=None))
 
-    def _targets(self, template: TrialTemplate, devices: list[Device], position: AxisValue) -> tuple[Target, ...]:
+    def _targets(self, template: TrialTemplate, devices: list[Device], cell: Cell) -> tuple[Target, ...]:
+        axis = {name: value for name, _, value in cell}
+        query = self._query(template) if template.kind is TrialKind.COMMAND else None
+        voice = voice_asked(self._scenario.defaults, template, query, axis)
+        if template.recordings or template.kind is TrialKind.AMBIENT:
+            voice = VoiceSpec()
         targets = []
         for device in devices:
             own, *also = device.sources
-            player = own if self._is_injected(device, template) else self._loudspeaker(position)
+            player = own if self._is_injected(device, template) else self._player(voice, axis.get("position"))
             states = {state for _, profile in device.equipment for state in profile.listening_states}
             targets.append(
                 Target(

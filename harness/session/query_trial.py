@@ -47,6 +47,7 @@ from harness.session.attempt import (
     settled_s,
 )
 from harness.session.take import (
+    UNDER_WAY,
     Action,
     FreezeResponse,
     Phase,
@@ -73,7 +74,6 @@ DEVICE_BACK_S = 60.0
 """How long the next attempt waits for the device. Then it starts anyway: a last will may arrive after a restart."""
 QUESTION = "Did the device understand the query? (y / n, and what it heard)"
 _BUSY = (DeviceState.THINKING, DeviceState.SPEAKING)
-UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, Phase.CHECKING)
 
 
 class TrialMachine(Take):
@@ -172,6 +172,11 @@ class TrialMachine(Take):
         self._enter(Phase.DONE, "stopped")
         return self._taken()
 
+    def spoken(self, timing: StimulusTiming) -> None:
+        super().spoken(timing)
+        if self._current is not None:
+            self._current.timing = timing
+
     @property
     def last_sound_s(self) -> float | None:
         """The last known sound of the device or the harness."""
@@ -187,7 +192,7 @@ class TrialMachine(Take):
             self._current.effect_answered = True
         return self._advance()
 
-    def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
+    def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:
         self._tell(now_s)
         if self._phase is Phase.DONE:
             return []
@@ -195,7 +200,6 @@ class TrialMachine(Take):
             self._actions.append(StopStimulus())
         verdict = self._verdict()
         if verdict is None:
-            cause = f"operator: {reason}" if reason else "operator"
             if self._current is not None and self._current.number not in self._rows:
                 ended = self._current.verdict()
                 row = AttemptFinished(
@@ -355,7 +359,7 @@ class TrialMachine(Take):
         attempt = self._current
         match self._phase:
             case Phase.PLAYING if attempt:
-                return attempt.begun_s + self._timing.duration_s + SOUND_GUARD_S
+                return self._if_played(attempt.begun_s + self._timing.duration_s + SOUND_GUARD_S)
             case Phase.LISTENING if attempt:
                 return self._listens_until(attempt)
             case Phase.RESPONDING if attempt:
@@ -571,7 +575,7 @@ class TrialMachine(Take):
             self._start()
 
     def _start(self) -> None:
-        self._last_number += 1
+        self._next_attempt()
         quiet_since_s = self._quiet.since(self._now_s)
         self._previous = self._current
         self._began_idle = self._device_state is DeviceState.IDLE

@@ -18,9 +18,9 @@ from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, S
 from harness.devices.orders import DevicePower, StandSetting
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
-from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord
+from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord, TalkerPrompt
 from harness.model.observation import Observation, StimulusEnded, StimulusStarted, Wake
-from harness.model.record import Clip, DecisionReached, EndReason, Entry, Observed, Paused, Record, Resumed
+from harness.model.record import Clip, DecisionReached, EndReason, Entry, Observed, Paused, Question, Record, Resumed
 from harness.model.scenario import WakeSettings
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Listening, Target, Trial
@@ -359,6 +359,7 @@ class Run:
     - machine: of the current take. sounds: of that take, by the id of the playing; "" is the stimulus.
     - last_sound_s: when the bench was last known to sound; None before the first sound.
     - paused: no attempt begins. ending: why the run ends, None while it continues. aborted: by whom.
+    - prompt: what a person is asked to say, and until when; None as the time while they speak.
     - was_full: set when something had to wait for space on the disk, so that the attempt is interrupted.
     """
 
@@ -379,6 +380,7 @@ class Run:
         self.ending: EndReason | None = None
         self.aborted = ""
         self.was_full = False
+        self.prompt: tuple[TalkerPrompt, float | None] | None = None
         self._shown: StateChanged | None = None
 
     def now_s(self) -> float:
@@ -436,6 +438,12 @@ class Run:
         real_s = self.stage.clock.real_s(lasts_s)
         return self.meanwhile(lambda early: early.wait(real_s), serve, until)
 
+    def players(self) -> list[Stimulates]:
+        """What plays the current trial's sound; empty between trials, and if a person says it."""
+        if self.machine is None or self.machine.trial.talker:
+            return []
+        return [self.stage.loudspeakers[player] for player in self.machine.trial.players]
+
     # States for clients, sent once at each change
 
     def show_machine(self) -> None:
@@ -445,9 +453,12 @@ class Run:
             return
         shown = machine.state
         word, until_s, reason, asks = shown.word, shown.until_s, shown.reason, shown.asks
+        prompt = None
+        if self.prompt is not None:
+            (prompt, until_s), word, asks = self.prompt, StateWord.ASKING, Question.SPEECH
         if machine.held_now:
             word, until_s, reason, asks = StateWord.PAUSED, None, self.paused_because, None
-        self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason, asks))
+        self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason, asks, prompt))
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Sends the clients a state that does not belong to a trial."""
@@ -482,10 +493,9 @@ class Run:
         except LogFull as error:
             full = error
         self.was_full = True
-        if self.machine is not None:  # stops the sound; its interruption is logged later
-            for player in self.machine.trial.players:
-                with contextlib.suppress(DeviceError):
-                    self.stage.loudspeakers[player].stop()
+        for player in self.players():  # stops the sound; its interruption is logged later
+            with contextlib.suppress(DeviceError):
+                player.stop()
         reason = f"disk full: {full.what}"
         self.show(StateWord.PAUSED, reason)
         resumed: list[Resume] = []

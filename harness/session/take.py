@@ -26,13 +26,20 @@ from harness.model.trial import Outcome, Trial
 
 @dataclass(frozen=True, slots=True)
 class StimulusTiming:
-    """Where the parts of a stimulus lie, in seconds from its first sample; wake_end_s None without a wake phrase."""
+    """Where the parts of a stimulus lie, in seconds from its first sample; wake_end_s None without a wake phrase.
+
+    known: False until a person has spoken.
+    """
 
     sha256: str
     query_start_s: float
     query_end_s: float
     duration_s: float
     wake_end_s: float | None = None
+
+    @property
+    def known(self) -> bool:
+        return bool(self.sha256)
 
     @classmethod
     def of(cls, stimulus: RenderedStimulus) -> StimulusTiming:
@@ -50,6 +57,10 @@ class StimulusTiming:
         if kind is TrialKind.COMMAND and wake is not None:
             return replace(found, query_start_s=wake[0])
         return found
+
+
+UNSPOKEN = StimulusTiming("", 0.0, 0.0, 0.0)
+"""Before a person has spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +226,14 @@ class Phase(Enum):
     DONE = auto()
 
 
+UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, Phase.CHECKING)
+"""Phases of an attempt. A trial that devices listen to has only the first two."""
+
+
+def _by_operator(reason: str) -> str:
+    return f"operator: {reason}" if reason else "operator"
+
+
 _WORDS = {
     Phase.READY: StateWord.PREPARING,
     Phase.PLAYING: StateWord.PLAYING,
@@ -283,11 +302,19 @@ class Take:
 
     def skip(self, now_s: float, reason: str) -> list[Action]:
         """Ends the trial now."""
-        return self._end(now_s, Outcome.SKIPPED, reason)
+        return self._end(now_s, Outcome.SKIPPED, _by_operator(reason))
 
     def abort(self, now_s: float, reason: str) -> list[Action]:
         """As skip, when the session is aborted."""
-        return self._end(now_s, Outcome.ABORTED, reason)
+        return self._end(now_s, Outcome.ABORTED, _by_operator(reason))
+
+    def withdraw(self, now_s: float, cause: str) -> list[Action]:
+        """As skip, when the run itself cannot play the trial."""
+        return self._end(now_s, Outcome.SKIPPED, cause)
+
+    def spoken(self, timing: StimulusTiming) -> None:
+        """A person has said the stimulus of the current attempt."""
+        self._timing = timing
 
     # Requests that concern only some kinds of trials
 
@@ -314,6 +341,11 @@ class Take:
     @property
     def phase(self) -> Phase:
         return self._phase
+
+    @property
+    def under_way(self) -> bool:
+        """Whether an attempt can be interrupted."""
+        return self._phase in UNDER_WAY
 
     @property
     def finished(self) -> bool:
@@ -353,7 +385,7 @@ class Take:
         """Enters the next phase when this one is over; called until nothing changes."""
         raise NotImplementedError
 
-    def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
+    def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:
         """Ends the trial on request."""
         raise NotImplementedError
 
@@ -379,6 +411,16 @@ class Take:
             before = now
             self._step()
         return self._taken()
+
+    def _next_attempt(self) -> None:
+        """Counts it. A person says the stimulus of every attempt anew."""
+        self._last_number += 1
+        if self.trial.talker:
+            self._timing = UNSPOKEN
+
+    def _if_played(self, until_s: float) -> float | None:
+        """A time by which a stimulus has ended; None before a person has spoken, who may take their time."""
+        return until_s if self._timing.known else None
 
     # Rows
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+import numpy as np
+
 from harness.base.ports import Renders
 from harness.model.errors import DeviceError, HarnessError
 from harness.model.feed import StateWord
@@ -23,12 +25,14 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind
-from harness.model.stimulus import RenderedStimulus, SpokenText
+from harness.model.stimulus import RenderedStimulus, SpokenText, Waveform
 from harness.model.trial import Listening, Outcome, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.liveness import LifeCheck, Liveness
 from harness.session.pauses import NOT_SET_UP, FaultPause, UnfitPause
+from harness.session.plan import AIR_HZ
 from harness.session.power import PowerCycling
+from harness.session.prompting import Prompter, said_text
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
 from harness.session.run import Machine, Nudge, Run, Transcribed
@@ -49,6 +53,8 @@ BENCH = "the bench"
 """Source of faults of what is set up before a trial."""
 MARGIN_S = 0.2
 """Sound that a clip keeps before and after the response."""
+TO_BE_SPOKEN = RenderedStimulus(Waveform(np.zeros(0, dtype=np.float32), AIR_HZ), (), "")
+"""In place of the stimulus that a person will say."""
 
 
 class Rendering:
@@ -65,7 +71,7 @@ class Rendering:
         """Starts rendering the trial's sounds, unless this has begun."""
         if trial.id not in self._made:
             self._made[trial.id] = self._pool.submit(self._stimulus, trial)
-        close = trial.close_dialogue
+        close = None if trial.talker else trial.close_dialogue
         if close is not None and close.say is not None and trial.id not in self._closings:
             recipe = replace(trial.recipe, query=SpokenText(close.say), wake_phrase=None, noise=None)
             self._closings[trial.id] = self._pool.submit(self._renders.render, recipe)
@@ -90,6 +96,8 @@ class Rendering:
         self._pool.shutdown(cancel_futures=True)
 
     def _stimulus(self, trial: Trial) -> RenderedStimulus:
+        if trial.talker:
+            return TO_BE_SPOKEN
         rendered = self._renders.render(trial.recipe)
         if self._on_rendered is not None:
             self._on_rendered(trial, rendered)
@@ -101,6 +109,7 @@ class Takes:
 
     - serve: processes the next arrival, or lets time pass.
     - liveness: which devices show that they are alive.
+    - prompter: asks the talker of a trial to speak.
     - transcribing: trial, take and attempt of the responses that the harness's recogniser works on.
     """
 
@@ -124,6 +133,7 @@ class Takes:
         self._left_s: dict[str, float] = {}
         self.transcribing: set[tuple[str, int, int]] = set()
         self.settings = TrialSettings(run, serve)
+        self.prompter = Prompter(run, self.perform)
 
     def restore(self) -> None:
         """Switches power on and sets everything back. What fails is a fault in the log."""
@@ -228,7 +238,8 @@ class Takes:
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
         # Stores the sound of a wake or command stimulus once. Ambient sound can be rendered again from its recipe.
-        if listening.kind is not TrialKind.AMBIENT and stimulus.sha256 not in run.standing.stored:
+        played = listening.kind is not TrialKind.AMBIENT and not trial.talker
+        if played and stimulus.sha256 not in run.standing.stored:
             run.append(StimulusStored(stimulus.sha256, run.save_clip(stimulus.waveform, run.now_s())))
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
         machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
@@ -318,6 +329,16 @@ class Takes:
         after_pause = resumed or trial.memory is not None
         return trial.reprompt.context_wait_s if after_pause else self._run.stage.between_trials_s
 
+    def misspoke(self, trial_id: str, attempt: int, by: str) -> str:
+        """Ends the attempt of a talker who has read the prompt wrongly; why not, or ""."""
+        run, machine = self._run, self._run.machine
+        if machine is None or (machine.trial.id, machine.attempt) != (trial_id, attempt) or not machine.trial.talker:
+            return f"attempt {attempt} of {trial_id} is not one that a person speaks now"
+        if not machine.under_way:
+            return "the attempt is over; run the trial again to repeat it"
+        self.perform(machine.interrupt(run.now_s(), f"misspoken: by {by}"))
+        return ""
+
     # Actions that the machine requests
 
     def perform(self, actions: Iterable[Action]) -> None:
@@ -340,7 +361,12 @@ class Takes:
                 run.show_machine()
                 run.append(action)
                 self._attempt = action
+                if machine.trial.talker and not run.was_full:
+                    self.prompter.ask(machine, play_id, said_text(machine.trial))
+                    return ()
                 return self._sound(machine, play_id)
+            case SayClosing(text=text, play_id=play_id) if machine.trial.talker:
+                self.prompter.ask(machine, play_id, text, closing=True)
             case SayClosing(play_id=play_id):
                 try:
                     run.sounds[play_id] = self._rendering.closing(machine.trial).waveform
@@ -349,11 +375,12 @@ class Takes:
                     return machine.play_refused(run.now_s(), play_id, error.what)
                 return self._sound(machine, play_id)
             case StopStimulus():
-                for player in machine.trial.players:
+                for player in run.players():
                     try:
-                        run.stage.loudspeakers[player].stop()
+                        player.stop()
                     except DeviceError as error:
-                        run.append(FaultMet(player, str(error)))
+                        run.append(FaultMet(player.id, str(error)))
+                return self.prompter.stop()
             case FreezeResponse():
                 return self._freeze(action, machine)
             case row:

@@ -24,6 +24,7 @@ from harness.base.whole_file import write_whole
 from harness.model.errors import InputError, InputProblems, Place, SoundError
 from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnded, SpeechStarted
 from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
 from harness.scenario.assets import demand_columns, read_list
 from harness.sound.level import rms_dbfs
 
@@ -146,6 +147,48 @@ class TalkerFolder:
         return path.name
 
 
+class TalkerSpeech:
+    """The first speech that begins from since_s on; no I/O and no clock.
+
+    starts, ends: as far as they are known. A pause of up to PAUSE_S belongs to it.
+    """
+
+    def __init__(self, since_s: float, wait_s: float) -> None:
+        """wait_s: how long the talker may think."""
+        self._since_s, self._wait_s = since_s, wait_s
+        self.starts: Stamp | None = None
+        self.ends: Stamp | None = None
+
+    def see(self, seen: Observation) -> None:
+        """Takes what the microphone observed, in order. Unusable if samples of the speech were lost."""
+        match seen:
+            case Overrun() if self.starts is not None:
+                raise Unusable("samples were lost, because this computer is too busy. Say it again")
+            case SpeechStarted(at=at) if at.at_s >= self._since_s:
+                self.starts, self.ends = self.starts or at, None
+            case SpeechEnded(at=at) if self.starts is not None:
+                self.ends = at
+            case _:
+                pass
+
+    @property
+    def until_s(self) -> float:
+        """When it is over, or given up, if nothing more is heard."""
+        if self.starts is None:
+            return self._since_s + self._wait_s
+        return self.starts.at_s + LONGEST_S if self.ends is None else self.ends.at_s + PAUSE_S + AROUND_S
+
+    def over(self, now_s: float) -> bool:
+        """Whether all of it was heard. Unusable if nothing was, or if it does not end."""
+        if now_s <= self.until_s:
+            return False
+        if self.starts is None:
+            raise Unusable(f"nothing was heard within {self._wait_s:g} s")
+        if self.ends is None:
+            raise Unusable(f"longer than {LONGEST_S:g} s, or too noisy to find its end")
+        return True
+
+
 class Talker:
     """Hears one utterance after another. Use as a context manager, which opens and closes the microphone."""
 
@@ -181,29 +224,19 @@ class Talker:
         return said
 
     def _span(self, since_s: float, wait_s: float) -> tuple[float, float]:
-        """Where the speech begins and ends; pauses of up to PAUSE_S belong to it."""
-        start_s: float | None = None
-        end_s: float | None = None
-        while True:
+        """Where the speech begins and ends."""
+        said = TalkerSpeech(since_s, wait_s)
+        while not said.over(self._clock.now_s()):
             match self._next():
                 case LinkLost(what=what):
                     raise SoundError(f"the microphone was lost: {what}", remedy="Reconnect it, and run this again")
-                case Overrun() if start_s is not None:
-                    raise Unusable("samples were lost, because this computer is too busy. Say it again")
-                case SpeechStarted(at=at) if at.at_s >= since_s:
-                    start_s, end_s = at.at_s if start_s is None else start_s, None
-                case SpeechEnded(at=at) if start_s is not None:
-                    end_s = at.at_s
-                case _:
+                case None:
                     pass
-            now_s = self._clock.now_s()
-            if start_s is None:
-                if now_s - since_s > wait_s:
-                    raise Unusable(f"nothing was heard within {wait_s:g} s")
-            elif end_s is not None and now_s - end_s > PAUSE_S + AROUND_S:
-                return start_s, end_s
-            elif now_s - start_s > LONGEST_S:
-                raise Unusable(f"longer than {LONGEST_S:g} s, or too noisy to find its end")
+                case seen:
+                    said.see(seen)
+        assert said.starts is not None
+        assert said.ends is not None
+        return said.starts.at_s, said.ends.at_s
 
     def _next(self) -> Observation | None:
         """What the microphone observed next; None after _STEP_S."""

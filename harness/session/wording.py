@@ -48,6 +48,7 @@ from harness.model.record import (
     SessionStarted,
     SettingsNoted,
     SettingsOf,
+    StimulusSpoken,
     TrialFinished,
     TrialStarted,
     Understood,
@@ -194,6 +195,9 @@ class Happenings:
             case SettingsNoted(source=source, of=of, settings=settings):
                 values = ", ".join(f"{name}={value}" for name, value in settings)
                 return f"{plain_text(source, 60)} {SETTINGS_WORDS[of]}: {plain_text(values, 400)}"
+            case StimulusSpoken(talker=talker, text=text):
+                took_s = record.query_end_s - record.query_start_s
+                return f"    {plain_text(talker, 60)} said {quoted(text)} in {took_s:.1f} s"
             case LevelMeasured(loudspeaker=loudspeaker, asked_spl=asked, heard_spl=heard):
                 said = "was not heard" if heard is None else f"heard {heard:.1f} dB SPL"
                 return f"    level of {plain_text(loudspeaker, 60)}: asked {asked:.1f}, {said}"

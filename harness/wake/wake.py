@@ -61,6 +61,9 @@ class WakeFigures:
                     device.begin_run()
             case rows.AttemptStarted() as row if row.trial_id in self._trials:
                 self._begin(row)
+            case rows.StimulusSpoken() as said:
+                for play in self._running.get((said.trial_id, said.take, said.attempt), {}).values():
+                    play.row = said.measured(play.row)
             case rows.AttemptFinished() as row:
                 counted = row.outcome is Outcome.COUNTED or self._probed(row)
                 self._end((row.trial_id, row.take, row.attempt), counted, entry.wall_s)

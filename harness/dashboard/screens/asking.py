@@ -18,16 +18,17 @@ from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import key_words
+from harness.dashboard.widgets.bars import LargeText, key_words
 from harness.dashboard.widgets.response import transcription
 from harness.dashboard.wording import query_text, told_in
 from harness.model.effect import EffectWord
-from harness.model.feed import Answered, AnswerEffect, AnswerOperator
+from harness.model.feed import Answered, AnswerEffect, AnswerOperator, Misspoke
 from harness.model.record import Question
 from harness.model.trial import Trial
 
 HELP = told_in("asking.txt")
 EFFECT_HELP = told_in("asking_effect.txt")
+SPEAKING_HELP = told_in("speaking.txt")
 Asked = tuple[str, int, Question]
 """Trial, attempt, and subject."""
 
@@ -65,6 +66,50 @@ QUESTIONS = {
         EFFECT_HELP,
     ),
 }
+
+
+class SpeakingPanel(Panel):
+    """What a person at the bench is asked to say, in letters that are read from 2 m."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "misspoke", "That was wrong"),
+        Binding("escape", "leave", "Look behind"),
+        Binding("question_mark,f1", "app.help", "Help"),
+    ]
+    DEFAULT_CSS = """
+    SpeakingPanel > Vertical { width: 100%; height: 100%; max-width: 100%; max-height: 100%; border: heavy $warning; }
+    SpeakingPanel LargeText { height: 1fr; }
+    """
+    help_text = SPEAKING_HELP
+
+    def __init__(self, question: Asked, by: str) -> None:
+        super().__init__()
+        self.question, self._by = question, by
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(id="about", markup=False)
+            yield LargeText()
+            yield Static(key_words((("x", "that was wrong"), ("escape", "behind")), "   "), markup=False)
+
+    def show(self, view: View) -> None:
+        prompt = view.state.prompt if view.state is not None else None
+        if prompt is None:
+            return
+        about = Text(plain_text(prompt.talker, 40), style=f"bold {palette.TEXT}")
+        if prompt.again:
+            about.append(f"   {plain_text(prompt.again, 80)}", style=f"bold {palette.YELLOW}")
+        if view.remaining_s is not None:
+            about.append(f"   {view.remaining_s:.0f} s", style=palette.QUIET)
+        self.query_one("#about", Static).update(about)
+        self.query_one(LargeText).show((prompt.stand, f"{prompt.say}:", prompt.text))
+
+    def action_misspoke(self) -> None:
+        trial_id, attempt, _ = self.question
+        self.post_message(CommandWanted(Misspoke(new_id(), self._by, trial_id, attempt), "repeat"))
+
+    def action_leave(self) -> None:
+        self.dismiss(False)
 
 
 class AskingPanel(Panel):

@@ -27,7 +27,7 @@ from harness.dashboard.widgets.bars import (
 from harness.dashboard.widgets.response import LastResponse
 from harness.dashboard.widgets.run import EventLog, FramePanel, LevelMeters, TotalsPanel, TrialList
 from harness.dashboard.wording import told_in
-from harness.model.feed import Abort, Rerun, SetMark, Skip, WriteNote
+from harness.model.feed import Abort, Misspoke, Rerun, SetMark, Skip, WriteNote
 
 HELP = told_in("run.txt")
 
@@ -68,6 +68,7 @@ class RunScreen(Sheet):
         Binding("a", "abort", "Abort the session"),
         Binding("j", "app.judge", "Judge responses"),
         Binding("w", "app.wake", "Wake figures"),
+        Binding("x", "misspoke", "The talker misspoke"),
         Binding("o", "app.question", "The operator's question"),
         Binding("question_mark,f1", "app.help", "Help"),
     ]
@@ -138,6 +139,11 @@ class RunScreen(Sheet):
             lambda label: CommandWanted(SetMark(new_id(), self._by, label or "mark"), "mark"),
             needed=False,
         )
+
+    def action_misspoke(self) -> None:
+        state = self._view.state if self._view else None
+        if state is not None and state.trial_id is not None and state.attempt is not None:
+            self.post_message(CommandWanted(Misspoke(new_id(), self._by, state.trial_id, state.attempt), "repeat"))
 
     def action_abort(self) -> None:
         def decided(yes: bool | None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from rich.style import Style
@@ -151,6 +152,48 @@ def small(text: str) -> list[str]:
 
 def large(text: str) -> list[str]:
     return ["".join("██" if dot == "#" else "  " for dot in row) for row in _dots(text)]
+
+
+class LargeText(Showing[tuple[str, ...]]):
+    """Lines in large letters, broken between words; in plain, bold text where a letter is missing or room is short."""
+
+    def draw(self, value: tuple[str, ...], width: int, height: int) -> Text:
+        lines = [plain_text(one, 300) for one in value if one]
+        rows: list[str] | None = None
+        for draw in (large, small):
+            rows = _rows(lines, draw, width)
+            if rows is not None and len(rows) <= height:
+                break
+            rows = None
+        if rows is None:
+            rows = [""] + [row for line in lines for row in (*textwrap.wrap(line, width), "")]
+        return Text("\n".join(rows), style=f"bold {palette.TEXT}")
+
+
+def _rows(lines: Sequence[str], draw: Callable[[str], list[str]], width: int) -> list[str] | None:
+    """The lines in large letters; None if a letter is missing or a word too long."""
+    rows: list[str] = []
+    for line in lines:
+        plain = "".join(_letter(one) for one in line)
+        if not all(one in _GLYPHS for one in plain):
+            return None
+        drawn: list[str] = []
+        for word in plain.split():
+            longer = f"{drawn[-1]} {word}" if drawn else word
+            if drawn and len(draw(longer)[0]) <= width:
+                drawn[-1] = longer
+            elif len(draw(word)[0]) <= width:
+                drawn.append(word)
+            else:
+                return None
+        for one in drawn:
+            rows += [*draw(one), ""]
+    return rows
+
+
+def _letter(character: str) -> str:
+    """The letter that is drawn for it."""
+    return character if character in _GLYPHS else character.upper()
 
 
 COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})

@@ -37,7 +37,7 @@ _ANY_TEXT = "hello"
 
 def refuse_unplayable(scenario: Scenario, trials: Iterable[Trial]) -> None:
     """Renders one stimulus of every voice and of every recording; InputProblems with all that cannot be made."""
-    _refuse(scenario, ((trial.template, trial.recipe, _sort(trial)) for trial in trials))
+    _refuse(scenario, ((trial.template, trial.recipe, _sort(trial)) for trial in trials if not trial.talker))
 
 
 def refuse_unspeakable(scenario: Scenario) -> None:
@@ -45,7 +45,7 @@ def refuse_unspeakable(scenario: Scenario) -> None:
 
     What depends on a device – its language, its wake phrase – shows only with a bench.
     """
-    spoken = dict.fromkeys(_spoken(scenario))
+    spoken = dict.fromkeys(one for one in _spoken(scenario) if not one[2].is_person)
     recipes = ((name, StimulusRecipe(SpokenText(text), None, voice), voice) for name, text, voice in spoken)
     _refuse(scenario, recipes, languages=False)
 
@@ -273,6 +273,6 @@ def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
         except PackageNotFoundError:
             continue
     renders = renderer()
-    for engine in sorted({voice.engine for trial in trials for voice in _voices(trial.recipe)}):
+    for engine in sorted({voice.engine for trial in trials if not trial.talker for voice in _voices(trial.recipe)}):
         found[f"voice {engine}"] = renders.voice(engine).version()
     return tuple(sorted(found.items()))

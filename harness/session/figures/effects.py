@@ -19,6 +19,7 @@ from harness.model.record import (
     ResponseFrozen,
     SessionFinished,
     SessionStarted,
+    StimulusSpoken,
     chronological,
 )
 from harness.model.trial import Trial
@@ -106,6 +107,9 @@ class EffectRows:
                 self._cut_off_all("the session ended")
             case AttemptStarted() as row:
                 self._begin(row, entry.at_s)
+            case StimulusSpoken() as said:
+                if (found := self._looks.get((said.trial_id, said.take, said.attempt))) is not None:
+                    found.row = said.measured(found.row)
             case ResponseFrozen() as frozen:
                 if (found := self._looks.get((frozen.trial_id, frozen.take, frozen.attempt))) is not None:
                     found.response_wall_s, found.response_ends_s = entry.wall_s, frozen.ends.at_s

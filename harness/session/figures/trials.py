@@ -21,6 +21,7 @@ from harness.model.record import (
     ResponseFrozen,
     ResponseTranscribed,
     SessionStarted,
+    StimulusSpoken,
     TrialFinished,
     TrialStarted,
 )
@@ -213,7 +214,14 @@ class TrialProgress:
 
 
 TrialRow = (
-    RerunAsked | TrialStarted | TrialFinished | AttemptStarted | AttemptFinished | ResponseFrozen | ResponseTranscribed
+    RerunAsked
+    | TrialStarted
+    | TrialFinished
+    | AttemptStarted
+    | StimulusSpoken
+    | AttemptFinished
+    | ResponseFrozen
+    | ResponseTranscribed
 )
 
 
@@ -284,6 +292,8 @@ class SessionTrials:
         match row:
             case AttemptStarted():
                 attempt = replace(attempt, waited_s=row.waited_s, stimulus_sha256=row.stimulus_sha256)
+            case StimulusSpoken():
+                attempt = replace(attempt, stimulus_sha256=row.stimulus_sha256)
             case AttemptFinished():
                 words = None if self._words is None else self._words(trial.trial, row)
                 attempt = replace(attempt, verdict=row, words=words)

@@ -1,0 +1,293 @@
+"""A person at the bench who says what a loudspeaker would play: the prompt, the speech, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.model.errors import DeviceError
+from harness.model.feed import TalkerPrompt
+from harness.model.observation import (
+    DeviceState,
+    Intent,
+    LinkBack,
+    LinkLost,
+    Observation,
+    Overrun,
+    ResponseText,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    StimulusEnded,
+    StimulusStarted,
+    Transcript,
+)
+from harness.model.record import FaultMet, OperatorAsked, Question, StimulusSpoken, StimulusStored
+from harness.model.stimulus import SpokenText
+from harness.model.time import Stamp
+from harness.model.trial import Trial
+from harness.session.liveness import hearing
+from harness.session.run import Machine, Run
+from harness.session.take import Action, StimulusTiming
+from harness.session.talker import AROUND_S, TalkerSpeech, Unusable
+
+WAIT_S = 20.0
+"""How long a person may take to begin."""
+TRIES = 3
+ANSWERED_S = 0.5
+"""Quiet that ends the speech once the device has reported that it answers; onsets are reported up to 0.4 s late."""
+
+_WORDS = {
+    "en": ("Say", "Stand at", "Once more, please.", "Nothing was heard. Once more, please."),
+    "de": ("Bitte sagen", "Bitte stehen bei", "Bitte noch einmal.", "Nichts gehört. Bitte noch einmal."),
+    "es": ("Diga", "Colóquese en", "Otra vez, por favor.", "No se oyó nada. Otra vez, por favor."),
+    "fr": ("Dites", "Placez-vous à", "Encore une fois.", "Rien entendu. Encore une fois."),
+    "it": ("Dica", "Si metta a", "Ancora una volta.", "Non si è sentito nulla. Ancora una volta."),
+    "nl": ("Zeg", "Ga staan bij", "Nog een keer, graag.", "Niets gehoord. Nog een keer, graag."),
+    "pt": ("Diga", "Fique em", "Mais uma vez, por favor.", "Não se ouviu nada. Mais uma vez, por favor."),
+}
+"""By language: before the text, before the place, and what is shown when it is asked again."""
+
+
+def said_text(trial: Trial) -> str:
+    """What a person is asked to say in a trial: wake phrase and query."""
+    parts = (trial.recipe.wake_phrase, trial.recipe.query)
+    return ", ".join(one.text for one in parts if isinstance(one, SpokenText))
+
+
+def place_of(trial: Trial) -> str:
+    """Where the person stands, from the matrix: `mark 2, 1 m, 30°`; "" where it does not say."""
+    at = dict(trial.conditions)
+    named = at["position"].replace("_", " ") if "position" in at else ""
+    distance = f"{at['distance_m']} m" if "distance_m" in at else ""
+    angle = f"{at['angle_deg']}°" if "angle_deg" in at else ""
+    return ", ".join(part for part in (named, distance, angle) if part)
+
+
+def prompt_for(trial: Trial, text: str, *, again: bool = False, unheard: bool = False) -> TalkerPrompt:
+    """The prompt in the talker's language, in English where the harness does not know it."""
+    language = trial.recipe.voice.language.partition("-")[0].lower()
+    say, stand, more, nothing = _WORDS.get(language, _WORDS["en"])
+    place = place_of(trial)
+    reason = nothing if unheard else more if again else ""
+    return TalkerPrompt(trial.talker, text, say, f"{stand} {place}" if place else "", reason)
+
+
+def in_a_line(prompt: TalkerPrompt) -> str:
+    """For plain output and the log: `ann: Stand at mark 2, 1 m. Say: "alexa, what time is it"`."""
+    parts = (prompt.again, f"{prompt.stand}." if prompt.stand else "", f'{prompt.say}: "{prompt.text}"')
+    return f"{prompt.talker}: {' '.join(part for part in parts if part)}"
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One prompt. said: what was heard since. held: what was observed meanwhile, for the machine.
+
+    closing: words that close a dialogue, which are no stimulus. answered_s: when the device reported that it answers.
+    """
+
+    machine: Machine
+    play_id: str
+    text: str
+    prompt: TalkerPrompt
+    said: TalkerSpeech
+    closing: bool
+    tries: int = 1
+    held: list[Observation] = field(default_factory=list)
+    answered_s: float | None = None
+
+    @property
+    def until_s(self) -> float:
+        until_s = self.said.until_s
+        if self.answered_s is None or self.said.ends is None:
+            return until_s
+        return min(until_s, max(self.said.ends.at_s, self.answered_s) + ANSWERED_S)
+
+
+class Prompter:
+    """Asks the talker of a trial to speak, in place of a player. Only the conductor's thread uses it.
+
+    To the machine, it is a player: the times of the stimulus are those of the speech. They are known only after it, so
+    what is observed until then is held back, and reaches the machine after the start of the stimulus, as usual.
+    """
+
+    def __init__(self, run: Run, perform: Callable[[Iterable[Action]], None]) -> None:
+        self._run = run
+        self._perform = perform
+        self._turn: _Turn | None = None
+
+    @property
+    def active(self) -> bool:
+        return self._turn is not None
+
+    @property
+    def due_s(self) -> float | None:
+        """When `tick` is due; None while nobody is asked."""
+        return None if self._turn is None else self._turn.until_s
+
+    def ask(self, machine: Machine, play_id: str, text: str, *, closing: bool = False) -> None:
+        """Shows the prompt."""
+        again = (machine.attempt or 1) > 1 and not closing
+        prompt = prompt_for(machine.trial, text, again=again)
+        self._turn = _Turn(machine, play_id, text, prompt, self._listen(), closing)
+        self._show(self._turn)
+
+    def stop(self) -> Sequence[Action]:
+        """Nobody needs to speak any more. Returns what the machine requests."""
+        turn = self._ended()
+        return () if turn is None else self._cut(turn, "it was stopped")
+
+    def takes(self, seen: Observation, now_s: float) -> bool:
+        """Takes what is observed while the prompt stands; False for what goes to the machine at once."""
+        self.tick(now_s)
+        turn, microphone = self._turn, self._run.stage.microphone
+        if turn is None or microphone is None:
+            return False
+        if seen.source == microphone.id and isinstance(seen, SpeechStarted | SpeechEnded | Overrun):
+            return self._hear(turn, seen)
+        if isinstance(seen, LinkLost | LinkBack) or (
+            isinstance(seen, Status) and seen.state in (DeviceState.GONE, DeviceState.STARTED)
+        ):
+            self._release(turn)  # it may end the attempt, and earlier observations come first
+            return False
+        if turn.answered_s is None and turn.said.starts is not None and _answers(seen, turn.machine.trial):
+            turn.answered_s = now_s
+        turn.held.append(seen)
+        return True
+
+    def tick(self, now_s: float) -> None:
+        """Lets time pass."""
+        turn = self._turn
+        if turn is None:
+            return
+        try:
+            if turn.said.over(now_s) or (turn.said.ends is not None and now_s > turn.until_s):
+                self._keep(turn)
+        except Unusable as error:
+            self._not_said(turn, str(error))
+
+    def _listen(self) -> TalkerSpeech:
+        return TalkerSpeech(self._run.now_s(), WAIT_S)
+
+    def _show(self, turn: _Turn) -> None:
+        run, machine = self._run, turn.machine
+        run.prompt = turn.prompt, turn.until_s
+        asked = in_a_line(turn.prompt)
+        run.append(OperatorAsked(machine.trial.id, machine.take, machine.attempt or 0, asked, Question.SPEECH))
+        run.show_machine()
+
+    def _hear(self, turn: _Turn, seen: SpeechStarted | SpeechEnded | Overrun) -> bool:
+        answered_s = turn.answered_s
+        if isinstance(seen, SpeechStarted) and turn.said.ends and answered_s and seen.at.at_s > answered_s:
+            self._keep(turn)  # the device speaks
+            return False
+        was = turn.said.starts
+        try:
+            turn.said.see(seen)
+        except Unusable as error:
+            self._not_said(turn, str(error))
+            return False
+        if turn.said.starts is None:  # speech from before the prompt
+            turn.held.append(seen)
+        elif was is None:
+            self._run.prompt = turn.prompt, None
+            self._run.show_machine()
+        return True
+
+    # How a turn ends
+
+    def _ended(self) -> _Turn | None:
+        turn, self._turn, self._run.prompt = self._turn, None, None
+        return turn
+
+    def _keep(self, turn: _Turn) -> None:
+        """Keeps the speech as the stimulus, and gives the machine its times."""
+        run, machine, said = self._run, turn.machine, turn.said
+        microphone = run.stage.microphone
+        assert said.starts is not None
+        assert said.ends is not None
+        assert microphone is not None
+        self._ended()
+        try:
+            sound, first_s = microphone.cut(said.starts.at_s - AROUND_S, said.ends.at_s + AROUND_S)
+        except DeviceError as error:
+            run.append(FaultMet(microphone.id, str(error)))
+            self._interrupt(turn, f"clip_lost: {error.what}")
+            return
+        starts_s, ends_s = said.starts.at_s - first_s, said.ends.at_s - first_s
+        if not turn.closing:
+            clip = run.save_clip(sound, first_s)
+            timing = StimulusTiming(clip.sha256, starts_s, ends_s, sound.duration_s)
+            run.append(StimulusStored(clip.sha256, clip))
+            run.append(
+                StimulusSpoken(
+                    machine.trial.id,
+                    machine.take,
+                    machine.attempt or 0,
+                    machine.trial.talker,
+                    turn.text,
+                    place_of(machine.trial),
+                    clip.sha256,
+                    starts_s,
+                    ends_s,
+                    sound.duration_s,
+                )
+            )
+            machine.spoken(timing)
+        error_s = max(said.starts.error_s, said.ends.error_s)
+        first, last = Stamp(first_s, error_s), Stamp(first_s + sound.duration_s, error_s)
+        player, now_s = machine.trial.players[0], run.now_s()
+        self._perform(machine.feed(StimulusStarted(player, first, turn.play_id), now_s))
+        self._perform(machine.feed(StimulusEnded(player, last, turn.play_id), now_s))
+        self._release(turn)
+
+    def _not_said(self, turn: _Turn, why: str) -> None:
+        """Asks again if nothing was said. What was said and cannot be kept ends the attempt: the device heard it."""
+        if turn.said.starts is not None:
+            self._interrupt(turn, f"not_kept: {why}")
+        elif turn.closing:
+            self._ended()
+            self._perform(self._cut(turn, why))
+        elif turn.tries < TRIES:
+            self._release(turn)
+            turn.tries += 1
+            turn.said = self._listen()
+            turn.prompt = prompt_for(turn.machine.trial, turn.text, unheard=True)
+            self._show(turn)
+        else:
+            now_s = self._run.now_s()
+            cause = f"invalid: {turn.machine.trial.talker} was asked {TRIES} times and said nothing"
+            self._perform(turn.machine.withdraw(now_s, cause))
+
+    def _interrupt(self, turn: _Turn, cause: str) -> None:
+        self._ended()
+        self._perform(turn.machine.interrupt(self._run.now_s(), cause))
+        self._perform(self._cut(turn, cause))
+
+    def _cut(self, turn: _Turn, why: str) -> Sequence[Action]:
+        """Tells the machine that the stimulus did not come, and what was observed meanwhile."""
+        machine, now_s = turn.machine, self._run.now_s()
+        player, held = machine.trial.players[0], turn.held
+        turn.held = []
+        cut = StimulusEnded(player, Stamp(now_s), turn.play_id, complete=False, why=why)
+        return [action for one in (*held, cut) for action in machine.feed(one, now_s)]
+
+    def _release(self, turn: _Turn) -> None:
+        held, turn.held = turn.held, []
+        for one in held:
+            self._perform(turn.machine.feed(one, self._run.now_s()))
+
+
+def _answers(seen: Observation, trial: Trial) -> bool:
+    """Whether a device of the trial reports that it has heard the end of the speech."""
+    if not any(seen.source in sources for _, sources in hearing(trial)):
+        return False
+    match seen:
+        case Status(state=state):
+            return state in (DeviceState.THINKING, DeviceState.SPEAKING)
+        case Transcript(final=final):
+            return final
+        case Intent() | ResponseText():
+            return True
+        case _:
+            return False
