@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import queue
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnde
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.scenario.assets import demand_columns, read_list
+from harness.scenario.keys import TALKER_NAME
 from harness.sound.level import rms_dbfs
 
 LIST = "list.csv"
@@ -42,7 +42,6 @@ LEAST_SNR_DB = 15.0
 MOST_PROMPTS = 10_000
 LONGEST_PROMPT = 500
 _STEP_S = 0.1
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class TalkerFolder:
     """
 
     def __init__(self, folder: Path, talker: str, extra: Mapping[str, str]) -> None:
-        if not _NAME.fullmatch(talker):
+        if not TALKER_NAME.fullmatch(talker):
             raise InputError(f"{talker!r} is not a talker's name", remedy="Use small letters, digits, - and _")
         demand_columns([*COLUMNS, *extra], Place("--column"))
         self._folder, self._talker, self._extra = folder, talker, extra

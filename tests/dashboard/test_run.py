@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from harness.dashboard.app import Dashboard
-from harness.dashboard.screens.asking import AskingPanel
+from harness.dashboard.screens.asking import AskingPanel, SpeakingPanel
 from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.screens.rating import RatingScreen
+from harness.dashboard.widgets.bars import large, small
 from harness.model.effect import EffectWord
 from harness.model.feed import (
     Abort,
@@ -15,12 +16,14 @@ from harness.model.feed import (
     AnswerOperator,
     Goodbye,
     Logged,
+    Misspoke,
     Pause,
     Rerun,
     Resume,
     SetMark,
     Skip,
     StateWord,
+    TalkerPrompt,
     WriteNote,
 )
 from harness.model.record import NoteWritten, Paused, Question
@@ -164,6 +167,30 @@ async def test_a_question_can_be_put_aside_and_brought_back_and_closes_by_itself
         engine.say(StateWord.LISTENING, trial_id="kitchen-09", attempt=1)
         await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
         assert engine.commands(AnswerOperator) == []
+
+
+PROMPT = TalkerPrompt(
+    "ann", "wie spät ist es", "Bitte sagen", "Bitte stehen bei mark 2, 1 m, 30°", "Bitte noch einmal."
+)
+
+
+@sizes
+async def test_what_a_talker_says_is_shown_in_large_letters(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with opened(double(tmp_path), size) as (engine, app, pilot):
+        until_s = START_S + 12
+        speaking = {"trial_id": "kitchen-08", "attempt": 1, "asks": Question.SPEECH, "prompt": PROMPT}
+        engine.say(StateWord.ASKING, until_s=until_s, **speaking)
+        await until(pilot, shows(pilot, "Bitte noch einmal.   12 s"))
+        await until(pilot, shows(pilot, (large if size == LARGE else small)("WIE SPAT")[1]))
+        await until(pilot, shows(pilot, "wie spät ist es"))  # with its umlaut
+        engine.say(StateWord.ASKING, **speaking)  # it is heard: the words stay
+        await pilot.press("x")
+        await until(pilot, lambda: engine.commands(Misspoke))
+        assert (engine.commands(Misspoke)[0].trial_id, engine.commands(Misspoke)[0].attempt) == ("kitchen-08", 1)
+        engine.say(StateWord.LISTENING, trial_id="kitchen-08", attempt=1)
+        await until(pilot, lambda: not isinstance(app.screen, SpeakingPanel))
+        await pilot.press("x")
+        await until(pilot, lambda: len(engine.commands(Misspoke)) == 2)
 
 
 async def test_waiting_counts_down(tmp_path: Path) -> None:

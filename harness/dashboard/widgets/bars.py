@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
@@ -154,46 +155,43 @@ def large(text: str) -> list[str]:
     return ["".join("██" if dot == "#" else "  " for dot in row) for row in _dots(text)]
 
 
-class LargeText(Showing[tuple[str, ...]]):
-    """Lines in large letters, broken between words; in plain, bold text where a letter is missing or room is short."""
+class LargeText(Showing[tuple[str, str, str]]):
+    """Where to stand, what to do, and what to say: the last in the largest letters for which there is room."""
 
-    def draw(self, value: tuple[str, ...], width: int, height: int) -> Text:
-        lines = [plain_text(one, 300) for one in value if one]
-        rows: list[str] | None = None
-        for draw in (large, small):
-            rows = _rows(lines, draw, width)
-            if rows is not None and len(rows) <= height:
+    def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
+        place, say, text = (plain_text(one, 300) for one in value)
+        for of_text, of_place in ((large, small), (small, small), (small, None), (None, None)):
+            drawn, exact = _in_letters(text, of_text, width)
+            above = _in_letters(place, of_place, width)[0] if place else []
+            rows = [*above, "", say, "", *drawn, *([] if exact else ["", *textwrap.wrap(text, width)])]
+            if len(rows) <= height and max(map(len, rows)) <= width:
                 break
-            rows = None
-        if rows is None:
-            rows = [""] + [row for line in lines for row in (*textwrap.wrap(line, width), "")]
         return Text("\n".join(rows), style=f"bold {palette.TEXT}")
 
 
-def _rows(lines: Sequence[str], draw: Callable[[str], list[str]], width: int) -> list[str] | None:
-    """The lines in large letters; None if a letter is missing or a word too long."""
-    rows: list[str] = []
-    for line in lines:
-        plain = "".join(_letter(one) for one in line)
-        if not all(one in _GLYPHS for one in plain):
-            return None
-        drawn: list[str] = []
-        for word in plain.split():
-            longer = f"{drawn[-1]} {word}" if drawn else word
-            if drawn and len(draw(longer)[0]) <= width:
-                drawn[-1] = longer
-            elif len(draw(word)[0]) <= width:
-                drawn.append(word)
-            else:
-                return None
-        for one in drawn:
-            rows += [*draw(one), ""]
-    return rows
+def _in_letters(line: str, draw: Callable[[str], list[str]] | None, width: int) -> tuple[list[str], bool]:
+    """The line in rows of large letters, and whether each letter is drawn as it is written (é is drawn as E).
+
+    As plain text if `draw` is None, and in a script without large letters.
+    """
+    found = [(one, _letter(one)) for one in line]
+    if draw is None or not all(letter for _, letter in found):
+        return textwrap.wrap(line, width), True
+    drawn: list[str] = []
+    for word in "".join(letter for _, letter in found).split():
+        longer = f"{drawn[-1]} {word}" if drawn else word
+        if drawn and len(draw(longer)[0]) <= width:
+            drawn[-1] = longer
+        else:
+            drawn.append(word)
+    rows = [row for one in drawn for row in (*draw(one), "")]
+    return rows[:-1], all(letter == written.upper() for written, letter in found)
 
 
 def _letter(character: str) -> str:
-    """The letter that is drawn for it."""
-    return character if character in _GLYPHS else character.upper()
+    """The large letter for a character, without its accents; "" without one."""
+    plain = unicodedata.normalize("NFKD", character)[:1].upper()
+    return next((one for one in (character.upper(), plain) if one in _GLYPHS), "")
 
 
 COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
