@@ -19,6 +19,7 @@ from harness.sound.recordings import check as check_recording
 PATH, PHRASE_END = "recording", "phrase_end_ms"
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _COMMENT = re.compile(rf"\b{PHRASE_END}\s*[=:]\s*(\d+(?:\.\d+)?)")
+TALKER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 MOST_ROWS = 100_000
 
 

@@ -24,22 +24,10 @@ Count = Annotated[int, Field(ge=0)]
 PathText = Annotated[Text, Field(description="A path in the scenario's folder, or root:path in a named asset root.")]
 
 
-TALKER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
-
-
-def _talker(written: str) -> str:
-    if not TALKER_NAME.fullmatch(written):
-        raise wrong(f"{written!r} is not a talker's name", "Use small letters, digits, - and _")
-    return written
-
-
-TalkerName = Annotated[str, AfterValidator(_talker)]
-
-
 class VoiceKeys(Keys):
     """A voice, or a person who speaks at the bench."""
 
-    talker: TalkerName | None = optional(
+    talker: Text | None = optional(
         "Name of a person who says it during the run, instead of an engine: small letters, digits, - and _."
     )
     engine: str = preset("espeak", "Text-to-speech engine; `harness voices` lists the installed ones.")

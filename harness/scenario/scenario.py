@@ -39,7 +39,7 @@ from harness.model.stimulus import (
     SpokenText,
     VoiceSpec,
 )
-from harness.scenario.assets import Assets
+from harness.scenario.assets import TALKER_NAME, Assets
 from harness.scenario.keys import (
     CloseDialogueKeys,
     DefaultsKeys,
@@ -434,6 +434,9 @@ class _ScenarioReader:
 
     def _voice_spec(self, keys: VoiceKeys, at: KeyPath) -> VoiceSpec:
         if keys.talker is not None:
+            if not TALKER_NAME.fullmatch(keys.talker):
+                what = f"{keys.talker!r} is not a talker's name"
+                self._found.add((*at, "talker"), what, "Use small letters, digits, - and _")
             for key in sorted({"engine", "name", "rate_wpm", "pitch"} & keys.model_fields_set):
                 self._found.add((*at, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
             return VoiceSpec(TALKER, keys.talker, language=keys.language)

@@ -24,8 +24,7 @@ from harness.model.errors import InputError, InputProblems, Place, SoundError
 from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnded, SpeechStarted
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.scenario.assets import demand_columns, read_list
-from harness.scenario.keys import TALKER_NAME
+from harness.scenario.assets import TALKER_NAME, demand_columns, read_list
 from harness.sound.level import rms_dbfs
 
 LIST = "list.csv"
