@@ -83,7 +83,7 @@ def in_a_line(prompt: TalkerPrompt) -> str:
 class _Turn:
     """One prompt. said: what was heard since. held: what was observed meanwhile, for the machine.
 
-    closing: words that close a dialogue, which are no stimulus. answered_s: when the device reported that it answers.
+    closing: words that close a dialogue, and not a stimulus. answered_s: when the device reported that it answers.
     """
 
     machine: Machine
@@ -107,8 +107,8 @@ class _Turn:
 class Prompter:
     """Asks the talker of a trial to speak, in place of a player. Only the conductor's thread uses it.
 
-    To the machine, it is a player: the times of the stimulus are those of the speech. They are known only after it, so
-    what is observed until then is held back, and reaches the machine after the start of the stimulus, as usual.
+    To the machine, it is a player: the times of the stimulus are those of the speech, known only after it. Until then
+    it holds back what is observed. The machine then gets that after the start of the stimulus, as usual.
     """
 
     def __init__(self, run: Run, perform: Callable[[Iterable[Action]], None]) -> None:
@@ -265,7 +265,7 @@ class Prompter:
         self._perform(self._cut(turn, cause))
 
     def _cut(self, turn: _Turn, why: str) -> Sequence[Action]:
-        """Tells the machine that the stimulus did not come, and what was observed meanwhile."""
+        """Reports to the machine that the stimulus did not come, and what was observed meanwhile."""
         machine, now_s = turn.machine, self._run.now_s()
         player, held = machine.trial.players[0], turn.held
         turn.held = []

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -31,11 +31,12 @@ from harness.base.ports import Clock, Driver, HasSettings, Hears, KeepsSound, Re
 from harness.devices.declared import simulated
 from harness.devices.orders import DevicePower
 from harness.model.bench import Bench, Equipment, OperatorPresence
-from harness.model.errors import DeviceError, HarnessError, LogError
+from harness.model.errors import DeviceError, HarnessError, InputError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
 from harness.model.stimulus import Clip, Waveform
+from harness.model.trial import Trial
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import (
     Resolved,
@@ -255,6 +256,7 @@ class Engine:
                 power=power_of(bench, drivers),
             )
             standing = Resumption.of(history)
+            _demand_operator(bench, started.trials, standing)
             conductor = Conductor(started.trials, stage, standing)
             self._conductor = conductor
             log.append(
@@ -460,6 +462,13 @@ class Engine:
 
     def _why_stopped(self) -> str:
         return f"stopped: the engine was asked to end ({self._stopped.name if self._stopped else 'unknown'})"
+
+
+def _demand_operator(bench: Bench, trials: Iterable[Trial], standing: Resumption) -> None:
+    """InputError if a person speaks in a trial that is left, and nobody is there."""
+    left = {trial_id for trial_id, _ in standing.pending()}
+    if bench.operator is OperatorPresence.ABSENT and any(trial.talker and trial.id in left for trial in trials):
+        raise InputError("people speak in this session, but the operator is absent", remedy="Leave out --unattended")
 
 
 def _players(bench: Bench) -> tuple[Equipment, ...]:
