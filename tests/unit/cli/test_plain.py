@@ -10,7 +10,16 @@ import threading
 import pytest
 
 from harness.base.foreign import width_of
-from harness.cli.plain import HOW, HOW_EFFECT, JsonPrinter, OperatorPrompt, PlainPrinter, parse_answer, parse_effect
+from harness.cli.plain import (
+    HOW,
+    HOW_EFFECT,
+    HOW_SPEECH,
+    JsonPrinter,
+    OperatorPrompt,
+    PlainPrinter,
+    parse_answer,
+    parse_effect,
+)
 from harness.model.effect import EffectWord
 from harness.model.feed import (
     Answered,
@@ -19,12 +28,22 @@ from harness.model.feed import (
     Command,
     Goodbye,
     Logged,
+    Misspoke,
     StateChanged,
     StateWord,
     Welcome,
 )
-from harness.model.record import EffectAnswered, EndReason, Entry, OperatorAsked, Question, Record, SessionFinished
-from harness.model.trial import Outcome, Recognition
+from harness.model.record import (
+    AttemptFinished,
+    EffectAnswered,
+    EndReason,
+    Entry,
+    OperatorAsked,
+    Question,
+    Record,
+    SessionFinished,
+)
+from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session import summary
 from harness.session.figures.progress import Progress
 from harness.session.trial_table import trials_csv
@@ -201,6 +220,19 @@ class Operator:
         self._came.clear()
         self._source.may_type[number].set()
         assert self._came.wait(30)
+
+
+def test_a_talker_takes_a_wrong_reading_back_while_the_attempt_lasts() -> None:
+    operator = Operator("y\n", "x\n", "x\n")
+    operator.told(OperatorAsked("t1", 1, 2, 'ann: Say: "alexa"', Question.SPEECH))
+    operator.types(0)
+    operator.types(1)
+    (sent,) = operator.sent
+    assert isinstance(sent, Misspoke)
+    assert (sent.by, sent.trial_id, sent.attempt) == ("ann", "t1", 2)
+    operator.told(AttemptFinished("t1", 1, 2, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    operator.types(2)
+    assert operator.said == [HOW_SPEECH, HOW_SPEECH, "no question is open"]
 
 
 def test_answers_go_to_the_question_that_is_open() -> None:
