@@ -54,7 +54,7 @@ static void take_audio(vh_board *board, unsigned link, vh_reader *reader) {
         board->counters.malformed++;
         return;
     }
-    if (vh_events_waiting(&board->events, link) > VH_EVENTS_KEPT - EVENTS_OF_A_FRAME) {
+    if (vh_events_held(&board->events, link) > VH_EVENTS_KEPT - EVENTS_OF_A_FRAME) {
         /* Silence: the host sends it again later. Heard now, it could push out events that nobody has got yet. */
         board->counters.audio_dropped++;
         return;
@@ -124,7 +124,7 @@ static void take(vh_board *board, unsigned link, uint8_t type, uint32_t seq, uin
         break;
     case VH_TEXT:
     case VH_SET:
-        if (vh_events_waiting(&board->events, link) > VH_EVENTS_KEPT - EVENTS_OF_A_FRAME) {
+        if (vh_events_held(&board->events, link) > VH_EVENTS_KEPT - EVENTS_OF_A_FRAME) {
             break; /* it is sent again */
         }
         if (vh_command_new(&board->commands[link], seq)) {

@@ -47,10 +47,11 @@ void vh_events_acknowledge(vh_events *events, unsigned link, uint32_t number) {
     }
 }
 
-size_t vh_events_waiting(vh_events const *events, unsigned link) {
-    size_t waiting = 0;
-    for (size_t i = 0; i < VH_EVENTS_KEPT; i++) {
-        waiting += (events->kept[i].waiting & 1u << link) != 0 ? 1u : 0u;
+size_t vh_events_held(vh_events const *events, unsigned link) {
+    for (uint32_t held = VH_EVENTS_KEPT; held > 0; held--) {
+        if ((events->kept[(events->last - (held - 1)) % VH_EVENTS_KEPT].waiting & 1u << link) != 0) {
+            return held;
+        }
     }
-    return waiting;
+    return 0;
 }

@@ -39,7 +39,7 @@ void vh_events_sent(vh_event *event, unsigned link, uint64_t now_us);
 /* The link has event `number`; an unknown number is nothing. */
 void vh_events_acknowledge(vh_events *events, unsigned link, uint32_t number);
 
-/* How many the link does not have yet. */
-size_t vh_events_waiting(vh_events const *events, unsigned link);
+/* Places from the oldest event that the link does not have yet to the last one: what comes next must not reach it. */
+size_t vh_events_held(vh_events const *events, unsigned link);
 
 #endif

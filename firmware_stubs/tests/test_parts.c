@@ -130,7 +130,7 @@ static void events_are_kept(void) {
     for (uint32_t i = 1; i <= 40; i++) {
         CHECK(vh_events_add(&events, VH_WAKE)->number == i);
     }
-    CHECK(events.lost == 8 && vh_events_waiting(&events, 0) == 32 && vh_events_waiting(&events, 1) == 32);
+    CHECK(events.lost == 8 && vh_events_held(&events, 0) == 32 && vh_events_held(&events, 1) == 32);
     for (uint32_t i = 9; i <= 40; i++) { /* in the order of their numbers */
         vh_event *event = vh_events_due(&events, 0, 1000);
         CHECK(event != NULL && event->number == i);
@@ -142,7 +142,15 @@ static void events_are_kept(void) {
     vh_events_acknowledge(&events, 0, 8);  /* long gone */
     vh_events_acknowledge(&events, 0, 41); /* not yet there */
     CHECK(vh_events_due(&events, 0, 1000 + VH_EVENT_AGAIN_US)->number == 10);
-    CHECK(vh_events_waiting(&events, 0) == 31 && vh_events_waiting(&events, 1) == 32);
+    CHECK(vh_events_held(&events, 0) == 31 && vh_events_held(&events, 1) == 32);
+    for (uint32_t i = 12; i <= 40; i++) { /* all but two that were lost on their way */
+        vh_events_acknowledge(&events, 0, i);
+    }
+    CHECK(vh_events_held(&events, 0) == 31); /* the oldest still has its place */
+    vh_events_acknowledge(&events, 0, 10);
+    CHECK(vh_events_held(&events, 0) == 30);
+    vh_events_acknowledge(&events, 0, 11);
+    CHECK(vh_events_held(&events, 0) == 0);
 }
 
 static void lines_look_like_those_of_the_systems(void) {
