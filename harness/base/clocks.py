@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 
 from harness.base.ports import Clock
@@ -44,3 +45,31 @@ class ScaledClock:
 
     def real_s(self, duration_s: float) -> float:
         return self._clock.real_s(duration_s / self._factor)
+
+
+_NOT_SYNCHRONISED = 0x40  # STA_UNSYNC of adjtimex(2)
+
+
+class _Timex(ctypes.Structure):
+    """The head of struct timex (adjtimex(2)); the rest is room."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("rest", ctypes.c_char * 256),
+    )
+
+
+def kernel_clock() -> tuple[bool | None, float]:
+    """Whether the kernel holds its clock for synchronised, and its largest error in s; None: it does not say."""
+    asked = _Timex()
+    try:
+        if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(asked)) < 0:
+            return None, 0.0
+    except (AttributeError, OSError):
+        return None, 0.0
+    return not asked.status & _NOT_SYNCHRONISED, asked.maxerror / 1e6

@@ -137,6 +137,8 @@ def _record(record: row.Record) -> tuple[str, LineTone]:
             return f"{record.source} {SETTINGS_WORDS[record.of]}: {values}", LineTone.QUIET
         case row.PowerSwitched():
             return power_in_words(record), LineTone.PLAIN
+        case row.BenchChecked(check=check, level=level, says=says):
+            return f"check {check}: {says}", LineTone.QUIET if level == "ok" else LineTone.FAULT
         case row.FaultMet():
             return f"FAULT {record.source}: {record.what}", LineTone.FAULT
         case row.SessionFinished():

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from typing_extensions import TypeAliasType
 
+from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.errors import InputError, Place
 from harness.model.observation import DeviceState
@@ -558,6 +559,7 @@ class Bench:
     min_free_gb: float = 0.0
     level_tolerance_db: float | None = None
     max_noise_floor_dbfs: float | None = None
+    checks: BenchChecks | None = None
     actuators: tuple[Equipment, ...] = ()
     stands: tuple[Stand, ...] = ()
     power: tuple[PowerSwitch, ...] = ()

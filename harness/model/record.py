@@ -418,6 +418,17 @@ class PowerSwitched:
     kind: Literal["power_switched"] = "power_switched"
 
 
+@dataclass(frozen=True, slots=True)
+class BenchChecked:
+    """The result of one check of the bench between two trials. says: what was found, and where. remedy: what to do."""
+
+    check: str
+    level: Literal["ok", "warn", "fail"]
+    says: str
+    remedy: str = ""
+    kind: Literal["bench_checked"] = "bench_checked"
+
+
 class EndReason(StrEnum):
     COMPLETED = "completed"
     ABORTED = "aborted"
@@ -435,7 +446,7 @@ Record = (
     OperatorAsked | AttemptFinished | TrialFinished | StimulusStored | StimulusSpoken | LevelMeasured | EventClipped
     | EventReviewed | DecisionReached | RerunAsked | JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved
     | SoundRedacted | NoteWritten | MarkSet | Paused | Resumed | FaultMet | SettingsNoted | PowerSwitched
-    | SessionFinished
+    | BenchChecked | SessionFinished
 )  # fmt: skip
 RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted
 """What the file beside a session's log holds: rows of raters, and of those who look after them and the session."""

@@ -33,7 +33,6 @@ from harness.devices.profiles.profile import load_profile
 from harness.model.bench import (
     EARCON,
     MERGE_WITHIN_MS,
-    AfterRetries,
     Bench,
     Device,
     DeviceProfile,
@@ -46,11 +45,13 @@ from harness.model.bench import (
     OnFault,
     OperatorPresence,
 )
+from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.scenario import AxisName
 from harness.model.stands import PowerSwitch, Stand
+from harness.scenario.policies import ChecksKeys, OnFaultKeys
 from harness.sound.calibration import check_comparable, read_calibration
 from harness.sound.earcon_file import learned, read_earcons, refuse_alike
 
@@ -204,21 +205,6 @@ class DeviceKeys(Keys):
     )
 
 
-class OnFaultKeys(Keys):
-    """What a run does when a fault ends a trial: it pauses, and plays the trial again later."""
-
-    retry_after_s: float = preset(
-        60.0, "Time after which a lost device pauses the run, and between two retries, s.", ge=1, le=86_400
-    )
-    retries: int = preset(10, "Retries without a trial that succeeds.", ge=0, le=10_000)
-    then: Annotated[AfterRetries, word(AfterRetries)] = preset(
-        AfterRetries.END, "After the last retry: end (exit status 3, can be resumed), or skip the trial and continue."
-    )
-    power_cycles: int = preset(
-        0, "Power cycles of a device that fails, or is silent, without a trial that succeeds.", ge=0, le=1000
-    )
-
-
 class NotifyKeys(Keys):
     """Where a run sends messages: one of command, webhook, webhook_env and mqtt."""
 
@@ -272,6 +258,9 @@ class BenchKeys(Keys):
         "The run pauses before a trial while the microphone hears more noise than this, dBFS. Default: no limit.",
         ge=-120,
         le=0,
+    )
+    checks: ChecksKeys | None = optional(
+        "What `harness doctor` and a run check of the devices and the sound of this bench. Default: nothing."
     )
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
@@ -327,6 +316,7 @@ def load_bench(path: Path | str) -> Bench:
         min_free_gb=keys.min_free_gb,
         level_tolerance_db=keys.level_tolerance_db,
         max_noise_floor_dbfs=keys.max_noise_floor_dbfs,
+        checks=None if keys.checks is None else BenchChecks(**keys.checks.model_dump()),
         actuators=tuple(reader.actuators.values()),
         stands=stands,
         power=power,

@@ -185,6 +185,8 @@ class Conductor:
     def _observe(self, observation: Observation, arrived_s: float) -> None:
         run = self._run
         run.seen.see(observation)
+        if run.stage.checks is not None:
+            run.stage.checks.see(observation)
         self._takes.liveness.see(observation)
         self._takes.power.see(observation)
         match observation:

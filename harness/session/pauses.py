@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+from harness.base.host_check import Check, Level
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.feed import StateWord
-from harness.model.record import EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
+from harness.model.record import BenchChecked, EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
 from harness.model.trial import Outcome, Trial
+from harness.session.bench_checks import BenchCheck
 from harness.session.run import Run
 from harness.session.take import LINK_WAIT_S
 from harness.session.wording import in_words
 
 ON_FAULT_BY = "on_fault"
 """Who pauses, resumes and plays again, in the rows."""
+CHECKS_BY = "checks"
 DISK_BY, NOISE_BY = "min_free_gb", "max_noise_floor_dbfs"
 NOT_SET_UP = "not_set_up"
 """Cause code of a trial whose stands, settings or power were not as it needs them."""
@@ -53,6 +57,78 @@ class UnfitPause:
         if found is None or limit_dbfs is None or found <= limit_dbfs:
             return ""
         return f"noise: the noise floor is {found:.0f} dBFS, and the bench wants at most {limit_dbfs:g} dBFS"
+
+
+class CheckPause:
+    """Runs before a take, at the interval of the bench's checks. A refusal pauses the run until the checks pass.
+
+    They are repeated after `retry_after_s`. With `on_fault`, `retries` and `then` decide as for a fault.
+    """
+
+    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
+        self._run = run
+        self._serve = serve
+        self._next_s = -math.inf
+
+    def settle(self) -> bool:
+        """Whether it played test sounds or paused."""
+        run, checks = self._run, self._run.stage.checks
+        if checks is None or math.isinf(checks.every_s) or run.now_s() < self._next_s:
+            return False
+        if run.paused or run.ending is not None:
+            return False
+        refused = self._check(checks)
+        if refused and not run.paused and run.ending is None:
+            run.pause(_in_short(refused), CHECKS_BY)
+            self._wait(checks, refused)
+        self._next_s = run.now_s() + checks.every_s
+        return True
+
+    def _check(self, checks: BenchCheck) -> list[Check]:
+        """Checks while the bench is still, and logs the results; those that refuse."""
+        run, found = self._run, list[Check]()
+        quiet_s = 0.0 if run.last_sound_s is None else run.last_sound_s + run.stage.between_trials_s - run.now_s()
+        if quiet_s > 0 and not run.rest(quiet_s, self._serve):
+            return []
+        if not run.paused:
+            run.show(StateWord.PREPARING, "checks the bench")
+        trials = [run.trials[trial_id] for trial_id, _ in run.standing.pending()]
+        if not run.meanwhile(lambda given_up: found.extend(checks.find(trials, given_up)), self._serve):
+            return []
+        run.last_sound_s = run.now_s()
+        for one in found:
+            run.append(BenchChecked(one.name, one.level.value, one.says, "" if one.level is Level.OK else one.remedy))
+        return [one for one in found if one.level is Level.FAIL]
+
+    def _wait(self, checks: BenchCheck, refused: list[Check]) -> None:
+        run, policy, retries = self._run, self._run.stage.on_fault, 0
+        retry_after_s = (policy or OnFault()).retry_after_s
+        next_s = run.now_s() + retry_after_s
+        while run.paused and run.ending is None:
+            run.show(StateWord.PAUSED, run.paused_because)
+            self._serve()
+            if not run.paused or run.ending is not None or run.now_s() < next_s:
+                continue
+            if policy is not None and retries >= policy.retries:
+                self._no_retry_left(policy, _in_short(refused))
+                continue
+            retries += 1
+            refused = self._check(checks)
+            if run.paused and run.ending is None and not refused:
+                run.go_on(f"{CHECKS_BY}: the bench passes again")
+            next_s = run.now_s() + retry_after_s
+
+    def _no_retry_left(self, policy: OnFault, reason: str) -> None:
+        run = self._run
+        if policy.then is AfterRetries.SKIP:
+            run.go_on(f"{CHECKS_BY}: no retry is left, although {reason}")
+            return
+        run.append(FaultMet(CHECKS_BY, f"{reason}; no retry is left: resume when it is mended"))
+        run.ending = EndReason.STOPPED
+
+
+def _in_short(refused: list[Check]) -> str:
+    return "; ".join(f"{one.name}: {one.says}" for one in refused)
 
 
 class FaultPause:

@@ -24,6 +24,7 @@ from harness.model.record import Clip, DecisionReached, EndReason, Entry, Observ
 from harness.model.scenario import WakeSettings
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Listening, Target, Trial
+from harness.session.bench_checks import BenchCheck
 from harness.session.levels import LevelRule
 from harness.session.listening_trial import ListeningMachine
 from harness.session.query_trial import TrialMachine
@@ -246,6 +247,7 @@ class Stage:
     - on_fault: what a run does about a fault that ends a trial; None: it plays the next trial.
     - levels: how the level of what is played is compared with what the microphone hears; None: not at all.
     - max_noise_floor_dbfs: a run pauses before a trial while the microphone's noise floor is higher; None: no limit.
+    - checks: of the bench, repeated between trials; None: not at all.
     - short_of_room: why the disk has too little room for another trial, else "".
     - alive: called by the conductor's thread every half second while it is not stuck.
     - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
@@ -273,6 +275,7 @@ class Stage:
     on_fault: OnFault | None = None
     levels: LevelRule | None = None
     max_noise_floor_dbfs: float | None = None
+    checks: BenchCheck | None = None
     short_of_room: Callable[[], str] = lambda: ""
     alive: Callable[[], None] = lambda: None
     stands: Mapping[str, StandSetting] = field(default_factory=dict)

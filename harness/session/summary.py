@@ -98,6 +98,7 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     for number, (device, count, faults) in enumerate(progress.power_cycles):
         named = f"{plain_text(device, 40)}: {count}, {faults} of them after a fault"
         lines.append(f"{'' if number else 'power cycles':21}{named}")
+    lines += check_lines(progress)
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if progress.unread:
@@ -116,6 +117,20 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
             return [*lines, f"limits: {error}"]
         totals = replace(progress.totals, effects=right)
         lines += limit_lines(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
+    return lines
+
+
+def check_lines(progress: Progress) -> list[str]:
+    """One line on the checks of the bench during the run, and one for each that was not always ok."""
+    counts = progress.bench_checks
+    if not counts:
+        return []
+    ok, warned, refused = (sum(getattr(one, key) for one in counts) for key in ("ok", "warned", "refused"))
+    lines = [f"checks of the bench  {ok + warned + refused}: {ok} ok, {warned} warnings, {refused} refusals"]
+    for one in counts:
+        if bad := one.warned + one.refused:
+            share = f"{bad} of {one.ok + bad}"
+            lines.append(f"{'':21}{one.check}: {share} not ok; last: {plain_text(one.last_wrong, 200)}")
     return lines
 
 

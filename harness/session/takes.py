@@ -29,7 +29,7 @@ from harness.model.stimulus import RenderedStimulus, SpokenText, Waveform
 from harness.model.trial import Listening, Outcome, Trial
 from harness.session.listening_trial import ListeningMachine
 from harness.session.liveness import LifeCheck, Liveness
-from harness.session.pauses import NOT_SET_UP, FaultPause, UnfitPause
+from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, UnfitPause
 from harness.session.plan import AIR_HZ
 from harness.session.power import PowerCycling
 from harness.session.prompting import Prompter, said_text
@@ -127,6 +127,7 @@ class Takes:
             lambda trial, device: bool(self.power.revive(trial, "no sign of life", [device])),
         )
         self._unfit = UnfitPause(run, serve)
+        self._checks = CheckPause(run, serve)
         self._faults = FaultPause(run, serve, self.power.revive)
         self._last_played = ""
         self._attempt: AttemptStarted | None = None
@@ -153,7 +154,7 @@ class Takes:
         run = self._run
         part = run.trials[take[0]].memory
         if part is None or not part.primed_by:  # nothing may be played between a prime and its follow-up
-            resumed |= self.life.settle() | self._unfit.settle()
+            resumed |= self.life.settle() | self._checks.settle() | self._unfit.settle()
             if run.ending is not None:
                 return
         if not self._is_primed(take):

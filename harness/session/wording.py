@@ -24,6 +24,7 @@ from harness.model.observation import (
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    BenchChecked,
     DecisionReached,
     EffectAnswered,
     EndReason,
@@ -203,6 +204,9 @@ class Happenings:
                 return f"    level of {plain_text(loudspeaker, 60)}: asked {asked:.1f}, {said}"
             case PowerSwitched():
                 return power_in_words(record)
+            case BenchChecked(check=check, level=level, says=says):
+                word = {"ok": "ok", "warn": "WARNING", "fail": "REFUSED"}[level]
+                return f"check {check}: {word}: {plain_text(says, 400)}"
             case FaultMet(source=source, what=what):
                 return f"FAULT {plain_text(source, 60)}: {plain_text(what, 400)}"
             case _:

@@ -28,6 +28,7 @@ _LONGEST = 1000
 
 
 @click.command("doctor", cls=Command)
+@click.argument("scenario_file", metavar="[SCENARIO]", type=SHIPPED_FILE, required=False)
 @click.option("--bench", "bench_file", type=SHIPPED_FILE, help="Also check what this bench needs.")
 @click.option(
     "--folder", type=click.Path(path_type=Path), default=Path(), help="Where sessions are kept. Default: here."
@@ -51,6 +52,7 @@ _LONGEST = 1000
 )
 @json_option("as_json", "One JSON object instead of text.")
 def command(
+    scenario_file: Path | None,
     bench_file: Path | None,
     folder: Path,
     send_test: bool,
@@ -60,6 +62,9 @@ def command(
     as_json: bool,
 ) -> None:
     """Check ports, rights, sound, broker, disk and clock of this host; it plays nothing and opens no port.
+
+    If the bench has `checks`, it also connects to every device, plays test sounds through each loudspeaker, and listens
+    to the room. With a SCENARIO it compares the disk with what its trials need.
 
     With --find-voice it plays: each installed voice says the wake phrase three times, until one has woken the device
     every time. The last line is the `probe:` to paste into an ambient trial.
@@ -76,10 +81,13 @@ def command(
     from harness.scenario.bench import load_bench
 
     bench = load_bench(bench_file) if bench_file is not None else None
+    if scenario_file is not None and (bench is None or bench.checks is None):
+        remedy = "Add --bench BENCH" if bench is None else "Add `checks: {}` to it"
+        raise InputError("a scenario is checked with a bench that has `checks`", remedy=remedy)
     if send_test and (bench is None or not bench.notify):
         raise InputError("--send-test needs a bench with `notify`", remedy="Add --bench BENCH, and `notify` to it")
     found: list[Check] = []
-    for check in _checks(bench, folder, send_test):
+    for check in _checks(bench, scenario_file, folder, send_test):
         found.append(check)
         if not as_json:
             _print(check)
@@ -93,7 +101,7 @@ def command(
     sys.exit(_EXIT[worst])
 
 
-def _checks(bench: Bench | None, folder: Path, send_test: bool) -> Iterator[Check]:
+def _checks(bench: Bench | None, scenario: Path | None, folder: Path, send_test: bool) -> Iterator[Check]:
     from harness.cli.doctor import checks
     from harness.devices.declared import host_checks
 
@@ -110,6 +118,7 @@ def _checks(bench: Bench | None, folder: Path, send_test: bool) -> Iterator[Chec
         checks.libraries,
         checks.extras,
         checks.voices,
+        lambda: checks.live(bench, scenario, folder),
     )
     for part in parts:
         yield from part()

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import resource
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
 
 from harness.base import plugins
+from harness.base.clocks import kernel_clock
 from harness.base.host_check import Check, Level
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import HarnessError, PluginError
+from harness.model.trial import Trial
+from harness.scenario.scenario import load_scenario
+from harness.scenario.together import check_together
+from harness.session.bench_checks import BenchCheck
+from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
+from harness.session.engine.prepare import planned
 from harness.sound.sound_devices import sound_devices
 from harness.statistics.text import percent
 
@@ -59,6 +67,32 @@ def _sound_parts(bench: Bench | None) -> list[Equipment]:
     return list({one.id: one for one in parts if one is not None}.values())
 
 
+def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[Check]:
+    """The checks that a run repeats, with every driver open. A driver that does not open is a failed device."""
+    if bench is None or bench.checks is None:
+        return
+    while not folder.exists():
+        folder = folder.parent
+    trials: tuple[Trial, ...] = ()
+    if scenario is not None:
+        loaded = load_scenario(scenario)
+        check_together(loaded, bench)
+        trials = planned(loaded, bench).trials
+    clock, actuators = clock_of(bench), {one.id for one in bench.actuators}
+    with tempfile.TemporaryDirectory(prefix="voice-harness-") as scratch, ExitStack() as stack:
+        drivers = assemble(bench, clock, 0, Path(scratch))
+        checking = BenchCheck(bench, bench.checks, drivers, clock, folder.absolute())
+        for driver in drivers.values():
+            if driver.id in actuators:
+                continue  # nothing is moved or switched
+            stack.callback(driver.close)
+            try:
+                driver.open(checking.see)
+            except HarnessError as error:
+                checking.unopened(driver.id, error.what)
+        yield from checking.find(trials, threading.Event())
+
+
 SYNCS = 20
 SYNC_WARN_S, SYNC_FAIL_S = 0.05, 1.0
 FREE_WARN_GB, FREE_FAIL_GB = 5.0, 0.5
@@ -66,7 +100,6 @@ SLEEPS = 200
 LATE_WARN_S = 0.005
 LOAD_WARN = 0.7
 _REMOTE = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs")
-_NOT_SYNCHRONISED = 0x40  # STA_UNSYNC of adjtimex(2)
 
 
 def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
@@ -138,7 +171,7 @@ def clock() -> Iterator[Check]:
         yield Check(
             "wall clock", Level.WARN, says, "Results use the monotonic clock; only dates in the log are affected"
         )
-    synchronised, error_s = _kernel_clock()
+    synchronised, error_s = kernel_clock()
     if synchronised is None:
         yield Check("time service", Level.WARN, "not known whether the clock is synchronised", "Check it by hand")
     elif synchronised:
@@ -153,31 +186,6 @@ def _lateness() -> Iterator[float]:
         start_s = time.perf_counter()
         time.sleep(0.001)
         yield time.perf_counter() - start_s - 0.001
-
-
-class _Timex(ctypes.Structure):
-    """The head of struct timex (adjtimex(2)); the rest is room."""
-
-    _fields_ = (
-        ("modes", ctypes.c_uint),
-        ("offset", ctypes.c_long),
-        ("freq", ctypes.c_long),
-        ("maxerror", ctypes.c_long),
-        ("esterror", ctypes.c_long),
-        ("status", ctypes.c_int),
-        ("rest", ctypes.c_char * 256),
-    )
-
-
-def _kernel_clock() -> tuple[bool | None, float]:
-    """Whether the kernel holds its clock for synchronised, and its largest error in s; None: it does not say."""
-    asked = _Timex()
-    try:
-        if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(asked)) < 0:
-            return None, 0.0
-    except (AttributeError, OSError):
-        return None, 0.0
-    return not asked.status & _NOT_SYNCHRONISED, asked.maxerror / 1e6
 
 
 def processor() -> Iterator[Check]:

@@ -37,6 +37,7 @@ from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
 from harness.model.stimulus import Clip, Waveform
 from harness.model.trial import Trial
+from harness.session.bench_checks import BenchCheck
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import (
     Resolved,
@@ -228,6 +229,9 @@ class Engine:
             if transcriber is not None:
                 stack.callback(transcriber.close)
             microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
+            checks = None
+            if bench.checks is not None:
+                checks = BenchCheck(bench, bench.checks, drivers, self._clock, self._folder.path)
             stage = Stage(
                 loudspeakers={one.id: cast(Stimulates, drivers[one.id]) for one in _players(bench)},
                 microphone=microphone,
@@ -250,6 +254,7 @@ class Engine:
                 on_fault=bench.on_fault,
                 levels=LevelRule.of(bench),
                 max_noise_floor_dbfs=bench.max_noise_floor_dbfs,
+                checks=checks,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
                 alive=Watchdog().alive,
                 stands=stands_of(bench, drivers, self._clock),

@@ -12,6 +12,7 @@ from harness.model.observation import DeviceDescribed, Observation, Overrun, Unr
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    BenchChecked,
     EffectAnswered,
     EndReason,
     EngineStarted,
@@ -254,6 +255,26 @@ PACE_TRIALS = 30
 
 
 @dataclass(frozen=True, slots=True)
+class CheckCount:
+    """Results of one check of the bench. last_wrong: what it found when it last warned or refused."""
+
+    check: str
+    ok: int = 0
+    warned: int = 0
+    refused: int = 0
+    last_wrong: str = ""
+
+    def and_(self, row: BenchChecked) -> CheckCount:
+        return CheckCount(
+            self.check,
+            self.ok + (row.level == "ok"),
+            self.warned + (row.level == "warn"),
+            self.refused + (row.level == "fail"),
+            self.last_wrong if row.level == "ok" else row.says,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """State and results of a session at the row `seq`.
 
@@ -262,6 +283,7 @@ class Progress:
     - overruns: late or lost sound blocks. unread: lines and messages of devices that the harness lost.
     - boards: identities that the devices report; a device that was exchanged is there twice.
     - power_cycles: device, its power cycles, and those of them after a fault.
+    - bench_checks: each check of the bench, how often it was ok, warned and refused, and what it last found wrong.
     - unplaced: rows that name an unplanned trial; more than 0 means a damaged log.
     - last_response: trial, take and attempt of the last response that was kept.
     - last_frame: the last attempt whose frame is settled: known, or certain to stay unknown.
@@ -282,6 +304,7 @@ class Progress:
     unread: int = 0
     boards: tuple[DeviceDescribed, ...] = ()
     power_cycles: tuple[tuple[str, int, int], ...] = ()
+    bench_checks: tuple[CheckCount, ...] = ()
     unplaced: int = 0
     paused: Paused | None = None
     finished: EndReason | None = None
@@ -355,6 +378,10 @@ class SessionFigures:
                 counts[cut.device] = (count + 1, faults + cut.after_fault)
                 cycles = tuple((device, *both) for device, both in counts.items())
                 self._head = replace(self._head, power_cycles=cycles)
+            case BenchChecked(check=check) as row:
+                counts_of = {one.check: one for one in self._head.bench_checks}
+                counts_of[check] = counts_of.get(check, CheckCount(check)).and_(row)
+                self._head = replace(self._head, bench_checks=tuple(counts_of.values()))
             case FaultMet():
                 self._head = replace(self._head, faults=self._head.faults + 1)
             case SessionFinished(reason=reason):

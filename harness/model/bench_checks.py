@@ -1,0 +1,52 @@
+"""What is checked of a bench before a run and during it, and what a failed check does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class CheckName(StrEnum):
+    """The checks, by their keys in a bench file."""
+
+    DEVICES = "devices"
+    NOISE_FLOOR = "noise_floor"
+    LOUDSPEAKERS = "loudspeakers"
+    LOOP_DELAY = "loop_delay"
+    DISK = "disk"
+    CLOCK = "clock"
+    CALIBRATION = "calibration"
+
+
+class CheckPolicy(StrEnum):
+    """What a failed check does. REFUSE: `doctor` fails, and a run pauses. WARN: it is only reported."""
+
+    REFUSE = "refuse"
+    WARN = "warn"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class BenchChecks:
+    """Limits of the checks, and the policy of each. every_min: interval during a run; None: only `doctor` checks.
+
+    The limit of the noise floor is the bench's. above_noise_db_min: of a test sound at the microphone.
+    clock_jump_ms_max: of the wall clock since the previous check. calibration_days_min: days left.
+    """
+
+    every_min: float | None = None
+    above_noise_db_min: float = 10.0
+    loop_delay_spread_ms_max: float = 20.0
+    clock_jump_ms_max: float = 1000.0
+    calibration_days_min: int = 1
+    devices: CheckPolicy = CheckPolicy.REFUSE
+    noise_floor: CheckPolicy = CheckPolicy.REFUSE
+    loudspeakers: CheckPolicy = CheckPolicy.REFUSE
+    loop_delay: CheckPolicy = CheckPolicy.WARN
+    disk: CheckPolicy = CheckPolicy.REFUSE
+    clock: CheckPolicy = CheckPolicy.WARN
+    calibration: CheckPolicy = CheckPolicy.WARN
+
+    def policy(self, name: CheckName) -> CheckPolicy:
+        found: CheckPolicy = getattr(self, name.value)
+        return found

@@ -1,0 +1,300 @@
+"""Checks the devices, the sound, the disk and the clock of a bench: before a run, and between its trials."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import cast
+
+from harness.base.clocks import kernel_clock
+from harness.base.host_check import Check, Level
+from harness.base.ports import Clock, Driver, Hears, Stimulates
+from harness.model.bench import Bench, Equipment
+from harness.model.bench_checks import BenchChecks, CheckName, CheckPolicy
+from harness.model.errors import DeviceError
+from harness.model.observation import ListeningProved, Observation, StimulusStarted
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.model.trial import Trial
+from harness.session.take import BenchState
+from harness.sound.calibration import unfit
+from harness.sound.level import rms_dbfs
+from harness.sound.path_check import HEARD_FROM, LEAD_S, START_LIMIT_S, TAIL_S, chirp, find
+from harness.sound.recordings import at_rate
+
+CHIRPS = 5
+"""Test sounds per loudspeaker and check."""
+LISTEN_S = 2.0
+"""Quiet before the noise floor is read."""
+BEAT_S = 6.0
+"""Least wait for a heartbeat: drivers report about one in 5 s."""
+CLIP_BYTES_PER_S = 96_000
+"""Of a clip, 48 kHz and 16 bit, uncompressed."""
+ROWS_BYTES = 20_000
+"""Of the rows of one trial."""
+STIMULUS_S = 10.0
+"""Usual length of a stored stimulus of a listening trial."""
+
+
+def estimated_gb(trials: Iterable[Trial]) -> float:
+    """Rough upper end of what trials add to a session: their clips, uncompressed, and their rows."""
+
+    def clips_s(trial: Trial) -> float:
+        if trial.listening is None:
+            return trial.reprompt.response_max_s
+        settings = trial.listening.settings
+        events = max(1, len(trial.listening.targets))
+        return STIMULUS_S + events * (settings.clip_before_s + settings.clip_after_s)
+
+    return sum(CLIP_BYTES_PER_S * clips_s(trial) + ROWS_BYTES for trial in trials) / 1e9
+
+
+def wall_offset_s() -> float:
+    """Wall clock minus monotonic clock of this host: it changes only when the wall clock is set."""
+    return time.time() - time.monotonic()
+
+
+class BenchCheck:
+    """The checks of one bench over its drivers.
+
+    `see` takes every observation of the drivers, from any thread. `find` blocks while it listens and plays, so a run
+    calls it from a thread of its own, with no trial under way.
+    """
+
+    def __init__(self, bench: Bench, checks: BenchChecks, drivers: Mapping[str, Driver], clock: Clock, folder: Path):
+        """folder: on the disk of the sessions."""
+        self.every_s = math.inf if checks.every_min is None else checks.every_min * 60
+        self._bench = bench
+        self._checks = checks
+        self._clock = clock
+        self._folder = folder
+        self._loudspeakers = {one.id: cast(Stimulates, drivers[one.id]) for one in bench.loudspeakers}
+        self._microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone is not None else None
+        self._lock = threading.Lock()
+        self._seen = BenchState()
+        self._unopened: dict[str, str] = {}
+        self._beats_s: dict[str, float] = {}
+        self._starts: dict[str, tuple[SimpleQueue[Stamp], Waveform]] = {}
+        self._numbers = count(1)
+        self._offset_s = wall_offset_s()
+        self._delays: dict[str, list[float]] = {}
+
+    def see(self, seen: Observation) -> None:
+        """Takes an observation; never blocks."""
+        with self._lock:
+            self._seen.see(seen)
+            if isinstance(seen, ListeningProved):
+                self._beats_s[seen.source] = self._clock.now_s()
+            played = self._starts.get(seen.play_id) if isinstance(seen, StimulusStarted) else None
+        if played is not None and self._microphone is not None:
+            started, sound = played
+            self._microphone.own_sound(cast(StimulusStarted, seen).play_id, sound, seen.at.at_s)
+            started.put(seen.at)
+
+    def unopened(self, id: str, why: str) -> None:
+        """A driver could not be opened."""
+        self._unopened[id] = why
+
+    def find(self, trials: Iterable[Trial], given_up: threading.Event) -> list[Check]:
+        """The result of each check that is not off. trials: still to play. given_up: asks to return early."""
+        self._delays = {}
+        kinds: tuple[tuple[CheckName, Callable[[], Iterator[Check]]], ...] = (
+            (CheckName.DEVICES, lambda: self._devices(given_up)),
+            (CheckName.NOISE_FLOOR, lambda: self._noise_floor(given_up)),
+            (CheckName.LOUDSPEAKERS, lambda: self._heard(given_up)),
+            (CheckName.LOOP_DELAY, self._loop_delay),
+            (CheckName.DISK, lambda: self._disk(trials)),
+            (CheckName.CLOCK, self._wall_clock),
+            (CheckName.CALIBRATION, self._calibrations),
+        )
+        found: list[Check] = []
+        for name, check in kinds:
+            if self._checks.policy(name) is not CheckPolicy.OFF and not given_up.is_set():
+                found += check()
+        return found
+
+    def _result(self, name: CheckName, fails: bool, says: str, remedy: str) -> Check:
+        failed = Level.FAIL if self._checks.policy(name) is CheckPolicy.REFUSE else Level.WARN
+        return Check(name.value, failed if fails else Level.OK, says, remedy)
+
+    # Devices
+
+    def _devices(self, given_up: threading.Event) -> Iterator[Check]:
+        waits_s = {
+            part.id: max(BEAT_S, profile.heartbeat.within_s)
+            for device in self._bench.devices
+            for part, profile in device.equipment
+            if profile.heartbeat is not None
+        }
+        begun_s = self._clock.now_s()
+        for part in self._parts():
+            wait_s = waits_s.get(part.id)
+            beats = wait_s is None or self._beats(part.id, begun_s, wait_s, given_up)
+            why = self._why_lost(part.id) or ("" if beats else f"no heartbeat in {wait_s:g} s")
+            says = f"{part.id}: {why or ('connected, heartbeat seen' if wait_s is not None else 'connected')}"
+            remedy = f"Check its power and its cable, and its entry in the bench ({part.place})"
+            yield self._result(CheckName.DEVICES, bool(why), says, remedy)
+
+    def _parts(self) -> tuple[Equipment, ...]:
+        bench = self._bench
+        connected = (part for device in bench.devices for part, _ in device.equipment)
+        parts = (*bench.loudspeakers, bench.microphone, bench.monitor, *connected)
+        return tuple({part.id: part for part in parts if part is not None}.values())
+
+    def _why_lost(self, id: str) -> str:
+        if id in self._unopened:
+            return self._unopened[id]
+        with self._lock:
+            if id in self._seen.lost | self._seen.gone:
+                return f"lost ({self._seen.why.get(id) or 'no reason is known'})"
+        return ""
+
+    def _beats(self, id: str, begun_s: float, wait_s: float, given_up: threading.Event) -> bool:
+        """Whether a heartbeat came within wait_s before begun_s, or comes within wait_s after it."""
+        while True:
+            with self._lock:
+                if self._beats_s.get(id, -math.inf) >= begun_s - wait_s:
+                    return True
+            left_s = self._clock.real_s(begun_s + wait_s - self._clock.now_s())
+            if left_s <= 0 or self._why_lost(id) or given_up.wait(min(0.1, left_s)):
+                return False
+
+    # Sound
+
+    def _noise_floor(self, given_up: threading.Event) -> Iterator[Check]:
+        part = self._bench.microphone
+        if part is None or self._microphone is None:
+            return
+        if why := self._why_lost(part.id):
+            yield self._result(CheckName.NOISE_FLOOR, True, f"{part.id}: not measured: {why}", "Mend the microphone")
+            return
+        given_up.wait(self._clock.real_s(LISTEN_S))
+        floor_dbfs, limit_dbfs = self._microphone.noise_floor_dbfs(), self._bench.max_noise_floor_dbfs
+        if floor_dbfs is None:
+            yield self._result(CheckName.NOISE_FLOOR, True, f"{part.id}: it does not record", "Check its sound device")
+            return
+        says = f"{part.id}: the noise floor is {floor_dbfs:.1f} dBFS"
+        if part.calibration is not None:
+            says += f", {part.calibration.spl(floor_dbfs):.1f} dB({part.calibration.weighting}) SPL"
+        too_loud = limit_dbfs is not None and floor_dbfs > limit_dbfs
+        if limit_dbfs is not None:
+            says += f"; the bench wants at most {limit_dbfs:g} dBFS"
+        remedy = "Find what is loud (air conditioning, a fan), or raise `max_noise_floor_dbfs`"
+        yield self._result(CheckName.NOISE_FLOOR, too_loud, says, remedy)
+
+    def _heard(self, given_up: threading.Event) -> Iterator[Check]:
+        microphone = self._bench.microphone
+        if microphone is None or self._microphone is None:
+            return
+        least_db = self._checks.above_noise_db_min
+        remedy = "Check its power and volume, and that both are in the same room: harness sound check"
+        for part in self._bench.loudspeakers:
+            if why := self._why_lost(part.id) or self._why_lost(microphone.id):
+                yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: not tried: {why}", remedy)
+                continue
+            try:
+                levels = [one for _ in range(CHIRPS) if (one := self._chirp(part, self._microphone, given_up))]
+            except DeviceError as error:
+                yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: {error.what}", error.remedy or remedy)
+                continue
+            if given_up.is_set():
+                return
+            self._delays[part.id] = [delay_ms for delay_ms, _ in levels]
+            floor_dbfs = self._microphone.noise_floor_dbfs()
+            says = f"{part.id}: {microphone.id} heard {len(levels)} of {CHIRPS} test sounds"
+            above_db = None
+            if levels and floor_dbfs is not None:
+                above_db = sum(level_dbfs for _, level_dbfs in levels) / len(levels) - floor_dbfs
+                says += f", {above_db:.0f} dB above the noise floor (at least {least_db:g} wanted)"
+            fails = len(levels) < CHIRPS or above_db is None or above_db < least_db
+            yield self._result(CheckName.LOUDSPEAKERS, fails, says, remedy)
+
+    def _chirp(self, part: Equipment, microphone: Hears, given_up: threading.Event) -> tuple[float, float] | None:
+        """Delay from playing to the microphone in ms, and level there in dBFS; None if it was not heard."""
+        if given_up.is_set():
+            return None
+        sound, started = _test_sound(part), SimpleQueue[Stamp]()
+        play_id = f"check-{next(self._numbers)}"
+        with self._lock:
+            self._starts[play_id] = started, sound
+        try:
+            called_s = self._clock.now_s()
+            self._loudspeakers[part.id].play(play_id, sound)
+            at = started.get(timeout=START_LIMIT_S)
+        except Empty:
+            raise DeviceError("did not start to play within 3 s", remedy="Check its sound device") from None
+        finally:
+            with self._lock:
+                del self._starts[play_id]
+        ends_s = at.at_s + sound.duration_s + TAIL_S
+        if given_up.wait(max(0.0, self._clock.real_s(ends_s - self._clock.now_s()))):
+            self._loudspeakers[part.id].stop()
+            return None
+        recording, exact_s = microphone.cut(max(called_s, at.at_s - LEAD_S), ends_s)
+        known = at_rate(sound, recording.rate_hz)
+        found = find(recording.samples, known.samples)
+        if found.correlation < HEARD_FROM:
+            return None
+        first = round(found.sample)
+        level_dbfs = rms_dbfs(recording.samples[first : first + len(known.samples)])
+        return (exact_s + found.sample / recording.rate_hz - at.at_s) * 1000, level_dbfs
+
+    def _loop_delay(self) -> Iterator[Check]:
+        limit_ms = self._checks.loop_delay_spread_ms_max
+        for id, delays in self._delays.items():
+            if len(delays) < 2:
+                says, fails = f"{id}: n/a, {len(delays)} of {CHIRPS} test sounds were heard", True
+            else:
+                middle, spread = sorted(delays)[len(delays) // 2], max(delays) - min(delays)
+                says = f"{id}: {round(middle, 1) + 0.0:.1f} ms, spread {spread:.1f} ms over {len(delays)} (at most {limit_ms:g} wanted)"
+                fails = spread > limit_ms
+            remedy = "Close other programs that use sound, avoid wireless links, or use longer blocks"
+            yield self._result(CheckName.LOOP_DELAY, fails, says, remedy)
+
+    # Host and files
+
+    def _disk(self, trials: Iterable[Trial]) -> Iterator[Check]:
+        free_gb = shutil.disk_usage(self._folder).free / 1e9
+        need_gb = estimated_gb(trials)
+        wanted_gb = self._bench.min_free_gb + need_gb
+        says = f"{free_gb:.1f} GB are free at {self._folder}; {wanted_gb:.1f} GB are wanted"
+        says += f" ({need_gb:.1f} GB for the trials left, {self._bench.min_free_gb:g} GB min_free_gb)"
+        yield self._result(CheckName.DISK, free_gb < wanted_gb, says, "Make room: harness purge removes old clips")
+
+    def _wall_clock(self) -> Iterator[Check]:
+        before_s, self._offset_s = self._offset_s, wall_offset_s()
+        jump_ms, limit_ms = abs(self._offset_s - before_s) * 1000, self._checks.clock_jump_ms_max
+        synchronised, error_s = kernel_clock()
+        words = {None: "not known whether it is synchronised", False: "not synchronised"}
+        state = words.get(synchronised, f"synchronised to {error_s * 1000:.0f} ms")
+        says = f"{state}; it moved by {jump_ms:.0f} ms since the previous check (at most {limit_ms:g} wanted)"
+        remedy = "Start chrony or systemd-timesyncd. Only dates are affected; results use the monotonic clock"
+        yield self._result(CheckName.CLOCK, synchronised is False or jump_ms > limit_ms, says, remedy)
+
+    def _calibrations(self) -> Iterator[Check]:
+        today = datetime.fromtimestamp(self._clock.wall_s()).astimezone().date()
+        days = self._checks.calibration_days_min
+        for part in self._parts():
+            if part.calibration is None:
+                continue
+            why = unfit(part, part.calibration, today + timedelta(days=days))
+            says = f"{part.id}: {why or f'its calibration counts until {part.calibration.expires_on}'}"
+            if why and not unfit(part, part.calibration, today):
+                says = f"{part.id}: its calibration expires on {part.calibration.expires_on}, within {days} days"
+            yield self._result(CheckName.CALIBRATION, bool(why), says, "Calibrate again: harness calibrate")
+
+
+def _test_sound(part: Equipment) -> Waveform:
+    """A chirp, no louder than the loudspeaker's calibration allows."""
+    sound = chirp()
+    if part.calibration is None:
+        return sound
+    over_db = max(0.0, rms_dbfs(sound.samples) - part.calibration.dbfs(part.calibration.max_spl))
+    return Waveform((sound.samples * 10 ** (-over_db / 20)).astype(sound.samples.dtype), sound.rate_hz)
