@@ -51,6 +51,10 @@ def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool =
         "devices": [_device(session, found[name], reviewed) for name in devices],
         "heard": _heard(session.progress, session.wake),
         "understood": _frames(session.progress),
+        "self_wakes": [
+            {"device": one.device, "own": _share(one.own), "others": _share(one.others)}
+            for one in session.progress.self_wakes
+        ],
         "comparisons": [_comparison(one) for one in comparisons(session.wake, every_pair=True)],
     }
 

@@ -89,6 +89,7 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         lines.append("")
     snapshot = wake.snapshot()
     lines += results_lines(progress, snapshot, wake_summary(wake))
+    lines += self_wake_lines(progress)
     if folder is not None and any(one.trial.memory is not None for one in progress.trials):
         from harness.session.figures.memory import one_line  # here, since it takes long to import
 
@@ -118,6 +119,17 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         totals = replace(progress.totals, effects=right)
         lines += limit_lines(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
     return lines
+
+
+def self_wake_lines(progress: Progress) -> list[str]:
+    """A line for each device that reports wake events, in its own answers and in those of others."""
+    lines = []
+    for one in progress.self_wakes:
+        name = plain_text(one.device, 40)
+        for whose, found in (("its own", one.own), ("another's", one.others)):
+            if found.total:
+                lines.append(f"{name} woke in {whose} answers: {share_with_interval(found)}")
+    return [f"{'' if number else 'self-wakes':21}{line}" for number, line in enumerate(lines)]
 
 
 def check_lines(progress: Progress) -> list[str]:

@@ -35,6 +35,7 @@ from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.effects import EffectRows, Key, right_of_known
+from harness.session.figures.self_wakes import AnswersHeard, SelfWakes
 from harness.session.figures.trials import (
     DECIDED,
     HeardTrial,
@@ -284,6 +285,7 @@ class Progress:
     - boards: identities that the devices report; a device that was exchanged is there twice.
     - power_cycles: device, its power cycles, and those of them after a fault.
     - bench_checks: each check of the bench, how often it was ok, warned and refused, and what it last found wrong.
+    - self_wakes: for each device that reports wake events, those during answers, its own and others'.
     - unplaced: rows that name an unplanned trial; more than 0 means a damaged log.
     - last_response: trial, take and attempt of the last response that was kept.
     - last_frame: the last attempt whose frame is settled: known, or certain to stay unknown.
@@ -305,6 +307,7 @@ class Progress:
     boards: tuple[DeviceDescribed, ...] = ()
     power_cycles: tuple[tuple[str, int, int], ...] = ()
     bench_checks: tuple[CheckCount, ...] = ()
+    self_wakes: tuple[AnswersHeard, ...] = ()
     unplaced: int = 0
     paused: Paused | None = None
     finished: EndReason | None = None
@@ -341,6 +344,7 @@ class SessionFigures:
         self._played = SessionTrials(words_heard)
         self._totals: Totals | None = Totals()
         self._effects = EffectRows()
+        self._self_wakes = SelfWakes()
         self._later: list[Entry] = []
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
         self._trial_since: float | None = None
@@ -356,6 +360,7 @@ class SessionFigures:
             self._observe(entry.record.observation)
             return
         changed = self._take(entry.record)
+        self._self_wakes.take(entry.record)
         match entry.record:
             case SessionStarted() as started:
                 self._head = replace(self._head, session=started)
@@ -404,6 +409,7 @@ class SessionFigures:
                 pass  # Other rows change no result, or only those of trials.
 
     def _observe(self, seen: Observation) -> None:
+        self._self_wakes.observe(seen)
         match seen:
             case Overrun(count=count):
                 self._head = replace(self._head, overruns=self._head.overruns + count)
@@ -440,6 +446,7 @@ class SessionFigures:
             totals=replace(self._totals, effects=self._right_of(effects)),
             pace_s=sum(self._pace) / len(self._pace) if self._pace else None,
             effects=effects,
+            self_wakes=self._self_wakes.snapshot(),
         )
 
     def _right_of(self, effects: Mapping[Key, EffectEvidence]) -> Share:

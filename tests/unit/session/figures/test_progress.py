@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.judgment import Category, JudgmentStatus
-from harness.model.observation import DeviceDescribed, Overrun
+from harness.model.observation import DeviceDescribed, Overrun, Wake
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -21,6 +22,7 @@ from harness.model.record import (
     Observed,
     Paused,
     RerunAsked,
+    ResponseFrozen,
     Resumed,
     SessionFinished,
     TrialFinished,
@@ -31,7 +33,9 @@ from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.progress import LimitVerdict, SessionFigures, Totals, check_limits, total
+from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import TrialState
+from harness.session.summary import self_wake_lines
 from harness.statistics.intervals import Share
 from harness.statistics.latency import latency_figures
 from harness.transcripts.recognition import WordsHeard
@@ -318,3 +322,30 @@ def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
     )
     found = [check_limits(Limits(**{name: wanted}), totals)[0].ok for wanted in (holds, fails)]
     assert found == [True, False]
+
+
+def test_wake_events_within_an_answer_are_counted_by_whose_answer_it_is() -> None:
+    trials = [
+        replace(planned(1, trial_id="a"), device="kitchen", connection="kitchen_line"),
+        replace(planned(2, trial_id="b"), device="hall", connection="hall_line"),
+    ]
+    rows = Rows.of(*trials)
+    answers = [("a", 10.0, 12.0), ("b", 20.0, 22.0), ("a", 30.0, 32.0)]
+    # One call before each answer; then the kitchen twice in its own, once in the hall's, and once after an answer.
+    for source, at_s in [("kitchen_line", 9.0), ("kitchen_line", 10.5), ("kitchen_line", 11.5), ("hall_line", 19.0)]:
+        rows.add(Observed(Wake(source, Stamp(at_s))))
+    for number, (trial_id, starts_s, ends_s) in enumerate(answers, 1):
+        if number == 3:
+            rows.add(Observed(Wake("kitchen_line", Stamp(20.1))))
+            rows.add(Observed(Wake("kitchen_line", Stamp(32.1))))
+        if number == 2:
+            rows.add(Observed(Wake("kitchen_line", Stamp(21.0))))
+        rows.add(ResponseFrozen(trial_id, number, 1, clip_of(f"{number}.flac"), Stamp(starts_s), Stamp(ends_s)))
+    found = progress_of(rows)
+    assert found.self_wakes == (
+        AnswersHeard("kitchen", own=Share(1, 2), others=Share(1, 1)),
+        AnswersHeard("hall", own=Share(0, 1), others=Share(0, 2)),
+    )
+    lines = self_wake_lines(found)
+    assert lines[0].startswith("self-wakes           kitchen woke in its own answers: 1 of 2 = 50")
+    assert len(lines) == 4
