@@ -253,7 +253,8 @@ class BenchCheck:
                 says, fails = f"{id}: n/a, {len(delays)} of {CHIRPS} test sounds were heard", True
             else:
                 middle, spread = sorted(delays)[len(delays) // 2], max(delays) - min(delays)
-                says = f"{id}: {round(middle, 1) + 0.0:.1f} ms, spread {spread:.1f} ms over {len(delays)} (at most {limit_ms:g} wanted)"
+                says = f"{id}: {round(middle, 1) + 0.0:.1f} ms, spread {spread:.1f} ms over {len(delays)}"
+                says += f" (at most {limit_ms:g} wanted)"
                 fails = spread > limit_ms
             remedy = "Close other programs that use sound, avoid wireless links, or use longer blocks"
             yield self._result(CheckName.LOOP_DELAY, fails, says, remedy)
