@@ -20,10 +20,13 @@ from harness.model.errors import InputError, SoundError
 if TYPE_CHECKING:
     from harness.model.bench import Bench, Equipment
     from harness.model.observation import Observation
+    from harness.model.stimulus import Waveform
 
 PLAY_S = 60.0
 RECORD_S = 5.0
 QUIETEST_DBFS = -80.0
+EQUALISE_S = 20.0
+QUIET_S = 3.0
 
 
 class _Decibels(click.FloatRange):
@@ -48,6 +51,7 @@ def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "--level", type=_Decibels(-60, 0), default=-26.0, show_default=True, help="Level of the sound, dBFS (RMS)."
 )
 @click.option("--reading", type=_Decibels(30, 130), help="Reading of the meter, dB SPL. Nothing is asked.")
+@click.option("--equalise", is_flag=True, help="Measure the response of the loudspeaker, and print its equaliser.")
 @click.option("--calibrator", is_flag=True, help="For the microphone: a sound calibrator plays, not a loudspeaker.")
 @click.option(
     "--weighting", type=click.Choice(["A", "C", "Z"]), default="A", show_default=True, help="Weighting of the meter."
@@ -65,6 +69,7 @@ def command(
     tone: bool,
     level: float,
     reading: float | None,
+    equalise: bool,
     calibrator: bool,
     weighting: Literal["A", "C", "Z"],
     place: str,
@@ -76,6 +81,9 @@ def command(
     NAME is a loudspeaker (by default the first), or `microphone`. Put the meter where the levels of a scenario shall
     hold (for the microphone: beside it), set it to slow, and protect your ears. The calibration is written beside the
     bench, which must name it. Scenarios may then have levels in dB SPL (`level_spl`).
+
+    --equalise needs no meter. It plays 20 s of pink noise, and measures the response at the bench's microphone in
+    third-octave bands. Do it before the calibration, which an equaliser changes.
     """
     from harness.scenario.bench import load_bench
     from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL, CalibrationKeys, write_calibration
@@ -83,6 +91,9 @@ def command(
     bench = load_bench(bench_file)
     part = _part(bench, name)
     records = part is bench.microphone
+    if equalise:
+        _equalise(bench, part, level)
+        return
     if calibrator and not records:
         raise InputError("a calibrator is for the microphone", remedy="Leave --calibrator out, or name microphone")
     signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone or calibrator else "pink noise"
@@ -118,6 +129,27 @@ def command(
     click.echo(plain_text(f"{path}: {full}", 400))
     if part.calibration is None:
         click.echo(plain_text(f"Name it in the bench, below {part.id}: `calibration: {path.name}`", 400))
+
+
+def _equalise(bench: Bench, part: Equipment, level: float) -> None:
+    from harness.sound.equaliser import CENTRES_HZ, inverse, response
+
+    if bench.microphone is None or part is bench.microphone:
+        raise InputError("--equalise needs a loudspeaker and a microphone in the bench", remedy="Name the loudspeaker")
+    with _CalibrationSound(bench, part, bench.microphone, "pink noise", level) as sound:
+        source = f"Playing pink noise of {level:g} dBFS through {part.id} for {EQUALISE_S:g} s."
+        click.echo(plain_text(source, 400))
+        recorded, played, quiet = sound.recorded_with_played()
+    found = response(recorded, played, quiet)
+    for centre, heard in zip(CENTRES_HZ, found, strict=True):
+        words = "not measured: too little above the noise" if math.isnan(heard) else f"{heard:+6.1f} dB"
+        click.echo(f"{centre:>6} Hz  {words}")
+    if all(math.isnan(heard) for heard in found):
+        raise SoundError(f"{bench.microphone.id} does not hear {part.id}", remedy="Raise --level or the volume")
+    if getattr(part.options, "equaliser", ""):
+        click.echo("The equaliser of the bench is part of this response. To measure without it, remove the key.")
+        return
+    click.echo(plain_text(f'Write in the bench, below {part.id}: equaliser: "{inverse(found)}"', 600))
 
 
 def _part(bench: Bench, name: str | None) -> Equipment:
@@ -170,7 +202,7 @@ class _CalibrationSound:
             if self._microphone is not None:
                 self._ear = self._open(self._microphone, sink)
             if self._speaker is not None:
-                mouth = self._open(self._speaker, sink)
+                mouth = self._mouth = self._open(self._speaker, sink)
                 mouth.play("calibration", self._sound)
                 self._opened.callback(mouth.stop)
                 deadline = time.monotonic() + 5
@@ -179,6 +211,7 @@ class _CalibrationSound:
                 if not started:
                     remedy = "; ".join(self._faults) or "Try it again"
                     raise SoundError(f"{self._speaker.id} did not begin to play", remedy=remedy)
+                self._started_s = started[0].at.at_s
         except BaseException:
             self._opened.close()
             raise
@@ -197,21 +230,38 @@ class _CalibrationSound:
 
     def recorded_dbfs(self) -> float:
         """RMS level of the last RECORD_S at the microphone. InputError if that is silence."""
-        from harness.session.engine.assemble import clock_of
-        from harness.sound.calibration import RAMP_S
         from harness.sound.level import rms_dbfs
 
-        clock = clock_of(self._bench)
-        begun_s = clock.now_s() + RAMP_S
-        time.sleep(clock.real_s(RAMP_S + RECORD_S))
-        sound, _ = self._ear.cut(begun_s, begun_s + RECORD_S)
-        found = rms_dbfs(sound.samples)
+        found = rms_dbfs(self._recorded(RECORD_S)[0].samples)
         if found < QUIETEST_DBFS:
             what = f"the microphone heard {found:.1f} dBFS, which is silence"
             raise InputError(
                 what, remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to"
             )
         return round(found, 2)
+
+    def recorded_with_played(self) -> tuple[Waveform, Waveform, Waveform]:
+        """EQUALISE_S at the microphone, what was played at that time, and QUIET_S after it has stopped."""
+        from harness.model.stimulus import Waveform
+
+        recorded, begun_s = self._recorded(EQUALISE_S)
+        first = round((begun_s - self._started_s) * self._sound.rate_hz)
+        count = round(recorded.duration_s * self._sound.rate_hz)
+        played = Waveform(self._sound.samples[max(0, first) : first + count], self._sound.rate_hz)
+        self._mouth.stop()
+        quiet, _ = self._recorded(QUIET_S)
+        return recorded, played, quiet
+
+    def _recorded(self, duration_s: float) -> tuple[Waveform, float]:
+        """What the microphone hears from RAMP_S after now, and the time of its first sample."""
+        from harness.session.engine.assemble import clock_of
+        from harness.sound.calibration import RAMP_S
+
+        clock = clock_of(self._bench)
+        begun_s = clock.now_s() + RAMP_S
+        time.sleep(clock.real_s(RAMP_S + duration_s))
+        found: tuple[Waveform, float] = self._ear.cut(begun_s, begun_s + duration_s)
+        return found
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()

@@ -15,6 +15,7 @@ from harness.model.observation import LinkBack, LinkLost, Overrun, StimulusEnded
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.sound.child import Output
+from harness.sound.equaliser import Equaliser, parse
 from harness.sound.playback import Playback
 
 MOST_OUTPUTS = 64
@@ -27,6 +28,7 @@ class LoudspeakerOptions:
     sound_device: Name of the device, or a unique part of it (`harness sound list`).
     frames_per_buffer: Samples per callback. Use 2400 on a busy computer.
     gain_db: Gain for everything that it plays, at most 0.
+    equaliser: Gains in dB at frequencies in Hz, such as "125:-3 250:0" (`harness calibrate --equalise`). Default: none.
     output: Output of the device that the loudspeaker is connected to, from 1. 0: every output gets the sound.
     outputs: Number of outputs of the device, if `output` is given.
     """
@@ -34,6 +36,7 @@ class LoudspeakerOptions:
     sound_device: str
     frames_per_buffer: int = 480
     gain_db: float = 0.0
+    equaliser: str = ""
     output: int = 0
     outputs: int = 0
 
@@ -44,6 +47,7 @@ class LoudspeakerOptions:
             raise ValueError(f"frames_per_buffer must be 64 to 9600, not {self.frames_per_buffer}")
         if not (math.isfinite(self.gain_db) and self.gain_db <= 0):
             raise ValueError(f"gain_db must be at most 0, not {self.gain_db}: louder sound would clip")
+        parse(self.equaliser)
         if not 0 <= self.outputs <= MOST_OUTPUTS:
             raise ValueError(f"outputs must be at most {MOST_OUTPUTS}, not {self.outputs}")
         if not 0 <= self.output <= self.outputs or (self.outputs > 0 and self.output == 0):
@@ -63,6 +67,7 @@ class Loudspeaker:
         self._options = options
         self._sound_server = surroundings.sound_server
         self._gain = np.float32(10 ** (options.gain_db / 20))
+        self._equaliser = Equaliser(options.equaliser)
         self._playback: Playback | None = None
 
     def open(self, sink: Sink) -> None:
@@ -88,10 +93,13 @@ class Loudspeaker:
             self._playback = None
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """Returns at once; accepts any rate. DeviceError when the loudspeaker is not open."""
+        """Returns at once; accepts any rate. DeviceError when the loudspeaker is not open, or the sound would clip."""
         if self._playback is None:
             raise DeviceError(f"the loudspeaker {self.id} is not open")
-        samples = waveform.samples if self._gain == 1 else waveform.samples * self._gain
+        equalised = self._equaliser(waveform)
+        samples = equalised.samples if self._gain == 1 else equalised.samples * self._gain
+        if equalised is not waveform and np.abs(samples).max(initial=0.0) > 1:
+            raise DeviceError(f"{self.id}: with its equaliser, the sound would clip", remedy="Play it softer")
         self._playback.play(play_id, Waveform(samples, waveform.rate_hz))
 
     def stop(self) -> None:

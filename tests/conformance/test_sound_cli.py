@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -13,6 +14,7 @@ from harness.cli.sound import command
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
 from harness.sound.calibration import read_calibration
+from harness.sound.equaliser import CENTRES_HZ, parse
 
 pytestmark = pytest.mark.sound
 IN_LAB = ("--sound-server", "virtual_lab")
@@ -73,3 +75,29 @@ def test_the_microphone_is_calibrated_by_a_loudspeaker_and_a_meter(lab_sound: La
     assert "which is silence" in str(silent.exception)
     refused = CliRunner().invoke(calibrate, [str(bench), "near", "--calibrator"])
     assert "for the microphone" in str(refused.exception)
+
+
+def test_the_response_of_a_loudspeaker_is_measured_and_levelled(
+    lab_sound: LabSoundServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.cli.calibrate.EQUALISE_S", 8.0)
+    bench = tmp_path / "bench.yaml"
+    bench.write_text(BENCH)
+    flat = CliRunner().invoke(calibrate, [str(bench), "near", "--equalise"], catch_exceptions=False)
+    assert max(abs(level) for level in responses(flat.output)) < 0.5  # the path of the lab changes nothing
+    assert 'below near: equaliser: "125:' in flat.output
+    coloured = "125:-12 500:0 2000:0 6300:-9"
+    bench.write_text(BENCH.replace("harness_speaker}", f'harness_speaker, equaliser: "{coloured}"}}'))
+    told = CliRunner().invoke(calibrate, [str(bench), "near", "--equalise"], catch_exceptions=False)
+    assert "The equaliser of the bench is part of this response" in told.output
+    found = responses(told.output)
+    asked = np.interp(np.log(CENTRES_HZ), *np.array([(np.log(hz), gain) for hz, gain in parse(coloured)]).T)
+    assert found == pytest.approx(list(asked - asked.mean()), abs=0.5)
+    refused = CliRunner().invoke(calibrate, [str(bench), "microphone", "--equalise"])
+    assert "Name the loudspeaker" in str(getattr(refused.exception, "remedy", ""))
+
+
+def responses(output: str) -> list[float]:
+    found = [float(line.split()[2]) for line in output.splitlines() if line.endswith(" dB") and " Hz " in line]
+    assert len(found) == len(CENTRES_HZ)
+    return found

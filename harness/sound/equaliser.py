@@ -1,0 +1,95 @@
+"""The equaliser of a loudspeaker: gains in third-octave bands, from its measured response, as a filter."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import signal
+
+from harness.model.stimulus import Samples, Waveform
+
+_FLOAT64 = npt.NDArray[np.float64]
+
+CENTRES_HZ = (125, 160, 200, 250, 315, 400, 500, 630, 800, 1000, 1250, 1600, 2000, 2500, 3150, 4000, 5000, 6300)
+"""Nominal centres of the third-octave bands (IEC 61260) of speech that calibration noise fills."""
+MOST_BOOST_DB = 6.0
+MOST_CUT_DB = 12.0
+ABOVE_NOISE_DB = 10.0
+"""Below this level above the room's noise, a band is not measured."""
+LOWEST_DB = -40.0
+TAPS = 2048
+_HALF_BAND = 2 ** (1 / 6)
+
+
+def band_levels(samples: Samples, rate_hz: int) -> _FLOAT64:
+    """Mean square in each band, dB; of one second at least."""
+    power = np.square(np.abs(np.fft.rfft(samples.astype(np.float64)))) / len(samples) ** 2 * 2
+    hertz = np.fft.rfftfreq(len(samples), 1 / rate_hz)
+    edges = [(centre / _HALF_BAND, centre * _HALF_BAND) for centre in CENTRES_HZ]
+    return np.array([10 * np.log10(power[(hertz >= low) & (hertz < high)].sum() + 1e-18) for low, high in edges])
+
+
+def response(recorded: Waveform, played: Waveform, quiet: Waveform) -> _FLOAT64:
+    """Response from a loudspeaker to a microphone in each band, dB around a mean of 0; NaN where it is not measured.
+
+    quiet: what the microphone hears without the sound.
+    """
+    heard, floor = (band_levels(one.samples, one.rate_hz) for one in (recorded, quiet))
+    found = np.where(heard >= floor + ABOVE_NOISE_DB, heard - band_levels(played.samples, played.rate_hz), np.nan)
+    return found - (np.nanmean(found) if np.isfinite(found).any() else 0.0)
+
+
+def inverse(measured: _FLOAT64) -> str:
+    """The equaliser for a response: at most MOST_BOOST_DB and MOST_CUT_DB, shifted so that the highest gain is 0 dB.
+
+    A band that is not measured is left as it is.
+    """
+    wanted = np.clip(-np.nan_to_num(measured), -MOST_CUT_DB, MOST_BOOST_DB)
+    wanted = np.round(wanted - wanted.max(), 1) + 0.0
+    return " ".join(f"{centre}:{gain:g}" for centre, gain in zip(CENTRES_HZ, wanted, strict=True))
+
+
+def parse(text: str) -> tuple[tuple[float, float], ...]:
+    """Pairs of Hz and dB, ascending; ValueError if the text is not of that kind."""
+    try:
+        points = tuple((float(hz), float(db)) for hz, db in (pair.split(":") for pair in text.split()))
+    except ValueError as error:
+        raise ValueError(f'equaliser must be pairs of Hz and dB such as "125:-3 250:0", not {text!r}') from error
+    hertz = [hz for hz, _ in points]
+    if any(not 20 <= hz <= 20_000 for hz in hertz) or hertz != sorted(set(hertz)):
+        raise ValueError("the frequencies of equaliser must ascend between 20 and 20000 Hz")
+    if any(not LOWEST_DB <= db <= 0 for _, db in points):
+        raise ValueError(f"the gains of equaliser must be {LOWEST_DB:g} to 0 dB: louder sound would clip")
+    return points
+
+
+class Equaliser:
+    """A minimum-phase filter with the gains of `parse`, between them linear in dB over the logarithm of frequency.
+
+    Below the first and above the last frequency their gains hold.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._points = parse(text)
+        self._filters: dict[int, _FLOAT64] = {}
+
+    def __call__(self, waveform: Waveform) -> Waveform:
+        """The filtered sound, as long as it was."""
+        if not self._points:
+            return waveform
+        taps = self._filters.setdefault(waveform.rate_hz, self._designed(waveform.rate_hz))
+        samples = signal.oaconvolve(waveform.samples, taps)[: len(waveform.samples)]
+        return Waveform(samples.astype(np.float32), waveform.rate_hz)
+
+    def _designed(self, rate_hz: int) -> _FLOAT64:
+        size = 4 * TAPS
+        hertz = np.fft.rfftfreq(size, 1 / rate_hz)
+        known_hz, known_db = np.array(self._points).T
+        gains_db = np.interp(np.log(np.maximum(hertz, 1.0)), np.log(known_hz), known_db)
+        # Minimum phase by the folded real cepstrum.
+        cepstrum = np.fft.irfft(gains_db * np.log(10) / 20, size)
+        cepstrum[1 : size // 2] *= 2
+        cepstrum[size // 2 + 1 :] = 0
+        taps = np.fft.irfft(np.exp(np.fft.rfft(cepstrum)), size)[:TAPS]
+        taps[TAPS // 2 :] *= np.hanning(TAPS)[TAPS // 2 :]
+        return np.asarray(taps, dtype=np.float64)
