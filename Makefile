@@ -10,7 +10,7 @@ TEST := sh setup/test.sh $(BIN)/python
 
 setup: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml setup/packages-demo.txt setup/packages-test.txt setup/torch.txt setup/install.sh
+$(STAMP): requirements.lock pyproject.toml setup/packages-demo.txt setup/packages-test.txt setup/torch.txt setup/porcupine.txt setup/install.sh
 	PYTHON=$(PYTHON) sh setup/install.sh test $(VENV)
 	touch $@ $(DEMO)
 
@@ -27,7 +27,7 @@ test: setup
 
 # What a contributor runs all day: no sound, no network, no browser, nothing slow.
 quick: setup
-	$(BIN)/python -m pytest tests/unit --quick -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest tests/unit --quick -n 3 --dist worksteal -q
 
 check: setup
 	$(BIN)/ruff check .
@@ -47,6 +47,7 @@ docs: setup
 
 soak: setup
 	$(BIN)/python -m pytest -m soak --timeout=7200
+	EXAMPLES=2000 EXPLORE=1 $(BIN)/python -m pytest tests/unit -m "hypothesis and not hardware" --timeout=7200
 
 bench: setup
 	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
@@ -59,7 +60,7 @@ packages: $(STAMP)
 
 # Re-pins every dependency. Needs `uv` on the path.
 lock:
-	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes \
+	uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
 		--no-emit-package torch --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --extra demo --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header -c requirements.lock pyproject.toml -o setup/demo.lock

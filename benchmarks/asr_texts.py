@@ -175,7 +175,7 @@ def speak(folder: Path) -> None:
     from harness.model.stimulus import NoiseKind, NoiseSpec, VoiceSpec, Waveform
     from harness.sound.level import at_level
     from harness.sound.recordings import at_rate
-    from harness.sound.stimuli.renderer import make_noise
+    from harness.sound.stimuli.ambience import make_noise
 
     engines = {engine: load(Group.VOICES, engine)() for engine in ("espeak", "flite")}
     folder.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@
     python benchmarks/bench_tritraining.py --data FOLDER            your own: ATIS, SNIPS, … as seq.in, seq.out, label
     python benchmarks/bench_tritraining.py --classifier transformer -s epochs=5
 
+Then what a person leaves wrong who labels as many by hand, most doubtful first, beside as many at random.
 A person is simulated by the gold labels: strikes what is wrong, and labels that and what has no consensus.
 """
 
@@ -16,6 +17,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.annotation.doubts import estimated_error, guesses
+from harness.model.annotation import Label, LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.grammar_file import load_grammars
@@ -37,6 +40,8 @@ def main() -> None:
     parser.add_argument("-s", dest="settings", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--episodes", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=50, help="labels between two fits, for doubtful first")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of a person for one label by hand")
     asked = parser.parse_args()
     utterances = _utterances(asked)
     random.Random(asked.seed).shuffle(utterances)
@@ -61,7 +66,40 @@ def main() -> None:
     unanimous = {one.utterance: one.intents if one.unanimous else None for one in found.voted}
     _row("  only where all three agree", unlabelled, unanimous, found.cpu_s)
     print(f"{'all by hand':<34}{'':>8}{'':>9}{'100.0':>8}{'0.0':>8}")
+    by_hand = len(train) + len(held_out) + sum(one.intents is None for one in found.voted)
+    left = sum(one.intents is not None and one.intents != gold.intents
+               for one, gold in zip(found.voted, unlabelled, strict=True))  # fmt: skip
+    _same_effort(utterances, labels, asked, by_hand, left)
     print(f"ended after episode {len(found.kept.episodes) - 1}: {found.kept.ending.value}")
+
+
+def _same_effort(
+    utterances: list[Utterance], labels: list[str], asked: argparse.Namespace, by_hand: int, left: int
+) -> None:
+    """What a person who labels as many by hand leaves wrong, and how many suffice for what tri-training leaves."""
+    each_s = asked.seconds
+    label_set = LabelSet("", "", tuple(map(Label, labels)))
+    print(f"\nlabelled by hand: {by_hand} utterances, {by_hand * each_s / 3600:.1f} h at {each_s:g} s each")
+    print(f"{'':<34}{'wrong':>8}{'estimated':>11}{'by hand for as few wrong':>26}{'hours saved':>13}{'CPU s':>8}")
+    print(f"{'tri-training':<34}{left:>8}{'':>11}{by_hand:>26}{0.0:>13.1f}")
+    for name, doubt in (("one classifier, doubtful first", True), ("one classifier, at random", False)):
+        begun_s = time.process_time()
+        at_effort, enough = (-1, 0.0), -1
+        done, rest = utterances[: asked.batch], utterances[asked.batch :]
+        while at_effort[0] < 0 or enough < 0:
+            found = guesses([(one, one.intents or ()) for one in done], rest, label_set, asked.seed)
+            wrong = sum(found[one.id].intents != one.intents for one in rest)
+            if enough < 0 and wrong <= left:
+                enough = len(done)
+            if at_effort[0] < 0 and (len(done) >= by_hand or not rest):
+                at_effort = wrong, len(rest) * (estimated_error(found) or 0.0)
+            if doubt:
+                rest = sorted(rest, key=lambda one: (found[one.id].certainty, one.id))
+            done, rest = done + rest[: asked.batch], rest[asked.batch :]
+        saved = (by_hand - enough) * each_s / 3600
+        wrong, expected = at_effort
+        cpu_s = time.process_time() - begun_s
+        print(f"{name:<34}{wrong:>8}{expected:>11.0f}{enough:>26}{saved:>13.1f}{cpu_s:>8.1f}", flush=True)
 
 
 def _utterances(asked: argparse.Namespace) -> list[Utterance]:

@@ -24,8 +24,9 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import Rule
+from harness.understanding.figures import figures
 from harness.understanding.reports.score_text import Reported
-from harness.understanding.scoring import FrameScoring, counted, figures, score
+from harness.understanding.scoring import FrameScoring, counted, score
 
 ROUNDS = 3
 Result = TypeVar("Result")

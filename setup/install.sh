@@ -58,6 +58,7 @@ else
         || $install --no-deps --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
     echo "setup: installing Python packages from requirements.lock"
     $install --require-hashes -r "$here/../requirements.lock"
+    $install --no-deps --require-hashes -r "$here/porcupine.txt"
     # Compile what the demo left uncompiled: a warning in a foreign module would fail the test that first imports it.
     "$venv/bin/python" -W ignore -m compileall -q "$venv"/lib/python3*/site-packages >/dev/null || true
 fi

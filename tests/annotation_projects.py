@@ -40,6 +40,12 @@ labels:
 never_together:
   - [yes_please, information]
 """
+CONCEPTS = """\
+concepts:
+  - {id: city, title: City, description: Where the room is to be.}
+  - {id: date, key: d}
+  - {id: nights}
+"""
 TALK: tuple[tuple[str, Intents | None], ...] = (
     ("yes please", ("yes_please",)),
     ("yes that is fine", ("yes_please",)),

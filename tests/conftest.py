@@ -4,21 +4,40 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.conformance.engine_runs import Runs
 
 # What helpers assert says its values too: of a failure that comes once, they are all there is.
 pytest.register_assert_rewrite("tests.conformance", "tests.dashboard", "tests.unit")
 
 # No example is timed: on a machine with other work, any of them may wait for a processor. Examples are the same at
-# every run, so that CI says what a change did and not what chance found; EXPLORE=1 draws others.
-settings.register_profile("untimed", parent=settings(), deadline=None, derandomize="EXPLORE" not in os.environ)
+# every run, so that CI says what a change did and not what chance found; EXPLORE=1 draws others. `make soak` asks for
+# many, by EXAMPLES; a test that names a number of its own is one that pays for each.
+settings.register_profile(
+    "untimed",
+    parent=settings(),
+    deadline=None,
+    max_examples=int(os.environ.get("EXAMPLES", "30")),
+    derandomize="EXPLORE" not in os.environ,
+)
 settings.load_profile("untimed")
 
 # A worker of xdist has 80 columns, the tests alone have none: the same text for both.
 os.environ.pop("COLUMNS", None)
+
+# Modules are compiled once, and not by every worker and every program that a test starts, even where the environment
+# says otherwise.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Who starts the tests may be deaf to these, as a shell without job control makes what runs in the background, or
 # `nohup`; every program that a test starts would inherit that.
@@ -30,6 +49,12 @@ for asked in (signal.SIGTERM, signal.SIGHUP):
 
 
 SLOW = Path(__file__).with_name("slow.txt")
+# Files that take long begin first: a worker that gets one of them last is waited for by all.
+LONGEST = (
+    *("test_tutorials", "test_wake_air", "test_lab_faults", "test_driver_suite", "test_lab", "test_talker_live"),
+    *("test_understanding_live", "test_board_faults", "test_engine_life", "test_wake_truth", "test_wake_sessions"),
+    *("test_external_driver", "test_installed", "test_workers", "test_browser", "test_with_engine", "test_new_board"),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,7 +62,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For --quick: without what needs a sound server or speech models, and without what took long when measured."""
+    """The longest first; for --quick, without what needs sound or speech models and what took long when measured."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     if not config.getoption("--quick"):
         return
     slow = set(SLOW.read_text(encoding="utf-8").split())
@@ -48,3 +74,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.fixture
+def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """tmp_path; a socket's path must be short."""
+    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
+        monkeypatch.setenv("HARNESS_RUNTIME", runtime)
+        yield tmp_path
+
+
+@pytest.fixture
+def runs(short: Path) -> Iterator[Runs]:
+    from tests.conformance.engine_runs import Runs  # here, since few tests run an engine
+
+    made = Runs(short)
+    yield made
+    made.close()

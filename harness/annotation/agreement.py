@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from harness.annotation.ledger import Ledger
-from harness.base.foreign import counted, plain_text
+from harness.annotation.view import labels_text, slot_texts
+from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
-from harness.base.text_table import Column, text_table
-from harness.model.annotation import Intents, LabelSet
-from harness.model.understanding import Utterance, joined
+from harness.base.text_table import Column, counted, text_table
+from harness.model.annotation import Intents, LabelSet, Slots
+from harness.model.understanding import Slot, Utterance
 from harness.statistics.agreement import (
     ALL_EQUAL,
     MISSING,
@@ -213,13 +214,89 @@ def _kappa(cells: Counts) -> Sums:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotAgreement:
+    """Of two annotators on the slots of utterances that both marked.
+
+    exact: F1 of slots with the same words and concept. overlapping: of slots of the same concept that share a word.
+    concepts: for each, slots of both, of the first alone, of the second alone. Swapping the two does not change F1.
+    Gamma would need pygamma-agreement, which reads what `span_rows` writes.
+    """
+
+    exact: Figure
+    overlapping: Figure
+    concepts: tuple[tuple[str, int, int, int], ...]
+
+
+def slot_agreement(
+    first: Sequence[Slots], second: Sequence[Slots], concepts: Sequence[str], resamples: int = RESAMPLES
+) -> SlotAgreement:
+    """From their slots for the same utterances, in the same order. Intervals are bootstrapped over utterances."""
+    pairs = list(zip(first, second, strict=True))
+    exact = [len(set(one) & set(other)) for one, other in pairs]
+    near = [_overlapping(one, other) for one, other in pairs]
+    many = [len(one) + len(other) for one, other in pairs]
+    of = []
+    for concept in concepts:
+        sides = [[{at for at in side if at.concept == concept} for side in pair] for pair in pairs]
+        both = sum(len(one & other) for one, other in sides)
+        counts = both, sum(len(one) for one, _ in sides) - both, sum(len(other) for _, other in sides) - both
+        of += [(concept, *counts)] if any(counts) else []
+    return SlotAgreement(_f1([2 * one for one in exact], many, resamples), _f1(near, many, resamples), tuple(of))
+
+
+def _overlapping(first: Slots, second: Slots) -> int:
+    """Slots of either that share a word with one of the same concept of the other."""
+
+    def shares(one: Slot, others: Slots) -> bool:
+        return any(
+            one.concept == it.concept and (one.start or 0) < (it.end or 0) and (it.start or 0) < (one.end or 0)
+            for it in others
+        )
+
+    return sum(shares(one, second) for one in first) + sum(shares(one, first) for one in second)
+
+
+def _f1(right: Sequence[int], many: Sequence[int], resamples: int) -> Figure:
+    if not sum(many):
+        return Figure(None, why_not="no slots")
+    counts = np.array([right, many], np.float64)
+    drawn = np.random.default_rng(SEED).multinomial(len(many), np.full(len(many), 1 / len(many)), resamples) @ counts.T
+    with np.errstate(invalid="ignore"):
+        found = drawn[:, 0] / drawn[:, 1]
+        left_out = (counts[0].sum() - counts[0]) / (counts[1].sum() - counts[1])
+    value = float(counts[0].sum() / counts[1].sum())
+    interval = bca(value, found, left_out, np.ones(len(many), np.int64)) if value < 1 else None
+    return Figure(value, interval, "" if interval else TOO_ALIKE)
+
+
+def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple[str, ...]]:
+    """Annotator, concept, begin and end of each slot, in words counted over all utterances that two or more marked.
+
+    As `Continuum.from_csv` of pygamma-agreement reads it.
+    """
+    at = 0
+    for one in utterances:
+        given = {name: ledger.slots(one.id, row) for name, row in ledger.independent(one.id).items()}
+        marked = {name: slots for name, slots in given.items() if slots is not None}
+        if len(marked) < 2:
+            continue
+        for name, slots in marked.items():
+            yield from ((name, slot.concept, str(at + (slot.start or 0)), str(at + (slot.end or 0))) for slot in slots)
+        at += len(one.words)
+
+
+@dataclass(frozen=True, slots=True)
 class PairOfAnnotators:
-    """Two annotators; differing: ids of the utterances that they gave different labels."""
+    """Two annotators; differing: ids of the utterances that they gave different labels or slots.
+
+    slots: None if there is no utterance for which both marked slots.
+    """
 
     first: str
     second: str
     figures: SetAgreement
     differing: tuple[str, ...]
+    slots: SlotAgreement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +341,22 @@ def pairs_of_annotators(
             continue
         left = [frozenset(given[id_][first].intents) for id_ in shared]
         right = [frozenset(given[id_][second].intents) for id_ in shared]
-        differing = tuple(id_ for id_, one, other in zip(shared, left, right, strict=True) if one != other)
-        found.append(PairOfAnnotators(first, second, set_agreement(left, right, label_set.ids), differing))
+        marked = {
+            id_: (one, other)
+            for id_ in shared
+            if (one := ledger.slots(id_, given[id_][first])) is not None
+            and (other := ledger.slots(id_, given[id_][second])) is not None
+        }
+        slots = None
+        if marked:
+            concepts = [one.id for one in label_set.concepts]
+            slots = slot_agreement([one for one, _ in marked.values()], [it for _, it in marked.values()], concepts)
+        differing = tuple(
+            id_
+            for id_, one, other in zip(shared, left, right, strict=True)
+            if one != other or (id_ in marked and marked[id_][0] != marked[id_][1])
+        )
+        found.append(PairOfAnnotators(first, second, set_agreement(left, right, label_set.ids), differing, slots))
     return tuple(sorted(found, key=lambda one: -one.figures.shared))
 
 
@@ -286,13 +377,21 @@ def agreement_lines(pairs: Sequence[PairOfAnnotators], together: AllAnnotators |
         yield _row("mean Jaccard", *_figure(figures.jaccard))
         yield _row("alpha, MASI", *_figure(figures.masi))
         yield _row("alpha, whole sets", *_figure(figures.nominal))
+        if pair.slots is not None:
+            yield _row("slot F1", *_figure(pair.slots.exact))
+            yield _row("slot F1, overlapping", *_figure(pair.slots.overlapping))
         if figures.exact.count == figures.exact.total == figures.shared:
             yield "they agree on every utterance"
         yield ""
         yield from _labels(figures.labels)
+        if pair.slots is not None and pair.slots.concepts:
+            yield ""
+            columns = [Column("concept"), *map(Column, ("both", "1st", "2nd"))]
+            yield from text_table(columns, [(name, *map(str, of)) for name, *of in pair.slots.concepts], 120)
         if figures.confusion:
             yield ""
-            yield f"where they differ, {counted(len(pair.differing), 'utterance')}: first / second"
+            differing = sum(often for _, _, often in figures.confusion)
+            yield f"where they differ, {counted(differing, 'utterance')}: first / second"
             for one, other, often in figures.confusion[:LISTED]:
                 yield f"{often:>6}  {_labelled(tuple(sorted(one)))} / {_labelled(tuple(sorted(other)))}"
             rest = figures.confusion[LISTED:]
@@ -315,15 +414,19 @@ def _labels(labels: Sequence[LabelAgreement]) -> Iterator[str]:
     yield "1st, 2nd: only that annotator gave it"
 
 
-def differing_lines(pairs: Sequence[PairOfAnnotators], texts: Mapping[str, str], ledger: Ledger) -> Iterator[str]:
-    """The utterances that two gave different labels."""
+def differing_lines(
+    pairs: Sequence[PairOfAnnotators], utterances: Sequence[Utterance], ledger: Ledger
+) -> Iterator[str]:
+    """The utterances that two gave different labels or slots."""
+    words = {one.id: one.words for one in utterances}
     for pair in pairs:
         yield f"{_name(pair.first)} and {_name(pair.second)}: {counted(len(pair.differing), 'utterance')}"
         for id_ in pair.differing:
             given = ledger.independent(id_)
-            yield f"{plain_text(id_, 80)}: {plain_text(texts[id_], 400)}"
+            yield f"{plain_text(id_, 80)}: {plain_text(' '.join(words[id_]), 400)}"
             for name in (pair.first, pair.second):
-                yield f"    {_name(name)}: {_labelled(given[name].intents)}"
+                slots = slot_texts(words[id_], ledger.slots(id_, given[name]) or ())
+                yield f"    {_name(name)}: {_labelled(given[name].intents, slots)}"
 
 
 def agreement_object(pairs: Sequence[PairOfAnnotators], together: AllAnnotators | None) -> dict[str, Any]:
@@ -352,6 +455,15 @@ def _object(pair: PairOfAnnotators) -> dict[str, Any]:
             for one, other, often in figures.confusion
         ],
         "differing": list(pair.differing),
+        "slots": pair.slots
+        and {
+            "f1": plain(pair.slots.exact),
+            "f1_overlapping": plain(pair.slots.overlapping),
+            "concepts": {
+                name: {"both": both, "first": first, "second": second}
+                for name, both, first, second in pair.slots.concepts
+            },
+        },
     }
 
 
@@ -380,5 +492,5 @@ def _name(name: str) -> str:
     return plain_text(name, 64)
 
 
-def _labelled(intents: Intents) -> str:
-    return plain_text(joined(intents) or "no label", 2000)
+def _labelled(intents: Intents, slots: Sequence[str] = ()) -> str:
+    return plain_text(labels_text(intents, slots), 2000)

@@ -5,27 +5,37 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from harness.annotation.queue import by_batch, pace_s
-from harness.annotation.view import AnnotationInput, AnnotationPhase, AnnotationView, GroupView, LabellingItem, PageLine
-from harness.annotation.worklist import HandDraft, Keep, PageDraft, Worklist
+from harness.annotation.view import (
+    AnnotationInput,
+    AnnotationPhase,
+    AnnotationView,
+    GroupView,
+    LabellingItem,
+    PageLine,
+    labels_text,
+    marked_text,
+    slot_texts,
+)
+from harness.annotation.worklist import HandDraft, PageDraft, Worklist
 from harness.base.presence import Presence
 from harness.model.annotation import (
     Accepted,
     Act,
     Adjudicated,
-    AnnotationProject,
     AnnotationRow,
     Intents,
     Labelled,
-    LabelSet,
     Skipped,
+    Slots,
     Struck,
     Withdrawn,
     utterances_of,
 )
 from harness.model.row_ids import RowIds
-from harness.model.understanding import Utterance, joined
+from harness.model.understanding import Slot
 
 
 class AnnotationDesk:
@@ -33,33 +43,18 @@ class AnnotationDesk:
 
     A call that writes returns after its rows are on the disk. If that fails, the error is raised, and the page or
     utterance keeps its changes. Each call returns whether something was done; `said` of the view gives the result or
-    the reason. `rows`: all rows of the project. `adjudicating`: settle disagreements. `again`: only these utterances,
-    with their labels. `ids`: ids of the rows to write. A front-end whose requests may arrive twice begins each request
-    there, and checks `wrote`.
+    the reason. `ids`: ids of the rows to write. A front-end whose requests may arrive twice begins each request there,
+    and checks `wrote`.
     """
 
     def __init__(
-        self,
-        annotator: str,
-        project: AnnotationProject,
-        label_set: LabelSet,
-        utterances: Sequence[Utterance],
-        rows: Iterable[AnnotationRow],
-        keep: Keep,
-        *,
-        adjudicating: bool = False,
-        again: Sequence[str] = (),
-        now_s: Callable[[], float] = time.monotonic,
-        wall_s: Callable[[], float] = time.time,
+        self, work: Worklist, *, now_s: Callable[[], float] = time.monotonic, wall_s: Callable[[], float] = time.time
     ) -> None:
-        self.annotator = annotator
-        self.ids = RowIds(annotator)
-        self.adjudicating = adjudicating
-        self.label_set = label_set
-        self._text = {one.id: one.text for one in utterances}
-        self._work = Worklist(
-            annotator, project, label_set, utterances, rows, keep, adjudicating=adjudicating, again=again
-        )
+        self.annotator, self.adjudicating, self.label_set = work.annotator, work.adjudicating, work.label_set
+        self.ids = RowIds(work.annotator)
+        self._text = {one.id: one.text for one in work.utterances}
+        self._words = {one.id: one.words for one in work.utterances}
+        self._work = work
         self._wall_s = wall_s
         self._presence = Presence(now_s)
         self._shown_wall_s = 0.0
@@ -85,7 +80,7 @@ class AnnotationDesk:
             page=()
             if page is None
             else tuple(
-                PageLine(number, one, self._text.get(one, ""), one in page.struck)
+                PageLine(number, one, self._marked(one), one in page.struck)
                 for number, one in enumerate(page.utterances, 1)
             ),
             cursor=0 if page is None else page.cursor,
@@ -95,6 +90,7 @@ class AnnotationDesk:
             left_s=None if pace is None else pace * count.left,
             said=self._said,
             can_undo=self._work.last is not None,
+            estimate=self._work.estimate,
         )
 
     def wrote(self, request: str) -> bool:
@@ -157,6 +153,39 @@ class AnnotationDesk:
         self._said = ""
         return True
 
+    def mark(self, concept: str, start: int, end: int) -> bool:
+        """Marks words of the utterance in sight, from 0, half open, as a slot; takes away one that is there already.
+
+        Other slots that have one of these words are taken away.
+        """
+        refusal = self._cannot_mark(start, end)
+        if not refusal and all(one.id != concept for one in self.label_set.concepts):
+            refusal = f"there is no concept {concept!r}"
+        if refusal or self._hand is None:
+            return self._refuse(refusal)
+        marked = self._hand.mark(Slot(concept, None, start, end))
+        words = " ".join(self._words[self._hand.utterance][start:end])
+        self._said = f"{words!r} is {'' if marked else 'not '}{concept}"
+        return True
+
+    def clear_slots(self, start: int, end: int) -> bool:
+        """Takes all slots away that have one of these words."""
+        refusal = self._cannot_mark(start, end)
+        if refusal or self._hand is None:
+            return self._refuse(refusal)
+        self._said = ""
+        return self._hand.clear(start, end) or self._refuse("there is no slot here")
+
+    def take_proposed_slots(self) -> bool:
+        """Marks what the slot model proposes, once it may be seen."""
+        self._presence.sign()
+        hand = self._hand
+        proposed = self._work.proposed_slots(hand.utterance) if hand is not None and hand.seen else ()
+        if hand is None or not proposed:
+            return self._refuse("no slots are proposed here")
+        hand.slots, self._said = proposed, "marked as proposed"
+        return True
+
     def save(self) -> bool:
         """Keeps the labels chosen, unless the rules of the label set forbid them, and goes on.
 
@@ -171,16 +200,19 @@ class AnnotationDesk:
         refusal = self.label_set.refusal(intents)
         if refusal:
             return self._refuse(refusal)
-        if hand.saved != (intents, hand.comment):
+        stands = self._told(hand.utterance, intents, hand.slots)
+        if hand.saved != (intents, self._slots(hand), hand.comment):
             self._work.write([self._row(hand, intents)])
-            hand.saved = (intents, hand.comment)
-            self._said = f"saved as {joined(intents) or 'no label'}"
+            hand.saved = intents, self._slots(hand), hand.comment
+            self._said = f"saved as {stands}"
         else:
-            self._said = f"kept as {joined(intents) or 'no label'}"
-        proposal = self._work.proposal(hand.utterance)
-        if not self.adjudicating and proposal is not None and not hand.seen and proposal != intents:
+            self._said = f"kept as {stands}"
+        proposal, slots = self._work.proposal(hand.utterance), self._work.proposed_slots(hand.utterance)
+        differs = proposal != intents or (bool(slots) and slots != hand.slots)
+        if not self.adjudicating and proposal is not None and not hand.seen and differs:
             hand.seen = True
-            self._said += f"; proposed is {joined(proposal) or 'no label'}: save again to keep yours, or change it"
+            proposed = self._told(hand.utterance, proposal, slots)
+            self._said += f"; proposed is {proposed}: save again to keep yours, or change it"
             return True
         self._go_on()
         return True
@@ -265,6 +297,27 @@ class AnnotationDesk:
 
     # Inside
 
+    def _cannot_mark(self, start: int, end: int) -> str:
+        """Why these words cannot be marked, or ""."""
+        self._presence.sign()
+        if self._hand is None:
+            return NO_ITEM
+        if not self.label_set.concepts:
+            return "the label set of this project has no concepts: only intents are labelled"
+        many = len(self._words.get(self._hand.utterance, ()))
+        return "" if 0 <= start < end <= many else f"the utterance has the words 1 to {many}"
+
+    def _slots(self, hand: HandDraft) -> Slots | None:
+        """What is written of slots: None where they are not annotated."""
+        return hand.slots if self.label_set.concepts else None
+
+    def _told(self, utterance: str, intents: Intents, slots: Slots) -> str:
+        return labels_text(intents, slot_texts(self._words.get(utterance, ()), slots))
+
+    def _marked(self, utterance: str) -> str:
+        """The text with the slots that are proposed."""
+        return marked_text(self._words.get(utterance, ()), self._work.proposed_slots(utterance))
+
     def _show_again(self, intents: Intents, together: Sequence[Act]) -> None:
         """A page that was taken back, with its strikes, as far as it is still to be done."""
         these = sorted((one for row in together for one in utterances_of(row)), key=self._order_on_page)
@@ -286,7 +339,7 @@ class AnnotationDesk:
         hand = self._work.hand(last.utterance)
         hand.comment = last.comment
         if isinstance(last, Labelled | Adjudicated):
-            hand.chosen = set(last.intents)
+            hand.chosen, hand.slots = set(last.intents), last.slots or ()
         self._show(hand=hand)
 
     @property
@@ -321,11 +374,13 @@ class AnnotationDesk:
         times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
         if self.adjudicating:
             inputs = tuple(row.id for row in self._work.ledger.choices(hand.utterance).values())
-            return Adjudicated(self.ids.next(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
+            row = Adjudicated(self.ids.next(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
+            return replace(row, slots=self._slots(hand))
         found = self._work.ledger.proposal(hand.utterance)
         batch = "" if found is None else found.batch
         seen = hand.seen and self._work.proposal(hand.utterance) is not None
-        return Labelled(self.ids.next(), self.annotator, hand.utterance, intents, batch, seen, hand.comment, "", *times)
+        about = self.annotator, hand.utterance, intents, batch, seen, hand.comment, ""
+        return Labelled(self.ids.next(), *about, *times, slots=self._slots(hand))
 
     def _order_on_page(self, utterance: str) -> tuple[str, str]:
         return self._text.get(utterance, "").casefold(), utterance
@@ -347,18 +402,29 @@ class AnnotationDesk:
         chosen = tuple(sorted(hand.chosen))
         ledger = self._work.ledger
         given = ledger.choices(hand.utterance).values() if self.adjudicating else ()
-        inputs = [AnnotationInput(row.intents, row.comment if isinstance(row, Labelled) else "") for row in given]
+        words = self._words.get(hand.utterance, ())
+        inputs = [
+            AnnotationInput(
+                row.intents,
+                row.comment if isinstance(row, Labelled) else "",
+                slot_texts(words, ledger.slots(hand.utterance, row) or ()),
+            )
+            for row in given
+        ]
         return LabellingItem(
             utterance=hand.utterance,
             text=self._text.get(hand.utterance, ""),
             chosen=tuple(one for one in self.label_set.ids if one in hand.chosen),
-            saved=hand.saved == (chosen, hand.comment),
+            saved=hand.saved == (chosen, self._slots(hand), hand.comment),
             proposal=self._work.proposal(hand.utterance) if hand.seen else None,
             struck=ledger.has_struck(hand.utterance, self.annotator),
             refusal=self.label_set.refusal(chosen),
             comment=hand.comment,
             # Sorted, so that the order does not reveal the annotators.
-            inputs=tuple(sorted(inputs, key=lambda one: (one.intents, one.comment))),
+            inputs=tuple(sorted(inputs, key=lambda one: (one.intents, one.slots, one.comment))),
+            words=words,
+            slots=hand.slots,
+            proposed_slots=slot_texts(words, self._work.proposed_slots(hand.utterance)) if hand.seen else (),
         )
 
 

@@ -21,11 +21,13 @@ from harness.model.annotation import (
     LabelSet,
     Proposed,
     Skipped,
+    Slots,
     Struck,
     Withdrawn,
     utterances_of,
 )
 from harness.model.understanding import Utterance
+from harness.understanding.files.corpus_writing import slots_of, tags_of
 
 Choice = Accepted | Labelled
 """What gives an utterance labels, by one annotator."""
@@ -64,10 +66,11 @@ class Batched:
 
 @dataclass(frozen=True, slots=True)
 class LabelStanding:
-    """State of an utterance. `intents`: the final labels. The labels so far when WAITING, else None."""
+    """State of an utterance. `intents`, `slots`: the final ones. Those so far when WAITING, else None."""
 
     state: State
     intents: Intents | None = None
+    slots: Slots | None = None
 
 
 class Ledger:
@@ -85,6 +88,7 @@ class Ledger:
         self._withdrawn: set[str] = set()
         self._acts: dict[str, list[Act]] = defaultdict(list)
         self._proposals: dict[str, Batched] = {}
+        self._slots: dict[tuple[str, str], Slots | None] = {}
         self._batches: list[Proposed] = []
         self._touched: list[str] = []
         self.add_all(rows)
@@ -107,6 +111,7 @@ class Ledger:
                 self._batches.append(row)
                 self._touched.extend(one.utterance for one in row.proposals)
                 self._proposals.update((one.utterance, Batched(row.id, self._allowed(one))) for one in row.proposals)
+                self._slots.update(((row.id, one.utterance), one.slots) for one in row.proposals)
             case Withdrawn():
                 self._withdrawn.update(row.rows)
                 known = [self._order[self._number[id_]] for id_ in row.rows if id_ in self._number]
@@ -171,6 +176,10 @@ class Ledger:
         """Annotator → the latest row with labels that they gave it, in force."""
         return {row.annotator: row for row in self.acts_on(utterance) if isinstance(row, Accepted | Labelled)}
 
+    def slots(self, utterance: str, choice: Choice | Adjudicated) -> Slots | None:
+        """The slots that came with a choice: marked, or proposed and accepted."""
+        return self._slots.get((choice.batch, utterance)) if isinstance(choice, Accepted) else choice.slots
+
     def independent(self, utterance: str) -> dict[str, Choice]:
         """The same, but with the labels from before an annotator saw the proposal, for work by hand."""
         found = self.choices(utterance)
@@ -206,15 +215,17 @@ class Ledger:
         """Where it stands. wanted: how many annotators are to label it."""
         settled = self.adjudication(utterance)
         if settled is not None:
-            return LabelStanding(State.ADJUDICATED, settled.intents)
-        chosen = [row.intents for row in self.choices(utterance).values()]
+            return LabelStanding(State.ADJUDICATED, settled.intents, settled.slots)
+        rows = self.choices(utterance).values()
+        chosen = [row.intents for row in rows]
+        marked = [slots for row in rows if (slots := self.slots(utterance, row)) is not None]
         if not chosen:
             return LabelStanding(self._unchosen(utterance))
-        if len(set(chosen)) > 1:
+        if len(set(chosen)) > 1 or len(set(marked)) > 1:
             return LabelStanding(State.DISPUTED)
-        if len(chosen) < wanted:
-            return LabelStanding(State.WAITING, chosen[0])
-        return LabelStanding(State.AGREED if len(chosen) > 1 else State.SINGLE, chosen[0])
+        final = State.AGREED if len(chosen) > 1 else State.SINGLE
+        state = State.WAITING if len(chosen) < wanted else final
+        return LabelStanding(state, chosen[0], marked[0] if marked else None)
 
     def _allowed(self, proposal: LabelProposal) -> LabelProposal:
         if proposal.intents is None or not self._label_set.refusal(proposal.intents):
@@ -286,26 +297,41 @@ def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> 
     )
 
 
-def with_labels(utterances: Sequence[Utterance], found: ProjectOutcome, *, marked: bool) -> tuple[Utterance, ...]:
-    """Utterances with their final labels; those without are left out.
+def with_proposals(found: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOutcome, frozenset[str]]:
+    """The outcome with proposals as labels where nobody has looked at them, and the ids of those."""
+    proposed = {
+        id_: LabelStanding(one.state, now.proposal.intents, now.proposal.slots)
+        for id_, one in found.standing.items()
+        if one.state is State.PROPOSED and (now := ledger.proposal(id_)) is not None
+    }
+    return replace(found, standing={**found.standing, **proposed}), frozenset(proposed)
+
+
+def with_labels(
+    utterances: Sequence[Utterance], found: ProjectOutcome, also: Collection[str] = (), *, marked: bool
+) -> tuple[Utterance, ...]:
+    """Utterances with their final labels; those without are left out, but for `also`.
 
     marked: all of them, with a group `state`: what is not final has the labels of the one who has chosen so far, or
     none.
     """
-    if marked:
-        return tuple(
-            replace(
-                one,
-                intents=found.standing[one.id].intents,
-                groups=(*(group for group in one.groups if group[0] != STATE), (STATE, found.standing[one.id].state)),
-            )
-            for one in utterances
-        )
+    labelled = [_with(one, found.standing[one.id]) for one in utterances]
+    if not marked:
+        return tuple(one for one in labelled if found.standing[one.id].state.is_final or one.id in also)
     return tuple(
-        replace(one, intents=found.standing[one.id].intents)
-        for one in utterances
-        if found.standing[one.id].state.is_final
+        replace(
+            one, groups=(*(group for group in one.groups if group[0] != STATE), (STATE, found.standing[one.id].state))
+        )
+        for one in labelled
     )
+
+
+def _with(one: Utterance, standing: LabelStanding) -> Utterance:
+    """With labels that stand; where slots do, they replace those of the data, and their words are their values."""
+    if standing.slots is None:
+        return replace(one, intents=standing.intents)
+    tagged = replace(one, intents=standing.intents, tags=tags_of(replace(one, tags=None, slots=standing.slots)))
+    return replace(tagged, slots=slots_of(tagged))
 
 
 STATE = "state"

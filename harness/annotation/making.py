@@ -21,11 +21,13 @@ from harness.model.annotation import (
     LabelProposalShown,
     LabelSet,
     SecondWork,
+    Slots,
+    WorkOrder,
 )
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.understanding import Corpus, Utterance, joined
 from harness.understanding.files.corpus_file import read_corpus
-from harness.understanding.files.corpus_writing import jsonl
+from harness.understanding.files.corpus_writing import jsonl, slots_of, tags_of
 from harness.understanding.files.label_set_file import PRESETS, load_label_set
 
 MOST_TOLD = 20
@@ -49,14 +51,14 @@ def import_rows(
     utterances: Sequence[Utterance],
     given: Sequence[Utterance],
     label_set: LabelSet,
-    before: Mapping[str, Intents],
+    before: Mapping[str, tuple[Intents, Slots | None]],
     mapping: Mapping[str, str],
     source: str,
 ) -> Import:
-    """Rows for all that is given labels other than those before.
+    """Rows for all that is given labels or slots other than those before.
 
-    mapping: label of the file → label of the set; others stand as they are. InputProblems for unknown labels and for
-    those that the rules forbid, each with its place; InputError when nothing fits.
+    mapping: label of the file → label of the set; others stand as they are. InputProblems for unknown labels and
+    concepts, and for those that the rules forbid, each with its place; InputError when nothing fits.
     """
     known = {one.id for one in utterances}
     problems: list[InputError] = []
@@ -74,11 +76,19 @@ def import_rows(
         if refusal:
             problems.append(_problem(one, intents, refusal, label_set, source))
             continue
+        slots = _slots_of(one) if label_set.concepts else None
+        unknown = {slot.concept for slot in slots or ()} - {concept.id for concept in label_set.concepts}
+        if unknown:
+            known_ones = tuple(concept.id for concept in label_set.concepts)
+            remedy = nearest(min(unknown), known_ones, listed="Concepts")
+            what = f"the label set has no concept {min(unknown)!r}"
+            problems.append(InputError(what, place=one.place or Place(source), remedy=remedy))
+            continue
         labelled.add(one.id)
-        if before.get(one.id) == intents:
+        if before.get(one.id) == (intents, slots):
             same += 1
         else:
-            row = Labelled(str(uuid.uuid4()), IMPORTED, one.id, intents, source=source, given_wall_s=now_s)
+            row = Labelled(str(uuid.uuid4()), IMPORTED, one.id, intents, source=source, given_wall_s=now_s, slots=slots)
             rows.append(row)
     if problems:
         raise InputProblems(_first_of_each(problems))
@@ -102,11 +112,19 @@ def import_file(room: AnnotationRoom, path: Path, mapping: Mapping[str, str]) ->
     room.refresh()
     ledger = room.ledger
     before = {
-        one.id: row.intents for one in room.utterances if (row := ledger.choices(one.id).get(IMPORTED)) is not None
+        one.id: (row.intents, ledger.slots(one.id, row))
+        for one in room.utterances
+        if (row := ledger.choices(one.id).get(IMPORTED)) is not None
     }
     found = import_rows(room.utterances, read_corpus(path).utterances, room.label_set, before, mapping, str(path))
     room.keep(found.rows)
     return found
+
+
+def _slots_of(one: Utterance) -> Slots | None:
+    """The slots of an annotated utterance, without values; None if slots are not annotated. InputError."""
+    tags = tags_of(one)
+    return None if tags is None else tuple(replace(slot, value=None) for slot in slots_of(replace(one, tags=tags)))
 
 
 def _problem(one: Utterance, intents: Intents, refusal: str, label_set: LabelSet, source: str) -> InputError:
@@ -149,6 +167,9 @@ class NewProject:
     annotators: tuple[str, ...] = ()
     double_share: float = 0.0
     seed: int = 0
+    order: WorkOrder = WorkOrder.DOUBT
+    batch: int = 50
+    target_error: float = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +195,12 @@ def make_project(folder: Path, wanted: NewProject) -> MadeProject:
         imported.append(import_rows(utterances, utterances, label_set, {}, mapping, "the data"))
     if wanted.intents is not None:
         given = read_corpus(wanted.intents).utterances
-        before = {row.utterance: row.intents for one in imported for row in one.rows}
+        before = {row.utterance: (row.intents, row.slots) for one in imported for row in one.rows}
         imported.append(import_rows(utterances, given, label_set, before, mapping, str(wanted.intents)))
     # Labels stand in rows and nowhere else: the copy of the data has none.
     frozen = tuple(replace(one, intents=None) for one in utterances)
+    if label_set.concepts:
+        frozen = tuple(replace(one, tags=None, slots=None) for one in frozen)
     text = jsonl(Corpus("", frozen)).encode("utf-8")
     with disk_errors(f"{wanted.labels} cannot be read"):
         labels = wanted.labels.read_bytes()
@@ -191,6 +214,9 @@ def make_project(folder: Path, wanted: NewProject) -> MadeProject:
         double_share=wanted.double_share,
         second=wanted.second,
         seed=wanted.seed,
+        order=wanted.order,
+        batch=wanted.batch,
+        target_error=wanted.target_error,
         files=(("utterances.jsonl", _hash(text)), ("labels.yaml", _hash(labels))),
         facts=(
             ("data", ", ".join(map(str, wanted.data))),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,12 +17,13 @@ from pydantic import Field, TypeAdapter
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger, Shares
+from harness.annotation.worklist import Worklist
 from harness.base.codec import CodecError, decode
 from harness.base.whole_file import disk_errors
 from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet
 from harness.model.errors import InputError, LogError, Place
 from harness.model.understanding import Utterance
-from harness.session.log.database import Content, Row, SharedRows, open_for_reading, texts
+from harness.session.log.database import Content, SharedRows, open_for_reading, texts
 from harness.session.log.reader import LogFindings, checked, findings, notes
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.label_set_file import load_label_set
@@ -91,14 +93,16 @@ def project_text(project: AnnotationProject) -> bytes:
     return _PROJECT.dump_json(project, indent=2) + b"\n"
 
 
-ANNOTATION = Content(
+ANNOTATION: Content[AnnotationRow] = Content(
     0x5648414E,  # "VHAN"
     1,
     "an annotation project",
     "an annotation log",
     "Use the version of the harness that project.json names",
+    "Keep the folder, and continue with a copy from a backup",
+    TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")]),
+    lambda row: row.id,
 )
-ANNOTATIONS: TypeAdapter[AnnotationRow] = TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")])
 
 
 class AnnotationLog(SharedRows[AnnotationRow]):
@@ -119,19 +123,6 @@ class AnnotationLog(SharedRows[AnnotationRow]):
         """As `annotation_rows`."""
         return annotation_rows(self._path.parent, after_seq)
 
-    def _id(self, record: AnnotationRow) -> str:
-        return record.id
-
-    def _kind(self, record: AnnotationRow) -> str:
-        return record.kind
-
-    def _record(self, row: Row) -> AnnotationRow:
-        return _record_of(row, self._path)
-
-    @property
-    def _adapter(self) -> TypeAdapter[AnnotationRow]:
-        return ANNOTATIONS
-
 
 def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
     """Committed rows after a seq, with their seq, by whichever process, in order; also of a read-only folder. LogError.
@@ -139,22 +130,9 @@ def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, Ann
     Nothing is made or changed.
     """
     path = AnnotationFolder(folder).demand().rows
-    connection = open_for_reading(path, may_be_blank=True, content=ANNOTATION)
-    try:
+    with closing(open_for_reading(path, may_be_blank=True, content=ANNOTATION)) as connection:
         for row in texts(connection, path, after_seq):
-            yield row[0], _record_of(row, path)
-    finally:
-        connection.close()
-
-
-def _record_of(row: Row, path: Path) -> AnnotationRow:
-    try:
-        return decode(ANNOTATIONS, row[4])
-    except CodecError as error:
-        raise LogError(
-            f"{path}: row {row[0]} cannot be read: {error.what}",
-            remedy="Keep the folder, and continue with a copy from a backup",
-        ) from error
+            yield row[0], ANNOTATION.record(row, path)
 
 
 def check_annotation(folder: Path) -> LogFindings:
@@ -165,7 +143,7 @@ def check_annotation(folder: Path) -> LogFindings:
         read_project(project)
     except LogError as error:
         damage.append(error.what)
-    rows_ = checked(project.rows, ANNOTATION, ANNOTATIONS, may_be_blank=True)
+    rows_ = checked(project.rows, ANNOTATION, may_be_blank=True)
     return findings([rows_], None, [*damage, *rows_.damage], list(notes([rows_])))
 
 
@@ -240,13 +218,5 @@ class AnnotationRoom:
                 self._log = None
 
     def _sitting(self, annotator: str, again: Sequence[str], *, adjudicating: bool) -> AnnotationDesk:
-        return AnnotationDesk(
-            annotator,
-            self.project,
-            self.label_set,
-            self.utterances,
-            self.refresh(),
-            self.keep,
-            adjudicating=adjudicating,
-            again=again,
-        )
+        facts = (self.project, self.label_set, self.utterances, self.refresh(), self.keep)
+        return AnnotationDesk(Worklist(annotator, *facts, adjudicating=adjudicating, again=again))

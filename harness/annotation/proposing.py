@@ -6,15 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.annotation.ledger import drawn
-from harness.base.foreign import counted, shown
+from harness.annotation.doubts import CLASSIFIER, ProjectGuesses
+from harness.annotation.ledger import LabelStanding, drawn
+from harness.base.text_table import counted, shown
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
-from harness.model.choices import EpisodesEnding
+from harness.model.choices import EpisodesEnding, ProposalMethod
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
 from harness.statistics.text import percent
+from harness.understanding.figures import Averages
+from harness.understanding.files.corpus_writing import slots_of, tags_of
+from harness.understanding.models.crf_understander import SlotField, concept_tags
 from harness.understanding.models.tritraining import Episode, TriTraining
-from harness.understanding.scoring import Averages
 
 LEAST_LABELLED = 30
 LEAST_HELD_OUT = 5
@@ -116,6 +119,50 @@ def batch(found: TriTraining, used: Material, *, id_: str, classifier: str, wall
         tuple(LabelProposal(one.utterance, one.intents, one.votes) for one in ordered),
         wall_s,
         tuple(facts.items()),
+    )
+
+
+def batch_of_guesses(of: ProjectGuesses, label_set: LabelSet, seed: int, *, id_: str, wall_s: float) -> Proposed:
+    """The guesses of one classifier as rows, the least certain first."""
+    ordered = sorted(of.guesses.items(), key=lambda one: (one[1].certainty, one[0]))
+    facts = {
+        "classifier": CLASSIFIER,
+        "seed": str(seed),
+        "trained on": str(of.learned),
+        "estimated error": percent(of.error, 2),
+    }
+    proposals = tuple(
+        LabelProposal(utterance, None if label_set.refusal(one.intents) else one.intents, (one.intents,))
+        for utterance, one in ordered
+    )
+    return Proposed(id_, f"{ProposalMethod.CLASSIFIER}:{CLASSIFIER}", proposals, wall_s, tuple(facts.items()))
+
+
+def with_slots(
+    of: Proposed, utterances: Sequence[Utterance], standing: Mapping[str, LabelStanding]
+) -> tuple[Proposed, int]:
+    """The batch with slots for its utterances, and the number of utterances that the slot model has learnt from.
+
+    The model is the random field of the understander `crf`, with its default settings. standing: of every utterance.
+    PluginError without python-crfsuite.
+    """
+    learnt = []
+    for one in utterances:
+        now = standing[one.id]
+        if now.slots is not None and now.intents is not None and one.words:
+            tags = tags_of(replace(one, tags=None, slots=now.slots))
+            learnt.append(replace(one, intents=now.intents, tags=tags))
+    if not concept_tags(learnt):
+        return of, 0
+    field = SlotField.fit(learnt)
+    known = {one.id: one for one in utterances}
+    proposals = []
+    for each in of.proposals:
+        one = known[each.utterance]
+        found = slots_of(replace(one, tags=field.tags(one.words, each.intents or ())))
+        proposals.append(replace(each, slots=tuple(replace(slot, value=None) for slot in found)))
+    return replace(of, proposals=tuple(proposals), facts=(*of.facts, ("slots learnt from", str(len(learnt))))), len(
+        learnt
     )
 
 

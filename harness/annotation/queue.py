@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.annotation.doubts import Doubts
 from harness.annotation.ledger import Ledger, Shares, State, drawn, settles
 from harness.annotation.view import AnnotationCount
 from harness.model.annotation import (
@@ -15,9 +16,11 @@ from harness.model.annotation import (
     AnnotationProject,
     Intents,
     Labelled,
+    LabelSet,
     SecondWork,
     Skipped,
     Struck,
+    WorkOrder,
     utterances_of,
 )
 from harness.model.understanding import Utterance
@@ -34,11 +37,15 @@ class ProposalGroup:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """groups: largest first, also those with nothing open. by_hand: in order, those that were skipped last."""
+    """groups: largest first, also those with nothing open. by_hand: in order, those that were skipped last.
+
+    error: the estimated error of the classifier that orders them, None without one.
+    """
 
     groups: tuple[ProposalGroup, ...]
     by_hand: tuple[str, ...]
     count: AnnotationCount
+    error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +75,9 @@ class _KnownQueue:
 class Queues:
     """Of one project, from the ledger as it stands; only what its rows have touched since is looked at again."""
 
-    def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
+    def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project = project
+        self._doubts = Doubts(project, label_set, utterances) if project.order is WorkOrder.DOUBT else None
         self._text = {one.id: one.text for one in utterances}
         self._by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
         self._turns: dict[str, dict[str, int]] = {}
@@ -106,7 +114,9 @@ class Queues:
         )
         to_review = sum(len(group.open) for group in groups)
         count = AnnotationCount(total, done, total - done, to_review, len(by_hand), struck=struck, skipped=len(skipped))
-        return Queue(groups, self._ordered(by_hand, skipped, annotator), count)
+        doubts = self._doubts.turns(annotator, ledger) if self._doubts is not None and by_hand else {}
+        error = self._doubts.error(annotator) if doubts and self._doubts is not None else None
+        return Queue(groups, self._ordered(by_hand, skipped, annotator, doubts), count, error)
 
     def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _QueuePart | None]:
         known = self._known.get(annotator)
@@ -163,13 +173,18 @@ class Queues:
         second = self._project.second is SecondWork.HAND and self.shares.is_second(annotator, utterance, who)
         return None if second else found.proposal.intents
 
-    def _ordered(self, utterances: list[str], skipped: dict[str, int], annotator: str) -> tuple[str, ...]:
-        """In an order of the annotator's own; skipped ones last, the longest ago first."""
+    def _ordered(
+        self, utterances: list[str], skipped: dict[str, int], annotator: str, doubts: Mapping[str, int] = {}
+    ) -> tuple[str, ...]:
+        """The most doubtful first, others in an order of the annotator's own; skipped ones last, the longest ago first.
+
+        doubts: turns of those that a classifier has seen.
+        """
         if annotator not in self._turns:
             seed = self._project.seed
             self._turns[annotator] = {one: drawn(seed, annotator, one) for one in self._text}
         turn = self._turns[annotator]
-        return tuple(sorted(utterances, key=lambda one: (skipped.get(one, -1), turn[one])))
+        return tuple(sorted(utterances, key=lambda one: (skipped.get(one, -1), doubts.get(one, -1), turn[one])))
 
 
 def _skipped_last(ledger: Ledger, acts: Sequence[Act], annotator: str) -> int | None:

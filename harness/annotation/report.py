@@ -10,14 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harness.annotation.doubts import ProjectGuesses
 from harness.annotation.ledger import ProjectOutcome, State
-from harness.base.foreign import counted, fit, plain_text, shown, width_of
+from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
+from harness.base.text_table import counted, fit, shown, width_of
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
     Act,
     Adjudicated,
+    AnnotationProject,
     AnnotationRow,
     Intents,
     Labelled,
@@ -30,6 +33,7 @@ from harness.model.annotation import (
 )
 from harness.model.understanding import Utterance, joined
 from harness.statistics.intervals import Share
+from harness.statistics.text import percent
 from harness.understanding.reports.distribution import LabelCounts, count_labels
 from harness.understanding.reports.score_text import per_cent
 
@@ -315,10 +319,12 @@ SAID = {
 MOST_IDS = 3
 
 
-def outcome_lines(project: str, label_set: str, found: ProjectOutcome) -> Iterator[str]:
-    """How far a project is."""
+def outcome_lines(
+    project: AnnotationProject, label_set: str, found: ProjectOutcome, guessed: ProjectGuesses | None = None
+) -> Iterator[str]:
+    """How far a project is. guessed: what a classifier makes of the rest."""
     labels = plain_text(label_set, 64)
-    yield f"project {plain_text(project, 100)}: {counted(found.total, 'utterance')}, label set {labels}"
+    yield f"project {plain_text(project.id, 100)}: {counted(found.total, 'utterance')}, label set {labels}"
     if found.double:
         yield f"{counted(found.double, 'utterance')} for two annotators"
     yield f"{found.final} of {found.total} final"
@@ -330,6 +336,12 @@ def outcome_lines(project: str, label_set: str, found: ProjectOutcome) -> Iterat
     yield f"batches of proposals: {found.batches}"
     for one in found.annotators:
         yield f"{plain_text(one.annotator, 64)}: {one.accepted} accepted, {one.by_hand} by hand"
+    if guessed is not None and guessed.error is not None:
+        rest, error = counted(len(guessed.guesses), "utterance"), percent(guessed.error, 2)
+        target = f"target {percent(project.target_error, 2)}"
+        yield f"a classifier would label the other {rest} with an estimated error of {error} ({target})"
+        if guessed.error <= project.target_error:
+            yield f"the target is reached: harness annotate propose {plain_text(project.id, 100)} --method classifier"
 
 
 def _changed(ids: tuple[str, ...]) -> str:
@@ -339,10 +351,12 @@ def _changed(ids: tuple[str, ...]) -> str:
     return f"{'':10}{told}. Review with: harness annotate review --adjudicate --utterance {plain_text(ids[0], 60)}"
 
 
-def outcome_object(project: str, label_set: str, found: ProjectOutcome) -> dict[str, Any]:
+def outcome_object(
+    project: AnnotationProject, label_set: str, found: ProjectOutcome, guessed: ProjectGuesses | None = None
+) -> dict[str, Any]:
     """The same as JSON."""
     return {
-        "project": project,
+        "project": project.id,
         "label_set": label_set,
         "utterances": found.total,
         "final": found.final,
@@ -351,4 +365,6 @@ def outcome_object(project: str, label_set: str, found: ProjectOutcome) -> dict[
         "states": {state.value: many for state, many in found.states.items()},
         "changed_since_settled": list(found.changed),
         "annotators": plain(found.annotators),
+        "estimated_error": None if guessed is None else guessed.error,
+        "target_error": project.target_error,
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from harness.model.annotation import Intents
+from harness.model.annotation import Intents, Slots
+from harness.model.understanding import Slot, joined
 
 
 class AnnotationPhase(StrEnum):
@@ -14,6 +16,30 @@ class AnnotationPhase(StrEnum):
     REVIEWING = "reviewing"
     LABELLING = "labelling"
     FINISHED = "finished"
+
+
+def words_of(words: Sequence[str], slot: Slot) -> str:
+    """The words that are marked."""
+    return " ".join(words[slot.start : slot.end])
+
+
+def slot_texts(words: Sequence[str], slots: Slots) -> tuple[str, ...]:
+    """Slots as `city: lyon`."""
+    return tuple(f"{one.concept}: {words_of(words, one)}" for one in slots)
+
+
+def labels_text(intents: Intents, slots: Sequence[str] = ()) -> str:
+    """Labels, and slots as texts, in one line: `booking (city: lyon)`."""
+    return (joined(intents) or "no label") + (f" ({', '.join(slots)})" if slots else "")
+
+
+def marked_text(words: Sequence[str], slots: Slots) -> str:
+    """The words with their slots: `a room in [lyon: city]`."""
+    found, at = [], 0
+    for one in slots:
+        found += [*words[at : one.start], f"[{words_of(words, one)}: {one.concept}]"]
+        at = one.end or 0
+    return " ".join([*found, *words[at:]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +55,7 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """An utterance on a page. number: from 1, what `strike_number` takes."""
+    """An utterance on a page. number: from 1, what `strike_number` takes. text: with the slots that are proposed."""
 
     number: int
     utterance: str
@@ -39,10 +65,11 @@ class PageLine:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationInput:
-    """An annotator's labels for an adjudicator, without a name."""
+    """An annotator's labels for an adjudicator, without a name. slots: as texts."""
 
     intents: Intents
     comment: str = ""
+    slots: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +77,8 @@ class LabellingItem:
     """An utterance to label. `chosen`: labels so far, in the order of the label set. `saved`: they are on the disk.
 
     `proposal`: None if there is none, or if the annotator may not see it yet. `struck`: this annotator struck the
-    proposal. `refusal`: why `chosen` cannot be saved, "" if it can. `inputs`: for adjudicators.
+    proposal. `refusal`: why `chosen` cannot be saved, "" if it can. `inputs`: for adjudicators. `slots`: marked so far.
+    `proposed_slots`: as texts, shown together with `proposal`.
     """
 
     utterance: str
@@ -62,6 +90,9 @@ class LabellingItem:
     refusal: str = ""
     comment: str = ""
     inputs: tuple[AnnotationInput, ...] = ()
+    words: tuple[str, ...] = ()
+    slots: Slots = ()
+    proposed_slots: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +117,7 @@ class AnnotationView:
     """group, page, cursor: when reviewing; cursor is an index into `page`. item: when labelling.
 
     pace_s: median seconds for one utterance; left_s: what is left at that pace. said: what the last key did.
+    estimate: how wrong a classifier would be about the rest, "" if that is not known.
     """
 
     phase: AnnotationPhase
@@ -100,3 +132,4 @@ class AnnotationView:
     left_s: float | None = None
     said: str = ""
     can_undo: bool = False
+    estimate: str = ""

@@ -17,12 +17,14 @@ from harness.model.annotation import (
     Labelled,
     LabelProposalShown,
     LabelSet,
+    Slots,
     Struck,
 )
-from harness.model.understanding import Utterance
+from harness.model.understanding import Slot, Utterance
+from harness.statistics.text import percent
 
-Stood = tuple[Intents, str]
-"""Labels and the comment that came with them."""
+Stood = tuple[Intents, Slots | None, str]
+"""Labels and slots, and the comment that came with them."""
 
 
 def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: str, *, adjudicating: bool) -> bool:
@@ -35,19 +37,15 @@ def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: s
 
 def what_stands(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
     """The annotator's own labels, or the final ones for an adjudicator; None for none."""
-    if not adjudicating:
-        return _of(ledger.choices(utterance).get(annotator))
-    settled = ledger.adjudication(utterance)
-    if settled is not None:
-        return tuple(sorted(settled.intents)), settled.comment
+    own = ledger.choices(utterance).get(annotator)
+    choice = ledger.adjudication(utterance) if adjudicating else own
+    if choice is not None:
+        comment = "" if isinstance(choice, Accepted) else choice.comment
+        return tuple(sorted(choice.intents)), ledger.slots(utterance, choice), comment
     standing = ledger.standing(utterance, wanted)
-    return (tuple(sorted(standing.intents)), "") if standing.state.is_final and standing.intents is not None else None
-
-
-def _of(choice: Accepted | Labelled | None) -> Stood | None:
-    if choice is None:
+    if not (adjudicating and standing.state.is_final and standing.intents is not None):
         return None
-    return tuple(sorted(choice.intents)), choice.comment if isinstance(choice, Labelled) else ""
+    return tuple(sorted(standing.intents)), standing.slots, ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +99,28 @@ class Worklist:
         rows: Iterable[AnnotationRow],
         keep: Keep,
         *,
-        adjudicating: bool,
-        again: Sequence[str],
+        adjudicating: bool = False,
+        again: Sequence[str] = (),
     ) -> None:
-        self._annotator = annotator
-        self._adjudicating = adjudicating
+        self.annotator, self.adjudicating = annotator, adjudicating
+        self.label_set, self.utterances = label_set, utterances
         self._project = project
         self._again = tuple(again)
         self._done_again: set[str] = set()
         self._given: set[str] = set()
-        self._queues = Queues(project, utterances)
+        self._queues = Queues(project, label_set, utterances)
         self._keep = keep
         self.ledger = Ledger(label_set, rows)
         self.queue = self._read()
+
+    @property
+    def estimate(self) -> str:
+        """How wrong the classifier that orders the work would be about the rest; "" without one."""
+        error, target = self.queue.error, self._project.target_error
+        if error is None:
+            return ""
+        words = f"estimated error of the rest {percent(error, 1)}"
+        return f"{words}: the target is reached" if error <= target else f"{words}, target {percent(target, 1)}"
 
     def write(self, rows: Sequence[AnnotationRow]) -> None:
         """Rows of this sitting; nothing has changed when they cannot be kept."""
@@ -143,7 +150,7 @@ class Worklist:
     def last(self) -> Act | None:
         """The annotator's latest act of this sort of sitting in force that may be undone here."""
         own = (row for row in reversed(self.ledger.acts) if self._is_own(row))
-        return next((row for row in own if settles(row) is self._adjudicating), None)
+        return next((row for row in own if settles(row) is self.adjudicating), None)
 
     def taken_back_with(self, last: Act) -> list[Act]:
         """All of its page; all that was chosen for the utterance, before and after the proposal was seen."""
@@ -161,7 +168,7 @@ class Worklist:
 
     def _is_own(self, row: Act) -> bool:
         """The annotator's; in a sitting at given utterances, of this sitting."""
-        return row.annotator == self._annotator and (not self._again or row.id in self._given)
+        return row.annotator == self.annotator and (not self._again or row.id in self._given)
 
     def open_of(self, intents: Intents) -> set[str]:
         """Utterances with that proposal that are still to be reviewed."""
@@ -177,18 +184,33 @@ class Worklist:
         ledger = self.ledger
         seen = (
             self._project.proposal is LabelProposalShown.BEFORE
-            or ledger.has_struck(utterance, self._annotator)
-            or ledger.is_taken_back(utterance, self._annotator)
+            or ledger.has_struck(utterance, self.annotator)
+            or ledger.is_taken_back(utterance, self.annotator)
         )
-        hand = HandDraft(utterance, seen=seen and not self._adjudicating)
+        hand = HandDraft(utterance, seen=seen and not self.adjudicating)
         wanted = self._queues.shares.wanted(utterance)
-        stood = what_stands(ledger, self._annotator, utterance, wanted, adjudicating=self._adjudicating)
+        stood = what_stands(ledger, self.annotator, utterance, wanted, adjudicating=self.adjudicating)
         if self._again and stood is not None:
             # It counts as saved: a change is written. What was settled before annotators changed their labels is
             # written anew, so that it is settled again.
-            hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[1], not self._adjudicating
-            hand.saved = None if self._adjudicating and ledger.is_changed_since_settled(utterance) else stood
+            hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[2], not self.adjudicating
+            hand.slots = stood[1] or ()
+            hand.saved = None if self.adjudicating and ledger.is_changed_since_settled(utterance) else stood
+        elif self.adjudicating:
+            marked = [set(slots or ()) for slots in self._marked(utterance)]
+            hand.slots = tuple(sorted(set.intersection(*marked), key=_place)) if marked else ()
+        elif hand.seen:
+            hand.slots = self.proposed_slots(utterance)
         return hand
+
+    def _marked(self, utterance: str) -> list[Slots | None]:
+        """The slots of each annotator who has chosen."""
+        return [self.ledger.slots(utterance, row) for row in self.ledger.choices(utterance).values()]
+
+    def proposed_slots(self, utterance: str) -> Slots:
+        """Slots of the proposal."""
+        found = self.ledger.proposal(utterance)
+        return () if found is None else found.proposal.slots or ()
 
     def proposal(self, utterance: str) -> Intents | None:
         """What is proposed for it; None without consensus, too."""
@@ -200,8 +222,8 @@ class Worklist:
             left = tuple(one for one in self._again if one not in self._done_again)
             total = len(self._again)
             return Queue((), left, AnnotationCount(total, total - len(left), len(left), to_label=len(left)))
-        read = self._queues.of_disputed if self._adjudicating else self._queues.of
-        return read(self._annotator, self.ledger)
+        read = self._queues.of_disputed if self.adjudicating else self._queues.of
+        return read(self.annotator, self.ledger)
 
 
 class PageDraft:
@@ -237,15 +259,34 @@ class PageDraft:
         return page
 
 
+def _place(slot: Slot) -> int:
+    return slot.start or 0
+
+
 class HandDraft:
-    """An utterance to label. seen: its proposal is in sight. saved: labels and comment as they are on the disk."""
+    """An utterance to label. seen: its proposal is in sight. saved: what is on the disk of it."""
 
     def __init__(self, utterance: str, *, seen: bool) -> None:
         self.utterance = utterance
         self.seen = seen
         self.chosen: set[str] = set()
+        self.slots: Slots = ()
         self.comment = ""
-        self.saved: tuple[Intents, str] | None = None
+        self.saved: Stood | None = None
 
     def toggle(self, label: str) -> None:
         self.chosen ^= {label}
+
+    def mark(self, slot: Slot) -> bool:
+        """Marks a slot instead of all that share a word with it, or takes it away; whether it is marked now."""
+        is_new = slot not in self.slots
+        self.clear(_place(slot), slot.end or 0)
+        if is_new:
+            self.slots = tuple(sorted([*self.slots, slot], key=_place))
+        return is_new
+
+    def clear(self, start: int, end: int) -> bool:
+        """Takes all slots away that have one of these words; whether there were any."""
+        before = self.slots
+        self.slots = tuple(one for one in before if (one.end or 0) <= start or _place(one) >= end)
+        return self.slots != before

@@ -1,4 +1,4 @@
-"""Tables and notes for a terminal: the only layout of rows of names and numbers."""
+"""Cells, tables and notes for a terminal: the only layout of rows of names and numbers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,50 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.base.foreign import padded, shown, width_of
+from harness.base.foreign import ELLIPSIS, plain_text
 
 GAP = "  "
 LEAST_LABEL = 8
 WIDEST_LABEL = 60
 _NUMBER = re.compile(r"([-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*(\D*)")
 _DIGITS = re.compile(r"(\d{1,15})")
+
+
+LONGEST = 2000
+
+
+def width_of(text: str) -> int:
+    """Width of a text in columns."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # here, since most transcripts never need its tables
+
+    return cell_len(text)
+
+
+def shown(text: str, width: int = LONGEST) -> str:
+    """A sanitised text, at most `width` columns wide; a longer one ends in an ellipsis."""
+    if text.isascii() and text.isprintable() and len(text) <= width:
+        return text
+    safe = plain_text(text, max(1, min(width, LONGEST)))
+    while safe and width_of(safe) > width:
+        safe = safe.removesuffix(ELLIPSIS)[:-1] + ELLIPSIS
+    return safe
+
+
+def counted(number: int, what: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def padded(text: str, width: int) -> str:
+    """A sanitised text, padded with spaces on the right."""
+    return text + " " * (width - width_of(text))
+
+
+def fit(text: str, width: int) -> str:
+    """A sanitised cell, `width` columns wide."""
+    return padded(shown(text, width), width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +72,7 @@ def text_table(
     """Lines: titles, a rule and the rows; then, if there are any, a rule and the closing rows `ends`.
 
     The first column is foreign text: it is sanitised, and shortened so that lines are at most `width` columns wide.
+    Labels that differ within `WIDEST_LABEL` columns stay different.
     All other cells must be safe. They are never cut, since a cut number is a different number. If no column can be
     dropped, lines are longer. most: rows to show; a line gives the number of the others.
     """
@@ -48,10 +86,11 @@ def text_table(
     def taken() -> int:
         return sum(len(GAP) + widths[at] for at in kept)
 
+    least = _least_label({cells[0] for cells in listed})
     for at in sorted((at for at in kept if columns[at].gives_way), key=lambda at: -columns[at].gives_way):
-        if LEAST_LABEL + taken() > width:
+        if least + taken() > width:
             kept.remove(at)
-    most_label = max(LEAST_LABEL, min(WIDEST_LABEL, width - taken()))
+    most_label = max(least, min(WIDEST_LABEL, width - taken()))
     label = max(width_of(shown(text, most_label)) for text in (columns[0].title, *(cells[0] for cells in printed)))
     rule = "─" * (label + taken())
 
@@ -72,6 +111,12 @@ def text_table(
         yield from map(line, ends)
     if gone := [one.title for at, one in enumerate(columns) if at and at not in kept]:
         yield f"(no room for: {', '.join(gone)})"
+
+
+def _least_label(labels: set[str]) -> int:
+    """Columns that labels need so that no two of them look the same."""
+    widths = range(LEAST_LABEL, WIDEST_LABEL)
+    return next((at for at in widths if len({shown(one, at) for one in labels}) == len(labels)), WIDEST_LABEL)
 
 
 NOTES = 21

@@ -10,7 +10,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from typing import Any
 
-from harness.base.safe_csv import safe_csv
+from harness.base.text_file import safe_csv
 from harness.model.errors import HarnessError, Place
 
 

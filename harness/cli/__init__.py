@@ -60,6 +60,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Evaluate offline": {
         "evaluate": ("harness.cli.evaluate", "Run a wake engine or a recogniser over lists of files; write the log."),
+        "mix": ("harness.cli.mix", "Plant phrases in hours of background, with labels."),
         "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
         "merge": ("harness.cli.merge", "Merge the shards of an evaluation."),
         "report": ("harness.cli.report", "Summarise a wake-evaluation log, of ours or of the original tool."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import Command, Printed, RatedAsked, choose_one, printed_options, rated_options
+from harness.cli.options import Printed, RatedAsked, choose_one, flag, option, printed_options, verb
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import print_lines, standard_output
 from harness.model.judgment import RatingRound
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
 TOO_LOW = 1
 
 
-@click.command("agreement", cls=Command)
-@rated_options()
-@click.option("--disputed", is_flag=True, help="Print only the items on which raters differ, most divided first.")
-@printed_options("Print all results as one JSON object.", "One row per item: every rater's label, and the consensus.")
-@click.option(
-    "--min-alpha",
-    type=click.FloatRange(-1, 1),
-    metavar="X",
-    help="Exit with status 1 when Krippendorff's alpha is below X or cannot be computed.",
-)
-def command(asked: RatedAsked, disputed: bool, printed: Printed, min_alpha: float | None) -> None:
+@verb("agreement")
+def command(
+    *,
+    asked: RatedAsked,
+    disputed: bool = flag("Print only the items on which raters differ, most divided first."),
+    printed: Printed = printed_options(
+        "Print all results as one JSON object.", "One row per item: every rater's label, and the consensus."
+    ),
+    min_alpha: float | None = option(
+        "Exit with status 1 when Krippendorff's alpha is below X or cannot be computed.", within=(-1, 1), metavar="X"
+    ),
+) -> None:
     """Report how far raters agree: raw, beyond chance, by category, with the consensus and with known answers.
 
     SESSION: a session's folder, or its name below ./sessions. Several sessions are counted together. A rater of the
@@ -55,7 +56,7 @@ def command(asked: RatedAsked, disputed: bool, printed: Printed, min_alpha: floa
     if printed.as_json:
         standard_output().write(json.dumps(report.as_json(figures), ensure_ascii=True) + "\n")
     elif printed.as_csv:
-        from harness.base.safe_csv import safe_csv
+        from harness.base.text_file import safe_csv
         from harness.cli.judgments import print_file
 
         print_file(safe_csv(report.table_of(figures)).encode())

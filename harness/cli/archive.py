@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import counted, plain_text
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
 from harness.base.whole_file import parts_of
-from harness.cli.options import Command, Option
+from harness.cli.options import argument, option, verb
 from harness.cli.sessions import session_folder
 from harness.model.errors import InputError
 
@@ -31,13 +32,17 @@ def size_of(ctx: click.Context, param: click.Parameter, value: str | None) -> in
     return int(number) * _POWERS[power]
 
 
-@click.command("pack", cls=Command)
-@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
-@click.option(
-    "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE",
-    help="The archive, FILE.tar.gz or FILE.zip. Default: SESSION.tar.gz in the current folder.",
-)  # fmt: skip
-def pack(sessions: tuple[str, ...], out: Path | None) -> None:
+@verb("pack")
+def pack(
+    *,
+    sessions: tuple[str, ...] = argument("SESSION...", required=True),
+    out: Path | None = option(
+        "The archive, FILE.tar.gz or FILE.zip. Default: SESSION.tar.gz in the current folder.",
+        "-o",
+        "--output",
+        metavar="FILE",
+    ),
+) -> None:
     """Pack each session into one file: log, clips, inputs and judgments, with the SHA-256 of each file.
 
     Checks the hash chain first, as `harness show --check` does, and refuses a session that is damaged or running.
@@ -64,21 +69,23 @@ def pack(sessions: tuple[str, ...], out: Path | None) -> None:
             )
 
 
-@click.command("unpack", cls=Command)
-@click.argument("archive", type=click.Path(path_type=Path), metavar="FILE")
-@click.option(
-    "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="The new folder of the session. Default: FILE without its ending, in the current folder.",
-)  # fmt: skip
-@click.option(
-    "--max-size", cls=Option, default="20GB", show_default=True, callback=size_of, metavar="SIZE",
-    help="Refuse an archive whose files are larger in total.",
-)  # fmt: skip
-@click.option(
-    "--max-ratio", type=click.FloatRange(min=1), default=100.0, show_default=True,
-    help="Refuse an archive above 10 MB that grows by more than this factor.",
-)  # fmt: skip
-def unpack(archive: Path, out: Path | None, max_size: int, max_ratio: float) -> None:
+@verb("unpack")
+def unpack(
+    *,
+    archive: Path = argument("FILE"),
+    out: Path | None = option(
+        "The new folder of the session. Default: FILE without its ending, in the current folder.",
+        "-o",
+        "--output",
+        metavar="FOLDER",
+    ),
+    max_size: int = option(
+        "Refuse an archive whose files are larger in total.", default="20GB", callback=size_of, metavar="SIZE"
+    ),
+    max_ratio: float = option(
+        "Refuse an archive above 10 MB that grows by more than this factor.", within=(1, None), default=100.0
+    ),
+) -> None:
     """Unpack a packed session into a new folder, and check every file and the hash chain.
 
     Refuses an archive that is cut short, altered or hostile, and leaves nothing behind then.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import SHIPPED_FILE, Command
+from harness.cli.options import SHIPPED_FILE, argument, flag, option, verb
 from harness.model.errors import InputError, SoundError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from harness.model.stimulus import Waveform
 
 PLAY_S = 60.0
+SETTLE_S, METER_S = 3.0, 5.0
+"""Until a meter with slow weighting has settled, and how long it is read."""
 RECORD_S = 5.0
 QUIETEST_DBFS = -80.0
 EQUALISE_S = 20.0
@@ -43,38 +46,23 @@ def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
-@click.command("calibrate", cls=Command)
-@click.argument("bench_file", metavar="BENCH", type=SHIPPED_FILE)
-@click.argument("name", required=False)
-@click.option("--tone", is_flag=True, help="Play a tone of 1 kHz instead of pink noise.")
-@click.option(
-    "--level", type=_Decibels(-60, 0), default=-26.0, show_default=True, help="Level of the sound, dBFS (RMS)."
-)
-@click.option("--reading", type=_Decibels(30, 130), help="Reading of the meter, dB SPL. Nothing is asked.")
-@click.option("--equalise", is_flag=True, help="Measure the response of the loudspeaker, and print its equaliser.")
-@click.option("--calibrator", is_flag=True, help="For the microphone: a sound calibrator plays, not a loudspeaker.")
-@click.option(
-    "--weighting", type=click.Choice(["A", "C", "Z"]), default="A", show_default=True, help="Weighting of the meter."
-)
-@click.option(
-    "--at", "place", default="the device", show_default=True, callback=_place, help="Place of the meter, such as 1m."
-)
-@click.option("--days", type=click.IntRange(1, 3660), default=180, show_default=True, help="Days until it expires.")
-@click.option(
-    "--max-spl", type=_Decibels(30, 130), default=95.0, show_default=True, help="Highest level allowed, dB SPL."
-)
+@verb("calibrate")
 def command(
-    bench_file: Path,
-    name: str | None,
-    tone: bool,
-    level: float,
-    reading: float | None,
-    equalise: bool,
-    calibrator: bool,
-    weighting: Literal["A", "C", "Z"],
-    place: str,
-    days: int,
-    max_spl: float,
+    *,
+    bench_file: Path = argument("BENCH", type=SHIPPED_FILE),
+    name: str | None = argument(required=False),
+    tone: bool = flag("Play a tone of 1 kHz instead of pink noise."),
+    level: float = option("Level of the sound, dBFS (RMS).", type=_Decibels(-60, 0), default=-26.0),
+    reading: float | None = option("Reading of the meter, dB SPL. Nothing is asked.", type=_Decibels(30, 130)),
+    meter: str | None = option("Serial port of the meter, which is then read. Nothing is asked.", metavar="PORT"),
+    meter_baud: int = option("Baud rate of the meter.", within=(1, None), default=9600),
+    meter_ask: str = option("Line that asks the meter. Default: it sends by itself.", default="", metavar="TEXT"),
+    equalise: bool = flag("Measure the response of the loudspeaker, and print its equaliser."),
+    calibrator: bool = flag("For the microphone: a sound calibrator plays, not a loudspeaker."),
+    weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
+    place: str = option("Place of the meter, such as 1m.", "--at", default="the device", callback=_place),
+    days: int = option("Days until it expires.", within=(1, 3660), default=180),
+    max_spl: float = option("Highest level allowed, dB SPL.", type=_Decibels(30, 130), default=95.0),
 ) -> None:
     """Play noise, ask for the reading of a sound level meter, and store the calibration of a part of BENCH.
 
@@ -82,11 +70,13 @@ def command(
     hold (for the microphone: beside it), set it to slow, and protect your ears. The calibration is written beside the
     bench, which must name it. Scenarios may then have levels in dB SPL (`level_spl`).
 
+    --meter reads a meter that sends lines over a serial port: the first decimal of each line that may be a level.
+
     --equalise needs no meter. It plays 20 s of pink noise, and measures the response at the bench's microphone in
     third-octave bands. Do it before the calibration, which an equaliser changes.
     """
     from harness.scenario.bench import load_bench
-    from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL, CalibrationKeys, write_calibration
+    from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL, CalibrationKeys, settings_of, write_calibration
 
     bench = load_bench(bench_file)
     part = _part(bench, name)
@@ -96,6 +86,8 @@ def command(
         return
     if calibrator and not records:
         raise InputError("a calibrator is for the microphone", remedy="Leave --calibrator out, or name microphone")
+    if meter is not None and reading is not None:
+        raise InputError("both --meter and --reading give the level", remedy="Leave one of the two out")
     signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone or calibrator else "pink noise"
     if reading is None or records:
         playing = None if calibrator else (_speaker(bench, None) if records else part)
@@ -105,6 +97,8 @@ def command(
                 click.echo(plain_text(source, 400))
             if records and playing is not None:
                 level = sound.recorded_dbfs()
+            if meter is not None:
+                reading = _read_meter(meter, meter_baud, meter_ask)
             if reading is None:
                 asked = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
                 reading = click.prompt(asked, type=_Decibels(QUIETEST_SPL, LOUDEST_SPL))
@@ -122,6 +116,7 @@ def command(
         measured_on=today.isoformat(),
         expires_on=(today + timedelta(days=days)).isoformat(),
         max_spl=max_spl,
+        settings=None if records else settings_of(part),
     )
     path = bench_file.parent / f"{part.id}.calibration.yaml"
     write_calibration(path, keys)
@@ -129,6 +124,17 @@ def command(
     click.echo(plain_text(f"{path}: {full}", 400))
     if part.calibration is None:
         click.echo(plain_text(f"Name it in the bench, below {part.id}: `calibration: {path.name}`", 400))
+
+
+def _read_meter(port: str, baud: int, ask: str) -> float:
+    from harness.devices.serial.commands import SerialCommandOptions, readings
+    from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL
+
+    time.sleep(SETTLE_S)
+    found = readings(SerialCommandOptions(port=port, baud=baud), ask, METER_S, QUIETEST_SPL, LOUDEST_SPL)
+    level = round(statistics.median(found), 1)
+    click.echo(f"Meter: {level:.1f} dB, the median of {len(found)} from {min(found):.1f} to {max(found):.1f} dB")
+    return level
 
 
 def _equalise(bench: Bench, part: Equipment, level: float) -> None:
@@ -219,7 +225,7 @@ class _CalibrationSound:
 
     def _open(self, part: Equipment, sink: Callable[[Observation], None]) -> Any:
         from harness.base.plugins import Group, load
-        from harness.session.engine.assemble import BenchSurroundings, clock_of
+        from harness.session.engine.prepare import BenchSurroundings, clock_of
 
         scratch = Path(tempfile.gettempdir())
         surroundings = BenchSurroundings(clock_of(self._bench), self._bench.sound_server, 0, scratch, None)
@@ -254,7 +260,7 @@ class _CalibrationSound:
 
     def _recorded(self, duration_s: float) -> tuple[Waveform, float]:
         """What the microphone hears from RAMP_S after now, and the time of its first sample."""
-        from harness.session.engine.assemble import clock_of
+        from harness.session.engine.prepare import clock_of
         from harness.sound.calibration import RAMP_S
 
         clock = clock_of(self._bench)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import Command, Option, Printed, RatedAsked, WordOf, printed_options, rated_options, share
+from harness.cli.options import Printed, RatedAsked, many, option, printed_options, share, verb
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import in_colour, print_lines, width
 from harness.model.choices import PARTINGS, Bound, Derived, Reading
@@ -38,60 +38,37 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     return Category(value) if value in tuple(Category) else Derived(value)
 
 
-@click.command("categories", cls=Command)
-@rated_options()
-@click.option(
-    "--by", "partings", multiple=True, type=click.Choice(list(PARTINGS)), help="Group by this only; repeatable."
-)
-@click.option("--cross", "crosses", multiple=True, callback=_crosses, help="Cross two groupings: device,class.")
-@click.option("--compare", nargs=2, metavar="A B", help="Compare two devices, or two sessions, on the same queries.")
-@click.option(
-    "--on",
-    default=Category.CORRECT.value,
-    type=click.Choice([one.value for one in (*Category, *Derived)]),
-    callback=_figure,
-    show_default=True,
-    help="Category to compare and cross.",
-)
-@click.option(
-    "--rater", "raters", multiple=True, help="Count only this rater's judgments, without adjudications; repeatable."
-)
-@printed_options("Everything as JSON.", "Counts and shares as CSV.")
-@click.option("--html", "html_target", type=click.Path(path_type=Path), help="Write a self-contained page.")
-@click.option(
-    "--min-correct", callback=share, metavar="SHARE", help="Exit with status 1 if a device has less: 0.8, or 80%."
-)
-@click.option("--max-wrong", callback=share, metavar="SHARE", help="Exit with status 1 if a device has more.")
-@click.option(
-    "--limits-on",
-    "bound",
-    cls=Option,
-    former=("--bound",),
-    type=WordOf(Bound),
-    default=Bound.POINT.value,
-    show_default=True,
-    help="Apply limits to the share, to an end of its 95 % interval, or to the stricter end (safe).",
-)
-@click.option(
-    "--reading",
-    type=WordOf(Reading),
-    default=Reading.WRONG.value,
-    show_default=True,
-    help="Reading that --max-wrong applies to.",
-)
+@verb("categories")
 def command(
+    *,
     asked: RatedAsked,
-    partings: tuple[str, ...],
-    crosses: tuple[tuple[By, By], ...] | None,
-    compare: tuple[str, str] | None,
-    on: Figure,
-    raters: tuple[str, ...],
-    printed: Printed,
-    html_target: Path | None,
-    min_correct: float | None,
-    max_wrong: float | None,
-    bound: Bound,
-    reading: Reading,
+    partings: tuple[str, ...] = many("Group by this only; repeatable.", "--by", type=click.Choice(list(PARTINGS))),
+    crosses: tuple[tuple[By, By], ...] | None = many(
+        "Cross two groupings: device,class.", "--cross", callback=_crosses
+    ),
+    compare: tuple[str, str] | None = option(
+        "Compare two devices, or two sessions, on the same queries.", nargs=2, metavar="A B"
+    ),
+    on: Figure = option(
+        "Category to compare and cross.",
+        default=Category.CORRECT,
+        type=click.Choice([one.value for one in (*Category, *Derived)]),
+        callback=_figure,
+    ),
+    raters: tuple[str, ...] = many("Count only this rater's judgments, without adjudications; repeatable.", "--rater"),
+    printed: Printed = printed_options("Everything as JSON.", "Counts and shares as CSV."),
+    html_target: Path | None = option("Write a self-contained page.", "--html"),
+    min_correct: float | None = option(
+        "Exit with status 1 if a device has less: 0.8, or 80%.", callback=share, metavar="SHARE"
+    ),
+    max_wrong: float | None = option("Exit with status 1 if a device has more.", callback=share, metavar="SHARE"),
+    bound: Bound = option(
+        "Apply limits to the share, to an end of its 95 % interval, or to the stricter end (safe).",
+        "--limits-on",
+        former=("--bound",),
+        default=Bound.POINT,
+    ),
+    reading: Reading = option("Reading that --max-wrong applies to.", default=Reading.WRONG),
 ) -> None:
     """Count the categories of first responses, with 95 % intervals, or compare two devices on the same queries.
 

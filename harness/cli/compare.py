@@ -9,31 +9,29 @@ from pathlib import Path
 import click
 
 from harness.base.whole_file import WholeFile
-from harness.cli.options import STREAM, Command, choose_one, json_option, target_option
+from harness.cli.options import A_FILE, STREAM, argument, choose_one, json_option, option, target_option, verb
 from harness.cli.streams import print_lines, readable, refuse_overwriting, width
 from harness.model.errors import InputError
 
 WORSE = 1
 
 
-@click.command("compare", cls=Command)
-@click.argument("first", metavar="A", type=click.Path(path_type=Path))
-@click.argument("second", metavar="B", type=click.Path(path_type=Path))
-@click.argument("more", metavar="[C]…", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--cluster-by",
-    metavar="folder|REGEX",
-    help="Group files that belong together, such as one talker's: by folder, or by what REGEX matches in the name. "
-    "In sessions: the name of the talker, recording or voice (default: each stimulus by itself).",
-)
-@target_option("--csv", "csv_target", "Print the files that differ as CSV.")
-@json_option("as_json", "Print one JSON object.")
-@click.option("--html", "html", type=click.Path(path_type=Path, dir_okay=False), help="Sessions: write a page of HTML.")
-@click.option("--markdown", metavar="FILE|-", help="Sessions: write Markdown for a pull request; - prints it.")
+@verb("compare")
 def command(
-    first: Path, second: Path, more: tuple[Path, ...], cluster_by: str | None, csv_target: Path | None, as_json: bool,
-    html: Path | None, markdown: str | None,
-) -> None:  # fmt: skip
+    *,
+    first: Path = argument("A"),
+    second: Path = argument("B"),
+    more: tuple[Path, ...] = argument("[C]…"),
+    cluster_by: str | None = option(
+        "Group files that belong together, such as one talker's: by folder, or by what REGEX matches in the name. "
+        "In sessions: the name of the talker, recording or voice (default: each stimulus by itself).",
+        metavar="folder|REGEX",
+    ),
+    csv_target: str | None = target_option("--csv", "Print the files that differ as CSV."),
+    as_json: bool = json_option("Print one JSON object."),
+    html: Path | None = option("Sessions: write a page of HTML.", type=A_FILE),
+    markdown: str | None = option("Sessions: write Markdown for a pull request; - prints it.", metavar="FILE|-"),
+) -> None:
     """Compare sessions with a first one, or two evaluations of files.
 
     A B C…: sessions, by folder or by name below ./sessions. A is the baseline. Each measure, overall and by condition,
@@ -59,15 +57,15 @@ def command(
     from harness.offline.reports.comparison import differing_csv, journal_of, lines, read_evaluated
 
     if csv_target is not None:
-        refuse_overwriting(str(csv_target), [str(one) for log in (first, second) for one in (log, journal_of(log))])
+        refuse_overwriting(csv_target, [str(one) for log in (first, second) for one in (log, journal_of(log))])
     clusters = Clusters(cluster_by) if cluster_by else None
     with readable(str(first)) as one, readable(str(second)) as other:
         found = compare(*(read_evaluated(side.path, clusters, side.name) for side in (one, other)))
-        if csv_target is not None and str(csv_target) == STREAM:
+        if csv_target is not None and csv_target == STREAM:
             click.echo("".join(differing_csv(found)), nl=False)
             return
         if csv_target is not None:
-            with WholeFile(str(csv_target)) as file:
+            with WholeFile(csv_target) as file:
                 for row in differing_csv(found):
                     file.write(row.encode("utf-8", "surrogateescape"))
                 file.keep()

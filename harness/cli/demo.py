@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import Command, options_as
+from harness.cli.options import flag, together, verb
 from harness.cli.run import VIEW, WatchAsked, sessions_option, watch
 from harness.cli.sessions import progress_of
 
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 ENDS_WITHIN_S = 10.0
 
 
-@click.command("demo", cls=Command)
-@sessions_option
-@click.option("--keep-lab", is_flag=True, help="Leave the demo's virtual lab running afterwards.")
-@click.option("--short", is_flag=True, help="Play two queries only.")
-@options_as("asked", WatchAsked, *VIEW)
-def command(sessions: Path, keep_lab: bool, short: bool, asked: WatchAsked) -> None:
+@verb("demo")
+def command(
+    *,
+    sessions: Path = sessions_option,
+    keep_lab: bool = flag("Leave the demo's virtual lab running afterwards."),
+    short: bool = flag("Play two queries only."),
+    asked: WatchAsked = together(**VIEW),
+) -> None:
     """Test the reference assistant with real sound in a virtual lab. The tour takes about three minutes.
 
     With --short, the demo plays two queries in about half a minute.

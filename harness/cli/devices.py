@@ -9,11 +9,10 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import click
 
@@ -21,7 +20,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
 from harness.cli.discover import discover
 from harness.cli.earcons import learn_earcon
-from harness.cli.options import Command, json_option
+from harness.cli.options import argument, flag, json_option, many, option, verb
 from harness.cli.orders import move, power
 from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import DeviceError, InputError
@@ -54,9 +53,8 @@ command.add_command(move)
 command.add_command(power)
 
 
-@command.command("list", cls=Command)
-@json_option("as_json", "Print a JSON list instead of a table.")
-def list_profiles(as_json: bool) -> None:
+@verb("list", of=command)
+def list_profiles(*, as_json: bool = json_option("Print a JSON list instead of a table.")) -> None:
     """List the profiles that a bench can name. The exit status is 2 if one is invalid."""
     from harness.devices.profiles.profile import load_profile, profile_paths
 
@@ -109,21 +107,41 @@ def _row(profile: DeviceProfile) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class DeviceReach:
-    """How to reach a device. given: keys of a connection. device, topics: for messages only."""
+    """How to reach a device: the keys of its connection; device and topics for messages only."""
 
-    driver: str
-    given: dict[str, object]
-    device: str
-    topics: tuple[str, ...]
+    port: str | None = option("Serial port, or a URL such as socket://host:port.", metavar="DEV")
+    baud: int | None = option("Baud rate of the port. Default: the profile's.", within=(300, 12_000_000))
+    address: str | None = option("MQTT broker, or `lab` for the virtual lab's.", metavar="HOST[:PORT]")
+    driver: str = option("Driver. Default: the driver that has these keys.", metavar="NAME", default="")
+    keys: tuple[str, ...] = many("Set another key of the connection; repeatable.", "--set", metavar="KEY=VALUE")
+    topics: tuple[str, ...] = many("Topic to subscribe to; repeatable. Default: the profile's topics.", "--topic")
+    device: str = option("Text for {device} in topics. Default: the profile's id.", default="")
+    username: str = option("User at the broker. See --password-env.", default="")
+    password_env: str = option("Environment variable with the password.", metavar="NAME", default="")
+
+    @property
+    def given(self) -> dict[str, object]:
+        """Keys of a connection; {} without one that locates a device. InputError for a --set without a value."""
+        named = {name: getattr(self, name) for name in ("port", "baud", "address", "username", "password_env")}
+        given: dict[str, object] = {name: value for name, value in named.items() if value}
+        for one in self.keys:
+            key, equals, value = one.partition("=")
+            if not equals:
+                raise InputError(
+                    f"--set {one!r} has no value", remedy="Write --set KEY=VALUE, with a key of the bench's connection"
+                )
+            given[key] = value
+        return {} if given.keys() <= {"baud", "username", "password_env"} else given
 
     def source(self, profile: DeviceProfile) -> DeviceSource | None:
         """The source, not open yet; None when no device is named. InputError for a wrong key or value."""
         from harness.devices.declared import driver_taking, options_of, source_of
 
-        if not self.driver and not self.given:
+        given = self.given
+        if not self.driver and not given:
             return None
-        driver = self.driver or driver_taking(self.given, profile)
-        return source_of(driver, options_of(driver, self.given), profile, self.device, self.topics)
+        driver = self.driver or driver_taking(given, profile)
+        return source_of(driver, options_of(driver, given), profile, self.device, self.topics)
 
     def watching(self, profile: str, source: DeviceSource | None) -> DeviceMonitor:
         """A monitor. For a source with a baud rate it states the same time errors as a session."""
@@ -135,64 +153,14 @@ class DeviceReach:
         return DeviceMonitor(profile, Path(), self.device)
 
 
-def _connection(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options of a connection; the command receives them as `reach`."""
-
-    @wraps(function)
-    def command(driver: str, keys: tuple[str, ...], device: str, topics: tuple[str, ...], **others: Any) -> None:
-        named = {name: others.pop(name) for name in ("port", "baud", "address", "username", "password_env")}
-        given: dict[str, object] = {name: value for name, value in named.items() if value}
-        for one in keys:
-            key, equals, value = one.partition("=")
-            if not equals:
-                raise InputError(
-                    f"--set {one!r} has no value", remedy="Write --set KEY=VALUE, with a key of the bench's connection"
-                )
-            given[key] = value
-        if given.keys() <= {"baud", "username", "password_env"}:
-            given.clear()  # these alone do not locate a device
-        function(reach=DeviceReach(driver, given, device, topics), **others)
-
-    for option in reversed(
-        (
-            click.option("--port", metavar="DEV", help="Serial port, or a URL such as socket://host:port."),
-            click.option(
-                "--baud", type=click.IntRange(300, 12_000_000), help="Baud rate of the port. Default: the profile's."
-            ),
-            click.option("--address", metavar="HOST[:PORT]", help="MQTT broker, or `lab` for the virtual lab's."),
-            click.option(
-                "--driver", default="", metavar="NAME", help="Driver. Default: the driver that has these keys."
-            ),
-            click.option(
-                "--set",
-                "keys",
-                multiple=True,
-                metavar="KEY=VALUE",
-                help="Set another key of the connection; repeatable.",
-            ),
-            click.option(
-                "--topic",
-                "topics",
-                multiple=True,
-                help="Topic to subscribe to; repeatable. Default: the profile's topics.",
-            ),
-            click.option("--device", default="", help="Text for {device} in topics. Default: the profile's id."),
-            click.option("--username", default="", help="User at the broker. See --password-env."),
-            click.option("--password-env", default="", metavar="NAME", help="Environment variable with the password."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-@command.command("test")
-@click.argument("profile", required=False)
-@click.option("--all", "every", is_flag=True, help="Test all profiles that a bench can name.")
-@click.option(
-    "--seconds", type=click.FloatRange(0.5, 86400), default=10.0, show_default=True, help="Time to watch the device."
-)
-@_connection
-def test(profile: str | None, every: bool, seconds: float, reach: DeviceReach) -> None:
+@verb("test", of=command)
+def test(
+    *,
+    profile: str | None = argument(required=False),
+    every: bool = flag("Test all profiles that a bench can name.", "--all"),
+    seconds: float = option("Time to watch the device.", within=(0.5, 86400), default=10.0),
+    reach: DeviceReach,
+) -> None:
     """Run the samples of PROFILE (an id or a path). With --port, --address or --driver, also watch a real device.
 
     Exit status: 0 all samples pass · 1 a sample fails, or no line from the device is mapped · 2 the profile is invalid.
@@ -256,8 +224,11 @@ def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bo
     source.open()
     try:
         limit_s = time.monotonic() + seconds
-        while time.monotonic() < limit_s and not source.ended:
+        over = False
+        while not over:
             time.sleep(0.05)
+            # Asked before the last reading, which takes what arrived until then.
+            over = source.ended or time.monotonic() >= limit_s
             for heard in heard_from(source, 64 * CHUNK_BYTES):
                 for row in monitor.take(heard):
                     if row.mapped:
@@ -318,22 +289,16 @@ def _try_rates(source: HasRate) -> None:
         click.echo("  no rate gives text. Check the board's documentation and the wiring (TX, RX, ground, levels).")
 
 
-@command.command("monitor", cls=Command)
-@click.argument("profile")
-@_connection
-@click.option("--file", type=click.Path(path_type=Path), help="Read lines from a file.")
-@click.option("--unmapped", is_flag=True, help="Show only lines that are not mapped.")
-@click.option("--snippets", type=click.Path(path_type=Path), help="File to add samples to. Default: ID.samples.yaml.")
-@click.option("--plain", is_flag=True, help="Print lines instead of a screen (default when there is no terminal).")
-@json_option("as_json", "Print one JSON object per line.")
+@verb("monitor", of=command)
 def monitor(
-    profile: str,
+    *,
+    profile: str = argument(),
     reach: DeviceReach,
-    file: Path | None,
-    unmapped: bool,
-    snippets: Path | None,
-    plain: bool,
-    as_json: bool,
+    file: Path | None = option("Read lines from a file."),
+    unmapped: bool = flag("Show only lines that are not mapped."),
+    snippets: Path | None = option("File to add samples to. Default: ID.samples.yaml."),
+    plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
+    as_json: bool = json_option("Print one JSON object per line."),
 ) -> None:
     """Show live how PROFILE maps each line of a device. Save PROFILE, and the monitor rereads it.
 

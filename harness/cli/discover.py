@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import shown
 from harness.base.plain_json import picked
+from harness.base.text_table import shown
 from harness.cli.init import DEVICES, NAME, TAKEN, BenchKind
-from harness.cli.options import Command, json_option
+from harness.cli.options import json_option, option, verb
 
 if TYPE_CHECKING:
     from harness.devices.discovery import FoundDevice
@@ -28,12 +28,12 @@ no device announced itself within {seconds:g} s. Check that
 A longer search: harness devices discover --seconds 30"""
 
 
-@click.command("discover", cls=Command)
-@click.option(
-    "--seconds", type=click.FloatRange(0.5, 600), default=5.0, show_default=True, help="Time to listen to the network."
-)
-@json_option("as_json", "Print a JSON list instead of a table.")
-def discover(seconds: float, as_json: bool) -> None:
+@verb("discover")
+def discover(
+    *,
+    seconds: float = option("Time to listen to the network.", within=(0.5, 600), default=5.0),
+    as_json: bool = json_option("Print a JSON list instead of a table."),
+) -> None:
     """Find voice devices, brokers and USB serial ports, and print the `harness init` command for each.
 
     Devices announce themselves by mDNS. The command connects to none of them and opens no port.

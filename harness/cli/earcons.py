@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command
+from harness.cli.options import A_FILE, argument, option, verb
 from harness.cli.sound import recording_device
 from harness.model.errors import InputError
 
@@ -19,32 +19,20 @@ if TYPE_CHECKING:
 MEANINGS = ("wake", "done", "error")
 
 
-@click.command("learn-earcon", cls=Command)
-@click.argument("bench_file", metavar="[BENCH]", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--device", help="Device on the bench. Default: the first. Without a bench, a name for the files.")
-@click.option("--as", "meaning", type=click.Choice(MEANINGS), default="wake", show_default=True, help="Its meaning.")
-@click.option("--microphone", help="Sound device that records. Default: the bench's microphone.")
-@click.option(
-    "--sound-server",
-    type=click.Choice(["system", "virtual_lab"]),
-    help="Sound server. Default: the bench's, or system.",
-)
-@click.option("--seconds", type=click.FloatRange(1, 60), default=6.0, show_default=True, help="Time to record, s.")
-@click.option(
-    "--from", "source", type=click.Path(path_type=Path, dir_okay=False), help="Use this sound file: do not record."
-)
-@click.option("--start", type=click.FloatRange(0), help="Where the chime begins in the sound, s. Default: found.")
-@click.option("--end", type=click.FloatRange(0), help="Where the chime ends in the sound, s. Default: found.")
+@verb("learn-earcon")
 def learn_earcon(
-    bench_file: Path | None,
-    device: str | None,
-    meaning: str,
-    microphone: str | None,
-    sound_server: str | None,
-    seconds: float,
-    source: Path | None,
-    start: float | None,
-    end: float | None,
+    *,
+    bench_file: Path | None = argument("[BENCH]", required=False, type=A_FILE),
+    device: str | None = option("Device on the bench. Default: the first. Without a bench, a name for the files."),
+    meaning: str = option("Its meaning.", "--as", type=click.Choice(MEANINGS), default="wake"),
+    microphone: str | None = option("Sound device that records. Default: the bench's microphone."),
+    sound_server: str | None = option(
+        "Sound server. Default: the bench's, or system.", type=click.Choice(["system", "virtual_lab"])
+    ),
+    seconds: float = option("Time to record, s.", within=(1, 60), default=6.0),
+    source: Path | None = option("Use this sound file: do not record.", "--from", type=A_FILE),
+    start: float | None = option("Where the chime begins in the sound, s. Default: found.", within=(0, None)),
+    end: float | None = option("Where the chime ends in the sound, s. Default: found.", within=(0, None)),
 ) -> None:
     """Record a device's chime, and store it beside the bench as WAV and YAML.
 

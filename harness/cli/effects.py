@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,32 +15,15 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
-from harness.cli.options import Command, json_option, session_arguments
-from harness.cli.sessions import session_folder, user_name
+from harness.cli.options import flag, json_option, option, sessions_argument, verb
+from harness.cli.sessions import progress_of, session_folder, user_name
 from harness.cli.streams import print_lines, standard_output
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.errors import InputError
 from harness.model.record import EffectAnswered
 
 if TYPE_CHECKING:
-    from harness.session.figures.effect_items import EffectItem, SessionEffects
-
-HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), then what the device did: w no timer runs"
-_EFFECTS = {
-    **{word.value: word for word in EffectWord},
-    "r": EffectWord.RIGHT,
-    "p": EffectWord.PARTIAL,
-    "w": EffectWord.WRONG,
-    "c": EffectWord.UNKNOWN,
-    "?": EffectWord.UNKNOWN,
-}
-
-
-def parse_effect(line: str) -> tuple[EffectWord, str] | None:
-    """An answer on an effect, and what was seen; None for any other line."""
-    word, _, seen = line.strip().partition(" ")
-    found = _EFFECTS.get(word.lower())
-    return None if found is None else (found, seen.strip())
+    from harness.session.summary import EffectItem, SessionEffects
 
 
 def described(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -> list[str]:
@@ -100,28 +84,22 @@ def clock(wall_s: float) -> str:
 STILL_OPEN = 1
 LOOK_S = 3.0
 """Interval at which --watch looks for new effects."""
-_KEYS = f"{HOW_EFFECT}; s skips, q ends"
 _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectWord])])
 
 
-@click.command("effects", cls=Command)
-@session_arguments
-@click.option("--all", "every", is_flag=True, help="Include effects that are known, so that you can overrule them.")
-@click.option("--list", "listing", is_flag=True, help="Only list, even on a terminal.")
-@json_option("as_json", "The list as one JSON object.")
-@click.option("--answer", type=_ANSWERS, metavar="TRIAL WORD", help="right, partial, wrong or unknown (cannot tell).")
-@click.option("--detail", default="", help="With --answer: what the device did.")
-@click.option("--by", default=None, help="Name of the observer. Default: your user name.")
-@click.option("--watch", is_flag=True, help="Wait, and ring the bell when the next effect can be checked.")
+@verb("effects")
 def command(
-    sessions: tuple[str, ...],
-    every: bool,
-    listing: bool,
-    as_json: bool,
-    answer: tuple[str, str] | None,
-    detail: str,
-    by: str | None,
-    watch: bool,
+    *,
+    sessions: tuple[str, ...] = sessions_argument(),
+    every: bool = flag("Include effects that are known, so that you can overrule them.", "--all"),
+    listing: bool = flag("Only list, even on a terminal.", "--list"),
+    as_json: bool = json_option("The list as one JSON object."),
+    answer: tuple[str, str] | None = option(
+        "right, partial, wrong or unknown (cannot tell).", type=_ANSWERS, metavar="TRIAL WORD"
+    ),
+    detail: str = option("With --answer: what the device did.", default=""),
+    by: str | None = option("Name of the observer. Default: your user name."),
+    watch: bool = flag("Wait, and ring the bell when the next effect can be checked."),
 ) -> None:
     """List effects of queries that are still open, and record what an operator observed.
 
@@ -160,8 +138,6 @@ def command(
 
 
 def _items(folders: Sequence[Path]) -> list[EffectItem]:
-    from harness.session.figures.effect_items import effects_of
-
     return [item for folder in folders for item in effects_of(folder).items]
 
 
@@ -196,11 +172,8 @@ def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
         overruled = f"overrules {before[1].word.value} by {before[1].by}"
         detail = f"{detail} ({overruled})" if detail else overruled
     row = EffectAnswered(item.trial.id, item.take, item.attempt, word, by, detail)
-    log = JudgmentLog(item.folder)
-    try:
+    with closing(JudgmentLog(item.folder)) as log:
         log.append(row)
-    finally:
-        log.close()
     line = f"{plain_text(item.trial.id, 80)}: {word.value}, by {plain_text(by, 40)}"
     if before is not None:
         who, word_then = plain_text(before[1].by, 40), before[1].word.value
@@ -211,9 +184,12 @@ def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
 
 
 def _ask(items: Sequence[EffectItem], by: str) -> bool:
+    from harness.cli.plain import HOW_EFFECT, parse_effect
+
+    keys = f"{HOW_EFFECT}; s skips, q ends"
     several = len({one.folder for one in items}) > 1
     for number, item in enumerate(items, start=1):
-        print_lines(["", f"{number} of {len(items)}", *described(item, time.time(), of_several=several), _KEYS])
+        print_lines(["", f"{number} of {len(items)}", *described(item, time.time(), of_several=several), keys])
         while True:
             line = sys.stdin.readline()
             word = line.strip().lower()
@@ -223,17 +199,22 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
                 break
             answer = parse_effect(line)
             if answer is None:
-                print_lines([_KEYS])
+                print_lines([keys])
                 continue
             print_lines([_answered(item, *answer, by)])
             break
     return True
 
 
+def effects_of(folder: Path) -> SessionEffects:
+    """The effects of a session, also while it runs and while raters work; LogError."""
+    from harness.session.summary import effects_in
+
+    return effects_in(progress_of(folder), folder)
+
+
 def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
     """Waits until nothing more can become due, or the user quits."""
-    from harness.session.figures.effect_items import effects_of
-
     met: set[tuple[Path, str, int, int]] = set()
     told = ""
     while True:

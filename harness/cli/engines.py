@@ -12,7 +12,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
-from harness.cli.options import Command, json_option
+from harness.cli.options import argument, json_option, many, verb
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
 
@@ -27,13 +27,13 @@ _NARROW = 130  # columns; narrower tables leave out versions and operating point
 _OF_EACH_MODEL = "by model"
 
 
-@click.command("engines", cls=Command)
-@click.argument("name", required=False)
-@click.option(
-    "-s", "--setting", "given", multiple=True, metavar="SETTING=VALUE", help="Load NAME:MODEL with this setting."
-)
-@json_option("as_json", "Print JSON instead of text.")
-def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
+@verb("engines")
+def command(
+    *,
+    name: str | None = argument(required=False),
+    given: tuple[str, ...] = many("Load NAME:MODEL with this setting.", "-s", "--setting", metavar="SETTING=VALUE"),
+    as_json: bool = json_option("Print JSON instead of text."),
+) -> None:
     """List engines for offline evaluation. NAME: describe one engine. NAME:MODEL: load one model and describe it.
 
     NAME:MODEL is written as for `harness evaluate -t`: microwakeword:okay_nabu, process:'./their-engine --model x'.

@@ -7,29 +7,34 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from harness.base.foreign import shown
+from harness.base.text_table import shown
 from harness.cli.options import (
-    Command,
-    Declared,
-    EngineAsked,
-    Option,
-    WordOf,
+    EnginesAsked,
+    argument,
+    audio_option,
     engine_options,
-    options_as,
+    flag,
+    many,
+    option,
     share,
-)  # fmt: skip
-from harness.cli.streams import print_lines, refuse_overwriting, safe_stream
+    together,
+    verb,
+)
+from harness.cli.streams import print_lines, refuse_overwriting, safe_stream, width
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
-from harness.model.offline import LeadInRef
-from harness.offline.asked import BESIDE_LOG, DeclaredLimits, EvaluationAsked, SweepAsked, log_name
+from harness.model.errors import InputError
+from harness.model.offline import TOLERANCE_S, LeadInRef
+from harness.offline.asked import BESIDE_LOG, DeclaredLimits, EvaluationAsked, PagesAsked, SweepAsked
 from harness.offline.journal_lines import Shard
 
 if TYPE_CHECKING:
+    from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
     from harness.offline.run import RunProgress
 
 LONGEST_TASK_H = 24.0
@@ -52,136 +57,209 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     return Shard(int(found[1]), int(found[2]))
 
 
-def _lists(*names: str, help: str) -> Declared:
-    return click.option(*names, multiple=True, metavar="FILE", help=help)
+def _lists(help: str, *names: str) -> Any:
+    return many(help, *names, metavar="FILE")
 
 
-def _flag(*names: str, help: str) -> Declared:
-    return click.option(*names, is_flag=True, help=help)
-
-
-def _least_0(*names: str, metavar: str, help: str, open_end: bool = False, most: float | None = None) -> Declared:
+def _least_0(help: str, *names: str, metavar: str, open_end: bool = False, most: float | None = None) -> Any:
     kind = click.FloatRange(0, most, min_open=open_end)
-    return click.option(*names, type=kind, callback=_finite, metavar=metavar, help=help)
+    return option(help, *names, type=kind, callback=_finite, metavar=metavar)
 
 
-_ASKED = (
-    _lists("-i", "--inv", "inv", help="List of files with the wake phrase (in-vocabulary)."),
-    _lists("-o", "--oov", "oov", help="List of files without the wake phrase (out-of-vocabulary)."),
-    _lists("-c", "--references", "referenced", help="CSV list: audio file and reference transcript file per row."),
-    click.option(
-        "-j", "--jobs", "jobs", type=click.IntRange(1, 1024), default=1, show_default=True,
-        help="Number of worker processes.",
-    ),
-    click.option("-l", "--log", "log", metavar="FILE", help="Log file (default: TASK.log in the current folder)."),
-    _flag("-n", "--normalise", "normalise", help="Ignore case and punctuation when comparing transcripts."),
-    _flag("-u", "--fa-in-inv", "count_in_vocabulary", help="Also count false accepts in in-vocabulary files."),
-    _flag("-w", "--wer", "words", help="Compute the word error rate on the files of -c."),
-    _flag("-a", "--vad", "vad", help="Remove silence before the recogniser."),
-    _flag("--resume", help="Resume an interrupted evaluation."),
-    _flag("--force", help="Overwrite an existing log."),
-    click.option(
-        "--shard", callback=_shard, metavar="I/N", help="Run shard I of N only; `harness merge` joins the shards."
-    ),
-    _flag("--resample", help="Resample files with another sample rate (default: reject them)."),
-    _flag("--continuous", help="Keep the engine's state from one out-of-vocabulary file to the next."),
-    click.option(
-        "--lead-in-ref", type=WordOf(LeadInRef), default=LeadInRef.END.value, show_default=True,
-        help="Which edge of a detection must follow the lead-in.",
-    ),
-    click.option(
-        "--hang-after", "hang_after_s", type=click.FloatRange(min=0.1), callback=_finite, default=HANG_AFTER_S,
-        show_default=True, metavar="SECONDS",
-        help="End a worker that takes this much longer than its file can explain.",
-    ),
-    click.option("--cache", default="", metavar="FOLDER", help="Folder that keeps scores for sweeps and later runs."),
-    click.option("--cluster", default="", metavar="ADDRESS", help="Run on the workers of this Dask scheduler."),
-    click.option(
-        "--task-hours", type=click.FloatRange(0.01, LONGEST_TASK_H), default=1.0, show_default=True, metavar="H",
-        help="Hours of audio per task, with --cluster.",
-    ),
-)  # fmt: skip
-_LIMITS = (
-    _least_0("--max-fa-per-hour", "false_accepts_per_hour", metavar="X",
-             help="Exit with status 1 above X false accepts per hour."),
-    _least_0("--max-fr", "false_rejects_percent", metavar="PERCENT", most=100,
-             help="Exit with status 1 above this share of false rejects."),
-    click.option("--max-wer", "wer", callback=share, metavar="X",
-                 help="Exit with status 1 above this WER (0.08 or 8%)."),
-    click.option(
-        "--limits-on", "on", type=WordOf(LimitsOn), default=LimitsOn.BOUND.value, show_default=True,
-        help="Compare limits with the upper end of the 95 % interval (bound) or with the estimate.",
-    ),
-)  # fmt: skip
-_SWEEP = (
-    click.option(
-        "--sweep", "prefix", is_flag=False, flag_value=BESIDE_LOG, default=None, metavar="[PREFIX]",
-        help="Count at every threshold; write PREFIX.csv, .json, .png, .svg (default: X.det.* beside X.log).",
-    ),
-    _lists("--dev-inv", help="In-vocabulary list for choosing an operating point."),
-    _lists("--dev-oov", help="Out-of-vocabulary list for choosing an operating point."),
-    _least_0("--target-fa-per-hour", metavar="X",
-             help="Recommend the point with the fewest false rejects at no more than X false accepts per hour."),
-    _least_0("--target-fr", "target_fr_percent", metavar="PERCENT", most=100,
-             help="Recommend the point with the fewest false accepts at no more than PERCENT false rejects."),
-    click.option(
-        "--target-cost", nargs=3, type=click.FloatRange(min=0), metavar="MISS ACCEPT USES",
-        help="Recommend the cheapest point, given the cost of a false reject, of a false accept, and uses per hour.",
-    ),
-    click.option(
-        "--choose-by", type=WordOf(ChosenBy), default=ChosenBy.ESTIMATE.value, show_default=True,
-        help="Hold targets against the estimate or the upper end of its 95 % interval (bound).",
-    ),
-    _flag("--twv", help="Compute term-weighted values: MTWV, and ATWV at the run's threshold."),
-    click.option("--twv-beta", "beta", type=click.FloatRange(min=0), default=TWV_BETA, show_default=True, metavar="B",
-                 help="Weight of a false accept relative to a false reject."),
-    _least_0("--twv-speech-s", "speech_s", metavar="S", open_end=True,
-             help="Seconds of speech for term-weighted values (default: all audio in which false accepts count)."),
-    _least_0("--sweep-refractory-ms", "refractory_ms", metavar="MS", most=60_000,
-             help="Refractory time for the sweep (default: the run's)."),
-    _flag("--no-picture", help="Skip the PNG and SVG of the curve."),
-)  # fmt: skip
+def _columns(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Columns to group by; several separated by commas are crossed."""
+    found = [tuple(name.strip() for name in value.split(",")) for value in values]
+    for names in found:
+        if not all(names) or len(set(names)) < len(names):
+            raise click.BadParameter("write COLUMN, or COLUMN,COLUMN to cross them", ctx, param)
+    return tuple(found)
 
 
-@click.command("evaluate", cls=Command)
-@engine_options(
-    "engine", "Engine and model (microwakeword:okay_nabu), or a task file.", "Set an engine setting from a file."
+_PLACE = "a folder, a sound file, a quoted pattern, a .zip, a manifest (.csv, .jsonl, .parquet), or - for names"
+_ASKED = together(
+    inside=many(f"Recordings with the wake phrase: {_PLACE}.", "--in", metavar="PLACE"),
+    outside=many("Recordings without the wake phrase.", "--out", metavar="PLACE"),
+    long=many("Long recordings in which the wake phrases are labelled.", metavar="PLACE"),
+    labels=many(
+        "Labels of --long: CSV, RTTM, TextGrid or Audacity labels, or a folder of them (default: beside each "
+        "recording, with its name).",
+        metavar="FILE",
+    ),
+    tolerance_s=option(
+        "Time after a labelled phrase within which its detection counts.",
+        "--label-tolerance",
+        within=(0, 60),
+        callback=_finite,
+        default=TOLERANCE_S,
+        metavar="SECONDS",
+    ),
+    conditions=option(
+        "YAML file of noises, rooms and channels; every recording is evaluated in each of them.",
+        default="",
+        metavar="FILE",
+    ),
+    by=many(
+        "Print results by a column of a manifest or of labels, by `folder`, or by several crossed. Repeatable.",
+        callback=_columns,
+        metavar="COLUMN[,COLUMN]",
+    ),
+    clustered_by=option(
+        "Column whose values are clusters in intervals (default: talker or speaker, if there is one).",
+        "--cluster-by",
+        metavar="COLUMN",
+    ),
+    inv=_lists("List of files with the wake phrase (in-vocabulary).", "-i"),
+    oov=_lists("List of files without the wake phrase (out-of-vocabulary).", "-o"),
+    referenced=_lists("CSV list: audio file and reference transcript file per row.", "-c", "--references"),
+    jobs=option("Number of worker processes.", "-j", within=(1, 1024), default=1),
+    log=option("Log file (default: TASK.log in the current folder).", "-l", metavar="FILE"),
+    normalise=flag("Ignore case and punctuation when comparing transcripts.", "-n"),
+    count_in_vocabulary=flag("Also count false accepts in in-vocabulary files.", "-u", "--fa-in-inv"),
+    words=flag("Compute the word error rate on the files of -c.", "-w", "--wer"),
+    vad=flag("Remove silence before the recogniser.", "-a"),
+    resume=flag("Resume an interrupted evaluation."),
+    force=flag("Overwrite an existing log."),
+    shard=option("Run shard I of N only; `harness merge` joins the shards.", callback=_shard, metavar="I/N"),
+    resample=flag("Resample files with another sample rate (default: reject them)."),
+    continuous=flag("Keep the engine's state from one out-of-vocabulary file to the next."),
+    lead_in_ref=option("Which edge of a detection must follow the lead-in.", default=LeadInRef.END),
+    hang_after_s=option(
+        "End a worker that takes this much longer than its file can explain.",
+        "--hang-after",
+        within=(0.1, None),
+        callback=_finite,
+        default=HANG_AFTER_S,
+        metavar="SECONDS",
+    ),
+    cache=option("Folder that keeps scores for sweeps and later runs.", default="", metavar="FOLDER"),
+    cluster=option("Run on the workers of this Dask scheduler.", default="", metavar="ADDRESS"),
+    task_hours=option(
+        "Hours of audio per task, with --cluster.", within=(0.01, LONGEST_TASK_H), default=1.0, metavar="H"
+    ),
 )
-@options_as("asked", EvaluationAsked, *_ASKED)
-@options_as("limits", DeclaredLimits, *_LIMITS)
-@options_as("sweep", SweepAsked, *_SWEEP)
-@click.option("-v", "--verbose", "verbose", count=True, help="Print more; up to -vvv.")
-@click.option(
-    "--quiet", cls=Option, former=("--quiet-progress",), is_flag=True, help="Hide the progress line on a terminal."
+_LIMITS = together(
+    false_accepts_per_hour=_least_0(
+        "Exit with status 1 above X false accepts per hour.", "--max-fa-per-hour", metavar="X"
+    ),
+    false_rejects_percent=_least_0(
+        "Exit with status 1 above this share of false rejects.", "--max-fr", metavar="PERCENT", most=100
+    ),
+    wer=option("Exit with status 1 above this WER (0.08 or 8%).", "--max-wer", callback=share, metavar="X"),
+    on=option(
+        "Compare limits with the upper end of the 95 % interval (bound) or with the estimate.",
+        "--limits-on",
+        default=LimitsOn.BOUND,
+    ),
 )
+_SWEEP = together(
+    prefix=option(
+        "Count at every threshold; write PREFIX.csv, .json, .png, .svg (default: X.det.* beside X.log).", "--sweep",
+        is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]",
+    ),
+    dev_inv=_lists("In-vocabulary list for choosing an operating point."),
+    dev_oov=_lists("Out-of-vocabulary list for choosing an operating point."),
+    target_fa_per_hour=_least_0(
+        "Recommend the point with the fewest false rejects at no more than X false accepts per hour.", metavar="X"
+    ),
+    target_fr_percent=_least_0(
+        "Recommend the point with the fewest false accepts at no more than PERCENT false rejects.",
+        "--target-fr", metavar="PERCENT", most=100,
+    ),
+    target_cost=option(
+        "Recommend the cheapest point, given the cost of a false reject, of a false accept, and uses per hour.",
+        nargs=3, within=(0, None), metavar="MISS ACCEPT USES",
+    ),
+    choose_by=option(
+        "Hold targets against the estimate or the upper end of its 95 % interval (bound).", default=ChosenBy.ESTIMATE
+    ),
+    twv=flag("Compute term-weighted values: MTWV, and ATWV at the run's threshold."),
+    beta=option(
+        "Weight of a false accept relative to a false reject.", "--twv-beta", within=(0, None),
+        default=TWV_BETA, metavar="B",
+    ),
+    speech_s=_least_0(
+        "Seconds of speech for term-weighted values (default: all audio in which false accepts count).",
+        "--twv-speech-s", metavar="S", open_end=True,
+    ),
+    refractory_ms=_least_0(
+        "Refractory time for the sweep (default: the run's).", "--sweep-refractory-ms", metavar="MS", most=60_000
+    ),
+    no_picture=flag("Skip the PNG and SVG of the curve."),
+)  # fmt: skip
+_PAGES = together(
+    report=option("Write one page of HTML: results, misses, sounds.", default="", metavar="FILE"),
+    junit=option("Write JUnit XML for a CI server.", default="", metavar="FILE"),
+    audio=audio_option(),
+)
+
+
+@verb("evaluate")
 def command(
-    engine: EngineAsked, asked: EvaluationAsked, limits: DeclaredLimits, sweep: SweepAsked, verbose: int, quiet: bool
+    *,
+    stray: tuple[str, ...] = argument(""),
+    engines: EnginesAsked = engine_options(
+        "Engine and model (microwakeword:okay_nabu), or a model file. Repeat to compare engines.",
+        "Set an engine setting from a file.",
+        several=True,
+    ),
+    asked: EvaluationAsked = _ASKED,
+    limits: DeclaredLimits = _LIMITS,
+    sweep: SweepAsked = _SWEEP,
+    pages: PagesAsked = _PAGES,
+    verbose: int = option("Print more; up to -vvv.", "-v", count=True),
+    quiet: bool = flag("Hide the progress line on a terminal.", former=("--quiet-progress",)),
 ) -> None:
-    """Run a wake engine or a recogniser over lists of audio files. Write a log, and print a summary line.
+    """Run a wake engine or a recogniser over audio files. Write a log, and print a summary line.
 
-    Give at least one of -i, -c and -o. The harness also writes LOG.json (exact counts) and LOG.jsonl (the journal
-    that --resume needs).
+    Give folders with --in and --out, long recordings with --long, or lists with -i, -o and -c. The harness also
+    writes LOG.json (exact counts) and LOG.jsonl (the journal that --resume needs).
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input.
     With a log: 3 an engine or a file failed (complete log) · 130 interrupted (partial log).
     """
-    limits.demand_figures(asked)
-    sweep.demand_sense(asked)
-    task = engine.checked()
+    _refuse_stray(stray)
+    pages.demand_room()
+    tasks = engines.checked()
 
-    from harness.offline.evaluating import EvaluationFiles, EvaluationSitting
+    from harness.offline.evaluating import SeveralSittings
 
-    written = EvaluationFiles(Path(asked.log if asked.log is not None else f"{log_name(engine.task, task)}.log"))
-    for one in written.all:
-        refuse_overwriting(str(one), (*asked.inv, *asked.oov, *asked.referenced))
-    written.demand_room(resume=asked.resume, force=asked.force)
-    evaluation = asked.evaluation(task, asked.cache or (f"{written.log}.scores" if sweep else ""))
-    terminal = EvaluationTerminal(quiet=quiet)
-    sitting = EvaluationSitting(
-        asked, engine.task, evaluation, written, terminal, ("harness", *sys.argv[1:]),
-        sweep=sweep, limits=limits, verbose=verbose,
+    def demand(file: Path | str) -> None:
+        refuse_overwriting(str(file), (*asked.with_phrase, *asked.without_phrase, *asked.referenced))
+
+    for file in filter(None, (pages.report, pages.junit)):
+        demand(file)
+    sittings = SeveralSittings(
+        asked, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
+        sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages), demand=demand,
     )  # fmt: skip
-    sys.exit(sitting.evaluate())
+    ending = sittings.evaluate()
+    if sittings.table is not None and pages:
+        write_pages(sittings.engines, sittings.table, pages)
+    sys.exit(ending)
+
+
+def write_pages(engines: Sequence[EvaluatedEngine], table: EnginesTable, pages: PagesAsked) -> None:
+    """Writes the page and JUnit, if the options name them."""
+    from harness.report.evaluation_page import write_evaluations, write_junit
+    from harness.report.session_cases import SoundsIn
+
+    if pages.report:
+        verdict = write_evaluations(engines, table, Path(pages.report), SoundsIn(pages.audio))
+        print_lines([f'{verdict}. Writing the report to "{shown(pages.report)}"'])
+    if pages.junit:
+        write_junit(engines, Path(pages.junit))
+
+
+def _refuse_stray(names: Sequence[str]) -> None:
+    """InputError for names that belong to no option, as of a pattern that the shell has expanded."""
+    if not names:
+        return
+    folder = os.path.commonpath([os.path.dirname(os.path.abspath(one)) for one in names])
+    near = shown(os.path.relpath(folder), 100)
+    raise InputError(
+        f"{shown(names[0], 100)} belongs to no option" + (f", nor do {len(names) - 1} more" if names[1:] else ""),
+        remedy=f"Name the folder, --in {near}, or quote the pattern, as in --in '{near}/**/*.wav'",
+    )
 
 
 def on_terminal(stream: TextIO | None) -> bool:
@@ -197,6 +275,10 @@ class EvaluationTerminal:
         self._stream = safe_stream(sys.stderr) if sys.stderr is not None else None
         self._drawn = on_terminal(self._stream) and not quiet
         self._last = ""
+
+    @property
+    def width(self) -> int:
+        return width()
 
     def say(self, line: str) -> None:
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import click
 
-from harness.base.foreign import counted, plain_text
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
 from harness.base.whole_file import disk_errors, write_whole
 from harness.cli.judgments import print_file
-from harness.cli.options import Command, Option, json_option
+from harness.cli.options import argument, flag, json_option, option, verb
 from harness.cli.sessions import figures_of, session_folder
 from harness.model.errors import HarnessError, InputError, LogError, Place
 from harness.offline.wake_log import differences, summary, write
@@ -22,70 +23,45 @@ STDOUT = "-"
 BY_DEVICE = BY_SESSION = ""
 
 
-@click.command("export", cls=Command)
-@click.argument("session")
-@click.option(
-    "--wake-log",
-    "target",
-    is_flag=False,
-    flag_value=BY_DEVICE,
-    default=None,
-    metavar="[FILE]",
-    help="Write the wake-evaluation log to FILE (-: standard output). Default: SESSION.DEVICE.log for each device.",
-)
-@click.option(
-    "--junit",
-    "junit_target",
-    is_flag=False,
-    flag_value=BY_SESSION,
-    default=None,
-    metavar="[FILE]",
-    help="Write a JUnit report to FILE (-: standard output). Default: SESSION.junit.xml.",
-)
-@click.option(
-    "--prometheus",
-    "metrics_target",
-    metavar="FILE",
-    help="Write the results in Prometheus' text format to FILE (-: standard output).",
-)
-@click.option(
-    "--csv", "csv_target", cls=Option, suffixes=(".csv",), metavar="[FILE]",
-    help="Print the table of trials. FILE: write to this file.",
-)  # fmt: skip
-@click.option(
-    "--parquet", "parquet_target", metavar="FILE", help="Write the same table as Parquet, with typed columns."
-)
-@click.option(
-    "--events",
-    "events_target",
-    metavar="FILE",
-    help="Write every row of the log as a line of JSON (-: standard output).",
-)
-@click.option(
-    "--trn",
-    "trn_folder",
-    metavar="FOLDER",
-    help="Write references, transcripts and conditions to FOLDER, for `harness score` and other scorers.",
-)
-@click.option(
-    "--words", is_flag=True, help="In wake-evaluation logs, report commands by their words (STT lines and WER)."
-)
-@click.option("--device", help="Only this device.")
-@click.option("--reviewed", is_flag=True, help="Use reviews to decide which events are false accepts.")
-@json_option("as_json", "The results as one JSON object on standard output.")
+@verb("export")
 def command(
-    session: str,
-    target: str | None,
-    junit_target: str | None,
-    metrics_target: str | None,
-    csv_target: str | None,
-    parquet_target: str | None,
-    events_target: str | None,
-    trn_folder: str | None,
-    words: bool,
-    device: str | None,
-    reviewed: bool,
-    as_json: bool,
+    *,
+    session: str = argument(),
+    target: str | None = option(
+        "Write the wake-evaluation log to FILE (-: standard output). Default: SESSION.DEVICE.log for each device.",
+        "--wake-log",
+        is_flag=False,
+        flag_value=BY_DEVICE,
+        metavar="[FILE]",
+    ),
+    junit_target: str | None = option(
+        "Write a JUnit report to FILE (-: standard output). Default: SESSION.junit.xml.",
+        "--junit",
+        is_flag=False,
+        flag_value=BY_SESSION,
+        metavar="[FILE]",
+    ),
+    metrics_target: str | None = option(
+        "Write the results in Prometheus' text format to FILE (-: standard output).", "--prometheus", metavar="FILE"
+    ),
+    csv_target: str | None = option(
+        "Print the table of trials. FILE: write to this file.", "--csv", suffixes=(".csv",), metavar="[FILE]"
+    ),
+    parquet_target: str | None = option(
+        "Write the same table as Parquet, with typed columns.", "--parquet", metavar="FILE"
+    ),
+    events_target: str | None = option(
+        "Write every row of the log as a line of JSON (-: standard output).", "--events", metavar="FILE"
+    ),
+    trn_folder: str | None = option(
+        "Write references, transcripts and conditions to FOLDER, for `harness score` and other scorers.",
+        "--trn",
+        metavar="FOLDER",
+    ),
+    words: bool = flag("In wake-evaluation logs, report commands by their words (STT lines and WER)."),
+    device: str | None = option("Only this device."),
+    reviewed: bool = flag("Use reviews to decide which events are false accepts."),
+    as_json: bool = json_option("The results as one JSON object on standard output."),
 ) -> None:
     """Write the results of a session for other programs. Works while the session runs.
 

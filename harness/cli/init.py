@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
-from harness.cli.options import WordOf
+from harness.cli.options import A_FOLDER, argument, option, together, verb
 from harness.model.errors import InputError, Place
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -170,43 +170,27 @@ class Setup:
         ]  # fmt: skip
 
 
-def _places(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options that say where the device is."""
-    for one in reversed([*DEVICES.values()]):
-        add = click.option(
-            f"--{one.option.replace('_', '-')}",
-            metavar=one.metavar,
-            default=one.default,
-            show_default=True,
-            help=one.help,
-        )
-        function = add(function)
-    return function
-
-
-@click.command()
-@click.argument("folder", default=".", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--bench-kind",
-    "kind",
-    type=WordOf(BenchKind),
-    help="What you have: a virtual lab, a loudspeaker and a microphone (sound), or a device that the option of the "
-    "same kind locates. Default: the kind whose option is given, serial with --board alone, else virtual_lab.",
-)
-@click.option("--board", metavar="NAME", help="Name of the device; a profile that is written is NAME.yaml.")
-@_places
-@click.option(
-    "--key-env", default="", metavar="NAME", help="With --esphome: environment variable with the encryption key."
-)
-@click.pass_context
+@verb("init")
 def command(
-    ctx: click.Context, /, folder: Path, kind: BenchKind | None, board: str | None, key_env: str, **places: str
+    *,
+    folder: Path = argument(default=".", type=A_FOLDER),
+    kind: BenchKind | None = option(
+        "What you have: a virtual lab, a loudspeaker and a microphone (sound), or a device that the option of the "
+        "same kind locates. Default: the kind whose option is given, serial with --board alone, else virtual_lab.",
+        "--bench-kind",
+    ),
+    board: str | None = option("Name of the device; a profile that is written is NAME.yaml.", metavar="NAME"),
+    places: dict[str, str] = together(
+        **{one.option: option(one.help, metavar=one.metavar, default=one.default) for one in DEVICES.values()}
+    ),
+    key_env: str = option("With --esphome: environment variable with the encryption key.", default="", metavar="NAME"),
 ) -> None:
     """Write a commented starter scenario and bench into FOLDER (default: here).
 
     On a terminal, without options, the command asks which kind of bench you have. It never overwrites a file. To find
     devices and the options for each, run `harness devices discover`.
     """
+    ctx = click.get_current_context()
     given = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if kind is None and not given and sys.stdin.isatty() and sys.stdout.isatty():
         _refuse_existing(folder / f"{name}.yaml" for name in TAKEN)

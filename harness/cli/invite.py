@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from harness.base.foreign import plain_text
+from harness.cli.options import argument, flag, many, option, verb
 from harness.model.errors import InputError
 from harness.web.invitations import Invitation, Invitations
 
@@ -19,47 +20,17 @@ ADDRESS = "http://127.0.0.1:8765"
 LONGEST_DAYS = 3650.0
 
 
-@click.command("invite")
-@click.argument("raters", nargs=-1, metavar="[RATER]...")
-@click.option(
-    "--file",
-    "path",
-    type=click.Path(path_type=Path),
-    default=INVITATIONS,
-    show_default=True,
-    help="File of invitations, mode 0600.",
-)
-@click.option(
-    "--days",
-    type=click.FloatRange(0.01, LONGEST_DAYS),
-    default=30.0,
-    show_default=True,
-    help="Days until the links expire.",
-)
-@click.option(
-    "--adjudicator",
-    is_flag=True,
-    help="Invite adjudicators: they settle what raters disagree on, and see all judgments.",
-)
-@click.option(
-    "--coordinator",
-    is_flag=True,
-    help="Invite coordinators: they see progress, and move open responses to other raters.",
-)
-@click.option(
-    "--address", default=ADDRESS, show_default=True, metavar="URL", help="Address of the site, for the links."
-)
-@click.option("--list", "listed", is_flag=True, help="List the invitations.")
-@click.option("--revoke", multiple=True, metavar="RATER", help="End an invitation at once; repeatable.")
+@verb("invite")
 def command(
-    raters: tuple[str, ...],
-    path: Path,
-    days: float,
-    adjudicator: bool,
-    coordinator: bool,
-    address: str,
-    listed: bool,
-    revoke: tuple[str, ...],
+    *,
+    raters: tuple[str, ...] = argument("[RATER]..."),
+    path: Path = option("File of invitations, mode 0600.", "--file", default=INVITATIONS),
+    days: float = option("Days until the links expire.", within=(0.01, LONGEST_DAYS), default=30.0),
+    adjudicator: bool = flag("Invite adjudicators: they settle what raters disagree on, and see all judgments."),
+    coordinator: bool = flag("Invite coordinators: they see progress, and move open responses to other raters."),
+    address: str = option("Address of the site, for the links.", default=ADDRESS, metavar="URL"),
+    listed: bool = flag("List the invitations.", "--list"),
+    revoke: tuple[str, ...] = many("End an invitation at once; repeatable.", metavar="RATER"),
 ) -> None:
     """Invite raters to `harness rate --web`, annotators to `harness annotate review --web`, or visitors to a live site.
 

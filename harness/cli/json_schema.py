@@ -15,6 +15,7 @@ from harness.model.choices import FileKind
 from harness.model.errors import PluginError
 from harness.rating.files.rounds import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
 from harness.scenario.bench import BenchKeys, adapter
+from harness.scenario.conditions import ConditionsKeys
 from harness.scenario.keys import ScenarioKeys
 from harness.transcripts.files.normalisation_file import NormalisationKeys
 from harness.understanding.files.grammar_file import GrammarKeys
@@ -25,6 +26,7 @@ Schema = dict[str, Any]
 _MODELS: dict[FileKind, type[Keys]] = {
     FileKind.SCENARIO: ScenarioKeys,
     FileKind.BENCH: BenchKeys,
+    FileKind.CONDITIONS: ConditionsKeys,
     FileKind.DEVICE: ProfileKeys,
     FileKind.NORMALISATION: NormalisationKeys,
     FileKind.ROUND: RoundKeys,

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from harness.base.foreign import counted, plain_text
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
 from harness.base.whole_file import write_whole
-from harness.cli.options import Command, Option, session_arguments, target_option
+from harness.cli.options import argument, either, flag, many, option, sessions_argument, target_option, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.choices import JudgmentFormat as Format
@@ -25,27 +26,15 @@ def command() -> None:
     """Export the judgments of sessions, and import judgments made elsewhere."""
 
 
-@command.command("export", cls=Command)
-@session_arguments
-@target_option("--csv", "csv_file", "Comma-separated, for spreadsheets.")
-@click.option("--jsonl", "jsonl_file", metavar="FILE", help="One JSON object per line; - is standard output.")
-@click.option("--parquet", "parquet_file", metavar="FILE", help="Typed columns (needs the extra `parquet`).")
-@click.option(
-    "--current",
-    "in_force",
-    cls=Option,
-    former=("--in-force",),
-    is_flag=True,
-    help="Leave out judgments that were changed or taken back.",
-)
-@click.option("--blind", is_flag=True, help="Leave out trials, devices and conditions; a clip identifies a response.")
+@verb("export", of=command)
 def export(
-    sessions: tuple[str, ...],
-    csv_file: str | None,
-    jsonl_file: str | None,
-    parquet_file: str | None,
-    in_force: bool,
-    blind: bool,
+    *,
+    sessions: tuple[str, ...] = sessions_argument(),
+    csv_file: str | None = target_option("--csv", "Comma-separated, for spreadsheets."),
+    jsonl_file: str | None = option("One JSON object per line; - is standard output.", "--jsonl", metavar="FILE"),
+    parquet_file: str | None = option("Typed columns (needs the extra `parquet`).", "--parquet", metavar="FILE"),
+    in_force: bool = flag("Leave out judgments that were changed or taken back.", "--current", former=("--in-force",)),
+    blind: bool = flag("Leave out trials, devices and conditions; a clip identifies a response."),
 ) -> None:
     """Write one row per judgment, with the details of its response.
 
@@ -75,26 +64,21 @@ def export(
             click.echo(f'Writing {told} to "{plain_text(target)}"', err=STDOUT in (csv_file, jsonl_file))
 
 
-@command.command("import", cls=Command)
-@session_arguments
-@click.argument("file", metavar="FILE")
-@click.option("--csv", "kind", flag_value=Format.CSV.value, help="FILE is CSV, whatever its suffix.")
-@click.option("--jsonl", "kind", flag_value=Format.JSONL.value, help="FILE holds JSON lines, whatever its suffix.")
-@click.option("--parquet", "kind", flag_value=Format.PARQUET.value, help="FILE is Parquet, whatever its suffix.")
-@click.option("--map", "mapped", multiple=True, metavar="COLUMN=FIELD", help="Read COLUMN as this field; repeatable.")
-@click.option("--encoding", help="Encoding of FILE (default: UTF-8).")
-@click.option("--replace", "replacing", is_flag=True, help="Replace a rater's earlier judgments of the same responses.")
-@click.option("--skip-bad", is_flag=True, help="Leave out wrong rows, and import the others.")
-@click.option("--dry-run", is_flag=True, help="Check everything and write nothing.")
+@verb("import", of=command)
 def import_(
-    sessions: tuple[str, ...],
-    file: str,
-    kind: str | None,
-    mapped: tuple[str, ...],
-    encoding: str | None,
-    replacing: bool,
-    skip_bad: bool,
-    dry_run: bool,
+    *,
+    sessions: tuple[str, ...] = sessions_argument(),
+    file: str = argument("FILE"),
+    kind: str | None = either(
+        option("FILE is CSV, whatever its suffix.", "--csv", flag_value=Format.CSV.value),
+        option("FILE holds JSON lines, whatever its suffix.", "--jsonl", flag_value=Format.JSONL.value),
+        option("FILE is Parquet, whatever its suffix.", "--parquet", flag_value=Format.PARQUET.value),
+    ),
+    mapped: tuple[str, ...] = many("Read COLUMN as this field; repeatable.", "--map", metavar="COLUMN=FIELD"),
+    encoding: str | None = option("Encoding of FILE (default: UTF-8)."),
+    replacing: bool = flag("Replace a rater's earlier judgments of the same responses.", "--replace"),
+    skip_bad: bool = flag("Leave out wrong rows, and import the others."),
+    dry_run: bool = flag("Check everything and write nothing."),
 ) -> None:
     """Import judgments made elsewhere: CSV, JSON lines or Parquet, checked row by row.
 

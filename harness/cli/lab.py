@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import SHIPPED_FILE
+from harness.cli.options import SHIPPED_FILE, argument, option, verb
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.errors import LabError
 
@@ -19,10 +19,12 @@ def command() -> None:
     """Start, stop and show the virtual lab: a sound server, an MQTT broker and the reference assistant."""
 
 
-@command.command()
-@click.option("--settings", type=SHIPPED_FILE, help="YAML file with the assistant's settings.")
-@click.option("--room", help="Room that the lab simulates (default: living_room).")
-def up(settings: Path | None, room: str | None) -> None:
+@verb("up", of=command)
+def up(
+    *,
+    settings: Path | None = option("YAML file with the assistant's settings.", type=SHIPPED_FILE),
+    room: str | None = option("Room that the lab simulates (default: living_room)."),
+) -> None:
     """Start the lab, or the parts of it that are not running."""
     from harness.lab.lab import Lab
 
@@ -38,7 +40,7 @@ def up(settings: Path | None, room: str | None) -> None:
     click.echo("Next: harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
 
 
-@command.command()
+@verb("down", of=command)
 def down() -> None:
     """Stop the processes that the lab started."""
     from harness.lab.lab import Lab
@@ -47,7 +49,7 @@ def down() -> None:
     click.echo(f"Stopped: {', '.join(ended)}." if ended else "The virtual lab was not running.")
 
 
-@command.command()
+@verb("status", of=command)
 def status() -> None:
     """Show the process and health of each part. Exit status 3 if one is not healthy."""
     from harness.lab.lab import Lab
@@ -62,10 +64,12 @@ def status() -> None:
         sys.exit(LabError.exit_code)
 
 
-@command.command()
-@click.argument("part", type=click.Choice([name.replace(" ", "_") for name in PARTS]), default="assistant")
-@click.option("--lines", default=40, show_default=True, help="Number of lines, counted from the end.")
-def log(part: str, lines: int) -> None:
+@verb("log", of=command)
+def log(
+    *,
+    part: str = argument(type=click.Choice([name.replace(" ", "_") for name in PARTS]), default="assistant"),
+    lines: int = option("Number of lines, counted from the end.", default=40),
+) -> None:
     """Print the log of one part of the lab."""
     from harness.lab.lab import Lab
 

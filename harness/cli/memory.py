@@ -13,7 +13,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
-from harness.cli.options import Command, Printed, printed_options, session_arguments
+from harness.cli.options import Printed, option, printed_options, sessions_argument, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError, Place
@@ -37,11 +37,13 @@ class _Session:
     points: tuple[MemoryPoint, ...]
 
 
-@click.command("memory", cls=Command)
-@session_arguments
-@printed_options("Results and pairs as JSON.", "One row per pair, for a spreadsheet.")
-@click.option("--by", "axis", type=click.Choice(AXES), help="Group by this axis of the matrix.")
-def command(sessions: tuple[str, ...], printed: Printed, axis: str | None) -> None:
+@verb("memory")
+def command(
+    *,
+    sessions: tuple[str, ...] = sessions_argument(),
+    printed: Printed = printed_options("Results and pairs as JSON.", "One row per pair, for a spreadsheet."),
+    axis: str | None = option("Group by this axis of the matrix.", "--by", type=click.Choice(AXES)),
+) -> None:
     """Report how long devices remember, and recommend a `context_wait_s`.
 
     SESSION: a session with memory trials, as a folder or a name below ./sessions. Pairs of several are pooled.

@@ -5,21 +5,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import click
-
 from harness.base.whole_file import WholeFile
+from harness.cli.options import argument, flag, option, verb
 from harness.cli.streams import print_lines, refuse_overwriting
 
 
-@click.command("merge")
-@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option(
-    "-l", "--log", "log", required=True, metavar="FILE", help="Log file to write; the journal goes beside it."
-)
-@click.option("--partial", is_flag=True, help="Merge although shards are missing or incomplete.")
-@click.option("--force", is_flag=True, help="Overwrite an existing log.")
-@click.option("-v", "--verbose", "verbose", count=True, help="Print which files are written.")
-def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose: int) -> None:
+@verb("merge")
+def command(
+    *,
+    logs: tuple[str, ...] = argument("LOG...", required=True),
+    log: str = option("Log file to write; the journal goes beside it.", "-l", required=True, metavar="FILE"),
+    partial: bool = flag("Merge although shards are missing or incomplete."),
+    force: bool = flag("Overwrite an existing log."),
+    verbose: int = option("Print which files are written.", "-v", count=True),
+) -> None:
     """Join the shards of `harness evaluate --shard I/N` into one log, journal and summary.
 
     Apart from times, the result equals that of one run over the lists. The command reads the journals beside the

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command, EngineAsked, Printed, engine_options, printed_options
+from harness.cli.options import EngineAsked, Printed, argument, engine_options, flag, option, printed_options, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import print_pieces
 from harness.model.errors import InputError
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 ENGINE_FAULT = 3
 
 
-@click.command("offline", cls=Command)
-@click.argument("session", metavar="SESSION")
-@engine_options("asked", "Engine and model, as for harness evaluate.", "Set an engine setting from a file.")
-@click.option("--device", metavar="NAME", help="Compare this device only (default: all that listened).")
-@click.option(
-    "--continuous",
-    is_flag=True,
-    help="Keep the engine's state over all stimuli, in the order of play, as a device does.",
-)
-@printed_options("Print all results and every trial as JSON.", "Print one row per trial and ambient event.")
-@click.option("--quiet", is_flag=True, help="Hide the progress line.")
+@verb("offline")
 def command(
-    session: str, asked: EngineAsked, device: str | None, continuous: bool, printed: Printed, quiet: bool
+    *,
+    session: str = argument("SESSION"),
+    asked: EngineAsked = engine_options(
+        "Engine and model, as for harness evaluate.", "Set an engine setting from a file."
+    ),
+    device: str | None = option("Compare this device only (default: all that listened).", metavar="NAME"),
+    continuous: bool = flag("Keep the engine's state over all stimuli, in the order of play, as a device does."),
+    printed: Printed = printed_options(
+        "Print all results and every trial as JSON.", "Print one row per trial and ambient event."
+    ),
+    quiet: bool = flag("Hide the progress line."),
 ) -> None:
     """Run an engine on a session's stimuli, and compare it with the devices' live results, trial by trial.
 

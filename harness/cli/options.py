@@ -7,11 +7,13 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
+from inspect import Parameter, get_annotations, signature
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, TextIO, Union, get_args, get_origin
 
 import click
 
@@ -22,9 +24,6 @@ from harness.model.errors import InputError
 if TYPE_CHECKING:
     from harness.model.offline import Task
 
-F = TypeVar("F", bound=Callable[..., object])
-Declared = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""What declares an option or several: a decorator of a command."""
 STREAM = "-"
 """Standard output."""
 
@@ -45,6 +44,8 @@ class ShippedFile(click.Path):
 
 
 SHIPPED_FILE = ShippedFile()
+A_FILE = click.Path(path_type=Path, dir_okay=False)
+A_FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 class WordOf(click.Choice[str]):
@@ -131,30 +132,155 @@ class Command(click.Command):
         return super().parse_args(ctx, rewritten)
 
 
-def json_option(name: str, help: str) -> Callable[[F], F]:
+_DECLARED = "declared"
+
+
+def _declare(kind: type[click.Parameter], names: Sequence[str], attributes: dict[str, Any], absent: object) -> Any:
+    default = attributes.get("default", absent)
+    return field(default=default, metadata={_DECLARED: (kind, names, attributes)})
+
+
+def option(help: str, *names: str, **attributes: Any) -> Any:
+    """Declares an option where its value is named: a parameter of a `verb`, or a field of a frozen dataclass.
+
+    names: other names than that of the parameter. Without `type` and `callback`, the annotation is the type. within:
+    least and most of a number, None for no limit. The help shows a default, unless `show_default` is False.
+    """
+    shown = attributes.get("default", "") != ""
+    return _declare(Option, names, {"help": help, "show_default": shown, **attributes}, None)
+
+
+def flag(help: str, *names: str, **attributes: Any) -> Any:
+    """An `option` without a value."""
+    return _declare(Option, names, {"help": help, "is_flag": True, **attributes}, False)
+
+
+def many(help: str, *names: str, **attributes: Any) -> Any:
+    """A repeatable `option`."""
+    return _declare(Option, names, {"help": help, "multiple": True, **attributes}, ())
+
+
+def argument(metavar: str | None = None, **attributes: Any) -> Any:
+    """Declares an argument, as `option`. A tuple takes all words that are left."""
+    return _declare(click.Argument, (), {"metavar": metavar, **attributes}, ())
+
+
+def either(*declared: Any) -> Any:
+    """Options of which the last one given sets the parameter."""
+    return declared
+
+
+def together(**declared: Any) -> Any:
+    """Options that become one object, of the dataclass that the parameter is annotated with: field → its option.
+
+    A dataclass whose fields declare their options needs no `together`. What the options demand of each other stands
+    in its `__post_init__`.
+    """
+    return declared
+
+
+def verb(
+    name: str, of: click.Group | None = None, **attributes: Any
+) -> Callable[[Callable[..., object]], click.Command]:
+    """A command. Its parameters are those of the function, each with its option or argument as default."""
+
+    def made(function: Callable[..., object]) -> click.Command:
+        groups: dict[str, tuple[type[Any], list[str]]] = {}
+        parameters: list[click.Parameter] = []
+        hints = _annotated(function)
+        for given_as, parameter in signature(function).parameters.items():
+            kind, declared = hints[given_as], parameter.default
+            if is_dataclass(kind) and declared is Parameter.empty:
+                declared = {one.name: one for one in fields(kind) if _DECLARED in one.metadata}
+            if isinstance(declared, dict):
+                inner = _annotated(kind) if isinstance(kind, type) else {}
+                groups[given_as] = kind, list(declared)
+                parameters += [_parameter(one, inner.get(one, Any), told) for one, told in declared.items()]
+            elif declared is not Parameter.empty:
+                several = declared if isinstance(declared, tuple) else (declared,)
+                parameters += [_parameter(given_as, kind, one) for one in several]
+
+        @wraps(function)
+        def called(**given: Any) -> object:
+            for group, (kind, names) in groups.items():
+                given[group] = kind(**{one: given.pop(one) for one in names})
+            return function(**given)
+
+        declare = (click if of is None else of).command
+        return declare(name, cls=Command, params=parameters, **attributes)(called)
+
+    return made
+
+
+def _annotated(of: Callable[..., object] | type[Any]) -> dict[str, Any]:
+    """The annotations of a function or class. One that is imported for type checkers only is `Any`."""
+    found: dict[str, Any] = {}
+    for name, written in get_annotations(of).items():
+        try:
+            found[name] = eval(written, vars(sys.modules[of.__module__]))
+        except NameError:
+            found[name] = Any
+    return found
+
+
+def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
+    made, names, attributes = declared.metadata[_DECLARED]
+    attributes = dict(attributes)
+    if isinstance(attributes.get("default"), StrEnum):
+        attributes["default"] = attributes["default"].value  # click would show its name
+    if (ends := attributes.pop("within", None)) is not None:
+        attributes["type"] = (click.IntRange if _inner(kind) is int else click.FloatRange)(*ends)
+    if not attributes.keys() & {"type", "callback", "is_flag", "flag_value", "count", "nargs"}:
+        attributes["type"] = _type_of(kind)
+    if made is click.Argument:
+        if get_origin(kind) is tuple:
+            attributes.setdefault("nargs", -1)
+        return click.Argument([name], **attributes)
+    if not any(one.startswith("--") for one in names):
+        names = (*names, f"--{name.replace('_', '-')}")
+    return Option([*names, name], **attributes)
+
+
+def _inner(kind: Any) -> Any:
+    """`int` of `int | None` and of `tuple[int, ...]`."""
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(one for one in get_args(kind) if one is not NoneType)
+    return get_args(kind)[0] if get_origin(kind) is tuple else kind
+
+
+def _type_of(kind: Any) -> Any:
+    """What converts a word to an annotated type; None for click's own choice."""
+    kind = _inner(kind)
+    if get_origin(kind) is Literal:
+        return click.Choice(list(get_args(kind)))
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return WordOf(kind)
+    return _PATH if kind is Path else kind if kind in (int, float) else None
+
+
+_PATH = click.Path(path_type=Path)
+
+
+def json_option(help: str) -> Any:
     """`--json` prints to standard output, `--json FILE` writes; the command gets whether it was given, and prints."""
-    return _printed("--json", name, help, (".json", ".jsonl"))
+    return _printed("--json", help, (".json", ".jsonl"))
 
 
-def csv_option(name: str, help: str) -> Callable[[F], F]:
+def csv_option(help: str) -> Any:
     """`--csv`, as `json_option`."""
-    return _printed("--csv", name, help, (".csv",))
+    return _printed("--csv", help, (".csv",))
 
 
-def target_option(option: str, name: str, help: str) -> Callable[[F], F]:
+def target_option(name: str, help: str) -> Any:
     """`--json` or `--csv` of a command that prints other text beside; it gets FILE, STREAM without one, or None."""
-    return click.option(
-        option, name, cls=Option, suffixes=(f".{option[2:]}",), any_word=True, metavar="[FILE]", help=help + _WRITES
-    )
+    return option(help + _WRITES, name, suffixes=(f".{name[2:]}",), any_word=True, metavar="[FILE]")
 
 
 _WRITES = " FILE: write to this file."
 
 
-def _printed(option: str, name: str, help: str, suffixes: Sequence[str]) -> Callable[[F], F]:
-    return click.option(
-        option, name, cls=Option, suffixes=suffixes, metavar="[FILE]", callback=_redirected, help=help + _WRITES
-    )
+def _printed(name: str, help: str, suffixes: Sequence[str]) -> Any:
+    return option(help + _WRITES, name, suffixes=suffixes, metavar="[FILE]", callback=_redirected)
 
 
 def _redirected(ctx: click.Context, param: click.Parameter, value: str | None) -> bool:
@@ -182,35 +308,6 @@ def _standard_output_into(name: str) -> Iterator[None]:
             raise ended
 
 
-def options_as(name: str, kind: type[Any], *declared: Declared) -> Declared:
-    """Options that go together: the command gets one object of `kind`, a frozen dataclass, under `name`.
-
-    An option's name is that of its field: `click.option("--by", "groups")` fills `groups`. Fields without an option
-    keep their defaults. What the options demand of each other stands in the `__post_init__` of `kind`.
-    """
-
-    def declare(command: Callable[..., Any]) -> Callable[..., Any]:
-        own: list[str] = []
-
-        @wraps(command)
-        def called(*arguments: Any, **given: Any) -> Any:
-            made = kind(**{field: given.pop(field) for field in own})
-            return command(*arguments, **{name: made}, **given)
-
-        before = len(getattr(called, "__click_params__", ()))
-        wrapped: Callable[..., Any] = called
-        for option in reversed(declared):
-            wrapped = option(wrapped)
-        own += [one.name for one in wrapped.__click_params__[before:]]  # type: ignore[attr-defined]
-        return wrapped
-
-    return declare
-
-
-session_arguments = click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
-"""`sessions`: one or several by path, or by name below ./sessions; `session_folder` finds their folders."""
-
-
 @dataclass(frozen=True, slots=True)
 class RatedAsked:
     """Sessions whose judgments are evaluated; `sessions.rated_sessions` finds the folders.
@@ -219,42 +316,25 @@ class RatedAsked:
     with_programs: programs count as raters.
     """
 
-    named: tuple[str, ...]
-    round_id: str | None
-    with_programs: bool = False
+    named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True)
+    round_id: str | None = option("Only judgments of this round.", "--round", metavar="ID")
+    with_programs: bool = flag("Count programs as raters like people (default: kept apart).")
 
 
-def rated_options(name: str = "asked") -> Declared:
-    """SESSION… | ROUND.yaml, --round and --with-programs, as `RatedAsked`."""
-    return options_as(
-        name,
-        RatedAsked,
-        click.argument("named", metavar="SESSION… | ROUND.yaml", nargs=-1, required=True),
-        click.option("--round", "round_id", metavar="ID", help="Only judgments of this round."),
-        click.option(
-            "--with-programs", is_flag=True, help="Count programs as raters like people (default: kept apart)."
-        ),
-    )
+def sessions_argument() -> Any:
+    """One session or several by path, or by name below ./sessions; `session_folder` finds their folders."""
+    return argument("SESSION…", required=True)
 
 
-def seed_option(
-    help: str, default: int | None = None, *, most: int | None = None, show_default: bool = True
-) -> Callable[[F], F]:
-    """`--seed` as `seed`."""
-    return click.option(
-        "--seed", type=click.IntRange(0, most), default=default, show_default=show_default and default is not None,
-        help=help,
-    )  # fmt: skip
+def seed_option(help: str, default: int | None = None, *, most: int | None = None, **attributes: Any) -> Any:
+    """`--seed`, from 0."""
+    return option(help, "--seed", within=(0, most), **{"default": default} if default is not None else {}, **attributes)
 
 
-def output_option(
-    help: str, *, metavar: str | None = None, folder: bool = False, required: bool = False
-) -> Callable[[F], F]:
-    """`--output` as `out`, a path to a file or a folder; formerly `--out`."""
+def output_option(help: str, *, folder: bool = False, **attributes: Any) -> Any:
+    """`--output`, a path to a file or a folder; formerly `--out`."""
     kind = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
-    return click.option(
-        "--output", "out", cls=Option, former=("--out",), type=kind, metavar=metavar, required=required, help=help
-    )
+    return option(help, "--output", former=("--out",), type=kind, **attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +348,9 @@ class Printed:
         choose_one(json=self.as_json, csv=self.as_csv)
 
 
-def printed_options(as_json: str, as_csv: str, name: str = "printed") -> Declared:
+def printed_options(as_json: str, as_csv: str) -> Any:
     """`--json` and `--csv`, with these helps, as `Printed`."""
-    return options_as(name, Printed, json_option("as_json", as_json), csv_option("as_csv", as_csv))
+    return together(as_json=json_option(as_json), as_csv=csv_option(as_csv))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,28 +363,60 @@ class EngineAsked:
 
     def checked(self) -> Task:
         """The task with its settings; PluginError, InputError. Loads no model."""
-        from harness.engines.offline_loading import task_of
+        return EnginesAsked((self.task,), self.settings, self.files).checked()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class EnginesAsked:
+    """Engines for the same lists of files. A setting goes to every engine that knows it."""
+
+    tasks: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+
+    def checked(self) -> list[Task]:
+        """A task for each, in order; PluginError, and InputError for a setting that none of them knows."""
+        from harness.engines.offline_loading import engine_class, task_of
         from harness.engines.settings import assigned
 
-        return task_of(self.task, map(assigned, self.settings), self.files)
+        settings = [assigned(one) for one in self.settings]
+        if len(self.tasks) == 1:
+            return [task_of(self.tasks[0], settings, self.files)]
+        known = [{one.name for one in engine_class(task_of(text).engine).settings} for text in self.tasks]
+        for name, _ in (*settings, *self.files):
+            if not any(name in names for names in known):
+                raise InputError(f"none of the engines has the setting {name!r}", remedy="Run: harness engines ENGINE")
+        return [
+            task_of(text, [one for one in settings if one[0] in names], [one for one in self.files if one[0] in names])
+            for text, names in zip(self.tasks, known, strict=True)
+        ]
 
 
-def engine_options(name: str, task: str, file: str) -> Declared:
-    """`-t`, `-s` and `-f` as `EngineAsked`. task, file: the helps of -t and -f."""
-    return options_as(
-        name,
-        EngineAsked,
-        click.option("-t", "--task", "task", required=True, metavar="TASK", help=task),
-        setting_option("settings", "A setting of the engine; the last wins."),
-        click.option(
-            "-f", "--setting-file", "files", multiple=True, type=(str, str), metavar="NAME FILE", help=file
-        ),
-    )  # fmt: skip
+def audio_option() -> Any:
+    """`--audio` of a page."""
+    return option(
+        "Sounds of a page: in it (6 MB at most), in a folder beside it, or left out.",
+        type=click.Choice(["embed", "beside", "none"]),
+        default="embed",
+    )
 
 
-def setting_option(name: str, help: str, metavar: str = "NAME=VALUE") -> Callable[[F], F]:
+def engine_options(task: str, file: str, *, several: bool = False) -> Any:
+    """`-t`, `-s` and `-f` as `EngineAsked`, or of several engines as `EnginesAsked`. task, file: helps of -t and -f."""
+    return together(
+        **{
+            "tasks" if several else "task": option(
+                task, "-t", "--task", required=True, multiple=several, metavar="TASK"
+            )
+        },
+        settings=setting_option("A setting of the engine; the last wins."),
+        files=many(file, "-f", "--setting-file", type=(str, str), metavar="NAME FILE"),
+    )
+
+
+def setting_option(help: str, metavar: str = "NAME=VALUE") -> Any:
     """`-s` as a tuple of `name=value`."""
-    return click.option("-s", "--setting", name, multiple=True, metavar=metavar, help=help)
+    return many(help, "-s", "--setting", metavar=metavar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,13 +424,13 @@ class Site:
     """Whether people work in their browsers, and how their site is served. None: as `WebOptions` has it."""
 
     web: bool
-    address: str | None
-    port: int | None
-    tls_cert: Path | None
-    tls_key: Path | None
-    insecure: bool
-    public_url: str | None
-    invitations: Path | None
+    address: str | None = option("With --web: address to listen on (default: 127.0.0.1).")
+    port: int | None = option("With --web: port (default: 8765).", within=(0, 65535))
+    tls_cert: Path | None = option("With --web: TLS certificate, PEM.")
+    tls_key: Path | None = option("With --web: key of the certificate, PEM.")
+    insecure: bool = flag("With --web: allow other hosts without TLS.")
+    public_url: str | None = option("", metavar="URL")
+    invitations: Path | None = option("With --web: file of invitations (default: invitations.json).")
 
     @property
     def given(self) -> dict[str, Any]:
@@ -334,23 +446,9 @@ class Site:
             raise InputError(f"--{first} applies only to the {whose} site", remedy="Add --web")
 
 
-def site_options(who: str) -> Declared:
-    """`--web` and how the site is served, as `site`. who: `raters`, `annotators`, `live`."""
+def site_options(who: str) -> Any:
+    """`--web` and how the site is served, as `Site`. who: `raters`, `annotators`, `live`."""
     whose, visitors = ("live", "visitors") if who == "live" else (f"{who}'", who)
-    path = click.Path(path_type=Path)
-    return options_as(
-        "site",
-        Site,
-        click.option(
-            "--web", is_flag=True, help=f"Serve the {whose} site; `harness invite` makes the links to log in."
-        ),
-        click.option("--address", help="With --web: address to listen on (default: 127.0.0.1)."),
-        click.option("--port", type=click.IntRange(0, 65535), help="With --web: port (default: 8765)."),
-        click.option("--tls-cert", type=path, help="With --web: TLS certificate, PEM."),
-        click.option("--tls-key", type=path, help="With --web: key of the certificate, PEM."),
-        click.option("--insecure", is_flag=True, help="With --web: allow other hosts without TLS."),
-        click.option(
-            "--public-url", metavar="URL", help=f"With --web: address that {visitors} use, if it differs."
-        ),
-        click.option("--invitations", type=path, help="With --web: file of invitations (default: invitations.json)."),
-    )  # fmt: skip
+    own = {one.name: one for one in fields(Site) if _DECLARED in one.metadata}
+    own["public_url"] = option(f"With --web: address that {visitors} use, if it differs.", metavar="URL")
+    return together(web=flag(f"Serve the {whose} site; `harness invite` makes the links to log in."), **own)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import SHIPPED_FILE, Command
+from harness.cli.options import SHIPPED_FILE, argument, verb
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from harness.model.bench import Bench
 
 
-@click.command("move", cls=Command)
-@click.argument("bench", type=SHIPPED_FILE)
-@click.argument("stand")
-@click.argument("value")
-def move(bench: Path, stand: str, value: str) -> None:
+@verb("move")
+def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), value: str = argument()) -> None:
     """Move STAND of BENCH to VALUE, as a run does before a trial. It stays there.
 
     Exit status: 0 it has arrived · 2 the bench has no such stand, or it cannot go there · 3 it has not arrived.
@@ -34,7 +31,7 @@ def move(bench: Path, stand: str, value: str) -> None:
     from harness.base.clocks import HostClock
     from harness.base.findings import nearest
     from harness.scenario.bench import load_bench
-    from harness.session.engine.assemble import stands_of
+    from harness.session.engine.prepare import stands_of
 
     found = load_bench(bench)
     one = next((one for one in found.stands if one.id == stand), None)
@@ -50,18 +47,20 @@ def move(bench: Path, stand: str, value: str) -> None:
     click.echo(plain_text(f"{stand}: {one.moves} is {value}, after {lasted_s:.1f} s", 400))
 
 
-@click.command("power", cls=Command)
-@click.argument("bench", type=SHIPPED_FILE)
-@click.argument("device")
-@click.argument("state", type=click.Choice(["on", "off"]))
-def power(bench: Path, device: str, state: str) -> None:
+@verb("power")
+def power(
+    *,
+    bench: Path = argument(type=SHIPPED_FILE),
+    device: str = argument(),
+    state: str = argument(type=click.Choice(["on", "off"])),
+) -> None:
     """Switch the power of DEVICE on BENCH on or off.
 
     Exit status: 0 it is switched · 2 the bench has no switch for that device · 3 the switch does not answer.
     """
     from harness.base.findings import nearest
     from harness.scenario.bench import load_bench
-    from harness.session.engine.assemble import power_of
+    from harness.session.engine.prepare import power_of
 
     found, on = load_bench(bench), state == "on"
     one = next((one for one in found.power if one.device == device), None)
@@ -80,7 +79,7 @@ def power(bench: Path, device: str, state: str) -> None:
 def _opened(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
     """The driver that takes the orders, by its id."""
     from harness.base.clocks import HostClock
-    from harness.session.engine.assemble import assemble
+    from harness.session.engine.prepare import assemble
 
     one = next(one for one in bench.actuators if one.id == connection)
     alone = replace(bench, devices=(), loudspeakers=(), microphone=None, monitor=None, actuators=(one,))

@@ -11,7 +11,8 @@ from uuid import uuid4
 
 from harness.base.codec import MESSAGES, encode
 from harness.base.foreign import plain_text
-from harness.cli.effects import HOW_EFFECT, parse_effect
+from harness.base.places import SessionFolder
+from harness.model.effect import EffectWord
 from harness.model.errors import EngineError
 from harness.model.feed import (
     Answered,
@@ -26,8 +27,17 @@ from harness.model.feed import (
     StateWord,
     Welcome,
 )
-from harness.model.record import AttemptFinished, EffectAnswered, Entry, OperatorAsked, Question, TrialFinished
+from harness.model.record import (
+    AttemptFinished,
+    EffectAnswered,
+    Entry,
+    OperatorAsked,
+    Question,
+    SessionStarted,
+    TrialFinished,
+)
 from harness.session.figures.progress import SessionFigures
+from harness.session.log.reader import later_rows
 from harness.session.summary import end_of_session, next_steps
 from harness.session.wording import Happenings
 from harness.wake.reports.figures_text import WakeLines
@@ -51,7 +61,7 @@ class PlainPrinter:
         self._colour = stream.isatty() if colour is None else colour
         self._happenings = Happenings()
         self._figures = SessionFigures()
-        self._wake = WakeLines()
+        self._wake: WakeLines | None = None
         self._old_until = 0
         self._folder: Path | None = None
         self._told: tuple[StateWord, str, str | None, int | None] | None = None
@@ -77,7 +87,9 @@ class PlainPrinter:
     def _row(self, entry: Entry) -> None:
         self._figures.add(entry)
         line = self._happenings.line(entry.record)
-        lines = [*([] if line is None else [line]), *self._wake.add(entry)]
+        if isinstance(entry.record, SessionStarted) and entry.record.listens:
+            self._wake = WakeLines()
+        lines = [*([] if line is None else [line]), *(self._wake.add(entry) if self._wake else ())]
         if entry.seq > self._old_until and lines:
             for one in lines:
                 self._print(one, entry.wall_s)
@@ -101,8 +113,11 @@ class PlainPrinter:
         self._print(line, time.time())
 
     def _end(self, goodbye: Goodbye) -> None:
+        if self._folder is not None and SessionFolder(self._folder).judgments.is_file():
+            for entry in later_rows(self._folder):
+                self._figures.add_later(entry)
         progress = self._figures.snapshot()
-        for line in ("", *end_of_session(progress, self._wake.figures, self._folder)):
+        for line in ("", *end_of_session(progress, self._wake.figures if self._wake else None, self._folder)):
             self._print(line)
         if goodbye.reason:
             self._print(plain_text(goodbye.reason))
@@ -141,6 +156,24 @@ def parse_answer(line: str) -> tuple[bool | None, str] | None:
     if word.lower() not in _WORDS:
         return None
     return _WORDS[word.lower()], heard.strip()
+
+
+HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), then what the device did: w no timer runs"
+_EFFECTS = {
+    **{word.value: word for word in EffectWord},
+    "r": EffectWord.RIGHT,
+    "p": EffectWord.PARTIAL,
+    "w": EffectWord.WRONG,
+    "c": EffectWord.UNKNOWN,
+    "?": EffectWord.UNKNOWN,
+}
+
+
+def parse_effect(line: str) -> tuple[EffectWord, str] | None:
+    """An answer on an effect, and what was seen; None for any other line."""
+    word, _, seen = line.strip().partition(" ")
+    found = _EFFECTS.get(word.lower())
+    return None if found is None else (found, seen.strip())
 
 
 HOW_SPEECH = "x and Enter: that was wrong, ask again"

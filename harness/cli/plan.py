@@ -9,36 +9,60 @@ from typing import Any
 
 import click
 
-from harness.cli.options import Command, json_option, options_as, share
+from harness.cli.options import json_option, option, share, verb
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError
 from harness.model.scenario import SequentialTest
 
 EVENTS = (0, 1, 2, 3, 5)
 SPRT_EVENTS = 8
-
-
 Found = tuple[dict[str, Any], list[str]]
 """JSON values, and lines for people."""
+
+
+def share_of(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """The share that an option gives: 0.05, or 5%."""
+    found = share(ctx, param, value)
+    if found is not None and found > 1:
+        raise click.BadParameter(f"{value!r} is not a share; write 0.05 or 5%", ctx, param)
+    return found
+
+
+def _shares(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> Any:
+    return value and tuple(share_of(ctx, param, one) for one in value)
+
+
+_INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
+_RATE = click.FloatRange(min=0, min_open=True)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAsked:
     """The claims to plan for, with their options."""
 
-    fa_below: float | None
-    fa_expected: float | None
-    fr_below: float | None
-    fr_expected: float | None
-    sprt: tuple[float, float] | None
-    alpha: float
-    beta: float
-    difference: tuple[float, float] | None
-    discordant: float | None
-    power: float
-    confidence: float
-    per_talker: float | None
-    correlation: float
+    fa_below: float | None = option("Claim: fewer than X false accepts per hour.", type=_RATE, metavar="X")
+    fa_expected: float | None = option("Rate that you expect.", within=(0, None), metavar="X")
+    fr_below: float | None = option("Claim: fewer false rejects than SHARE (5%).", callback=share_of, metavar="SHARE")
+    fr_expected: float | None = option("Share that you expect (2%).", callback=share_of, metavar="SHARE")
+    sprt: tuple[float, float] | None = option(
+        "Sequential test of two hourly rates (0.1 0.5).", nargs=2, type=_RATE, metavar="GOOD BAD"
+    )
+    alpha: float = option(
+        "Risk that a good device fails, or that equal systems seem to differ.", type=_INNER, default=ALPHA
+    )
+    beta: float = option("Risk that a bad device passes --sprt.", type=_INNER, default=0.05)
+    difference: tuple[float, float] | None = option(
+        "Compare two systems with these error shares (5% 3%).", nargs=2, callback=_shares, metavar="A B"
+    )
+    discordant: float | None = option(
+        "Share of files on which exactly one system errs (default: errors are independent).",
+        callback=share_of,
+        metavar="SHARE",
+    )
+    power: float = option("Probability that the claim succeeds.", type=_INNER, default=POWER)
+    confidence: float = option("Confidence of claims.", type=_INNER, default=CONFIDENCE)
+    per_talker: float | None = option("Utterances per talker.", within=(1, None), metavar="N")
+    correlation: float = option("Correlation within a talker, for --per-talker.", within=(0, 1), default=0.1)
 
     def __post_init__(self) -> None:
         if self.fa_expected is not None and self.fa_below is None:
@@ -66,67 +90,8 @@ class PlanAsked:
         return replace(self, fa_below=0.1, fr_below=0.05, fr_expected=0.02, sprt=(0.1, 0.5))
 
 
-def share_of(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """The share that an option gives: 0.05, or 5%."""
-    found = share(ctx, param, value)
-    if found is not None and found > 1:
-        raise click.BadParameter(f"{value!r} is not a share; write 0.05 or 5%", ctx, param)
-    return found
-
-
-def _shares(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> Any:
-    return value and tuple(share_of(ctx, param, one) for one in value)
-
-
-_INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
-_RATE = click.FloatRange(min=0, min_open=True)
-
-
-@click.command("plan", cls=Command)
-@options_as(
-    "asked",
-    PlanAsked,
-    click.option("--fa-below", type=_RATE, metavar="X", help="Claim: fewer than X false accepts per hour."),
-    click.option("--fa-expected", type=click.FloatRange(min=0), metavar="X", help="Rate that you expect."),
-    click.option("--fr-below", callback=share_of, metavar="SHARE", help="Claim: fewer false rejects than SHARE (5%)."),
-    click.option("--fr-expected", callback=share_of, metavar="SHARE", help="Share that you expect (2%)."),
-    click.option(
-        "--sprt", nargs=2, type=_RATE, metavar="GOOD BAD", help="Sequential test of two hourly rates (0.1 0.5)."
-    ),
-    click.option(
-        "--alpha",
-        type=_INNER,
-        default=ALPHA,
-        show_default=True,
-        help="Risk that a good device fails, or that equal systems seem to differ.",
-    ),
-    click.option("--beta", type=_INNER, default=0.05, show_default=True, help="Risk that a bad device passes --sprt."),
-    click.option(
-        "--difference",
-        nargs=2,
-        callback=_shares,
-        metavar="A B",
-        help="Compare two systems with these error shares (5% 3%).",
-    ),
-    click.option(
-        "--discordant",
-        callback=share_of,
-        metavar="SHARE",
-        help="Share of files on which exactly one system errs (default: errors are independent).",
-    ),
-    click.option("--power", type=_INNER, default=POWER, show_default=True, help="Probability that the claim succeeds."),
-    click.option("--confidence", type=_INNER, default=CONFIDENCE, show_default=True, help="Confidence of claims."),
-    click.option("--per-talker", type=click.FloatRange(min=1), metavar="N", help="Utterances per talker."),
-    click.option(
-        "--correlation",
-        type=click.FloatRange(0, 1),
-        default=0.1,
-        show_default=True,
-        help="Correlation within a talker, for --per-talker.",
-    ),
-)
-@json_option("as_json", "Print one JSON object.")
-def command(asked: PlanAsked, as_json: bool) -> None:
+@verb("plan")
+def command(*, asked: PlanAsked, as_json: bool = json_option("Print one JSON object.")) -> None:
     """Calculate how many hours and utterances a claim needs. Nothing is played.
 
     Default: fewer than 0.1 false accepts per hour, and fewer than 5 % false rejects when you expect 2 %. Also the

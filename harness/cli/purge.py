@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from harness.base.foreign import counted, plain_text
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
 from harness.cli.archive import size_of
-from harness.cli.options import Command, choose_one
+from harness.cli.options import argument, choose_one, flag, many, option, verb
 from harness.cli.sessions import user_name
 from harness.model.errors import InputError
 
@@ -24,23 +25,22 @@ def _days(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     return float(number) * unit
 
 
-@click.command("purge", cls=Command)
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--older-than", callback=_days, metavar="AGE", help="Sessions that ended longer ago, such as 30d or 8w.")
-@click.option(
-    "--larger-than", callback=size_of, metavar="SIZE", help="The oldest sessions, until FOLDER has at most this size."
-)
-@click.option("--reason", help="Why, for those who look for the sound. Default: the rule above.")
-@click.option(
-    "--round", "rounds", multiple=True, metavar="FILE", help="Keep the sessions of this round until it is done."
-)
-@click.option("--unjudged", is_flag=True, help="Also remove clips of sessions with responses that nobody has judged.")
-@click.option("--dry-run", is_flag=True, help="Print what would go, and remove nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@verb("purge")
 def command(
-    folder: Path, older_than: float | None, larger_than: int | None, reason: str | None, rounds: tuple[str, ...],
-    unjudged: bool, dry_run: bool, yes: bool,
-) -> None:  # fmt: skip
+    *,
+    folder: Path = argument(type=click.Path(path_type=Path, exists=True, file_okay=False)),
+    older_than: float | None = option(
+        "Sessions that ended longer ago, such as 30d or 8w.", callback=_days, metavar="AGE"
+    ),
+    larger_than: int | None = option(
+        "The oldest sessions, until FOLDER has at most this size.", callback=size_of, metavar="SIZE"
+    ),
+    reason: str | None = option("Why, for those who look for the sound. Default: the rule above."),
+    rounds: tuple[str, ...] = many("Keep the sessions of this round until it is done.", "--round", metavar="FILE"),
+    unjudged: bool = flag("Also remove clips of sessions with responses that nobody has judged."),
+    dry_run: bool = flag("Print what would go, and remove nothing."),
+    yes: bool = flag("Do not ask."),
+) -> None:
     """Remove the clips of sessions, oldest first. All numbers stay, and a row says who removed the sound and why.
 
     Keeps the clips of sessions that are running, are damaged, or have responses that nobody has judged.
@@ -81,16 +81,21 @@ def command(
         click.echo(f"{plain_text(str(one.folder))}: {f'kept: {plain_text(kept)}' if kept else 'removed'}")
 
 
-@click.command("redact", cls=Command)
-@click.argument("session")
-@click.argument("clip")
-@click.option(
-    "--span", "spans", type=(float, float), multiple=True, required=True, metavar="FROM TO",
-    help="Seconds from the start of the clip that become silent. Repeat for several.",
-)  # fmt: skip
-@click.option("--reason", required=True, help="Why, for those who hear the silence.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def redact(session: str, clip: str, spans: tuple[tuple[float, float], ...], reason: str, yes: bool) -> None:
+@verb("redact")
+def redact(
+    *,
+    session: str = argument(),
+    clip: str = argument(),
+    spans: tuple[tuple[float, float], ...] = many(
+        "Seconds from the start of the clip that become silent. Repeat for several.",
+        "--span",
+        type=(float, float),
+        required=True,
+        metavar="FROM TO",
+    ),
+    reason: str = option("Why, for those who hear the silence.", required=True),
+    yes: bool = flag("Do not ask."),
+) -> None:
     """Make spans of a clip silent, for good. A row says who did it and why; all numbers and transcripts stay.
 
     SESSION: its folder, or its name below ./sessions. CLIP: the name of a file in its clips/ folder.

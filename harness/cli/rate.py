@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import counted, plain_text
-from harness.cli.options import Site, WordOf, options_as, site_options
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
+from harness.cli.options import Site, argument, flag, many, option, site_options, together, verb
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
@@ -35,85 +36,59 @@ def _condition(ctx: click.Context, param: click.Parameter, written: tuple[str, .
     return tuple((axis, label) for _, (axis, _, label) in pairs)
 
 
-_filters = options_as(
-    "filters",
-    ItemFilter,
-    click.option(
-        "--device", "devices", multiple=True,
-        help="Only this device (repeatable, like --class, --query, --trial and --condition).",
-    ),
-    click.option("--class", "query_classes", multiple=True, help="Only this query class."),
-    click.option("--query", "queries", multiple=True, help="Only this query, by its id."),
-    click.option("--trial", "trials", multiple=True, help="Only this trial, by its id."),
-    click.option(
-        "--condition", "conditions", multiple=True, metavar="AXIS=LABEL", callback=_condition,
-        help="Only under this condition.",
-    ),
-    click.option("--limit", type=click.IntRange(min=1), help="Maximum number of responses, drawn by the seed."),
-)  # fmt: skip
+_filters = together(
+    devices=many("Only this device (repeatable, like --class, --query, --trial and --condition).", "--device"),
+    query_classes=many("Only this query class.", "--class"),
+    queries=many("Only this query, by its id.", "--query"),
+    trials=many("Only this trial, by its id.", "--trial"),
+    conditions=many("Only under this condition.", "--condition", metavar="AXIS=LABEL", callback=_condition),
+    limit=option("Maximum number of responses, drawn by the seed.", within=(1, None)),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramAsked:
     """A program that judges: its command, None for none. timeout_s: per item. per_minute: most items; None for any."""
 
-    command: str | None
-    timeout_s: float
-    per_minute: float | None
+    command: str | None = option(
+        "Let this program judge instead of a person (docs/how-to/let-a-program-rate.md).", "--program", metavar="CMD"
+    )
+    timeout_s: float = option(
+        "Longest time that --program may take for a response.",
+        "--timeout",
+        within=(0.1, 86_400),
+        default=60.0,
+        metavar="S",
+    )
+    per_minute: float | None = option(
+        "Send --program at most N responses per minute (default: no limit).",
+        "--rate-limit",
+        within=(0.01, 60_000),
+        metavar="N",
+    )
 
 
-_program_options = options_as(
-    "by_program",
-    ProgramAsked,
-    click.option(
-        "--program", "command", metavar="CMD",
-        help="Let this program judge instead of a person (docs/how-to/let-a-program-rate.md).",
-    ),
-    click.option(
-        "--timeout", "timeout_s", type=click.FloatRange(0.1, 86_400), default=60.0, show_default=True, metavar="S",
-        help="Longest time that --program may take for a response.",
-    ),
-    click.option(
-        "--rate-limit", "per_minute", type=click.FloatRange(0.01, 60_000), metavar="N",
-        help="Send --program at most N responses per minute (default: no limit).",
-    ),
-)  # fmt: skip
-
-
-@click.command("rate")
-@click.argument("named", nargs=-1, required=True, metavar="SESSION… | ROUND.yaml")
-@click.option("--rater", help="Your pseudonym, stored with every judgment (default: your user name).")
-@click.option("--round", "round_id", help="Name of the round; overrides the file.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the orders and of the draw.")
-@_filters
-@click.option("--transcript", type=WordOf(TranscriptPolicy), help="When raters see the transcript.")
-@click.option("--training/--no-training", default=None, help="Begin with the built-in exercises, or without.")
-@click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="YAML file with other keys.")
-@click.option("--adjudicate", is_flag=True, help="Settle responses on which raters disagree; shows their judgments.")
-@click.option("--names", is_flag=True, help="Show raters' names to adjudicators (default: hidden).")
-@click.option("--list", "listing", is_flag=True, help="Print how much there is to judge, then exit.")
-@click.option("--plain", is_flag=True, help="Print lines instead of a screen (default when there is no terminal).")
-@click.option("--sound-device", help="Output that plays responses (default: the host's own choice).")
-@click.option("--silent", is_flag=True, help="Open no sound device.")
-@_program_options
-@site_options("raters")
+@verb("rate")
 def command(
-    named: tuple[str, ...],
-    rater: str | None,
-    round_id: str | None,
-    seed: int | None,
-    filters: ItemFilter,
-    transcript: TranscriptPolicy | None,
-    training: bool | None,
-    keys_file: Path | None,
-    adjudicate: bool,
-    names: bool,
-    listing: bool,
-    plain: bool,
-    sound_device: str | None,
-    silent: bool,
+    *,
+    named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
+    rater: str | None = option("Your pseudonym, stored with every judgment (default: your user name)."),
+    round_id: str | None = option("Name of the round; overrides the file.", "--round"),
+    seed: int | None = option("Seed of the orders and of the draw.", within=(0, None)),
+    filters: ItemFilter = _filters,
+    transcript: TranscriptPolicy | None = option("When raters see the transcript."),
+    training: bool | None = option(
+        "Begin with the built-in exercises, or without.", "--training/--no-training", default=None
+    ),
+    keys_file: Path | None = option("YAML file with other keys.", "--keys"),
+    adjudicate: bool = flag("Settle responses on which raters disagree; shows their judgments."),
+    names: bool = flag("Show raters' names to adjudicators (default: hidden)."),
+    listing: bool = flag("Print how much there is to judge, then exit.", "--list"),
+    plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
+    sound_device: str | None = option("Output that plays responses (default: the host's own choice)."),
+    silent: bool = flag("Open no sound device."),
     by_program: ProgramAsked,
-    site: Site,
+    site: Site = site_options("raters"),
 ) -> None:
     """Judge first responses, one key per response. Each judgment is saved before the next response is shown.
 
@@ -162,8 +137,7 @@ def command(
         raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove it")
     keys = _keys(keys_file)
     rater = _name(rater if rater is not None else user_name(), "rater")
-    room = RatingRoom(round_)
-    try:
+    with closing(RatingRoom(round_)) as room:
         if site.web:
             from harness.web.server import WebOptions, serve
 
@@ -172,11 +146,9 @@ def command(
         for line in _notes(room):
             click.echo(line, err=True)
         if listing:
-            standard_output().write("\n".join(_listed(room, desk, adjudicating=adjudicate)) + "\n")
+            standard_output().write("\n".join(_listed(room, desk)) + "\n")
             return
-        sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, adjudicating=adjudicate, names=names))
-    finally:
-        room.close()
+        sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, names=names))
 
 
 def _name(written: str, what: str) -> str:
@@ -204,15 +176,7 @@ def _keys(named: Path | None) -> RaterKeys:
 
 
 def _sit(
-    room: RatingRoom,
-    desk: Desk,
-    keys: RaterKeys,
-    plain: bool,
-    sound_device: str | None,
-    *,
-    silent: bool,
-    adjudicating: bool,
-    names: bool,
+    room: RatingRoom, desk: Desk, keys: RaterKeys, plain: bool, sound_device: str | None, *, silent: bool, names: bool
 ) -> int:
     from harness.rating.rater_player import open_player  # here: PyAudio is slow to import
 
@@ -224,10 +188,10 @@ def _sit(
         if plain or not terminal:
             from harness.cli.rate_plain import sit_plainly
 
-            return sit_plainly(room, desk, keys, player, adjudicating=adjudicating, names=names)
+            return sit_plainly(room, desk, keys, player, names=names)
         from harness.dashboard.sitting_app import run_rating_app
 
-        return run_rating_app(room, desk, keys, player, adjudicating=adjudicating, names=names)
+        return run_rating_app(room, desk, keys, player, names=names)
     finally:
         if player is not None:
             player.close()
@@ -264,7 +228,7 @@ def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listin
         for line in _notes(room):
             click.echo(line, err=True)
         if listing:
-            standard_output().write("\n".join(_listed(room, desk, adjudicating=False)) + "\n")
+            standard_output().write("\n".join(_listed(room, desk)) + "\n")
             return 0
         judged, left_open, status = 0, 0, 0
         click.echo(f"round {plain_text(round_.id)}: {desk.view.count.left} left for {plain_text(rater)}")
@@ -302,18 +266,18 @@ def _notes(room: RatingRoom) -> Iterator[str]:
         yield f"harness: {len(missed)} of {len(room.round.gold)} known answers match no response, for example {first}"
 
 
-def _listed(room: RatingRoom, desk: Desk, *, adjudicating: bool) -> list[str]:
+def _listed(room: RatingRoom, desk: Desk) -> list[str]:
     """How many responses there are, in total and for the rater."""
     view, count = desk.view, desk.view.count
     responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
-    own = f"{count.total} {'to settle' if adjudicating else 'to judge'}, {count.done} done, {count.left} left"
+    own = f"{count.total} {'to settle' if desk.adjudicating else 'to judge'}, {count.done} done, {count.left} left"
     apart = f"{count.skipped} of them left for the end, {count.held} held, {count.flagged} put aside"
     lines = [
         f"round {plain_text(room.round.id)}: {responses}",
         f"raters disagree on {counted(len(room.disputed), 'response')}",
         f"{plain_text(view.rater)}: {own}, {apart}",
     ]
-    if room.round.exercises and not adjudicating:
+    if room.round.exercises and not desk.adjudicating:
         done, every = view.exercises
         lines.append(f"exercises: {done} of {every} done")
     return lines

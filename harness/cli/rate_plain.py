@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TextIO
 
 from harness.base.foreign import plain_text
-from harness.cli.typed_lines import DONE, NOT_SAVED, WRONG_LINE, TypedLines
+from harness.cli.typed_lines import DONE, NOT_SAVED, WRONG_LINE, TypedSitting
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
 from harness.model.trial import Recognition
@@ -256,7 +255,6 @@ def _normal(text: str) -> str:
 
 
 SAVE_OR_NOT = "`save` saves this, `back` returns to the last question, `leave` leaves the aid without saving"
-READ_AGAIN_S = 10.0
 LONGEST_WAIT_S = 120.0
 
 
@@ -266,7 +264,6 @@ def sit_plainly(
     keys: RaterKeys,
     player: RaterPlayer | None,
     *,
-    adjudicating: bool,
     names: bool = False,
     source: TextIO | None = None,
 ) -> int:
@@ -275,67 +272,59 @@ def sit_plainly(
     A script (input other than a terminal) ends at the first line that is wrong (status 2) or cannot be saved (3).
     Later lines would apply to another response. `names`: show the raters' names to an adjudicator.
     """
-    lines = TypedLines(source)
-    return _PlainSitting(room, desk, keys, player, lines, adjudicating=adjudicating, names=names).run()
+    sitting = _PlainSitting(room, desk, keys, player, source, names=names)
+    try:
+        return sitting.run()
+    finally:
+        sitting.hush()
 
 
-class _PlainSitting:
+class _PlainSitting(TypedSitting):
+    UNREADABLE = "cannot read the sessions again"
+
     def __init__(
         self,
         room: RatingRoom,
         desk: Desk,
         keys: RaterKeys,
         player: RaterPlayer | None,
-        lines: TypedLines,
+        source: TextIO | None,
         *,
-        adjudicating: bool,
         names: bool,
     ) -> None:
+        super().__init__(source)
         self._room, self._desk, self._keys = room, desk, keys
         self._listening = HeardAloud(room, desk, player) if player is not None else None
-        self._lines = lines
-        self._adjudicating, self._names = adjudicating, names
+        self._names = names
         self._aid: AidState | None = None
         self._shown: str | None = None
-        self._read_at_s = time.monotonic()
-
-    def run(self) -> int:
-        try:
-            self._lines.hold(self._begin, self._take, self._end)
-        finally:
-            self._hush()
-        return self._lines.status
 
     def _begin(self) -> None:
-        self._lines.say([f"round {self._room.round.id}; `help` lists the commands"])
+        self.say([f"round {self._room.round.id}; `help` lists the commands"])
         self._show()
 
     def _show(self) -> None:
         """Prints the current item if it has changed."""
         view = self._desk.view
         if view.explained is not None:
-            self._lines.say(explained_lines(view.explained))
+            self.say(explained_lines(view.explained))
             self._desk.go_on()
             view = self._desk.view
         name = view.item.id if view.item is not None else None
         if name != self._shown:
             self._aid = None
         if name != self._shown or name is None:
-            self._lines.say(item_lines(view, self._room.round.transcript, names=self._names))
+            self.say(item_lines(view, self._room.round.transcript, names=self._names))
         self._shown = name
 
     def _end(self) -> None:
-        self._hush()
+        self.hush()
         if self._aid is not None and self._aid.ending is not None:
-            self._lines.say(["the result of the aid was not saved; use `save` next time"])
-            self._lines.status = self._lines.status if self._lines.person or self._lines.status else WRONG_LINE
+            self.say(["the result of the aid was not saved; use `save` next time"])
+            self.status = self.status if self.person or self.status else WRONG_LINE
         count = self._desk.view.count
-        kept = (
-            "the last judgment is not saved, all others are"
-            if self._lines.status == NOT_SAVED
-            else "everything is saved"
-        )
-        self._lines.say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {kept}"])
+        kept = "the last judgment is not saved, all others are" if self.status == NOT_SAVED else "everything is saved"
+        self.say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {kept}"])
 
     # Commands
 
@@ -343,21 +332,21 @@ class _PlainSitting:
         """Executes a line; False ends the sitting."""
         self._desk.present()
         if self._aid is not None and self._in_aid(self._aid, line):
-            return self._lines.status == DONE or self._lines.person
+            return self.status == DONE or self.person
         meant = parse(line, self._keys)
         if isinstance(meant, TypedCommand) and meant.word is RateWord.QUIT:
             return False
-        return self._lines.carry_out(lambda: self._carried_out(meant))
+        return self.carry_out(lambda: self._carried_out(meant))
 
     def _carried_out(self, meant: Category | TypedCommand | NotACommand) -> str:
         wrong = self._saves(lambda: self._desk.judge(meant)) if isinstance(meant, Category) else self._do(meant)
         if not wrong:
-            self._catch_up()
+            self.catch_up(finished=self._desk.view.item is None)
         return wrong
 
     def _saves(self, write: Callable[[], bool], *, undone: bool = False) -> str:
         """Writes a row and shows the next item; returns the error, "" for none."""
-        self._hush()
+        self.hush()
         before = self._desk.view.item
         if before is None and not undone:
             return "there is no response to judge"
@@ -366,14 +355,14 @@ class _PlainSitting:
         said = self._desk.view.said
         about = self._desk.view.item if undone else before
         self._aid = None
-        self._lines.say([said if about is None or about.exercise is not None else f"{said} (response {about.id})"])
+        self.say([said if about is None or about.exercise is not None else f"{said} (response {about.id})"])
         self._shown = None
         self._show()
         return ""
 
     def _opens(self, step: Callable[[], bool]) -> str:
         """Shows another response, and writes no row; returns the error, "" for none."""
-        self._hush()
+        self.hush()
         if not step():
             return self._desk.view.said
         self._aid = None
@@ -394,7 +383,7 @@ class _PlainSitting:
             case RateWord.OPEN:
                 return self._opens(lambda: desk.open(said.rest))
             case RateWord.FIND:
-                self._lines.say(found_lines(desk.given(said.rest)))
+                self.say(found_lines(desk.given(said.rest)))
             case RateWord.SKIP:
                 return self._opens(desk.skip) if desk.view.again else self._saves(desk.skip)
             case RateWord.HOLD:
@@ -412,19 +401,19 @@ class _PlainSitting:
             case RateWord.TEXT:
                 if not desk.show_transcript():
                     return desk.view.said
-                self._lines.say(text_lines(desk.view, self._room.round.transcript))
+                self.say(text_lines(desk.view, self._room.round.transcript))
             case RateWord.AID:
                 return self._begin_aid()
             case RateWord.GUIDE:
-                self._lines.say(guide_lines(self._keys))
+                self.say(guide_lines(self._keys))
             case RateWord.STATUS:
-                self._read_again()
-                self._lines.say(status_lines(desk.view))
+                self.read_again()
+                self.say(status_lines(desk.view))
             case RateWord.ITEM:
-                self._lines.say(item_lines(desk.view, self._room.round.transcript))
+                self.say(item_lines(desk.view, self._room.round.transcript))
             case _:
-                self._lines.say(f"{one.word}: {one.help}" for one in RateWord)
-                self._lines.say(["a category: its key or its name; `guide` lists them"])
+                self.say(f"{one.word}: {one.help}" for one in RateWord)
+                self.say(["a category: its key or its name; `guide` lists them"])
         return ""
 
     def _note(self, said: TypedCommand) -> str:
@@ -435,21 +424,21 @@ class _PlainSitting:
         match said.word, said.rest:
             case RateWord.COMMENT, text:
                 desk.comment(text)
-                self._lines.say(["comment kept for this response" if text else "comment taken away"])
+                self.say(["comment kept for this response" if text else "comment taken away"])
             case RateWord.SURE, ("1" | "2" | "3") as level:
                 if desk.view.draft.confidence != int(level):
                     desk.confidence(int(level))
-                self._lines.say([f"sure {level} kept for this response"])
+                self.say([f"sure {level} kept for this response"])
             case RateWord.CLAIMS, ("yes" | "no") as answer:
                 desk.effect_claimed(answer == "yes")
-                self._lines.say([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
+                self.say([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
             case RateWord.SUB, rest:
                 flag = sub_flag_of(rest)
                 if isinstance(flag, NotACommand):
                     return flag.what
                 desk.toggle(flag)
                 kept = ", ".join(one.value for one in desk.view.draft.sub_flags)
-                self._lines.say([f"sub-flags for this response: {kept or 'none'}"])
+                self.say([f"sub-flags for this response: {kept or 'none'}"])
             case _:
                 return f"write it like this: {said.word.help}"
         return ""
@@ -464,16 +453,16 @@ class _PlainSitting:
             match word:
                 case RateWord.STOP:
                     listening.stop()
-                    self._lines.say(["stopped"])
+                    self.say(["stopped"])
                 case RateWord.WAIT:
                     listening.wait(LONGEST_WAIT_S)
-                    self._lines.say(["the sound has ended"])
+                    self.say(["the sound has ended"])
                 case RateWord.QUERY:
-                    self._lines.say([f"playing the query, {listening.query(item):.1f} s"])
+                    self.say([f"playing the query, {listening.query(item):.1f} s"])
                 case _:
                     slower = word is RateWord.SLOW
                     length_s = listening.response(item, slower=slower)
-                    self._lines.say([f"playing the response{', slower' if slower else ''}, {length_s:.1f} s"])
+                    self.say([f"playing the response{', slower' if slower else ''}, {length_s:.1f} s"])
         except LogError as error:
             return f"cannot play the recording: {error}"
         except HarnessError as error:
@@ -498,7 +487,7 @@ class _PlainSitting:
             return True
         if word == "leave":
             self._aid = None
-            self._lines.say(["left the aid; nothing was saved"])
+            self.say(["left the aid; nothing was saved"])
             return True
         if state.question is None:
             return self._at_the_end(state, line)
@@ -512,10 +501,10 @@ class _PlainSitting:
 
     def _at_the_end(self, state: AidState, line: str) -> bool:
         if line.lower() == "save":
-            self._lines.carry_out(lambda: self._saves(lambda: self._desk.conclude(state)))
+            self.carry_out(lambda: self._saves(lambda: self._desk.conclude(state)))
         elif isinstance(parse(line, self._keys), Category):
             # The rater may believe that this response is saved, and mean the next one.
-            self._lines.carry_out(lambda: f"nothing was saved yet. {SAVE_OR_NOT}")
+            self.carry_out(lambda: f"nothing was saved yet. {SAVE_OR_NOT}")
         else:
             return False
         return True
@@ -523,31 +512,20 @@ class _PlainSitting:
     def _ask(self, state: AidState) -> None:
         """Asks the next question, or whether to save the result of the aid."""
         self._aid = state
-        self._lines.say(aid_lines(state))
+        self.say(aid_lines(state))
         answers = "answer with a letter; `back` goes back, `leave` leaves the aid, a category labels at once"
-        self._lines.say([answers if state.ending is None else SAVE_OR_NOT])
+        self.say([answers if state.ending is None else SAVE_OR_NOT])
 
     # Around it
 
-    def _hush(self) -> None:
+    def hush(self) -> None:
         if self._listening is not None:
             self._listening.stop()
 
-    def _catch_up(self) -> None:
-        """Looks for new responses and evidence at intervals, and whenever nothing is left."""
-        finished = self._desk.view.item is None
-        if finished or time.monotonic() - self._read_at_s > READ_AGAIN_S:
-            self._read_again()
-
-    def _read_again(self) -> None:
-        room, desk = self._room, self._desk
-        self._read_at_s = time.monotonic()
-        try:
-            room.refresh()
-        except LogError as error:
-            self._lines.complain(f"cannot read the sessions again, and saving may fail: {error}")
-            return
-        desk.refresh(room.items_for(desk.rater, adjudicating=self._adjudicating), room.rows)
-        item = desk.view.item
+    def _take_in(self) -> None:
+        """New responses, evidence and judgments of others."""
+        self._room.refresh()
+        self._room.update(self._desk)
+        item = self._desk.view.item
         if item is not None and item.id != self._shown:
             self._show()

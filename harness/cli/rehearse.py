@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.foreign import counted, plain_text
-from harness.cli.options import SHIPPED_FILE, Command, json_option, options_as
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
+from harness.cli.options import SHIPPED_FILE, argument, json_option, option, verb
 from harness.cli.plan import share_of
 from harness.model.scenario import TrialKind
 from harness.statistics import text
@@ -38,37 +39,22 @@ _WORDS = {
 class RehearsalAsked:
     """The rates of the simulated devices, and how much is simulated."""
 
-    missed: float
-    misheard: float
-    false_accepts: float
-    answer: float
-    runs: int
-    seed: int
+    missed: float = option("Share of wake phrases missed.", callback=share_of, default="3%")
+    misheard: float = option("Share of queries misheard.", callback=share_of, default="5%")
+    false_accepts: float = option("False accepts per hour.", within=(0, 3600), default=0.1)
+    answer: float = option("Time until a response ends, s.", within=(0, 600), default=4.0)
+    runs: int = option("Runs to simulate.", within=(20, 10_000), default=200)
+    seed: int = option("Seed of the simulation.", within=(0, None), default=1)
 
 
-@click.command("rehearse", cls=Command)
-@click.argument("scenario", type=SHIPPED_FILE)
-@click.option("--bench", "bench_file", required=True, type=SHIPPED_FILE, help="The bench file.")
-@options_as(
-    "asked",
-    RehearsalAsked,
-    click.option("--missed", callback=share_of, default="3%", show_default=True, help="Share of wake phrases missed."),
-    click.option("--misheard", callback=share_of, default="5%", show_default=True, help="Share of queries misheard."),
-    click.option(
-        "--false-accepts",
-        type=click.FloatRange(0, 3600),
-        default=0.1,
-        show_default=True,
-        help="False accepts per hour.",
-    ),
-    click.option(
-        "--answer", type=click.FloatRange(0, 600), default=4.0, show_default=True, help="Time until a response ends, s."
-    ),
-    click.option("--runs", type=click.IntRange(20, 10_000), default=200, show_default=True, help="Runs to simulate."),
-    click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the simulation."),
-)
-@json_option("as_json", "Print one JSON object.")
-def command(scenario: Path, bench_file: Path, asked: RehearsalAsked, as_json: bool) -> None:
+@verb("rehearse")
+def command(
+    *,
+    scenario: Path = argument(type=SHIPPED_FILE),
+    bench_file: Path = option("The bench file.", "--bench", required=True, type=SHIPPED_FILE),
+    asked: RehearsalAsked,
+    as_json: bool = json_option("Print one JSON object."),
+) -> None:
     """Rehearse SCENARIO with simulated devices: its duration, its intervals, and whether its limits can be decided.
 
     Nothing is played. The options state how good the devices are. A limit can be decided if such a device holds it in

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import shown
-from harness.cli.options import Command, json_option
-from harness.cli.streams import print_lines, readable
+from harness.base.text_table import shown
+from harness.cli.options import A_FILE, argument, audio_option, json_option, option, verb
+from harness.cli.streams import print_lines, readable, refuse_overwriting
 from harness.model.errors import InputError, Place
+from harness.offline.asked import PagesAsked
 from harness.offline.wake_log_reading import demand_numbers
 
 if TYPE_CHECKING:
@@ -24,24 +25,27 @@ DISAGREES = 3
 _JOURNAL = b'{"journal":'
 
 
-@click.command("report", cls=Command)
-@click.argument("log", metavar="SESSION|LOG")
-@click.argument("more", metavar="[SESSION]…", nargs=-1)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write one page of HTML about the sessions."
-)
-@click.option(
-    "--audio",
-    type=click.Choice(["embed", "beside", "none"]),
-    default="embed",
-    show_default=True,
-    help="Sounds of a page: in it (6 MB at most), in a folder beside it, or left out.",
-)
-@json_option("json_wanted", "Print one JSON object about a log.")
-def command(log: str, more: tuple[str, ...], output: Path | None, audio: str, json_wanted: bool) -> None:
-    """Write a page about sessions that needs nothing else, or sum up a wake-evaluation log.
+@verb("report")
+def command(
+    *,
+    log: str = argument("SESSION|LOG"),
+    more: tuple[str, ...] = argument("[SESSION|LOG]…"),
+    output: Path | None = option(
+        "Write one page of HTML about the sessions or evaluations.", "-o",
+        type=A_FILE,
+    ),
+    junit: Path | None = option(
+        "Evaluations: write JUnit XML for a CI server.", type=A_FILE
+    ),
+    audio: str = audio_option(),
+    json_wanted: bool = json_option("Print one JSON object about a log."),
+) -> None:  # fmt: skip
+    """Write a page about sessions or evaluations that needs nothing else, or sum up a wake-evaluation log.
 
     SESSION: its folder, or its name below ./sessions; with -o. Works while the session runs.
+
+    LOG with -o: logs of `harness evaluate`, with LOG.jsonl beside each. Several are compared on one page. Score
+    curves need the stored scores: evaluate with --report, --sweep or --cache.
 
     LOG: a log of `harness evaluate`, of `harness export --wake-log`, or of the original tool; - for standard input.
     A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints console lines,
@@ -49,6 +53,11 @@ def command(log: str, more: tuple[str, ...], output: Path | None, audio: str, js
 
     Exit status: 0 written, or the totals agree with the lines · 2 the input cannot be read · 3 the totals disagree.
     """
+    if junit is not None or (output is not None and Path(log).is_file()):
+        if json_wanted:
+            raise InputError("--json applies to a log without -o", remedy="Leave one of them out")
+        _evaluations((log, *more), PagesAsked(str(output or ""), str(junit or ""), audio))
+        return
     if output is not None:
         if json_wanted:
             raise InputError("--json applies to a log only", remedy="For a session: harness export --json")
@@ -57,6 +66,20 @@ def command(log: str, more: tuple[str, ...], output: Path | None, audio: str, js
     if more or Path(log).is_dir():
         raise InputError("a page about sessions needs a file", remedy="Name one: -o report.html")
     _sums(log, json_wanted)
+
+
+def _evaluations(logs: tuple[str, ...], pages: PagesAsked) -> None:
+    from harness.cli.evaluate import write_pages
+    from harness.offline.several import read_engines, table_of
+
+    for one in logs:
+        for page in filter(None, (pages.report, pages.junit)):
+            refuse_overwriting(page, (one, f"{one}.jsonl"))
+        if not Path(one).is_file():
+            remedy = "Give logs of `harness evaluate`, or sessions only"
+            raise InputError("this is not a log of an evaluation", place=Place(one), remedy=remedy)
+    engines = read_engines([Path(one) for one in logs], lambda line: click.echo(f"harness: {shown(line)}", err=True))
+    write_pages(engines, table_of(engines, None, {}), pages)
 
 
 def _page(sessions: tuple[str, ...], output: Path, audio: str) -> None:

@@ -17,7 +17,18 @@ import click
 
 from harness.base.places import lab_state
 from harness.cli import INTERRUPTED
-from harness.cli.options import SHIPPED_FILE, Command, Site, choose_one, json_option, options_as, site_options
+from harness.cli.options import (
+    SHIPPED_FILE,
+    Site,
+    argument,
+    choose_one,
+    flag,
+    json_option,
+    option,
+    site_options,
+    together,
+    verb,
+)
 from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.bench import OperatorPresence
@@ -65,27 +76,16 @@ class WatchAsked:
         return RunView.PLAIN if self.plain or not terminal else RunView.DASHBOARD
 
 
-VIEW = (
-    click.option("--plain", is_flag=True, help="Print one line per event (default when there is no terminal)."),
-    json_option("as_json", "Each message as a line of JSON."),
-)
-YES = click.option(
-    "--yes", is_flag=True, help="Start the virtual lab without asking, when the bench uses it and it is down."
-)
-JUNIT = click.option(
-    "--junit",
-    "report",
-    type=click.Path(path_type=Path),
-    help="Write a JUnit report of the whole session to this file, whatever the exit status.",
-)
-NO_WATCH = click.option("--no-watch", is_flag=True, help="Start the engine, print the session's folder and return.")
-sessions_option = click.option(
-    "--sessions",
-    type=click.Path(path_type=Path),
-    default=SESSIONS,
-    show_default=True,
-    help="Folder in which session folders are created.",
-)
+VIEW = {
+    "plain": flag("Print one line per event (default when there is no terminal)."),
+    "as_json": json_option("Each message as a line of JSON."),
+}
+YES = flag("Start the virtual lab without asking, when the bench uses it and it is down.")
+JUNIT = {
+    "report": option("Write a JUnit report of the whole session to this file, whatever the exit status.", "--junit")
+}
+NO_WATCH = {"no_watch": flag("Start the engine, print the session's folder and return.")}
+sessions_option = option("Folder in which session folders are created.", "--sessions", default=SESSIONS)
 
 
 def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
@@ -117,7 +117,7 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
 
 def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
     from harness.cli.plain import JsonPrinter, PlainPrinter
-    from harness.session.engine.assemble import read_resolved
+    from harness.session.engine.prepare import read_resolved
     from harness.session.summary import end_of_session, next_steps
 
     if view is RunView.DASHBOARD:
@@ -261,7 +261,7 @@ def demand_lab(folder: Path, *, start: bool) -> None:
 
     start: without asking. Otherwise a person at a terminal decides.
     """
-    from harness.session.engine.assemble import read_resolved
+    from harness.session.engine.prepare import read_resolved
 
     bench = read_resolved(folder).bench
     if bench.sound_server != "virtual_lab":
@@ -297,35 +297,22 @@ def _serve(begin: Callable[[], Path | None], site: Site) -> int:
     return serve_live(begin, WebOptions(**site.given))
 
 
-@click.command("run", cls=Command)
-@click.argument("scenario", type=SHIPPED_FILE)
-@click.option("--bench", required=True, type=SHIPPED_FILE, help="The bench file.")
-@sessions_option
-@click.option("--seed", type=int, help="Random seed for the order and for simulated devices. Default: the scenario's.")
-@options_as("asked", WatchAsked, *VIEW, JUNIT, NO_WATCH)
-@click.option(
-    "--prepare",
-    "only_prepare",
-    is_flag=True,
-    help="Plan the session, print its folder and return. `harness resume` plays it.",
-)
-@click.option(
-    "--attended/--unattended",
-    default=None,
-    help="Whether an operator answers questions. Default: what the bench says, else while the dashboard is open.",
-)
-@YES
-@site_options("live")
+@verb("run")
 def command(
-    scenario: Path,
-    bench: Path,
-    sessions: Path,
-    seed: int | None,
-    only_prepare: bool,
-    attended: bool | None,
-    yes: bool,
-    asked: WatchAsked,
-    site: Site,
+    *,
+    scenario: Path = argument(type=SHIPPED_FILE),
+    bench: Path = option("The bench file.", required=True, type=SHIPPED_FILE),
+    sessions: Path = sessions_option,
+    seed: int | None = option("Random seed for the order and for simulated devices. Default: the scenario's."),
+    asked: WatchAsked = together(**VIEW, **JUNIT, **NO_WATCH),
+    only_prepare: bool = flag("Plan the session, print its folder and return. `harness resume` plays it.", "--prepare"),
+    attended: bool | None = option(
+        "Whether an operator answers questions. Default: what the bench says, else while the dashboard is open.",
+        "--attended/--unattended",
+        default=None,
+    ),
+    yes: bool = YES,
+    site: Site = site_options("live"),
 ) -> None:
     """Run a scenario on a bench. The engine is a process of its own: it continues when you leave.
 
@@ -373,12 +360,14 @@ def command(
     sys.exit(watch_to_report(place, asked, history=True))
 
 
-@click.command("resume", cls=Command)
-@click.argument("session")
-@options_as("asked", WatchAsked, *VIEW, JUNIT, NO_WATCH)
-@click.option("--unattended", is_flag=True, help="Ask no questions, even if the session started with an operator.")
-@site_options("live")
-def resume(session: str, unattended: bool, asked: WatchAsked, site: Site) -> None:
+@verb("resume")
+def resume(
+    *,
+    session: str = argument(),
+    asked: WatchAsked = together(**VIEW, **JUNIT, **NO_WATCH),
+    unattended: bool = flag("Ask no questions, even if the session started with an operator."),
+    site: Site = site_options("live"),
+) -> None:
     """Continue a session that was stopped or interrupted. Finished trials are not played again, and none is lost.
 
     In the dashboard you can also open a complete session, to judge its responses or play trials again.
@@ -423,18 +412,20 @@ def _verdict(folder: Path) -> int:
 
     progress, wake = figures_of(folder)
     scenario = read_scenario(folder)
-    verdicts = check_limits(scenario.limits, progress.totals, wake.snapshot(), scenario.stopping)
+    verdicts = check_limits(scenario.limits, progress.totals, wake.snapshot() if wake else None, scenario.stopping)
     failed = [one.name for one in verdicts if not one.ok]
     if failed:
         click.echo(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-@click.command("attach", cls=Command)
-@click.argument("session", required=False)
-@options_as("asked", WatchAsked, *VIEW, JUNIT)
-@site_options("live")
-def attach(session: str | None, asked: WatchAsked, site: Site) -> None:
+@verb("attach")
+def attach(
+    *,
+    session: str | None = argument(required=False),
+    asked: WatchAsked = together(**VIEW, **JUNIT),
+    site: Site = site_options("live"),
+) -> None:
     """Watch and control a running session.
 
     SESSION: its folder, or its name below ./sessions; optional when only one is running.

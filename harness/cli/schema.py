@@ -7,22 +7,17 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import Command, Option
+from harness.cli.options import A_FOLDER, option, verb
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, Place
 
 
-@click.command(cls=Command)
-@click.option("--kind", type=click.Choice([kind.value for kind in FileKind]), help="Only this kind of file.")
-@click.option(
-    "--output",
-    "out",
-    cls=Option,
-    former=("--out",),
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to write KIND.schema.json into.",
-)
-def command(kind: str | None, out: Path | None) -> None:
+@verb("schema")
+def command(
+    *,
+    kind: str | None = option("Only this kind of file.", type=click.Choice([kind.value for kind in FileKind])),
+    out: Path | None = option("Folder to write KIND.schema.json into.", "--output", former=("--out",), type=A_FOLDER),
+) -> None:
     """Print or write the JSON Schemas for editors.
 
     In an editor with a YAML language server, begin a file with

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import shown
+from harness.base.text_table import shown
 from harness.cli import streams
-from harness.cli.options import Command, WordOf, options_as, share, target_option
+from harness.cli.options import WordOf, flag, many, option, share, target_option, verb
 from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
-from harness.model.choices import Aligned, Marks, TextUnit, TranscriptFormat
+from harness.model.choices import ERROR_RATES, Aligned, Marks, SpeakersBy, TextUnit, TranscriptFormat
 from harness.model.errors import InputError
 from harness.model.transcript import ENGLISH, Normalisation
 
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from harness.model.transcript import Groupings, Transcripts
     from harness.transcripts.groups import GroupedComparison, SystemComparison
     from harness.transcripts.reports.scoring_json import Scored, SourceFile
+    from harness.transcripts.scoring import Scoring
+    from harness.transcripts.talkers import PairedTalkers, TalkerPair
     from harness.transcripts.words import Wording
 
 SPEAKERS = "spu_id"
 LISTED_CONFUSIONS = 20
 TOO_HIGH = 1
+_SPEAKER_RATES = {SpeakersBy.CP: "cp", SpeakersBy.TCP: "tcp", SpeakersBy.ORC: "ORC-"}
 LIST_SUFFIXES = (".yaml", ".yml")
 Cross = tuple[str, str]
 
@@ -45,19 +48,48 @@ def crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True)
 class ScoreRules:
-    """How files are read and words compared. normalise: a name, a file, or None for the default of the format."""
+    """How files are read and words compared. normalise: a name, a file, or None for the default of the format.
 
-    reference_format: TranscriptFormat | None
-    hypothesis_format: TranscriptFormat | None
-    encoding: str | None
-    normalise: str | None
-    unit: TextUnit
-    language: str
-    marks: Marks
-    like_sclite: bool
-    optional_words: bool
-    fragments: bool
-    by: str
+    glm: a global mapping file that comes before it. collar: seconds between words that may be paired.
+    """
+
+    reference_format: TranscriptFormat | None = option("Format of REF (default: from its suffix).")
+    hypothesis_format: TranscriptFormat | None = option("Format of HYP (default: from its suffix).")
+    encoding: str | None = option("Text encoding of the files (default: UTF-8).")
+    normalise: str | None = option(
+        "Rules that make words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with word "
+        "pairs (default: snor for a reference in .sro, else verbatim).",
+        metavar="NAME|FILE.yaml",
+    )
+    glm: str | None = option("First map words by a global mapping file of NIST, and write capitals.", metavar="FILE")
+    unit: TextUnit = option(
+        "What to count: word, char (spaces do not count), or mixed: characters of Chinese, Japanese, Thai, Lao, "
+        "Khmer and Burmese, and words of other scripts.",
+        default=TextUnit.WORD,
+    )
+    language: str = option(
+        "Language in which spoken reads numerals, such as en, de, fr, es (BCP 47). Others keep digits.",
+        default=ENGLISH,
+        metavar="TAG",
+    )
+    marks: Marks = option("Files in which { a / b }, @, (w) and w;tag are marks.", default=Marks.BOTH)
+    like_sclite: bool = flag("As sclite: ignore the case of A-Z, and references without hypothesis.")
+    optional_words: bool = flag("Count an omitted word (w) of the reference as correct.")
+    fragments: bool = flag("Count a fragment such as sho- as correct against a word that begins with it.")
+    by: str = option(
+        "How to find the speaker in an id: spu_id (default), wsj, sp, none, or /(…)_/.",
+        default=SPEAKERS,
+        metavar="SCHEME",
+        show_default=False,
+    )
+    speakers: SpeakersBy | None = option(
+        "Pair the speakers of recordings so that errors are fewest: cp (cpWER), tcp (by time too: tcpWER), or orc "
+        "(reference segments to streams: ORC-WER). Both files are stm or seglst."
+    )
+    collar: float | None = option(
+        "For tcp: how far apart two words may be, in seconds (default 5).", within=(0, 3600), metavar="S"
+    )
+    by_time: bool = flag("Align the words of two ctm files by their times alone, as sclite -T.")
 
     def wording(self, reference_format: TranscriptFormat) -> Wording:
         """How words are compared; InputError for an unknown normalisation or a mistake in its file."""
@@ -82,6 +114,24 @@ class ScoreRules:
             remedy=f"Use {', '.join(Normalisation)}, or the name of a .yaml file",
         )
 
+    def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat]) -> None:
+        """InputError for what does not go with --speakers or --by-time, or needs them."""
+        if self.collar is not None and self.speakers is not SpeakersBy.TCP:
+            raise InputError("--collar needs --speakers tcp", remedy="Add it, or drop --collar")
+        if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
+            raise InputError("--by-time needs the times of words in both files", remedy="Write both as ctm")
+        given = (
+            ("--optional-words", self.optional_words),
+            ("--fragments", self.fragments),
+            ("--glm", self.glm is not None),
+            ("--like-sclite", self.like_sclite and self.speakers is not None),
+            ("--speakers", self.speakers is not None and self.by_time),
+        )
+        for name, holds in given:
+            if holds and (self.by_time or self.speakers is not None):
+                other = "--by-time" if self.by_time else "--speakers"
+                raise InputError(f"{name} does not go with {other}", remedy="Drop one of them")
+
     def _refuse_words_only(self) -> None:
         """InputError for what has a meaning for whole words only."""
         expanded = f"--normalise {Normalisation.EXPANDED_SNOR}"
@@ -101,119 +151,48 @@ class ScoreRules:
         return ", ".join([wording.name, *(name for name, holds in also if holds)])
 
 
-@click.command("score", cls=Command, context_settings={"help_option_names": ["--help"]})
-@click.option(
-    "-r", "--reference", required=True, metavar="REF", help="File of reference transcripts (- for standard input)."
-)
-@click.option(
-    "-h",
-    "--hypothesis",
-    "hypotheses",
-    required=True,
-    multiple=True,
-    metavar="HYP",
-    help="File of recognised transcripts (- for standard input). Repeat to compare systems.",
-)
-@options_as(
-    "rules",
-    ScoreRules,
-    click.option("--reference-format", type=WordOf(TranscriptFormat), help="Format of REF (default: from its suffix)."),
-    click.option(
-        "--hypothesis-format", type=WordOf(TranscriptFormat), help="Format of HYP (default: from its suffix)."
-    ),
-    click.option("--encoding", help="Text encoding of the files (default: UTF-8)."),
-    click.option(
-        "--normalise",
-        metavar="NAME|FILE.yaml",
-        help="Rules that make words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with word "
-        "pairs (default: snor for a reference in .sro, else verbatim).",
-    ),
-    click.option(
-        "--unit",
-        type=WordOf(TextUnit),
-        default=TextUnit.WORD.value,
-        show_default=True,
-        help="What to count: word, char (spaces do not count), or mixed: characters of Chinese, Japanese, Thai, Lao, "
-        "Khmer and Burmese, and words of other scripts.",
-    ),
-    click.option(
-        "--language",
-        default=ENGLISH,
-        show_default=True,
-        metavar="TAG",
-        help="Language in which spoken reads numerals, such as en, de, fr, es (BCP 47). Others keep digits.",
-    ),
-    click.option(
-        "--marks",
-        type=WordOf(Marks),
-        default=Marks.BOTH.value,
-        show_default=True,
-        help="Files in which { a / b }, @, (w) and w;tag are marks.",
-    ),
-    click.option(
-        "--like-sclite", is_flag=True, help="As sclite: ignore the case of A-Z, and references without hypothesis."
-    ),
-    click.option("--optional-words", is_flag=True, help="Count an omitted word (w) of the reference as correct."),
-    click.option(
-        "--fragments", is_flag=True, help="Count a fragment such as sho- as correct against a word that begins with it."
-    ),
-    click.option(
-        "--by",
-        default=SPEAKERS,
-        metavar="SCHEME",
-        help="How to find the speaker in an id: spu_id (default), wsj, sp, none, or /(…)_/.",
-    ),
-)
-@click.option(
-    "--groups", metavar="FILE.csv", help="Print the WER by each column of this list. Its header: id,voice,level_dbfs, …"
-)
-@click.option(
-    "--cross",
-    "crossed",
-    multiple=True,
-    callback=crosses,
-    metavar="COLUMN,COLUMN",
-    help="Print the WER by two columns as a matrix (repeatable).",
-)
-@click.option(
-    "--alignments",
-    type=WordOf(Aligned),
-    is_flag=False,
-    flag_value=Aligned.ERRORS.value,
-    help="Print reference and hypothesis aligned: utterances with errors (default), or all.",
-)
-@click.option(
-    "--confusions",
-    type=click.IntRange(min=0),
-    is_flag=False,
-    flag_value=LISTED_CONFUSIONS,
-    metavar="[N]",
-    help=f"Print the N most frequent confusions of each kind (default {LISTED_CONFUSIONS}; 0 for all).",
-)
-@target_option("--json", "json_target", "Print JSON instead of text.")
-@click.option(
-    "--html",
-    "html_target",
-    metavar="FILE",
-    help="Write a page with the alignments (- for standard output, without text).",
-)
-@click.option(
-    "--max-wer",
-    callback=share,
-    metavar="X",
-    help="Exit with status 1 when a WER, or the rate of --unit, is above X (0.08 or 8%) or missing.",
-)
+@verb("score", context_settings={"help_option_names": ["--help"]})
 def command(
-    reference: str,
-    hypotheses: tuple[str, ...],
+    *,
+    reference: str = option(
+        "File of reference transcripts (- for standard input).", "-r", required=True, metavar="REF"
+    ),
+    hypotheses: tuple[str, ...] = many(
+        "File of recognised transcripts (- for standard input). Repeat to compare systems.",
+        "-h",
+        "--hypothesis",
+        required=True,
+        metavar="HYP",
+    ),
     rules: ScoreRules,
-    groups: str | None,
-    crossed: tuple[Cross, ...],
-    alignments: Aligned | None,
-    confusions: int | None,
-    json_target: str | None,
-    html_target: str | None,
-    max_wer: float | None,
+    groups: str | None = option(
+        "Print the WER by each column of this list. Its header: id,voice,level_dbfs, …", metavar="FILE.csv"
+    ),
+    crossed: tuple[Cross, ...] = many(
+        "Print the WER by two columns as a matrix (repeatable).", "--cross", callback=crosses, metavar="COLUMN,COLUMN"
+    ),
+    alignments: Aligned | None = option(
+        "Print reference and hypothesis aligned: utterances with errors (default), or all.",
+        type=WordOf(Aligned),
+        is_flag=False,
+        flag_value=Aligned.ERRORS.value,
+    ),
+    confusions: int | None = option(
+        f"Print the N most frequent confusions of each kind (default {LISTED_CONFUSIONS}; 0 for all).",
+        within=(0, None),
+        is_flag=False,
+        flag_value=LISTED_CONFUSIONS,
+        metavar="[N]",
+    ),
+    json_target: str | None = target_option("--json", "Print JSON instead of text."),
+    html_target: str | None = option(
+        "Write a page with the alignments (- for standard output, without text).", "--html", metavar="FILE"
+    ),
+    max_wer: float | None = option(
+        "Exit with status 1 when a WER, or the rate of --unit, is above X (0.08 or 8%) or missing.",
+        callback=share,
+        metavar="X",
+    ),
 ) -> None:
     """Count word errors of transcripts against references, aligned as in NIST's sclite.
 
@@ -225,6 +204,9 @@ def command(
     from harness.transcripts.groups import compare, compared_by_groups
     from harness.transcripts.reports.scoring_json import pieces
 
+    if rules.speakers is not None and len(hypotheses) > 1:
+        # A row is a speaker of one hypothesis, which others need not have.
+        raise InputError("--speakers takes one hypothesis", remedy="Score each by itself, with --json to compare them")
     files = [reference, *hypotheses, *filter(None, [groups])]
     targets = [target for target in (json_target, html_target) if target is not None]
     for target in targets:
@@ -238,8 +220,8 @@ def command(
         heard = [stack.enter_context(readable(one)) for one in hypotheses]
         systems = [_scored(of, one, rules, listed, crossed, hashed=json_target is not None) for one in heard]
     scorings = [one.scoring for one in systems]
-    found = compare(scorings)
-    by_groups = compared_by_groups([(one.scoring, one.groups) for one in systems])
+    found = compare(scorings) if len(systems) > 1 else ()
+    by_groups = compared_by_groups([(one.scoring, one.groups) for one in systems]) if len(systems) > 1 else ()
     if json_target is not None:
         streams.put(json_target, pieces(systems, found, by_groups))
     if html_target is not None:
@@ -261,31 +243,49 @@ def _scored(
 ) -> Scored:
     """Reads both files and scores them; InputError. hashed: the sources include the digests of their bytes."""
     from harness.base.text_file import encoding_name
+    from harness.transcripts.entities import entity_errors
     from harness.transcripts.files.transcripts import format_of, read_pair, speaker_scheme
     from harness.transcripts.groups import group_figures, interval_of, with_queries
     from harness.transcripts.reports.scoring_json import Scored, Source
-    from harness.transcripts.scoring import score
+    from harness.transcripts.scoring import by_time, score, word_confidences
 
     form = rules.reference_format or format_of(Path(reference.name), "--reference-format")
     heard_form = rules.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
     wording = rules.wording(form)
     speakers_of = speaker_scheme(rules.by)
-    of, said = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
-    scoring = score(
-        replace(of, file=reference.name),
-        replace(said, file=hypothesis.name),
-        wording,
-        rules.name(wording),
-        speakers_of=speakers_of,
-        drop_missing=rules.like_sclite,
-        optional_words=rules.optional_words,
-        fragments=rules.fragments,
-    )
+    rules.refuse_contradictions((form, heard_form))
+    talkers: tuple[TalkerPair, ...] = ()
+    if rules.speakers is not None:
+        scoring, pairs = _by_talkers((reference, form), (hypothesis, heard_form), rules, wording)
+        of, said, talkers = pairs.references, pairs.hypotheses, pairs.pairs
+    else:
+        of, said = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
+        if rules.by_time:
+            wording = replace(wording, marks=Marks.NONE)
+        name = rules.name(wording) + ", aligned by time" * rules.by_time
+        if rules.glm is not None:
+            from harness.transcripts.files.mapping_file import read_mapping
+
+            mapping = read_mapping(Path(rules.glm))
+            of, said, name = mapping.of(of), mapping.of(said), f"{name}, mapped by {mapping.name}"
+        scoring = score(
+            replace(of, file=reference.name),
+            replace(said, file=hypothesis.name),
+            wording,
+            name,
+            speakers_of=speakers_of,
+            drop_missing=rules.like_sclite,
+            optional_words=rules.optional_words,
+            fragments=rules.fragments,
+            aligned=by_time if rules.by_time else None,
+        )
     if scoring.surplus and len(scoring.without_hypothesis) == len(of):
         # Probably other utterances, or ids that are spelled differently.
         here, there = f"{hypothesis.name} has {scoring.surplus[0]}", f"{reference.name} has {of.ids[0]}"
         click.echo(f"harness: no hypothesis matches a reference: {shown(here)}, {shown(there)}", err=True)
-    sources = _groupings(reference, of, form, listed, rules.encoding)
+    # A speaker's segments may have several labels.
+    labelled = form if rules.speakers is None else TranscriptFormat.SEGLST
+    sources = _groupings(reference, of, labelled, listed, rules.encoding)
     scoring = with_queries(scoring, sources)
     source = Source(
         _source_file(reference, form, of.encoding, hashed),
@@ -296,7 +296,37 @@ def _scored(
         _source_file(listed, TranscriptFormat.CSV, encoding_name(rules.encoding), hashed) if listed else None,
     )
     groups = group_figures(scoring, sources, crossed) if sources or crossed else None
-    return Scored(scoring, source, interval_of(scoring), groups)
+    entities = entity_errors(scoring, of) if wording.reads_marks[0] and rules.speakers is None else None
+    return Scored(scoring, source, interval_of(scoring), groups, word_confidences(scoring, said), entities, talkers)
+
+
+def _by_talkers(
+    reference: tuple[Readable, TranscriptFormat],
+    hypothesis: tuple[Readable, TranscriptFormat],
+    rules: ScoreRules,
+    wording: Wording,
+) -> tuple[Scoring, PairedTalkers]:
+    """Both files read and scored with their speakers paired; InputError."""
+    from harness.transcripts.files.transcripts import read_segments
+    from harness.transcripts.scoring import score
+    from harness.transcripts.talkers import COLLAR_S, pair_talkers
+    from harness.transcripts.words import Wording
+
+    assert rules.speakers is not None
+    of, said = (
+        replace(read_segments(file.path, form, rules.encoding, may_be_empty=file is hypothesis[0]), file=file.name)
+        for file, form in (reference, hypothesis)
+    )
+    collar_s = COLLAR_S if rules.collar is None else rules.collar
+    wording = replace(wording, marks=Marks.NONE)
+    pairs = pair_talkers(of, said, wording, rules.speakers, collar_s)
+    name = f"{wording.name}, {_SPEAKER_RATES[rules.speakers]}{ERROR_RATES[wording.unit]}"
+    if rules.speakers is SpeakersBy.TCP:
+        name = f"{name} with a collar of {collar_s:g} s"
+    # The words are normalised already.
+    written = Wording(Normalisation.VERBATIM, marks=Marks.NONE, unit=wording.unit)
+    scoring = score(pairs.references, pairs.hypotheses, written, name, aligned=lambda *_: pairs.aligned)
+    return scoring, pairs
 
 
 def _groupings(
@@ -376,5 +406,7 @@ def _within(systems: Sequence[Scored], limit: float) -> bool:
             wer = "n/a, which no limit allows"
             if totals.wer is not None:
                 wer = f"{percent(totals.wer, 2)}, above {percent(limit, 2)}"
-            click.echo(f"harness: the {one.scoring.unit.rate} of {shown(one.scoring.title, 200)} is {wer}", err=True)
+            click.echo(
+                f"harness: the {ERROR_RATES[one.scoring.unit]} of {shown(one.scoring.title, 200)} is {wer}", err=True
+            )
     return within

@@ -13,6 +13,7 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.model.errors import InputError
 from harness.model.judgment import RatingRound
+from harness.model.record import SessionStarted
 
 if TYPE_CHECKING:
     from harness.cli.options import RatedAsked
@@ -35,17 +36,24 @@ class RatedSessions:
     round_id: str | None
 
 
-def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
-    """The progress and wake results of a session, from its log and later judgments. It may still be running."""
+def figures_of(folder: Path) -> tuple[Progress, WakeFigures | None]:
+    """The progress of a session, from its log and later judgments, and its wake results if devices listen in it.
+
+    It may still be running.
+    """
     from harness.session.figures.progress import SessionFigures
     from harness.session.log.reader import LogReader, later_rows
     from harness.wake.wake import WakeFigures
 
-    figures, wake = SessionFigures(), WakeFigures()
+    figures = SessionFigures()
+    wake: WakeFigures | None = None
     with LogReader(folder) as reader:
         for entry in reader.entries():
             figures.add(entry)
-            wake.add(entry)
+            if isinstance(entry.record, SessionStarted) and entry.record.listens:
+                wake = WakeFigures()
+            if wake is not None:
+                wake.add(entry)
     for entry in later_rows(folder):
         figures.add_later(entry)
     return figures.snapshot(), wake

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command, csv_option, json_option
+from harness.cli.options import argument, csv_option, flag, json_option, many, verb
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import standard_output
 from harness.model.choices import Grouping
@@ -21,24 +21,20 @@ if TYPE_CHECKING:
     from harness.session.log.reader import LogFindings
 
 
-@click.command("show", cls=Command)
-@click.argument("session")
-@json_option("as_json", "Print every row as a line of JSON.")
-@csv_option("as_csv", "One row per trial (and device), for a spreadsheet.")
-@click.option("--trials", is_flag=True, help="Print only the table of trials.")
-@click.option("--wer", is_flag=True, help="Print word errors by voice, level, device and so on.")
-@click.option(
-    "--by",
-    "groupings",
-    multiple=True,
-    metavar="NAME",
-    help=f"With --wer: group by {', '.join(Grouping)}, or a column of a list of recordings. Repeat for several.",
-)
-@click.option(
-    "--check", "checking", is_flag=True, help="Check rows, clips and files for damage and changes; status 3 if any."
-)
+@verb("show")
 def command(
-    session: str, as_json: bool, as_csv: bool, trials: bool, wer: bool, groupings: tuple[str, ...], checking: bool
+    *,
+    session: str = argument(),
+    as_json: bool = json_option("Print every row as a line of JSON."),
+    as_csv: bool = csv_option("One row per trial (and device), for a spreadsheet."),
+    trials: bool = flag("Print only the table of trials."),
+    wer: bool = flag("Print word errors by voice, level, device and so on."),
+    groupings: tuple[str, ...] = many(
+        f"With --wer: group by {', '.join(Grouping)}, or a column of a list of recordings. Repeat for several.",
+        "--by",
+        metavar="NAME",
+    ),
+    checking: bool = flag("Check rows, clips and files for damage and changes; status 3 if any.", "--check"),
 ) -> None:
     """Print the content of a session log: the table of trials, totals, wake results and limits.
 
@@ -89,17 +85,14 @@ def command(
 
 
 def _head(progress: Progress) -> list[str]:
+    from harness.session.summary import ran_line
     from harness.session.wording import Happenings
 
     started = progress.session
     if started is None:
         return ["the session log contains no plan"]
     title = Happenings().line(started) or ""
-    ended = progress.finished.value if progress.finished else "not ended"
-    return [
-        f"session {plain_text(started.session_id, 120)}: {title}",
-        f"runs {progress.runs} · faults {progress.faults} · pauses {progress.pauses} · {ended}",
-    ]
+    return [f"session {plain_text(started.session_id, 120)}: {title}", ran_line(progress)]
 
 
 def _check_groupings(names: Iterable[str], progress: Progress) -> None:

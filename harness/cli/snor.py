@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import counted, plain_text
+from harness.base.foreign import plain_text
 from harness.base.text_file import checked_encoding, is_comment
+from harness.base.text_table import counted
 from harness.base.whole_file import WholeFile
+from harness.cli.options import argument, flag, option, verb
 from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting
 from harness.model.errors import HarnessError, InputError, Place
 from harness.transcripts.snor import Form, homophone
@@ -28,35 +30,28 @@ LONGEST_TOLD = 2000
 STDIN_NAME = "<stdin>"
 
 
-@click.command("snor")
-@click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option(
-    "--to",
-    "form",
-    required=True,
-    type=click.Choice([form.value for form in Form]),
-    help="Output format. lsn: Lexical SNOR, for scoring. esn: Expanded SNOR, for diagnostics. snr: the older .snr.",
-)
-@click.option(
-    "--output",
-    metavar="FILE",
-    default=STREAM,
-    help="Write here; on any error nothing is written (default: -, standard output).",
-)
-@click.option(
-    "--homophones", metavar="FILE", help="With --to esn: write the sorted homophone pairs W <W> here, each once."
-)
-@click.option("--encoding", default="utf-8", show_default=True, help="File encoding: latin-1, cp1252, utf-16, …")
-@click.option("--place-edits", is_flag=True, help="With --to snr: move the words of (n words) to their marker (n).")
-@click.option("--repeated-ids", is_flag=True, help="Allow an id to occur more than once. Uses less memory.")
+@verb("snor")
 def command(
-    files: tuple[str, ...],
-    form: str,
-    output: str,
-    homophones: str | None,
-    encoding: str,
-    place_edits: bool,
-    repeated_ids: bool,
+    *,
+    files: tuple[str, ...] = argument("[FILE]..."),
+    form: str = option(
+        "Output format. lsn: Lexical SNOR, for scoring. esn: Expanded SNOR, for diagnostics. snr: the older .snr.",
+        "--to",
+        required=True,
+        type=click.Choice([form.value for form in Form]),
+    ),
+    output: str = option(
+        "Write here; on any error nothing is written (default: -, standard output).",
+        metavar="FILE",
+        default=STREAM,
+        show_default=False,
+    ),
+    homophones: str | None = option(
+        "With --to esn: write the sorted homophone pairs W <W> here, each once.", metavar="FILE"
+    ),
+    encoding: str = option("File encoding: latin-1, cp1252, utf-16, …", default="utf-8"),
+    place_edits: bool = flag("With --to snr: move the words of (n words) to their marker (n)."),
+    repeated_ids: bool = flag("Allow an id to occur more than once. Uses less memory."),
 ) -> None:
     """Convert .sro transcriptions to SNOR, line by line.
 

@@ -13,21 +13,17 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command, json_option
+from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, many, option, verb
 
 if TYPE_CHECKING:
     from harness.model.bench import Bench
     from harness.model.errors import InputError
     from harness.session.talker import Talker, TalkerFolder
 
-_SERVER = click.option(
-    "--sound-server",
-    type=click.Choice(["system", "virtual_lab"]),
-    default="system",
-    show_default=True,
-    help="Use the host's sound server or the virtual lab's.",
+_SERVER = option(
+    "Use the host's sound server or the virtual lab's.", type=click.Choice(["system", "virtual_lab"]), default="system"
 )
-_JSON = json_option("as_json", "Print one JSON object instead of text.")
+_JSON = json_option("Print one JSON object instead of text.")
 
 
 @click.group("sound")
@@ -35,10 +31,8 @@ def command() -> None:
     """List sound devices, check the sound path, record people, and find recordings that cannot be played."""
 
 
-@command.command("list", cls=Command)
-@_SERVER
-@_JSON
-def list_devices(sound_server: str, as_json: bool) -> None:
+@verb("list", of=command)
+def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
     """List the sound devices. A bench file names one of them as sound_device."""
     from harness.base.text_table import Column, text_table
     from harness.sound.sound_devices import sound_devices
@@ -56,10 +50,8 @@ def list_devices(sound_server: str, as_json: bool) -> None:
         click.echo(line)
 
 
-@command.command("recordings", cls=Command)
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@_JSON
-def list_recordings(paths: tuple[Path, ...], as_json: bool) -> None:
+@verb("recordings", of=command)
+def list_recordings(*, paths: tuple[Path, ...] = argument(required=True), as_json: bool = _JSON) -> None:
     """Read recordings completely, and list those that a run would reject, each with the reason.
 
     PATHS are sound files, or folders that are searched with their subfolders. `harness validate` does the same for
@@ -67,7 +59,7 @@ def list_recordings(paths: tuple[Path, ...], as_json: bool) -> None:
 
     Exit status: 0 all can be played · 2 some cannot, or no recording was found.
     """
-    from harness.base.foreign import counted
+    from harness.base.text_table import counted
 
     found = list(_sound_files(paths))
     refused = [error for path in found if (error := _refusal(path)) is not None]
@@ -103,20 +95,18 @@ def _refusal(path: Path) -> InputError | None:
     return None
 
 
-@command.command("check", cls=Command)
-@click.option("--speaker", required=True, help="Sound device that plays.")
-@click.option("--microphone", required=True, help="Sound device that records.")
-@click.option("--count", type=click.IntRange(1, 1000), default=10, show_default=True, help="Number of chirps.")
-@click.option(
-    "--frames-per-buffer",
-    type=click.IntRange(64, 9600),
-    default=480,
-    show_default=True,
-    help="Buffer size in samples. Raise it if sound is late.",
-)
-@_SERVER
-@_JSON
-def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sound_server: str, as_json: bool) -> None:
+@verb("check", of=command)
+def check(
+    *,
+    speaker: str = option("Sound device that plays.", required=True),
+    microphone: str = option("Sound device that records.", required=True),
+    count: int = option("Number of chirps.", within=(1, 1000), default=10),
+    frames_per_buffer: int = option(
+        "Buffer size in samples. Raise it if sound is late.", within=(64, 9600), default=480
+    ),
+    sound_server: str = _SERVER,
+    as_json: bool = _JSON,
+) -> None:
     """Play chirps and look for them in the recording.
 
     Exit status: 0 every chirp was heard · 3 chirps were missed, or the sound server was lost.
@@ -141,30 +131,20 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
     return name, sound_server or (bench.sound_server if bench is not None else "system")
 
 
-@command.command("record", cls=Command)
-@click.argument("prompts", metavar="PROMPTS", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder to fill.")
-@click.option("--talker", required=True, help="Name or number of the talker: small letters, digits, - and _.")
-@click.option("--bench", "bench_file", type=click.Path(path_type=Path, dir_okay=False), help="Bench with a microphone.")
-@click.option("--microphone", help="Sound device that records. Default: the bench's microphone.")
-@click.option(
-    "--sound-server",
-    type=click.Choice(["system", "virtual_lab"]),
-    help="Sound server. Default: the bench's, or system.",
-)
-@click.option("--takes", type=click.IntRange(1, 100), default=1, show_default=True, help="Recordings of each prompt.")
-@click.option("--wait", type=click.FloatRange(1, 600), default=10.0, show_default=True, help="Time to begin, s.")
-@click.option("--column", "columns", multiple=True, metavar="NAME=VALUE", help="Further column, such as distance=3m.")
+@verb("record", of=command)
 def record(
-    prompts: Path,
-    output: Path,
-    talker: str,
-    bench_file: Path | None,
-    microphone: str | None,
-    sound_server: str | None,
-    takes: int,
-    wait: float,
-    columns: tuple[str, ...],
+    *,
+    prompts: Path = argument("PROMPTS", type=A_FILE),
+    output: Path = option("Folder to fill.", "--output", "-o", required=True, type=A_FOLDER),
+    talker: str = option("Name or number of the talker: small letters, digits, - and _.", required=True),
+    bench_file: Path | None = option("Bench with a microphone.", "--bench", type=A_FILE),
+    microphone: str | None = option("Sound device that records. Default: the bench's microphone."),
+    sound_server: str | None = option(
+        "Sound server. Default: the bench's, or system.", type=click.Choice(["system", "virtual_lab"])
+    ),
+    takes: int = option("Recordings of each prompt.", within=(1, 100), default=1),
+    wait: float = option("Time to begin, s.", within=(1, 600), default=10.0),
+    columns: tuple[str, ...] = many("Further column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
 ) -> None:
     """Record a person who reads PROMPTS, a text file with a prompt in each line.
 
@@ -177,7 +157,7 @@ def record(
     from harness.base.clocks import HostClock
     from harness.devices.microphone import Microphone, MicrophoneOptions
     from harness.scenario.bench import load_bench
-    from harness.session.engine.assemble import BenchSurroundings
+    from harness.session.engine.prepare import BenchSurroundings
     from harness.session.talker import LIST, Talker, TalkerFolder, read_prompts
 
     texts = read_prompts(prompts)

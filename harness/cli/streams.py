@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from harness.base.foreign import shown, width_of
+from harness.base.text_table import shown, width_of
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
 

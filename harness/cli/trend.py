@@ -9,33 +9,31 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import Command, Printed, printed_options
+from harness.cli.options import A_FILE, Printed, argument, many, option, printed_options, verb
 from harness.cli.streams import print_lines, width
 
 WORSE = 1
 
 
-@click.command("trend", cls=Command)
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--measure", "names", multiple=True, metavar="NAME", help="Only this measure. Repeat for several.")
-@click.option("--device", metavar="NAME", help="Only this device.")
-@click.option(
-    "--since", type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M")), help="Only sessions that began then or later (UTC)."
-)
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page of HTML.")
-@printed_options("Print one JSON object.", "One row per session and measure, for a spreadsheet.")
-@click.option(
-    "--fail-on-change",
-    "recent",
-    type=click.IntRange(3),
-    metavar="N",
-    help="Exit with status 1 if the last change of a measure is for the worse and began in the last N sessions "
-    "(3 or more).",
-)
+@verb("trend")
 def command(
-    folder: Path, names: tuple[str, ...], device: str | None, since: datetime | None, html: Path | None,
-    printed: Printed, recent: int | None,
-) -> None:  # fmt: skip
+    *,
+    folder: Path = argument(type=click.Path(exists=True, file_okay=False, path_type=Path)),
+    names: tuple[str, ...] = many("Only this measure. Repeat for several.", "--measure", metavar="NAME"),
+    device: str | None = option("Only this device.", metavar="NAME"),
+    since: datetime | None = option(
+        "Only sessions that began then or later (UTC).", type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M"))
+    ),
+    html: Path | None = option("Also write a page of HTML.", type=A_FILE),
+    printed: Printed = printed_options("Print one JSON object.", "One row per session and measure, for a spreadsheet."),
+    recent: int | None = option(
+        "Exit with status 1 if the last change of a measure is for the worse and began in the last N sessions "
+        "(3 or more).",
+        "--fail-on-change",
+        within=(3, None),
+        metavar="N",
+    ),
+) -> None:
     """Follow the measures of nightly sessions, and find the nights from which they changed.
 
     FOLDER: completed sessions at any depth below it are ordered by their start. Each scenario and device stands for

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import sys
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 from harness.cli.streams import demand_reader, safe_stream, standard_output
 from harness.model.errors import LogError
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
+READ_AGAIN_S = 10.0
 
 
-class TypedLines:
-    """Standard output, and a source of lines; None is standard input.
+class TypedSitting(ABC):
+    """A sitting of a rater or annotator over standard output and a source of lines; None is standard input.
 
-    person: input comes from a terminal, where a wrong line ends nothing. Any other source is a script. status: exit
-    status, DONE until a line is wrong or cannot be saved.
+    person: input comes from a terminal, where a wrong line ends nothing. Any other source is a script. It ends at the
+    first line that is wrong or cannot be saved: later lines would apply to something else. status: exit status, DONE
+    until then.
     """
 
+    UNREADABLE: ClassVar[str]
+    """The fault when the files of others cannot be read."""
+
     def __init__(self, source: TextIO | None = None) -> None:
+        self._read_at_s = time.monotonic()
         self._source = sys.stdin if source is None else source
         reconfigure = getattr(self._source, "reconfigure", None)
         if reconfigure is not None:
@@ -65,16 +73,40 @@ class TypedLines:
             self.status = DONE if self.person else WRONG_LINE
         return not wrong or self.person
 
-    def hold(self, begin: Callable[[], None], take: Callable[[str], bool], end: Callable[[], None]) -> None:
-        """Calls `begin`, then `take` for each line until it returns False or the input ends, then `end`.
-
-        Stops without error when the reader of the output has gone.
-        """
+    def run(self) -> int:
+        """Sits until `_take` returns False, the input ends or the reader of the output has gone; the exit status."""
         try:
-            begin()
+            self._begin()
             for line in self:
-                if not take(line):
+                if not self._take(line):
                     break
-            end()
+            self._end()
         except BrokenPipeError:
             sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+        return self.status
+
+    def catch_up(self, *, finished: bool) -> None:
+        """Takes in what others did, at intervals, and whenever nothing is left."""
+        if finished or time.monotonic() - self._read_at_s > READ_AGAIN_S:
+            self.read_again()
+
+    def read_again(self) -> None:
+        self._read_at_s = time.monotonic()
+        try:
+            self._take_in()
+        except LogError as error:
+            self.complain(f"{self.UNREADABLE}, and saving may fail: {error}")
+
+    @abstractmethod
+    def _begin(self) -> None: ...
+
+    @abstractmethod
+    def _take(self, line: str) -> bool:
+        """Carries out a line; False ends the sitting."""
+
+    @abstractmethod
+    def _end(self) -> None: ...
+
+    @abstractmethod
+    def _take_in(self) -> None:
+        """Reads the files again, and shows what has changed; LogError."""

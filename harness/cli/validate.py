@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.foreign import counted, plain_text
-from harness.cli.options import SHIPPED_FILE, Command, json_option
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
+from harness.cli.options import SHIPPED_FILE, argument, json_option, verb
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.scenario import Scenario, TrialKind
@@ -49,6 +50,7 @@ class ValidatedFiles:
         from harness.devices.profiles.profile import load_profile
         from harness.rating.files.rounds import load_gold, load_rater_keys, load_training, read_round
         from harness.scenario.bench import load_bench
+        from harness.scenario.conditions import load_conditions
         from harness.scenario.scenario import load_scenario
         from harness.transcripts.files.normalisation_file import load_normalisation
         from harness.understanding.files.grammar_file import load_grammar
@@ -57,6 +59,7 @@ class ValidatedFiles:
         readers: dict[FileKind, Callable[[Path], Any]] = {
             FileKind.SCENARIO: load_scenario,
             FileKind.BENCH: load_bench,
+            FileKind.CONDITIONS: load_conditions,
             FileKind.DEVICE: lambda path: load_profile(path, beside=Path()),
             FileKind.NORMALISATION: load_normalisation,
             FileKind.GRAMMAR: load_grammar,
@@ -110,10 +113,12 @@ class ValidatedFiles:
         return sorted(self.problems, key=lambda problem: _order(problem.place))
 
 
-@click.command(cls=Command)
-@click.argument("paths", nargs=-1, required=True, type=SHIPPED_FILE)
-@json_option("as_json", "Print the result as JSON.")
-def command(paths: tuple[Path, ...], as_json: bool) -> None:
+@verb("validate")
+def command(
+    *,
+    paths: tuple[Path, ...] = argument(required=True, type=SHIPPED_FILE),
+    as_json: bool = json_option("Print the result as JSON."),
+) -> None:
     """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
 
     PATHS are files or folders. A scenario and one bench given together are also checked for each other. The command
@@ -194,6 +199,8 @@ def _summary(kind: FileKind, read: Any) -> str:
         case FileKind.ROUND:
             raters = counted(len(read.raters), "named rater")
             return f"round {read.id}: {counted(len(read.sessions), 'session')}, {raters}"
+        case FileKind.CONDITIONS:
+            return counted(len(read), "condition")
         case FileKind.TRAINING:
             return f"training of {counted(len(read), 'exercise')}"
         case FileKind.GOLD:

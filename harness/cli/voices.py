@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import Command, output_option
+from harness.cli.options import argument, option, output_option, verb
 from harness.model.errors import HarnessError, InputError, VoiceError
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.statistics.text import percent
@@ -18,9 +18,8 @@ def command() -> None:
     """List the installed voices, or speak a text into a file."""
 
 
-@command.command("list", cls=Command)
-@click.option("--engine", help="List every voice of this engine.")
-def list_voices(engine: str | None) -> None:
+@verb("list", of=command)
+def list_voices(*, engine: str | None = option("List every voice of this engine.")) -> None:
     """List the speech engines, their versions and voices, and how to install missing engines."""
     from rich.console import Console
     from rich.table import Table
@@ -49,28 +48,19 @@ def list_voices(engine: str | None) -> None:
     Console(file=sys.stdout).print(table)
 
 
-@command.command("say", cls=Command)
-@click.argument("text")
-@click.option("--voice", "named", default="espeak:en-us", show_default=True, help="Voice, as ENGINE:NAME.")
-@click.option("--wake-phrase", help="Wake phrase, spoken before TEXT by the same voice.")
-@click.option("--gap-ms", default=250, show_default=True, help="Silence after the wake phrase, in ms.")
-@click.option("--rate-wpm", type=int, help="Words per minute (default: the voice's own).")
-@click.option("--pitch", type=int, help="Pitch from 0 to 99; 50 is the voice's own.")
-@click.option("--language", help="Language as a BCP 47 tag (default: the voice's own).")
-@click.option("--level-dbfs", default=-26.0, show_default=True, help="Active speech level in dBFS.")
-@click.option("--rate-hz", default=48000, show_default=True, help="Sample rate in Hz.")
-@output_option("Write a 16-bit WAV file here.")
+@verb("say", of=command)
 def say(
-    text: str,
-    named: str,
-    wake_phrase: str | None,
-    gap_ms: int,
-    rate_wpm: int | None,
-    pitch: int | None,
-    language: str | None,
-    level_dbfs: float,
-    rate_hz: int,
-    out: Path | None,
+    *,
+    text: str = argument(),
+    named: str = option("Voice, as ENGINE:NAME.", "--voice", default="espeak:en-us"),
+    wake_phrase: str | None = option("Wake phrase, spoken before TEXT by the same voice."),
+    gap_ms: int = option("Silence after the wake phrase, in ms.", default=250),
+    rate_wpm: int | None = option("Words per minute (default: the voice's own)."),
+    pitch: int | None = option("Pitch from 0 to 99; 50 is the voice's own."),
+    language: str | None = option("Language as a BCP 47 tag (default: the voice's own)."),
+    level_dbfs: float = option("Active speech level in dBFS.", default=-26.0),
+    rate_hz: int = option("Sample rate in Hz.", default=48000),
+    out: Path | None = output_option("Write a 16-bit WAV file here."),
 ) -> None:
     """Speak TEXT as a trial would play it. Print the level, duration and parts of the stimulus."""
     import soundfile

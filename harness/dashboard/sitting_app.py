@@ -72,20 +72,14 @@ class SittingApp(GuardedApp):
 
 
 def run_rating_app(
-    room: RatingRoom,
-    desk: Desk,
-    keys: RaterKeys,
-    player: RaterPlayer | None,
-    *,
-    adjudicating: bool = False,
-    names: bool = False,
+    room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool = False
 ) -> int:
     """Lets a rater judge until they leave; exit status 0. InputError when the terminal cannot show a screen.
 
     player: None for no sound; the caller closes it. names: show raters' names to an adjudicator.
     """
     demand_screen("harness rate --plain")
-    screen = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)
+    screen = JudgingScreen(room, desk, keys, player, names=names)
     return SittingApp(screen, present=desk.present, ends_with=ASKED_TO_END).run() or 0
 
 

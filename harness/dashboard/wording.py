@@ -9,8 +9,7 @@ from harness.base.foreign import plain_text
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.trial import Listening, Outcome, Trial
-from harness.statistics.intervals import Share
-from harness.statistics.latency import Quantile
+from harness.statistics.intervals import Quantile, Share
 from harness.statistics.text import NOTHING
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 

@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, Protocol, cast
 
@@ -484,11 +485,8 @@ def _first(options: TcpOptions) -> FarEnd:
     """The connection that a monitor reads: of a device that connects to us, the first one."""
     if not options.listen:
         return connected(options)
-    listener = TcpListener(options)
-    try:
+    with closing(TcpListener(options)) as listener:
         return listener.accept(threading.Event(), MONITOR_WAITS_S)
-    finally:
-        listener.close()
 
 
 class FarEndFile:

@@ -7,6 +7,7 @@ import hashlib
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, entry_points, version
@@ -108,6 +109,10 @@ _PACKAGES = {
     "pocketsphinx_grammar": "pocketsphinx",
     "faster_whisper": "faster-whisper",
     "moonshine": "moonshine-voice",
+    "porcupine": "pvporcupine",
+    "sherpa_onnx": "sherpa-onnx",
+    "vosk": "vosk",
+    "livekit": "livekit-wakeword",
 }
 """Third-party packages behind built-in engines. The package's version identifies what is measured."""
 
@@ -174,11 +179,8 @@ def catalogued(name: str) -> CataloguedEngine:
 
 def loaded_model(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedEngine:
     """Loads a task's model, returns its facts and closes it. Errors of loading are raised."""
-    engine = load_engine(task_of(text, given))
-    try:
+    with closing(load_engine(task_of(text, given))) as engine:
         return LoadedEngine(text, engine.facts)
-    finally:
-        engine.close()
 
 
 def load_or_say(text: str) -> LoadedEngine:

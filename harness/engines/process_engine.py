@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.foreign import plain_text
+from harness.base.gathering import gathered
 from harness.base.program_lines import ProtocolFault
 from harness.base.program_pipe import ProgramPipe, program_command, shown
 from harness.engines import process_protocol as protocol
@@ -335,6 +336,7 @@ class ProcessEngine:
             operating_point=point,
             operating_points=points,
             settings=tuple(sorted(settings.items())),
+            carries_state=hello.carries_state,
         )
 
     @classmethod
@@ -409,10 +411,7 @@ class _Tracks:
         self._file.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
-        found: dict[str, list[EngineScores]] = {}
-        for one in self._file.take(flush=flush):
-            if isinstance(one, EngineScores):
-                found.setdefault(one.phrase, []).append(one)
+        found = gathered((one.phrase, one) for one in self._file.take(flush=flush) if isinstance(one, EngineScores))
         return tuple(
             ScoreTrack(phrase, np.concatenate([one.scores for one in parts]), parts[0].end, self._step)
             for phrase, parts in found.items()

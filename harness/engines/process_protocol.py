@@ -32,7 +32,7 @@ class DeclaredScores:
 
 @dataclass(frozen=True, slots=True)
 class EngineHello:
-    """The engine's description of itself. lead_in_ms: None if it has none."""
+    """The engine's description of itself. lead_in_ms: None if it has none. carries_state: from file to file."""
 
     name: str
     version: str
@@ -42,6 +42,7 @@ class EngineHello:
     licence: str = "not stated"
     lead_in_ms: float | None = None
     scores: DeclaredScores | None = None
+    carries_state: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,13 @@ def hello_of(text: str) -> EngineHello:
     if not isinstance(phrases, list) or not all(isinstance(one, str) and one.strip() for one in phrases):
         raise ProtocolFault("sent a hello whose phrases are not a list of texts")
     kind = EngineKind(said["kind"])
+    carries_state = said.get("carries_state", False)
+    if not isinstance(carries_state, bool):
+        raise ProtocolFault("sent a hello whose carries_state is neither true nor false")
     lead_in_ms = None if "lead_in_ms" not in said else number_of(said, "lead_in_ms", 0, 60_000)
     return EngineHello(
         name_of(said, "name"), name_of(said, "version"), kind, rate_hz, tuple(phrases),
-        name_of(said, "licence", "not stated"), lead_in_ms, _declared(said, kind, phrases),
+        name_of(said, "licence", "not stated"), lead_in_ms, _declared(said, kind, phrases), carries_state,
     )  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Literal
 
+from harness.model.understanding import Slot
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -43,6 +45,7 @@ class LabelSet:
     """The labels of an annotation project, in the order in which they are shown.
 
     never_together: pairs of labels that exclude each other. may_be_empty: whether an utterance may have no label.
+    concepts: of slots, which are marked in the words; () means that slots are not annotated.
     """
 
     id: str
@@ -51,6 +54,7 @@ class LabelSet:
     never_together: tuple[tuple[str, str], ...] = ()
     may_be_empty: bool = False
     intro: str = ""
+    concepts: tuple[Label, ...] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -79,6 +83,11 @@ IMPORTED = "imported"
 """Who gave the labels that came with the data, or from a file of intents."""
 
 Intents = tuple[str, ...]
+Slots = tuple[Slot, ...]
+"""Of one utterance: in the order of their places, which do not overlap, and without values.
+
+None: nothing is said of slots, as by a file of intents, or where the label set has no concepts.
+"""
 
 
 class LabelProposalShown(StrEnum):
@@ -98,6 +107,13 @@ class SecondWork(StrEnum):
     GROUPS = "groups"
 
 
+class WorkOrder(StrEnum):
+    """In which order utterances are labelled by hand: what a classifier DOUBTS most first, or at RANDOM."""
+
+    DOUBT = "doubt"
+    RANDOM = "random"
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotationProject:
     """What is settled for all of a project when it is made.
@@ -105,6 +121,8 @@ class AnnotationProject:
     annotators: who may take part; () means anyone.
     per_utterance: how many annotators label an utterance: 1, or 2 for a share `double_share`, drawn by the seed.
     second: how the second of two works. page_size: utterances on a page of a group.
+    order: of work by hand. batch: labels after which a classifier learns again. target_error: the share of wrong labels
+    that may be left to it.
     files: name → SHA-256 of the frozen files. facts: for people (where the data came from, the version of the tool).
     """
 
@@ -119,8 +137,13 @@ class AnnotationProject:
     seed: int = 0
     files: tuple[tuple[str, str], ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    order: WorkOrder = WorkOrder.RANDOM
+    batch: int = 50
+    target_error: float = 0.01
 
     def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise ValueError(f"a batch cannot have {self.batch} utterances")
         if not 1 <= self.per_utterance <= 2:
             raise ValueError(f"an utterance cannot go to {self.per_utterance} annotators")
         if not 0 <= self.double_share <= 1:
@@ -143,6 +166,7 @@ class LabelProposal:
     utterance: str
     intents: Intents | None
     votes: tuple[Intents, ...] = ()
+    slots: Slots | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +235,7 @@ class Labelled:
     shown_wall_s: float = 0.0
     given_wall_s: float = 0.0
     time_s: float | None = None
+    slots: Slots | None = None
     kind: Literal["labelled"] = "labelled"
 
 
@@ -241,6 +266,7 @@ class Adjudicated:
     shown_wall_s: float = 0.0
     given_wall_s: float = 0.0
     time_s: float | None = None
+    slots: Slots | None = None
     kind: Literal["adjudicated"] = "adjudicated"
 
 
@@ -266,7 +292,11 @@ def utterances_of(row: Act) -> tuple[str, ...]:
 
 
 class AnnotationAction(StrEnum):
-    """What an annotator can do. ENTER: accepts a page, or saves the labels. MARK: strikes a line, or gives a label."""
+    """What an annotator can do. ENTER: accepts a page, or saves the labels. MARK: strikes a line, or gives a label.
+
+    LEFT, RIGHT: select a word. FARTHER, NEARER: select one word more or less. CLEAR: takes slots away. TAKE: marks the
+    proposed slots. LEAVE: selects nothing.
+    """
 
     ENTER = "enter"
     MARK = "mark"
@@ -281,6 +311,20 @@ class AnnotationAction(StrEnum):
     REVIEW = "review"
     LABEL = "label"
     QUIT = "quit"
+    LEFT = "left"
+    RIGHT = "right"
+    FARTHER = "farther"
+    NEARER = "nearer"
+    CLEAR = "clear"
+    TAKE = "take"
+    LEAVE = "leave"
+
+
+SLOT_ACTIONS = frozenset({
+    AnnotationAction.LEFT, AnnotationAction.RIGHT, AnnotationAction.FARTHER, AnnotationAction.NEARER,
+    AnnotationAction.CLEAR, AnnotationAction.TAKE, AnnotationAction.LEAVE,
+})  # fmt: skip
+"""Where slots are annotated."""
 
 
 KEYS: dict[AnnotationAction, tuple[str, ...]] = {
@@ -297,6 +341,13 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.REVIEW: ("r", "f9"),
     AnnotationAction.LABEL: ("l", "f7"),
     AnnotationAction.QUIT: ("q", "ctrl+q", "ctrl+c"),
+    AnnotationAction.LEFT: ("left",),
+    AnnotationAction.RIGHT: ("right",),
+    AnnotationAction.FARTHER: ("shift+right", ">"),
+    AnnotationAction.NEARER: ("shift+left", "<"),
+    AnnotationAction.CLEAR: ("delete", "-"),
+    AnnotationAction.TAKE: ("=", "f6"),
+    AnnotationAction.LEAVE: ("escape",),
 }
 """A label may take a key that is one character; the named ones work everywhere."""
 
@@ -317,9 +368,14 @@ def line_of(key: str) -> int | None:
 
 def label_keys(labels: LabelSet) -> dict[str, str]:
     """Label → key: those of the set first, the others in order 1 … 9, 0, letters, capitals; "" when none is left."""
-    own = {label.id: label.key for label in labels.labels if label.key}
+    return keys_of(labels.labels)
+
+
+def keys_of(labels: tuple[Label, ...]) -> dict[str, str]:
+    """The same of any labels, such as concepts, whose keys apply while words are selected."""
+    own = {label.id: label.key for label in labels if label.key}
     free: Iterator[str] = (key for key in LINE_KEYS if key not in own.values())
-    return {id_: own.get(id_) or next(free, "") for id_ in labels.ids}
+    return {label.id: own.get(label.id) or next(free, "") for label in labels}
 
 
 def action_key(action: AnnotationAction, labels: LabelSet | None = None) -> str:

@@ -10,7 +10,9 @@ class Calibration:
     """Of a loudspeaker or a microphone: L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
 
     loudspeaker, sound_device: what was measured (or the microphone's name). measured_on, expires_on: ISO dates; it
-    counts until the end of the latter. max_spl: the highest level allowed.
+    counts until the end of the latter. max_spl: the highest level allowed. settings: those of the loudspeaker
+    that change its level, at that time; None: not stated. weighting_db: weighted less unweighted level of
+    the sound that was measured.
     """
 
     path: str
@@ -23,6 +25,8 @@ class Calibration:
     measured_on: str
     expires_on: str
     max_spl: float
+    settings: str | None = None
+    weighting_db: float = 0.0
 
     def spl(self, level_dbfs: float) -> float:
         return self.spl_at_0_dbfs + level_dbfs
@@ -30,8 +34,18 @@ class Calibration:
     def dbfs(self, level_spl: float) -> float:
         return level_spl - self.spl_at_0_dbfs
 
+    def noise_dbfs(self, level_spl: float) -> tuple[float, bool]:
+        """Level at which noise of any spectrum has that level by the meter, and whether that is an A-weighted one."""
+        return self.dbfs(level_spl) + self.weighting_db, self.weighting == "A"
+
     def words(self) -> str:
-        """`0 dBFS = 94.4 dB(A) SPL at 1 m, measured on 2026-11-23`."""
-        return (
-            f"0 dBFS = {self.spl_at_0_dbfs:.1f} dB({self.weighting}) SPL at {self.at}, measured on {self.measured_on}"
-        )
+        """`0 dBFS = 94.4 dB(A) SPL at 1 m, measured on 2026-11-23, expires on 2027-05-22`."""
+        full = f"0 dBFS = {self.spl_at_0_dbfs:.1f} dB({self.weighting}) SPL at {self.at}"
+        return f"{full}, measured on {self.measured_on}, expires on {self.expires_on}"
+
+
+def in_short(words: str) -> str:
+    """`near 94.4 dB(A) until 2027-05-22`, of a part of a session's sound path; "" if that is not a calibration."""
+    name, found, rest = words.partition(": 0 dBFS = ")
+    expires_on = rest.partition(", expires on ")[2]
+    return f"{name} {rest.partition(' SPL')[0]}{f' until {expires_on}' if expires_on else ''}" if found else ""

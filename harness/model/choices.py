@@ -16,6 +16,7 @@ class Grouping(StrEnum):
     GAP = "gap_ms"
     POSITION = "position"
     NOISE = "noise"
+    OPENING = "opening"
     ROOM = "room"
     DISTANCE = "distance_m"
     ANGLE = "angle_deg"
@@ -94,18 +95,10 @@ class TextUnit(StrEnum):
     CHAR = "char"
     MIXED = "mixed"
 
-    @property
-    def noun(self) -> str:
-        return {TextUnit.WORD: "word", TextUnit.CHAR: "character", TextUnit.MIXED: "unit"}[self]
 
-    @property
-    def plural(self) -> str:
-        return f"{self.noun}s"
-
-    @property
-    def rate(self) -> str:
-        """Errors for each of the reference, as people call it."""
-        return {TextUnit.WORD: "WER", TextUnit.CHAR: "CER", TextUnit.MIXED: "MER"}[self]
+UNIT_NOUNS = {TextUnit.WORD: "word", TextUnit.CHAR: "character", TextUnit.MIXED: "unit"}
+ERROR_RATES = {TextUnit.WORD: "WER", TextUnit.CHAR: "CER", TextUnit.MIXED: "MER"}
+"""Errors for each unit of the reference, as people call it."""
 
 
 class JudgmentFormat(StrEnum):
@@ -122,13 +115,38 @@ class Aligned(StrEnum):
 
 
 class TranscriptFormat(StrEnum):
-    """How a file of transcripts is written; the values are the suffixes."""
+    """How a file of transcripts is written; the values are the suffixes.
+
+    KALDI: an id and its words in each line. JSONL: an object in each line, such as the manifests of NeMo.
+    SEGLST: segments as one JSON list, as meeteval writes them.
+    """
 
     TRN = "trn"
     CTM = "ctm"
     STM = "stm"
     SRO = "sro"
     CSV = "csv"
+    KALDI = "kaldi"
+    JSONL = "jsonl"
+    SEGLST = "seglst"
+
+
+class ProposalMethod(StrEnum):
+    """What proposes labels for utterances that nobody has labelled."""
+
+    TRI_TRAINING = "tri-training"
+    CLASSIFIER = "classifier"
+
+
+class SpeakersBy(StrEnum):
+    """How the speakers of two transcripts of a recording with several are paired.
+
+    CP: concatenated minimum permutation. TCP: the same, time-constrained. ORC: optimal reference combination.
+    """
+
+    CP = "cp"
+    TCP = "tcp"
+    ORC = "orc"
 
 
 class CorpusFormat(StrEnum):
@@ -171,6 +189,7 @@ class FileKind(StrEnum):
     RATER_KEYS = "rater_keys"
     GRAMMAR = "grammar"
     LABEL_SET = "label_set"
+    CONDITIONS = "conditions"
 
 
 CONFIDENCE = 0.95
@@ -189,6 +208,7 @@ LAB_PARTS = (SOUND, BROKER, ASSISTANT)
 YARDSTICKS_KNOWN = ("atis", "snips")
 By = Parting | Grouping
 CONDITIONS = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Grouping.NOISE, Grouping.CONDITION)
-PARTINGS: dict[str, By] = {one.value: one for one in (*Parting, *CONDITIONS)}
+_ALL_BY = (*Parting, *CONDITIONS)
+PARTINGS: dict[str, By] = dict(zip(map(str, _ALL_BY), _ALL_BY, strict=True))
 HANG_AFTER_S = 60.0
 """What a file may take over what its length explains."""

@@ -9,17 +9,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from harness.model.stimulus import SoundCondition
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 
+TOLERANCE_S = 1.0
+
+
 class ListKind(StrEnum):
-    """Which list a file stands in: -i, -o or -c."""
+    """Which list a file stands in: -i, -o, -c or --long."""
 
     INV = "inv"
     OOV = "oov"
     REFERENCED = "referenced"
+    LABELLED = "labelled"
 
 
 class RejectReason(StrEnum):
@@ -47,10 +53,27 @@ class LeadInRef(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LabelledPhrase:
+    """A phrase in a long recording, in seconds from its start. phrase: "" for any phrase of the engine.
+
+    traits: what else is known of it, as (column, value), the talker for example."""
+
+    start_s: float
+    end_s: float
+    phrase: str = ""
+    traits: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start_s <= self.end_s:
+            raise ValueError(f"a phrase cannot go from {self.start_s} to {self.end_s}")
+
+
+@dataclass(frozen=True, slots=True)
 class ListedFile:
     """A line of a list. number: its place in its list, from 0 (lines without a file count not). path: where it was
     found, absolute, or an address of a store; listed: as the list has it, which is what the log calls it. reference:
-    path of the text, of a REFERENCED file. rejected: found wrong before it was opened (listed twice, say)."""
+    path of the text, of a REFERENCED file. rejected: found wrong before it was opened (listed twice, say). labels: of
+    a LABELLED file, in order of time. size: in bytes when it was listed, 0 if unknown."""
 
     kind: ListKind
     number: int
@@ -59,10 +82,12 @@ class ListedFile:
     line: int = 0
     reference: str = ""
     rejected: RejectReason | None = None
+    labels: tuple[LabelledPhrase, ...] = ()
+    size: int = 0
 
     def outcome_rejected(self, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
         """Of a file that is left out of all results; detail is for people, error makes an ERROR line."""
-        return FileOutcome(self.kind, self.number, rejected=reason, detail=detail, error=error)
+        return FileOutcome(self.kind, self.number, rejected=reason, detail=detail, error=error, labels=self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +120,7 @@ class FileOutcome:
 
     samples, rate_hz: of the file before resampling, exact; spots and said are at engine_rate_hz.
     rejected: why it cannot be used, with `detail` for people. error: the engine's own words, which make an ERROR line.
-    said: None where nothing was understood. sha256: of the file's bytes, if computed.
+    said: None where nothing was understood. sha256: of the file's bytes, if computed. labels: of the file.
     """
 
     kind: ListKind
@@ -111,6 +136,7 @@ class FileOutcome:
     error: str = ""
     cpu_s: float = 0.0
     sha256: str = ""
+    labels: tuple[LabelledPhrase, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -215,7 +241,8 @@ class Evaluation:
 
     resample: files of another rate are brought to the engine's. continuous: the engine's state is carried over the
     out-of-vocabulary files. vad: a speech detector cuts silence off before a recogniser (-a). hashes: work out each
-    file's sha256. cache: folder of cached scores, or "".
+    file's sha256. cache: folder of cached scores, or "". conditions: in each of which every file is played; the file of
+    number n in condition n mod len(conditions). () for files as they are.
     """
 
     task: Task
@@ -224,23 +251,44 @@ class Evaluation:
     vad: bool = False
     hashes: bool = False
     cache: str = ""
+    conditions: tuple[SoundCondition, ...] = ()
+
+    def condition(self, number: int) -> SoundCondition | None:
+        """The condition in which the file of that number is played; None for the file as it is."""
+        found = self.conditions[number % len(self.conditions)] if self.conditions else None
+        return None if found is None or found.as_it_is else found
+
+
+def file_number(number: int, conditions: int) -> int:
+    """The number of a file among those of its kind, whatever the condition that this number stands for.
+
+    conditions: of the evaluation, in each of which every file is there, one after the other; 0 for files as they are.
+    """
+    return number // max(1, conditions)
 
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """All that decides what outcomes count as: -u, -n, -w, lead-in. lead_in_ms: the engine's own, or the one set."""
+    """All that decides what outcomes count as: -u, -n, -w, lead-in, labels.
+
+    lead_in_ms: the engine's own, or the one set. tolerance_s: how long after the end of a labelled phrase its detection
+    may come. phrases: those of the engine, as compared; labels of others do not count."""
 
     count_in_vocabulary: bool = False
     normalise: bool = False
     words: bool = False
     lead_in_ms: float = 1000.0
     lead_in_ref: LeadInRef = LeadInRef.END
+    tolerance_s: float = TOLERANCE_S
+    phrases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
     """What a log says of a loaded engine. fingerprint: sha256 over engine, version, model and settings that scores
-    depend on. operating_point: None where a threshold was set, or there is none."""
+    depend on. operating_point: None where a threshold was set, or there is none.
+
+    carries_state: whether results depend on previous files, so that one worker plays all of them in list order."""
 
     kind: EngineKind
     version: str
@@ -253,3 +301,4 @@ class EngineFacts:
     operating_point: int | None = None
     operating_points: tuple[OperatingPoint, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    carries_state: bool = False

@@ -66,6 +66,11 @@ class SessionStarted:
     files: tuple[tuple[str, str], ...] = ()
     kind: Literal["session_started"] = "session_started"
 
+    @property
+    def listens(self) -> bool:
+        """Whether devices listen in any trial, so that wake events are counted."""
+        return any(trial.listening is not None for trial in self.trials)
+
 
 @dataclass(frozen=True, slots=True)
 class EngineStarted:
@@ -98,7 +103,8 @@ class OfAttempt:
 class AttemptStarted(OfAttempt):
     """Committed before any sound. waited_s: time since the device last heard or said anything of this trial.
 
-    stimulus_sha256 is "", and the times are 0, if a person speaks: the row StimulusSpoken has them.
+    stimulus_sha256 is "", and the times are 0, if a person speaks: the row StimulusSpoken has them. other_phrases:
+    where the wake phrases of an opening begin and end, s; a wake event there is neither a hit nor a false accept.
     """
 
     play_id: str
@@ -107,6 +113,7 @@ class AttemptStarted(OfAttempt):
     query_end_s: float
     duration_s: float
     waited_s: float | None
+    other_phrases: tuple[tuple[float, float], ...] = ()
     kind: Literal["attempt_started"] = "attempt_started"
 
 

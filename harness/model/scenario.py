@@ -9,7 +9,17 @@ from enum import StrEnum
 from typing import Literal
 
 from harness.model.effect import EffectCheck
-from harness.model.stimulus import NoiseKind, NoiseSpec, Placement, RoomSpec, Utterance, VoiceSpec
+from harness.model.stimulus import (
+    Band,
+    Channel,
+    NoiseKind,
+    NoiseSpec,
+    Opening,
+    Placement,
+    RoomSpec,
+    Utterance,
+    VoiceSpec,
+)
 from harness.model.transcript import ENGLISH, Rewriting
 from harness.model.transcript import Normalisation as Normalisation
 from harness.model.understanding import Expected
@@ -125,6 +135,7 @@ class Until(StrEnum):
 class RepromptRule:
     """When a query is said again, and how long a trial waits for an answer (seconds unless named).
 
+    speak_within_s, max_prompts: of a talker; None: as usual.
     until: None depends on the kind of trial: understood where something is expected, else recognised.
     """
 
@@ -137,6 +148,8 @@ class RepromptRule:
     operator_wait_s: float = 60.0
     max_interruptions: int = 5
     until: Until | None = None
+    speak_within_s: float | None = None
+    max_prompts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +318,7 @@ class TrialTemplate:
     memory: MemorySpec | None = None
     expects: Expected | None = None
     power_cycle: int | None = None
+    opening: Opening | None = None
 
 
 AxisName = Literal[
@@ -314,25 +328,34 @@ AxisName = Literal[
     "gap_ms",
     "position",
     "noise",
+    "opening",
     "room",
     "distance_m",
     "angle_deg",
+    "speed",
+    "gain_db",
+    "band_hz",
+    "clipping_db",
+    "codec",
     "device_settings",
 ]
 PLACING: frozenset[AxisName] = frozenset(("room", "distance_m", "angle_deg"))
 """The axes of a talker in a room."""
+CHANNEL: frozenset[AxisName] = frozenset(("speed", "gain_db", "band_hz", "clipping_db", "codec"))
+"""The axes of a channel, except that `speed` is the talker's."""
 SettingValues = tuple[tuple[str, str], ...]
 """Settings of a device: name, value as text."""
-AxisValue = str | float | int | VoiceSpec | NoiseSpec | RoomSpec | SettingValues | None
+AxisValue = str | float | int | VoiceSpec | NoiseSpec | Opening | RoomSpec | Band | SettingValues | None
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One dimension of the matrix; labels are what tables show for the values, one for one.
 
-    Value types: voice VoiceSpec, noise NoiseSpec or None (quiet), room RoomSpec, device_settings SettingValues,
-    position str; the others are numbers. A position is that of one of the bench's loudspeakers. Settings of () change
-    nothing.
+    Value types: voice VoiceSpec, noise NoiseSpec or None (quiet), opening Opening or None, room RoomSpec or None,
+    band_hz Band or None. Also codec str or None, clipping_db a number or None, device_settings SettingValues, position
+    str; the others are numbers. A position is that of one of the bench's
+    loudspeakers. Settings of () change nothing.
     """
 
     name: AxisName
@@ -349,12 +372,23 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     """
     match template.kind:
         case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
-            said: set[AxisName] = {"voice", "level_dbfs", "level_spl", "gap_ms", "noise", "device_settings", *PLACING}
+            said: set[AxisName] = {
+                "voice",
+                "level_dbfs",
+                "level_spl",
+                "gap_ms",
+                "noise",
+                "device_settings",
+                *PLACING,
+                *CHANNEL,
+            }
+            if template.kind is not TrialKind.MEMORY:
+                said.add("opening")
             return frozenset(said | {"position"} if through_air else said)
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
-            axes: set[AxisName] = {"noise", "device_settings", *PLACING}
+            axes: set[AxisName] = {"noise", "opening", "device_settings", *PLACING, *CHANNEL}
             if not template.as_recorded:
                 axes |= {"level_dbfs", "level_spl"}
     if template.kind is TrialKind.COMMAND:
@@ -413,6 +447,18 @@ def placement_of(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> Plac
     assert isinstance(distance_m, int | float), distance_m
     assert isinstance(angle_deg, int | float), angle_deg
     return None if room is None else room.at(distance_m, angle_deg)
+
+
+def channel_of(axis: Mapping[AxisName, AxisValue]) -> Channel:
+    """The channel by the matrix. axis: the values of a cell."""
+    speed, gain_db, clipping_db = axis.get("speed", 1.0), axis.get("gain_db", 0.0), axis.get("clipping_db") or 0.0
+    band, codec = axis.get("band_hz"), axis.get("codec") or ""
+    assert isinstance(speed, int | float), speed
+    assert isinstance(gain_db, int | float), gain_db
+    assert isinstance(clipping_db, int | float), clipping_db
+    assert band is None or isinstance(band, Band), band
+    assert isinstance(codec, str), codec
+    return Channel(float(speed), float(gain_db), band, float(clipping_db), codec)
 
 
 class Order(StrEnum):

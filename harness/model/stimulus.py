@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from harness.model.calibration import Calibration
 
 if TYPE_CHECKING:  # the vocabulary is imported by what never sees a sample
     import numpy as np
@@ -65,11 +68,17 @@ class Recording:
 
 
 class Role(StrEnum):
-    """What a part of a stimulus is for."""
+    """What a part of a stimulus is for.
+
+    OPENING and CLOSING are the wake phrases of an opening, before and after the trial. REQUEST is what follows them.
+    """
 
     WAKE_PHRASE = "wake_phrase"
     GAP = "gap"
     QUERY = "query"
+    OPENING = "opening"
+    CLOSING = "closing"
+    REQUEST = "request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +142,73 @@ Sound = Utterance | Ambience
 class NoiseSpec:
     """Noise under a stimulus, from 0.5 s before its first sample to 0.5 s after its last.
 
-    snr_db: active speech level less noise level, both A-weighted if `a_weighted`. path: absolute, for RECORDING only
-    (looped as needed).
+    It has one of three levels, A-weighted if `a_weighted`. snr_db: active speech level less noise level.
+    level_dbfs: RMS. level_spl: dB SPL, by the calibration of its loudspeaker. path: absolute, for RECORDING only
+    (looped as needed). ramp_s: time in which it rises before the first word, and falls after the last.
+    positions: where loudspeakers play it; () is that of the speech. players: those loudspeakers in a plan, each with
+    its gain, dB. With these gains, they together give the level at the device.
     """
 
     kind: NoiseKind
-    snr_db: float
+    snr_db: float | None
     path: str = ""
     a_weighted: bool = False
+    ramp_s: float = 0.0
+    level_dbfs: float | None = None
+    level_spl: float | None = None
+    positions: tuple[str, ...] = ()
+    players: tuple[tuple[str, float], ...] = ()
 
     def label(self) -> str:
-        """A short name for tables, e.g. `pink 10 dB`."""
-        unit = "dB(A)" if self.a_weighted else "dB"
-        return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {self.snr_db:g} {unit}"
+        """A short name for tables, e.g. `pink 10 dB` (its SNR), `pink 55 dB SPL`, `pink -30 dBFS`."""
+        weighting = "(A)" if self.a_weighted else ""
+        levels = ((self.snr_db, f"dB{weighting}"), (self.level_spl, f"dB{weighting} SPL"))
+        level, unit = next(((x, unit) for x, unit in levels if x is not None), (self.level_dbfs, f"dBFS{weighting}"))
+        ramp = f" ramp {self.ramp_s:g} s" if self.ramp_s else ""
+        place = f" from {' and '.join(self.positions)}" if self.positions else ""
+        return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {level:g} {unit}{ramp}{place}"
+
+    def gain_db(self, of_speech: Calibration, own: Calibration) -> float:
+        """Gain of one of its loudspeakers, so that all of them give its level; 0 if that is in dBFS."""
+        if self.level_dbfs is not None:
+            return 0.0
+        return of_speech.spl_at_0_dbfs - own.spl_at_0_dbfs - 10 * math.log10(len(self.positions))
+
+    def dbfs(self, speech_dbfs: float) -> float:
+        """Its level under speech of that level; one in dB SPL must have been converted."""
+        if self.level_dbfs is not None:
+            return self.level_dbfs
+        assert self.snr_db is not None, self
+        return speech_dbfs - self.snr_db
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is said before a phrase, so that the device has just woken, or answers or plays while it is called.
+
+    pause_s: from its last word to the phrase. say: a request, behind the wake phrase; "": the phrase alone.
+    then: said after the trial, behind the wake phrase; "": nothing. level_dbfs: of both; there is no noise under them.
+    voice: of both; None: that of the trial. level_spl: dB SPL instead of level_dbfs, until it is planned.
+    sounds: the attempt counts only if the microphone hears the device in the pause.
+    """
+
+    pause_s: float
+    say: str = ""
+    then: str = ""
+    level_dbfs: float = -26.0
+    sounds: bool = False
+    voice: VoiceSpec | None = None
+    level_spl: float | None = None
+
+    def label(self) -> str:
+        """A short name for tables, e.g. `play some music, 8 s`."""
+        return f"{self.say or 'phrase'}, {self.pause_s:g} s"
+
+
+NOISE_BEFORE_S = 0.6
+"""Noise under a query begins at most so long before its phrase."""
+NO_OPENING = "none"
+"""The label of no opening."""
 
 
 QUIET = "quiet"
@@ -259,6 +322,78 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """Limits of a band, Hz; low_hz 0: none at that end."""
+
+    low_hz: float
+    high_hz: float
+
+    def label(self) -> str:
+        """A short name for tables, e.g. `300-3400 Hz`."""
+        return f"{self.low_hz:g}-{self.high_hz:g} Hz"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """What is done to a sound beside the room and the noise.
+
+    speed: of the talker; pitch changes with it. gain_db: of room and noise too. band: None for no limits. clipping_db:
+    how far below the largest peak all peaks are cut off. codec: `opus 16` (kbit/s), mulaw, alaw, gsm, adpcm, or "".
+    """
+
+    speed: float = 1.0
+    gain_db: float = 0.0
+    band: Band | None = None
+    clipping_db: float = 0.0
+    codec: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SoundCondition:
+    """A condition in which recordings are evaluated: the noise, the place in a room, the channel.
+
+    axes: what each axis of its matrix says, by name. seed: of the noise. files_sha256: of the noise and of the impulse
+    response, so that a changed file makes another condition.
+    """
+
+    axes: tuple[tuple[str, str], ...] = ()
+    noise: NoiseSpec | None = None
+    placement: Placement | None = None
+    channel: Channel = Channel()
+    seed: int = 0
+    files_sha256: tuple[str, ...] = ()
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether recordings are left as they are."""
+        return self.noise is None and self.placement is None and self.channel == Channel()
+
+    def label(self) -> str:
+        """A short name for tables, e.g. `pink 10 dB, living_room 2 m 0°, opus 16`."""
+        channel = self.channel
+        named = (
+            "" if self.noise is None else self.noise.label(),
+            "" if self.placement is None else self.placement.label(),
+            "" if channel.speed == 1.0 else f"speed {channel.speed:g}",
+            f"gain {channel.gain_db:g} dB" if channel.gain_db else "",
+            "" if channel.band is None else channel.band.label(),
+            f"clipping {channel.clipping_db:g} dB" if channel.clipping_db else "",
+            channel.codec,
+        )
+        return ", ".join(filter(None, named)) or AS_IT_IS
+
+    def recipe(self, path: str, rate_hz: int) -> StimulusRecipe:
+        """The stimulus of a recording, the same as in a scenario at its own level, without lead-in and tail."""
+        return StimulusRecipe(
+            Recording(path), None, VoiceSpec(), rate_hz=rate_hz, noise=self.noise, variant=self.seed, as_recorded=True,
+            placement=self.placement, channel=self.channel, whole=True,
+        )  # fmt: skip
+
+
+AS_IT_IS = "as it is"
+
+
+@dataclass(frozen=True, slots=True)
 class StimulusRecipe:
     """Everything that decides how a stimulus sounds.
 
@@ -271,6 +406,9 @@ class StimulusRecipe:
     variant: which draw of the noise and of the floor it is, so that repetitions do not have the same samples.
     as_recorded: recordings keep their level and are not cut to their speech; level_dbfs then has no effect.
     placement: the simulated room in which it is said; the noise is added at the device. None: no room.
+    opening: what is said before all of this, in the same room. channel: behind room and noise.
+    whole: a recording as recorded, from its first sample to its last, with nothing before or after it. If it would clip
+    with its noise, it is turned down as a whole; other stimuli are refused.
     """
 
     query: Sound
@@ -285,6 +423,9 @@ class StimulusRecipe:
     variant: int = 0
     as_recorded: bool = False
     placement: Placement | None = None
+    opening: Opening | None = None
+    channel: Channel = Channel()
+    whole: bool = False
 
     @property
     def spoken_by(self) -> Recording | VoiceSpec:
@@ -334,11 +475,17 @@ class Clip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RenderedStimulus:
-    """A waveform with the sample positions of its parts and a content hash (hex SHA-256 of recipe and samples)."""
+    """A waveform with the sample positions of its parts and a content hash (hex SHA-256 of recipe and samples).
+
+    beside: loudspeaker → noise that it plays at the same time, as long as the waveform.
+    as_heard: both together, as the device hears them.
+    """
 
     waveform: Waveform
     parts: tuple[Part, ...]
     sha256: str
+    beside: Mapping[str, Waveform] = field(default_factory=dict)
+    as_heard: Waveform | None = None
 
     def span_s(self, role: Role) -> tuple[float, float] | None:
         """Start and end of the part with that role, in seconds from the first sample; None when there is none."""

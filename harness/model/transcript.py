@@ -133,7 +133,8 @@ class Transcripts:
     """A file of transcripts as columns, one for one: ids are unique, lines count from 1.
 
     texts are as written, without their id. speakers: "" where the file names none. encoding: of the file as it was
-    read. Columns keep hundreds of thousands of utterances cheap.
+    read. confidences: of the words of each text. times: their begins and ends in seconds. Both are () if the file has
+    none. Columns keep hundreds of thousands of utterances cheap.
     """
 
     file: str
@@ -142,6 +143,8 @@ class Transcripts:
     lines: tuple[int, ...]
     speakers: tuple[str, ...]
     encoding: str = "utf-8"
+    confidences: tuple[tuple[float | None, ...], ...] = ()
+    times: tuple[tuple[tuple[float, float], ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.texts) == len(self.lines) == len(self.speakers):

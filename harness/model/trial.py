@@ -96,7 +96,8 @@ class Target:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        return (self.connection, *self.also)
+        """Ids of what reports for it; () without any."""
+        return (self.connection, *self.also) if self.connection else self.also
 
     def label(self, source: str) -> str:
         """The name of a source in tables: `led`; for the connection, its driver."""
@@ -202,6 +203,13 @@ class Trial:
         return (self.connection, *self.also) if self.connection else self.also
 
     @property
+    def targets(self) -> tuple[Target, ...]:
+        """The devices that it is about: those that listen, or the one that is asked."""
+        if self.listening is not None:
+            return self.listening.targets
+        return (Target(self.device, self.connection, self.loudspeaker, self.reports, also=self.also),)
+
+    @property
     def kind(self) -> TrialKind:
         if self.listening is not None:
             return self.listening.kind
@@ -234,5 +242,10 @@ class Trial:
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Ids of what plays its sound."""
+        """Ids of what plays its sound, without noise beside it."""
         return (self.loudspeaker,) if self.listening is None else self.listening.players
+
+    @property
+    def noise_players(self) -> tuple[str, ...]:
+        """Ids of loudspeakers that play nothing but noise."""
+        return () if self.recipe.noise is None else tuple(player for player, _ in self.recipe.noise.players)

@@ -59,7 +59,7 @@ class Utterance:
 
     tags: BIO, one a word, as written (a system's may be no well-formed sequence); slots: a list instead of tags, or
     beside them where values are given. Both None: not annotated in slots. words: () where no text is known. groups:
-    column → label, for tables (split, voice, …). place: where it was read.
+    column → label, for tables (split, voice, …). place: where it was read. scores: a system's probabilities of intents.
     """
 
     id: str
@@ -69,6 +69,7 @@ class Utterance:
     slots: tuple[Slot, ...] | None = None
     groups: tuple[tuple[str, str], ...] = ()
     place: Place | None = None
+    scores: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if self.intents is not None and list(self.intents) != sorted(set(self.intents)):

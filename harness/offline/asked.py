@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
 
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
 from harness.model.errors import InputError
-from harness.model.offline import EngineFacts, EngineKind, Evaluation, LeadInRef, Task
+from harness.model.offline import TOLERANCE_S, EngineFacts, EngineKind, Evaluation, LeadInRef, Task
+from harness.model.stimulus import SoundCondition
 from harness.offline.journal_lines import Shard
 
 LONGEST_NAME = 120
@@ -28,9 +30,20 @@ _KINDS = {
 class EvaluationAsked:
     """What an evaluation plays, where, and how it counts.
 
-    inv, oov, referenced: names of lists. cluster: a scheduler's address, or "" for `jobs` local processes."""
+    inv, oov, referenced: names of lists. inside, outside: places with and without the phrase, see `gathered.py`.
+    long: places of long recordings, in which phrases are labelled; labels: where, () for beside them. by: columns to
+    group by, several of which are crossed. clustered_by: the column of talkers.
+    conditions: a file of conditions, or "". cluster: a scheduler's address, or "" for `jobs` local processes."""
 
     inv: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    long: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    tolerance_s: float = TOLERANCE_S
+    conditions: str = ""
+    by: tuple[tuple[str, ...], ...] = ()
+    clustered_by: str | None = None
     oov: tuple[str, ...] = ()
     referenced: tuple[str, ...] = ()
     jobs: int = 1
@@ -51,11 +64,18 @@ class EvaluationAsked:
     task_hours: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (self.inv or self.oov or self.referenced):
+        if not (self.with_phrase or self.without_phrase or self.referenced):
             raise InputError(
-                "no list of files is given", remedy="Give at least one of -i (in-vocabulary), -c (with references), -o"
+                "no recordings are given",
+                remedy="Give folders with --in (with the phrase) and --out (without), or lists with -i, -o or -c",
             )
-        if self.inv and self.referenced:
+        if self.labels and not self.long:
+            raise InputError("--labels needs the recordings", remedy="Name them with --long")
+        if self.tolerance_s != TOLERANCE_S and not self.long:
+            raise InputError("--label-tolerance applies to labelled recordings", remedy="Name them with --long")
+        if [*self.inside, *self.outside, *self.long].count("-") > 1:
+            raise InputError("standard input is named twice", remedy="Name a folder for one of them")
+        if self.with_phrase and self.referenced:
             raise InputError(
                 "-c and -i cannot be used together", remedy="Run one evaluation for each, with separate logs"
             )
@@ -65,8 +85,11 @@ class EvaluationAsked:
             raise InputError("-u cannot be used with -w", remedy="Leave -u out; word errors have no false accepts")
         if self.resume and self.force:
             raise InputError("--resume and --force cannot be used together", remedy="Give one of them")
-        if self.continuous and not self.oov:
+        if self.continuous and not (self.oov or self.outside):
             raise InputError("--continuous needs out-of-vocabulary files", remedy="Give -o")
+        if self.continuous and self.conditions:
+            what = "--continuous cannot be used with --conditions: the engine's state would pass between conditions"
+            raise InputError(what, remedy="Leave one of them out")
         if self.continuous and self.shard is not None:
             raise InputError(
                 "--continuous cannot be used with --shard: the engine's state passes from file to file",
@@ -78,29 +101,84 @@ class EvaluationAsked:
                 remedy="Leave -j out; start one worker per processor",
             )
 
+    @property
+    def with_phrase(self) -> tuple[str, ...]:
+        """Lists and places of files in which the phrase is a target."""
+        return (*self.inv, *self.inside, *self.long)
+
+    @property
+    def without_phrase(self) -> tuple[str, ...]:
+        """Lists and places of files in which false accepts are counted."""
+        return (*self.oov, *self.outside, *self.long)
+
     def evaluation(self, task: Task, cache: str) -> Evaluation:
-        return Evaluation(task, self.resample, self.continuous, self.vad, hashes=bool(cache), cache=cache)
+        """What is evaluated. InputError for a file of conditions with mistakes."""
+        conditions: tuple[SoundCondition, ...] = ()
+        if self.conditions:
+            from harness.scenario.conditions import load_conditions  # imported here: slow
+
+            conditions = load_conditions(self.conditions)
+        return Evaluation(
+            task, self.resample, self.continuous, self.vad, hashes=bool(cache), cache=cache, conditions=conditions
+        )
 
     def demand_fit(self, task: str, facts: EngineFacts) -> None:
         """InputError if this kind of engine does not fit the lists or options. task: as given."""
         name = f"{task} is {_KINDS[facts.kind]}"
+        if facts.carries_state and (self.shard is not None or self.cluster or self.continuous):
+            option = "--shard" if self.shard is not None else "--cluster" if self.cluster else "--continuous"
+            raise InputError(
+                f"{task} carries its state from file to file, and {option} would break the order",
+                remedy=f"Leave {option} out",
+            )
         wake = facts.kind is EngineKind.WAKE
         if wake and self.words:
             raise InputError(f"{name}, and -w needs transcripts", remedy="Leave -w out, or use a recogniser")
         if wake and self.vad:
             raise InputError(f"{name}, and -a is for recognisers only", remedy="Leave -a out")
-        if not wake and self.inv:
+        if not wake and self.with_phrase:
             raise InputError(
-                f"{name}, and -i is for wake engines only",
+                f"{name}, and -i and --in are for wake engines only",
                 remedy="Give audio with references: -c list.csv, with -w for words",
             )
-        if not wake and self.oov:
+        if not wake and self.without_phrase:
             raise InputError(
-                f"{name}, and -o is for wake engines only: a recogniser does not listen continuously",
+                f"{name}, and -o and --out are for wake engines only: a recogniser does not listen continuously",
                 remedy="Leave -o out",
             )
         if facts.kind is EngineKind.TRANSCRIPT and self.count_in_vocabulary:
             raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Leave -u out")
+
+
+@dataclass(frozen=True, slots=True)
+class PagesAsked:
+    """Files to write from the results. report: a page of HTML; junit: XML; "" for none. audio: where its sounds are."""
+
+    report: str = ""
+    junit: str = ""
+    audio: str = "embed"
+
+    def __bool__(self) -> bool:
+        return bool(self.report or self.junit)
+
+    def demand_room(self) -> None:
+        """InputError for a folder that does not exist."""
+        for option, name in (("--report", self.report), ("--junit", self.junit)):
+            if name and not Path(name).parent.is_dir():
+                raise InputError(f"{option}: the folder {Path(name).parent} does not exist", remedy="Create it")
+
+
+def log_names(log: str | None, texts: Sequence[str], tasks: Sequence[Task]) -> list[str]:
+    """The log of each task: as -l names it; of several, -l with the task's name before its ending."""
+    if len(tasks) == 1 and log is not None:
+        return [log]
+    stem = "" if log is None else f"{log.removesuffix('.log')}."
+    names: list[str] = []
+    for text, task in zip(texts, tasks, strict=True):
+        name = f"{stem}{log_name(text, task)}"
+        again = sum(one == name or one.startswith(f"{name}-") for one in names)
+        names.append(f"{name}-{again + 1}" if again else name)
+    return [f"{one}.log" for one in names]
 
 
 def log_name(text: str, task: Task) -> str:
@@ -130,9 +208,9 @@ class DeclaredLimits:
 
     def demand_figures(self, asked: EvaluationAsked) -> None:
         """InputError for a limit on a result that this evaluation cannot have."""
-        if self.false_accepts_per_hour is not None and not (asked.oov or asked.count_in_vocabulary):
+        if self.false_accepts_per_hour is not None and not (asked.without_phrase or asked.count_in_vocabulary):
             raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Give -o")
-        if self.false_rejects_percent is not None and not (asked.inv or asked.referenced):
+        if self.false_rejects_percent is not None and not (asked.with_phrase or asked.referenced):
             raise InputError("--max-fr needs in-vocabulary files", remedy="Give -i or -c")
         if self.wer is not None and not asked.words:
             raise InputError("--max-wer needs transcripts to compare", remedy="Give -w with -c")
@@ -203,6 +281,17 @@ class SweepAsked:
             return SweepTarget(Aim.COST, miss_cost=miss, accept_cost=accept, uses_per_hour=uses)
         return None
 
+    def of_several(self) -> SweepAsked:
+        """The sweep of each of several engines, which is none: they have one together. InputError for options that
+        apply to one engine."""
+        for option, given in (
+            ("--dev-inv", self.dev_inv), ("--dev-oov", self.dev_oov), ("--target-fr", self.target_fr_percent),
+            ("--target-cost", self.target_cost), ("--twv", self.twv), ("--sweep-refractory-ms", self.refractory_ms),
+        ):  # fmt: skip
+            if given not in (None, (), False):
+                raise InputError(f"{option} applies to one engine", remedy="Give one -t")
+        return SweepAsked()
+
     def demand_sense(self, asked: EvaluationAsked) -> None:
         """InputError if the options do not fit each other or the evaluation."""
         target = self.target
@@ -210,7 +299,7 @@ class SweepAsked:
             if self.developed or target is not None or self.twv:
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
-        if not asked.inv and not asked.oov:
+        if not asked.with_phrase and not asked.without_phrase:
             raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Give -i, -o or both")
         if asked.shard is not None:
             raise InputError(
@@ -232,7 +321,7 @@ class SweepAsked:
                     "development lists need a target", remedy="Add --target-fa-per-hour, --target-fr or --target-cost"
                 )
             return
-        lists = (self.dev_inv, self.dev_oov) if self.developed else (asked.inv, asked.oov)
+        lists = (self.dev_inv, self.dev_oov) if self.developed else (asked.with_phrase, asked.without_phrase)
         if not all(lists):
             names = "--dev-inv and --dev-oov" if self.developed else "-i and -o"
             raise InputError("choosing a point needs both false rejects and false accepts", remedy=f"Give both {names}")

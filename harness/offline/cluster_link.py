@@ -12,6 +12,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
+from harness.base.gathering import gathered
 from harness.base.plain_json import restored
 from harness.model.errors import EngineError, InputError, PluginError
 from harness.model.offline import EngineFacts
@@ -320,9 +321,7 @@ class ClusterWorkers:
             facts[address] = restored(EngineFacts, found.answer["facts"])
 
     def _demand_alike(self, facts: dict[str, EngineFacts]) -> None:
-        engines: dict[str, list[str]] = {}
-        for address in sorted(facts):
-            engines.setdefault(likeness(facts[address]), []).append(address)
+        engines = gathered((likeness(facts[address]), address) for address in sorted(facts))
         problems = [f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._here]
         if len(engines) > 1:
             for alike in engines.values():

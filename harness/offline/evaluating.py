@@ -6,29 +6,37 @@ import io
 import json
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from harness import __version__
-from harness.base.foreign import counted
+from harness.base.text_table import counted, shown
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, Place
-from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile
-from harness.offline.asked import DeclaredLimits, EvaluationAsked, SweepAsked
+from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, Task
+from harness.model.stimulus import SoundCondition
+from harness.offline.asked import DeclaredLimits, EvaluationAsked, SweepAsked, log_names
+from harness.offline.gathered import GatheredFiles, demand_columns, gather
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, Shard
-from harness.offline.lists import read_lists
+from harness.offline.lists import CONDITION, Listing, demand_local, read_lists
 from harness.offline.pool import WorkerLimits
 from harness.offline.run import OnOutcome, OpensJournal, RunPace, RunProgress, run, stop_when_asked
 
 if TYPE_CHECKING:
+    from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
     from harness.offline.figures.figures import Figures
+    from harness.offline.figures.groups import FileBreakdown
     from harness.offline.reports.log import EvaluationRun
 
+TALKERS = ("talker", "speaker")
+"""Columns that are taken for talkers unless another is named."""
+Breakdowns: TypeAlias = "Callable[[JournalFile], Iterable[FileBreakdown]]"
 _FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
 
 
@@ -42,7 +50,13 @@ class EvaluationEnding(IntEnum):
 
 
 class EvaluationScreen(Protocol):
-    """Where lines go: results (say), events of a file (tell), warnings (warn) and the progress line (clear ends it)."""
+    """Where lines go: results (say), events of a file (tell), warnings (warn) and the progress line (clear ends it).
+
+    width: of tables, in columns.
+    """
+
+    @property
+    def width(self) -> int: ...
 
     def say(self, line: str) -> None: ...
     def tell(self, line: str) -> None: ...
@@ -122,12 +136,19 @@ class EvaluationFiles:
         self.summary.unlink(missing_ok=True)
         return journal
 
-    def write(self) -> tuple[EvaluationRun, Figures]:
-        """Writes log and summary from the journal, each completely or not at all. HarnessError, InputError."""
+    def write(
+        self,
+        breakdowns: Breakdowns = lambda journal: (),
+        limits: DeclaredLimits = DeclaredLimits(),  # noqa: B008 – frozen
+    ) -> tuple[EvaluationRun, Figures]:
+        """Writes log and summary from the journal, each completely or not at all. HarnessError, InputError.
+
+        breakdowns: the results by groups, from the journal.
+        """
         from harness.offline.reports.log import run_of, summary_json, write_log
 
         journal = JournalFile(self.journal)
-        run = run_of(journal)
+        run = replace(run_of(journal), breakdowns=tuple(breakdowns(journal)), limits=limits)
         with WholeFile(str(self.log)) as file:
             text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
             found = write_log(text, run, journal.outcomes())
@@ -158,6 +179,42 @@ def _is_log(path: Path) -> bool:
     return not start or start.startswith(_FIRST_WORDS)
 
 
+def listing_of(
+    asked: EvaluationAsked, warn: Callable[[str], None], conditions: Sequence[SoundCondition] = ()
+) -> Listing:
+    """Reads lists, places and labels; InputError, also for a column that none of them has."""
+    gathered = [[gather(one) for one in places] for places in (asked.inside, asked.outside)]
+    long = _labelled(asked, warn)
+    listing = read_lists(asked.inv, asked.oov, asked.referenced, gathered[0], gathered[1], long, conditions)
+    if conditions:
+        demand_local(listing.files)
+    wanted = [one for names in asked.by for one in names]
+    known = (*listing.columns, *listing.label_columns)
+    demand_columns(known, [*wanted, *filter(None, [asked.clustered_by])])
+    return listing
+
+
+def clusters_of(asked: EvaluationAsked, listing: Listing) -> str:
+    """The column whose values are clusters, or ""."""
+    columns = (*listing.columns, *listing.label_columns)
+    known = next((one for one in TALKERS if one in columns), "")
+    return known if asked.clustered_by is None else asked.clustered_by
+
+
+def _labelled(asked: EvaluationAsked, warn: Callable[[str], None]) -> list[GatheredFiles]:
+    """The long recordings with their labels."""
+    if not asked.long:
+        return []
+    from harness.offline.labels import LabelsOfRecordings
+
+    known = LabelsOfRecordings(asked.labels)
+    places = [gather(one) for one in asked.long]
+    found = [replace(one, labels=known.of(one)) for one in places]
+    if unused := known.unused():
+        warn(f"{counted(len(unused), 'recording')} with labels but not in --long, such as {unused[0]}")
+    return found
+
+
 class EvaluationSitting:
     """Runs the evaluation, writes its log and prints the results. named: the task as given."""
 
@@ -166,6 +223,7 @@ class EvaluationSitting:
         asked: EvaluationAsked,
         named: str,
         evaluation: Evaluation,
+        listing: Listing,
         written: EvaluationFiles,
         screen: EvaluationScreen,
         command_line: Sequence[str],
@@ -177,9 +235,10 @@ class EvaluationSitting:
         self._asked, self._named, self._evaluation, self._written = asked, named, evaluation, written
         self._screen, self._command_line = screen, tuple(command_line)
         self._sweep, self._limits, self._verbose = sweep, limits, verbose
-        self._listing = read_lists(asked.inv, asked.oov, asked.referenced)
+        self._listing, self._clustered_by = listing, clusters_of(asked, listing)
         # Reports errors in development lists now, not after hours.
-        self._developed = read_lists(sweep.dev_inv, sweep.dev_oov, ()) if sweep.developed else None
+        developed, conditions = sweep.developed, evaluation.conditions
+        self._developed = read_lists(sweep.dev_inv, sweep.dev_oov, (), conditions=conditions) if developed else None
         self._files: Sequence[ListedFile] = self._listing.files
         self._shard: Shard | None = None
         if asked.shard is not None:
@@ -235,7 +294,10 @@ class EvaluationSitting:
 
             demand_scores(facts, self._evaluation)
         lead_in_ms = 0.0 if facts.kind is EngineKind.TRANSCRIPT else facts.lead_in_ms
-        counting = Counting(asked.count_in_vocabulary, asked.normalise, asked.words, lead_in_ms, asked.lead_in_ref)
+        counting = Counting(
+            asked.count_in_vocabulary, asked.normalise, asked.words, lead_in_ms, asked.lead_in_ref,
+            asked.tolerance_s, self._phrases(facts) if asked.long else (),
+        )  # fmt: skip
         header = JournalHeader(
             self._evaluation,
             counting,
@@ -256,6 +318,23 @@ class EvaluationSitting:
             self._screen.say(writing_line(str(self._written.log)))
         return journal
 
+    def _phrases(self, facts: EngineFacts) -> tuple[str, ...]:
+        """The engine's phrases, as compared with labels. InputError if every label is of another phrase."""
+        from harness.offline.figures.labelled import compared
+
+        known = tuple(dict.fromkeys(map(compared, facts.phrases)))
+        labels = Counter(compared(label.phrase) for file in self._listing.files for label in file.labels)
+        others = {phrase: count for phrase, count in labels.items() if phrase and phrase not in known}
+        if known and others:
+            heard, said = ", ".join(map(repr, known)), ", ".join(f"{one!r} ({n})" for one, n in others.items())
+            if others.keys() == labels.keys():
+                raise InputError(
+                    f"no label is of a phrase of this engine: the labels are of {said}, and it finds {heard}",
+                    remedy="Write the engine's phrase in the labels, or leave it out of all of them",
+                )
+            self._screen.warn(f"labels of other phrases do not count: {said}; the engine finds {heard}")
+        return known
+
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
         from harness.offline.figures.counts import judged
         from harness.offline.reports.log import happenings
@@ -275,22 +354,34 @@ class EvaluationSitting:
             self._screen.warn(f"{self._written.log} holds the files evaluated so far; continue with --resume")
 
     def _told(self) -> EvaluationEnding:
+        from harness.offline.figures.counts import Key
         from harness.offline.figures.figures import limit_failures
+        from harness.offline.reports.groups import group_lines
         from harness.offline.reports.log import fault_lines, head_of, point_lines, sound_lines, summary_line
 
         screen, asked = self._screen, self._asked
-        done, found = self._written.write()
+        done, found = self._written.write(self._breakdowns, self._limits)
         facts = done.header.facts
         if self._verbose:
             head = head_of(done, found)
-            for line in sound_lines(head, inv=bool(asked.inv or asked.referenced), oov=bool(asked.oov)):
+            inv, oov = bool(asked.inv or asked.inside or asked.referenced), bool(asked.without_phrase)
+            for line in sound_lines(head, inv=inv, oov=oov):
                 screen.say(line)
         if self._verbose >= 2:
             for line in point_lines(facts.operating_point, [one.number for one in facts.operating_points]):
                 screen.say(line)
         screen.say(summary_line(done, found))
+        for one in done.breakdowns:
+            for line in group_lines(one, screen.width):
+                screen.say(line)
         for line in fault_lines(found.counts, "the ERROR lines of the log say", resampling=asked.resample):
             screen.warn(line)
+        early, rejects = found.counts.count(Key.INVFA), found.counts.count(Key.INVFR)
+        if early and 2 * early >= rejects > 0 and found.counting.lead_in_ms:
+            screen.warn(
+                f"{counted(early, 'detection')} in recordings with the phrase came in the lead-in, or twice. If they "
+                f"begin with the phrase, set -s min-in-vocab-duration=0 (it is {found.counting.lead_in_ms:g} ms)"
+            )
         if not (found.counts.inv_files or found.counts.oov_files):
             screen.warn("no file was usable")
         if found.clustered and found.clustering is not None:
@@ -315,6 +406,15 @@ class EvaluationSitting:
             return EvaluationEnding.FAULT
         return EvaluationEnding.LIMIT_FAILED if failures else EvaluationEnding.WELL
 
+    def _breakdowns(self, journal: JournalFile) -> Iterator[FileBreakdown]:
+        from harness.offline.figures.groups import breakdown
+
+        conditions = len(self._evaluation.conditions)
+        for names in self._asked.by or (((CONDITION,),) if conditions else ()):
+            outcomes = (one.outcome for one in journal.outcomes())
+            columns, counting = self._listing.columns, journal.header.counting
+            yield breakdown(outcomes, counting, columns, names, self._clustered_by, conditions)
+
     def _swept(self) -> bool:
         """Runs the sweep if the options ask for one. False if a development list had a fault."""
         if not self._sweep:
@@ -327,3 +427,83 @@ class EvaluationSitting:
         for line in sweep.write(self._sweep.prefix or f"{self._written.log.with_suffix('')}.det"):
             self._screen.say(line)
         return well
+
+
+class SeveralSittings:
+    """The evaluation of one engine, or of several one after the other, with their table. pages: whether a page will be
+    written from `engines` and `table`. InputError before any audio is read."""
+
+    def __init__(
+        self,
+        asked: EvaluationAsked,
+        named: Sequence[str],
+        tasks: Sequence[Task],
+        screen: EvaluationScreen,
+        command_line: Sequence[str],
+        *,
+        sweep: SweepAsked,
+        limits: DeclaredLimits,
+        verbose: int,
+        pages: bool,
+        demand: Callable[[Path], None],
+    ) -> None:
+        self._asked, self._named, self._screen, self._sweep = asked, named, screen, sweep
+        self._several, self._pages = len(tasks) > 1, pages
+        limits.demand_figures(asked)
+        each = sweep.of_several() if self._several else sweep
+        each.demand_sense(asked)
+        self._logs = [Path(one) for one in log_names(asked.log, named, tasks)]
+        written = [EvaluationFiles(one) for one in self._logs]
+        for one in written:
+            for file in one.all:
+                demand(file)
+            one.demand_room(resume=asked.resume, force=asked.force)
+        kept = (self._several or pages) and not asked.referenced and not asked.continuous
+        evaluations = [
+            asked.evaluation(task, asked.cache or (f"{files.log}.scores" if each or kept else ""))
+            for task, files in zip(tasks, written, strict=True)
+        ]
+        self._listing = listing_of(asked, screen.warn, evaluations[0].conditions)
+        self._sittings = [
+            EvaluationSitting(
+                asked, name, evaluation, self._listing, files, screen, command_line,
+                sweep=each, limits=limits, verbose=verbose,
+            )
+            for name, evaluation, files in zip(named, evaluations, written, strict=True)
+        ]  # fmt: skip
+        self.engines: list[EvaluatedEngine] = []
+        self.table: EnginesTable | None = None
+
+    def evaluate(self) -> EvaluationEnding:
+        """The worst ending of them. The engines are compared unless one was interrupted."""
+        endings = []
+        for name, sitting in zip(self._named, self._sittings, strict=True):
+            if self._several:
+                self._screen.say(f"{shown(name, 200)}:")
+            endings.append(sitting.evaluate())
+            if endings[-1] is EvaluationEnding.INTERRUPTED:
+                return endings[-1]
+        if self._several or self._pages:
+            self._compare()
+        return max(endings)
+
+    def _compare(self) -> None:
+        # Imported here, since one engine without a page needs none of it, and it takes a quarter of a second.
+        from harness.offline.reports.engines import engine_lines
+        from harness.offline.several import read_engines, table_of, write_joint
+
+        asked, listing = self._asked, self._listing
+        self.engines = read_engines(self._logs, self._screen.warn)
+        target = self._sweep.target_fa_per_hour
+        self.table = table_of(self.engines, target, listing.columns, clusters_of(asked, listing))
+        if not self._several:
+            return
+        for one in self.engines:
+            if one.no_scores:
+                self._screen.warn(f"{one.name} counts at the point where it ran: {one.no_scores}")
+        for line in engine_lines(self.table, self._screen.width):
+            self._screen.say(line)
+        if self._sweep:
+            prefix = self._sweep.prefix or f"{(asked.log or 'engines').removesuffix('.log')}.det"
+            files = list(write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture))
+            self._screen.say(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")

@@ -28,6 +28,7 @@ from harness.offline.journal_lines import (
     JournalledOutcome,
     JournalMark,
     MarkLine,
+    WorkerUse,
     differences,
     has_check,
     header_line,
@@ -125,11 +126,18 @@ class JournalFile:
     @property
     def duration_s(self) -> float:
         """Of all sittings together. A killed sitting counts until its last mark."""
-        total = 0.0
+        return sum(mark.duration_s for mark in self._lasts())
+
+    @property
+    def used(self) -> WorkerUse:
+        """By the workers of all sittings that have ended."""
+        return WorkerUse.of_all(mark.used for mark in self._lasts())
+
+    def _lasts(self) -> Iterator[MarkLine]:
+        """The last mark of each sitting."""
         for mark, after in zip(self.marks, [*self.marks[1:], None], strict=True):
             if after is None or after.mark is JournalMark.BEGUN:
-                total += mark.duration_s
-        return total
+                yield mark
 
     @property
     def untimed_s(self) -> float:
@@ -292,16 +300,16 @@ class Journal:
         if self._unsynced and self._now_s() - self._synced_s >= SYNC_S:
             self.sync()
 
-    def end(self, *, partial: bool) -> None:
-        """Ends a sitting normally: all files were played, or it was stopped."""
-        self.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "")
+    def end(self, *, partial: bool, used: WorkerUse = WorkerUse()) -> None:  # noqa: B008 – frozen
+        """Ends a sitting normally: all files were played, or it was stopped. used: by its workers."""
+        self.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "", used)
 
-    def close(self, mark: JournalMark, why: str = "") -> None:
+    def close(self, mark: JournalMark, why: str = "", used: WorkerUse = WorkerUse()) -> None:  # noqa: B008 – frozen
         """Ends this sitting with COMPLETE or PARTIAL."""
         if self._descriptor < 0:
             return
         try:
-            self._mark(mark, why)
+            self._mark(mark, why, used)
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -325,9 +333,9 @@ class Journal:
             if error is None:
                 raise
 
-    def _mark(self, mark: JournalMark, why: str = "") -> None:
+    def _mark(self, mark: JournalMark, why: str = "", used: WorkerUse = WorkerUse()) -> None:  # noqa: B008 – frozen
         now_s = self._now_s()
-        self._write(mark_line(MarkLine(mark, time.time(), round(now_s - self._began_s, 6), why)))
+        self._write(mark_line(MarkLine(mark, time.time(), round(now_s - self._began_s, 6), why, used)))
         self._told_s = now_s
         self.sync()
 

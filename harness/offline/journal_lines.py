@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from harness.base.plain_json import plain, restored
 from harness.model.offline import (
@@ -20,6 +20,7 @@ from harness.model.offline import (
     EngineFacts,
     Evaluation,
     FileOutcome,
+    LabelledPhrase,
     ListKind,
     OfflineSpot,
     RejectReason,
@@ -87,8 +88,12 @@ def differences(
         look(f"{name} is", getattr(one.evaluation, name), getattr(other.evaluation, name))
     look("the task is", one.evaluation.task.name, other.evaluation.task.name)
     look("settings are", one.evaluation.task.settings, other.evaluation.task.settings)
-    for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref"):
+    for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref", "tolerance_s"):
         look(f"{name.replace('_', ' ')} is", getattr(one.counting, name), getattr(other.counting, name))
+    if one.evaluation.conditions != other.evaluation.conditions:
+        then, now = ([each.label() for each in of.evaluation.conditions] for of in (one, other))
+        told = _differing(then, now), _differing(now, then)
+        look("conditions are", *told if then != now else ("others of the same names", told[1]))
     look("the engine's fingerprint is", one.facts.fingerprint[:12], other.facts.fingerprint[:12])
     look("the engine's version is", one.facts.version, other.facts.version)
     if one.facts != other.facts and not found:
@@ -105,6 +110,13 @@ def differences(
     return found
 
 
+def _differing(labels: list[str], others: list[str]) -> str:
+    """Three at most, first those that the others lack."""
+    ordered = sorted(labels, key=others.__contains__)
+    more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+    return "; ".join(ordered[:3]) + more or "none"
+
+
 def _said(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(f"{name}={one}" for name, one in value) or "none"
@@ -114,7 +126,7 @@ def _said(value: object) -> str:
 
 
 FORMAT = 1
-KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)
+KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV, ListKind.LABELLED)
 """In the order of their lines in a log."""
 _JSON = json.JSONEncoder(separators=(",", ":"))
 """One encoder for all lines: `json.dumps` with options makes a new one per call."""
@@ -135,13 +147,31 @@ class JournalMark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerUse:
+    """What a worker has used so far. memory_mb: its peak, with the programs that it started. programs_cpu_s: the
+    processor time of those programs, which `FileOutcome.cpu_s` does not include. cached_s: audio with stored scores."""
+
+    memory_mb: float = 0.0
+    programs_cpu_s: float = 0.0
+    cached_s: float = 0.0
+
+    @classmethod
+    def of_all(cls, used: Iterable[Self]) -> Self:
+        """Of several workers: the largest peak, and all times."""
+        every = list(used)
+        peak_mb = max((one.memory_mb for one in every), default=0.0)
+        return cls(peak_mb, sum(one.programs_cpu_s for one in every), sum(one.cached_s for one in every))
+
+
+@dataclass(frozen=True, slots=True)
 class MarkLine:
-    """A mark. at_s: wall clock. duration_s: of this sitting so far."""
+    """A mark. at_s: wall clock. duration_s, used: of this sitting so far; used: known when it ends."""
 
     mark: JournalMark
     at_s: float
     duration_s: float = 0.0
     why: str = ""
+    used: WorkerUse = WorkerUse()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +236,23 @@ def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
         told["spots"] = [[one.phrase, one.start, one.end, one.score] for one in outcome.spots]
     if outcome.said is not None:
         told["said"] = [outcome.said.text, outcome.said.start, outcome.said.end, outcome.said.score]
+    if outcome.labels:
+        told["labels"] = labels_told(outcome.labels)
     if outcome.rejected is not None:
         told["rejected"] = outcome.rejected.value
     return _line(told)
+
+
+def labels_told(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
+    return [[one.start_s, one.end_s, one.phrase, *(list(trait) for trait in one.traits)] for one in labels]
+
+
+def labels_of(told: Iterable[Sequence[Any]]) -> tuple[LabelledPhrase, ...]:
+    """TypeError or ValueError for anything but labels."""
+    return tuple(
+        LabelledPhrase(start, end, phrase, tuple((name, value) for name, value in traits))
+        for start, end, phrase, *traits in told
+    )
 
 
 def place_of(line: bytes) -> tuple[int, int] | None:
@@ -240,6 +284,7 @@ def outcome_of(line: bytes) -> JournalledOutcome:
                 told.get("error", ""),
                 told.get("cpu_s", 0.0),
                 told.get("sha256", ""),
+                labels_of(told.get("labels", ())),
             ),
             told["file"],
         )

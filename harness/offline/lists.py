@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import os
 import stat
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.offline import ListedFile, ListKind, RejectReason
+from harness.model.offline import LabelledPhrase, ListedFile, ListKind, RejectReason
+from harness.model.stimulus import SoundCondition
+from harness.offline.gathered import GatheredFiles
 from harness.offline.journal_lines import ListFacts
 from harness.sound.sound_stores import check_store, is_address, kind_of_store, local_path, open_address
 from harness.sound.wave_file import UnusableSound
@@ -44,16 +47,18 @@ class _FileColumns:
     def __init__(self, kind: ListKind, bases: list[bytes]) -> None:
         self.kind, self.bases = kind, bases
         self.names, self.keys, self.rejected = bytearray(), bytearray(), bytearray()
-        self._ends, self._lines = array("Q"), array("Q")
+        self._ends, self._lines, self._sizes = array("Q"), array("Q"), array("Q")
         self._in_base = array("H")
         self._with_reference = kind is ListKind.REFERENCED
+        self.labels: list[tuple[LabelledPhrase, ...]] = []
 
     def __len__(self) -> int:
         return len(self._lines)
 
-    def add(self, line: int, name: bytes, base: int, key: bytes) -> None:
-        """Adds a file. key: _KEY_BYTES, equal for the same file."""
+    def add(self, line: int, name: bytes, base: int, key: bytes, size: int) -> None:
+        """Adds a file. key: _KEY_BYTES, equal for the same file. size: in bytes, 0 if unknown."""
         self._lines.append(line)
+        self._sizes.append(size)
         self.keys += key
         self.add_name(name, base)
 
@@ -74,6 +79,8 @@ class _FileColumns:
             line=self._lines[number],
             reference=os.fsdecode(self._name(at + 1)[1]) if self._with_reference else "",
             rejected=_REASONS[self.rejected[number]],
+            labels=self.labels[number] if self.labels else (),
+            size=self._sizes[number],
         )
 
     def _name(self, at: int) -> tuple[bytes, bytes]:
@@ -82,22 +89,71 @@ class _FileColumns:
         return name, os.path.join(self.bases[base], name) if base else name
 
 
-def _files(columns: Sequence[_FileColumns]) -> Sequence[ListedFile]:
-    """All files of an evaluation: in-vocabulary or referenced ones first, each kind in the order of its lists."""
+def _files(columns: Sequence[_FileColumns], conditions: Sequence[SoundCondition]) -> Sequence[ListedFile]:
+    """All files of an evaluation: in-vocabulary or referenced ones first, each kind in the order of its lists.
+
+    conditions: each file is there once for each of them, one after the other.
+    """
+    times = max(1, len(conditions))
 
     def at(number: int) -> ListedFile:
         for one in columns:
-            if number < len(one):
-                return one.file(number)
-            number -= len(one)
+            if number < times * len(one):
+                file = one.file(number // times)
+                return _in_condition(file, number, conditions[number % times]) if conditions else file
+            number -= times * len(one)
         raise IndexError(number)
 
-    return ToldLater(sum(map(len, columns)), at)
+    return ToldLater(times * sum(map(len, columns)), at)
+
+
+def _in_condition(file: ListedFile, number: int, condition: SoundCondition) -> ListedFile:
+    """The file, as the entry of that number; with another name, and labels at the speed, unless it is as it is."""
+    if condition.as_it_is:
+        return replace(file, number=number)
+    speed = condition.channel.speed
+    labels = tuple(replace(one, start_s=one.start_s / speed, end_s=one.end_s / speed) for one in file.labels)
+    return replace(file, number=number, listed=f"{file.listed} @ {condition.label()}", labels=labels)
+
+
+def demand_local(files: Iterable[ListedFile]) -> None:
+    """InputError for a file in a store or an archive, which cannot be rendered in a condition."""
+    for file in files:
+        if is_address(file.path) and local_path(file.path) is None:
+            what = "conditions need files on this computer, and this one is in a store or an archive"
+            raise InputError(what, place=Place(file.listed), remedy="Copy or unpack it, and name the folder")
+
+
+CONDITION = "condition"
+"""The column of the conditions as a whole; each of their axes is another one."""
+
+
+Columns = Mapping[str, Mapping[ListKind, Sequence[str]]]
+
+
+def _labels_in_conditions(
+    columns: Columns, files: Mapping[ListKind, int], conditions: Sequence[SoundCondition]
+) -> Columns:
+    """The columns of files that are there once for each condition, and those of the conditions."""
+    if not conditions:
+        return columns
+    times = len(conditions)
+
+    def repeated(of: Sequence[str]) -> Sequence[str]:
+        return ToldLater(times * len(of), lambda at: of[at // times])
+
+    def cycled(count: int, of: Sequence[str]) -> Sequence[str]:
+        return ToldLater(times * count, lambda at: of[at % times])
+
+    found = {name: {kind: repeated(of) for kind, of in by_kind.items()} for name, by_kind in columns.items()}
+    own = {CONDITION: [one.label() for one in conditions]}
+    own |= {name: [dict(one.axes).get(name, "") for one in conditions] for name, _ in conditions[0].axes}
+    return found | {name: {kind: cycled(count, of) for kind, count in files.items()} for name, of in own.items()}
 
 
 def _seal(parts: Sequence[_FileColumns]) -> None:
     """Rejects later entries of a file that is listed twice, and all entries of a file that is both in and out of
-    vocabulary. The last part is out of vocabulary. Frees the keys, so call it last."""
+    vocabulary. The last two parts are out of vocabulary, or labelled. Frees the keys, so call it last."""
     keys = np.frombuffer(b"".join(part.keys for part in parts), dtype=np.uint64).reshape(-1, 2)
     marks = np.zeros(len(keys), np.uint8)
     if len(keys):
@@ -106,7 +162,7 @@ def _seal(parts: Sequence[_FileColumns]) -> None:
         marks[order[again]] = _TWICE
         firsts = np.flatnonzero(~again)
         lasts = np.append(firsts[1:], len(order)) - 1
-        vocabulary = len(keys) - len(parts[-1])
+        vocabulary = sum(map(len, parts[:-2]))
         in_both = (order[firsts] < vocabulary) & (order[lasts] >= vocabulary)
         marks[order[np.repeat(in_both, lasts - firsts + 1)]] = _BOTH
     at = 0
@@ -116,12 +172,14 @@ def _seal(parts: Sequence[_FileColumns]) -> None:
 
 
 class _FoundName(NamedTuple):
-    """base: index of the folder in which a relative name was found, 0 for none. there: whether the file exists."""
+    """base: index of the folder in which a relative name was found, 0 for none. there: whether the file exists. size:
+    in bytes, 0 if unknown."""
 
     base: int
     there: bool
     link: bool
     path: bytes
+    size: int = 0
 
 
 class _Places:
@@ -152,14 +210,15 @@ class _Places:
                 self._stores.add(kind)
             return _FoundName(0, True, False, name)
         if name.startswith(b"/"):
-            return _FoundName(0, *_seen(name), name)
+            there, link, size = _seen(name)
+            return _FoundName(0, there, link, name, size)
         for base in folders:
             path = self.bases[base] + b"/" + name
             if _is_listed_address(path):
                 return _FoundName(base, True, False, path)
-            there, link = _seen(path)
+            there, link, size = _seen(path)
             if there:
-                return _FoundName(base, True, link, path)
+                return _FoundName(base, True, link, path, size)
         return _FoundName(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
 
     def key(self, found: _FoundName) -> bytes:
@@ -189,11 +248,14 @@ def _is_listed_address(name: bytes) -> bool:
     return b"://" in name and is_address(os.fsdecode(name))
 
 
-def _seen(path: bytes) -> tuple[bool, bool]:
+def _seen(path: bytes) -> tuple[bool, bool, int]:
+    """Whether a file exists and is a link, and its size in bytes; 0 for a link."""
     try:
-        return True, stat.S_ISLNK(os.lstat(path).st_mode)
+        found = os.lstat(path)
     except OSError:  # reported when the file is opened
-        return False, False
+        return False, False, 0
+    link = stat.S_ISLNK(found.st_mode)
+    return True, link, 0 if link else found.st_size
 
 
 def _digest(path: bytes) -> bytes:
@@ -208,27 +270,65 @@ class Listing:
     files: Sequence[ListedFile]
     lists: tuple[ListFacts, ...]
     bases: tuple[str, ...]
+    columns: Columns
+    """What is known of the files: the labels of each column, by kind and number; "" for none."""
+    label_columns: tuple[str, ...] = ()
+    """What is known of labelled phrases: `phrase`, and the names of their traits."""
 
 
-def read_lists(inv: Sequence[str], oov: Sequence[str], referenced: Sequence[str]) -> Listing:
+def read_lists(
+    inv: Sequence[str],
+    oov: Sequence[str],
+    referenced: Sequence[str],
+    inside: Sequence[GatheredFiles] = (),
+    outside: Sequence[GatheredFiles] = (),
+    long: Sequence[GatheredFiles] = (),
+    conditions: Sequence[SoundCondition] = (),
+) -> Listing:
     """Reads the lists of an evaluation, those of each kind in the order given. InputError, or InputProblems with the
-    place of each line, if a list cannot be read or is not a list."""
+    place of each line, if a list cannot be read or is not a list.
+
+    inside, outside: in-vocabulary and out-of-vocabulary files that were gathered; they follow those of lists. long:
+    recordings with their labels. conditions: in each of which every file is listed.
+    """
     places = _Places()
     columns: list[_FileColumns] = []
     lists: list[ListFacts] = []
     bases: dict[str, None] = {}
-    for kind, names in ((ListKind.INV, inv), (ListKind.REFERENCED, referenced), (ListKind.OOV, oov)):
+    labels: dict[str, dict[ListKind, list[str]]] = {}
+    known = dict.fromkeys(name for one in (*inside, *outside, *long) for name in one.columns)
+    sources: tuple[tuple[ListKind, Sequence[str | GatheredFiles]], ...] = (
+        (ListKind.INV, [*inv, *inside]),
+        (ListKind.REFERENCED, referenced),
+        (ListKind.OOV, [*oov, *outside]),
+        (ListKind.LABELLED, long),
+    )
+    for kind, places_of_kind in sources:
         columns.append(_FileColumns(kind, places.bases))
-        for name in names:
-            lists.append((reading := _ListReader(name, places, columns[-1])).read())
+        for place in places_of_kind:
+            before = len(columns[-1])
+            lists.append((reading := _ListReader(place, places, columns[-1])).read())
+            columns[-1].labels += place.labels if isinstance(place, GatheredFiles) else ()
+            given = place.columns if isinstance(place, GatheredFiles) else {}
+            blank = ("",) * (len(columns[-1]) - before)
+            for name in known:
+                labels.setdefault(name, {}).setdefault(kind, []).extend(given.get(name, blank))
             bases |= dict.fromkeys(os.fsdecode(places.bases[base]) for base in reading.folders if base in reading.used)
     _seal(columns)
-    return Listing(_files(columns), tuple(lists), tuple(bases))
+    traits = dict.fromkeys(
+        name for one in long for of in one.labels for label in of for name, _ in (("phrase", ""), *label.traits)
+    )
+    counts = {kind: len(of) for (kind, _), of in zip(sources, columns, strict=True)}
+    played = tuple(replace(one, files=one.files * max(1, len(conditions))) for one in lists)
+    labels_of_all = _labels_in_conditions(labels, counts, conditions)
+    return Listing(_files(columns, conditions), played, tuple(bases), labels_of_all, tuple(traits))
 
 
 class _ListReader:
-    def __init__(self, name: str, places: _Places, columns: _FileColumns) -> None:
-        self._name, self._places, self._columns = name, places, columns
+    def __init__(self, place: str | GatheredFiles, places: _Places, columns: _FileColumns) -> None:
+        self._gathered = place if isinstance(place, GatheredFiles) else None
+        self._name = place.place if isinstance(place, GatheredFiles) else place
+        self._places, self._columns = places, columns
         self._digest = hashlib.sha256()
         self.folders: tuple[int, ...] = ()
         self.used: set[int] = set()
@@ -236,8 +336,7 @@ class _ListReader:
 
     def read(self) -> ListFacts:
         before = len(self._columns)
-        with _opened(self._name) as file:
-            self.folders = self._places.of_list(_folder(self._name))
+        with self._opened() as file:
             for number, line in self._lines(file):
                 if self._columns.kind is not ListKind.REFERENCED:
                     self._take(number, line)
@@ -251,11 +350,21 @@ class _ListReader:
         files = len(self._columns) - before
         if not files:
             raise InputError("this list names no files", place=Place(self._name), remedy="Write one path per line")
-        return ListFacts(self._name, self._digest.hexdigest(), self._columns.kind, files)
+        sha256 = None if self._gathered is None else self._gathered.sha256()
+        return ListFacts(self._name, sha256 or self._digest.hexdigest(), self._columns.kind, files)
+
+    def _opened(self) -> BinaryIO:
+        if self._gathered is None:
+            file = _opened(self._name)
+            self.folders = self._places.of_list(_folder(self._name))
+            return file
+        folder = self._gathered.folder
+        self.folders = self._places.of_list(None if folder is None else os.fsencode(folder))
+        return io.BytesIO(self._gathered.content())
 
     def _take(self, number: int, line: bytes) -> None:
         found = self._found(number, line)
-        self._columns.add(number, line, found.base, self._places.key(found))
+        self._columns.add(number, line, found.base, self._places.key(found), found.size)
 
     def _found(self, number: int, name: bytes) -> _FoundName:
         """Where a file is. A name that exists only without its surrounding blanks is a problem."""
@@ -329,7 +438,7 @@ class _ListReader:
         if block.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError("this is UTF-16", place=Place(self._name), remedy="Save the list as UTF-8")
         if block.startswith(_SOUND_STARTS) and b"\0" in block[:64]:
-            remedy = "Write its path into a text file and give that"
+            remedy = f"Give sound files with --in (with the phrase) or --out (without): --in {self._name}"
             raise InputError("this is a sound file, not a list", place=Place(self._name), remedy=remedy)
 
     def _too_long(self, number: int) -> InputError:
@@ -352,7 +461,7 @@ def _opened(name: str) -> BinaryIO:
             return open_address(name)
         mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):
-            remedy = f"Make a list of it: find {name} -name '*.wav' > list.txt"
+            remedy = f"Give folders with --in (with the phrase) or --out (without): --in {name}"
             raise InputError("this is a folder, not a list", place=Place(name), remedy=remedy)
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise InputError("this is a device or a socket, not a list", place=Place(name))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Self
 
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
-from harness.offline.journal_lines import has_check, outcome_line
+from harness.offline.journal_lines import WorkerUse, has_check, labels_of, labels_told, outcome_line
 
 _JSON = json.JSONEncoder(separators=(",", ":"))
 _HEAD = struct.Struct("<cI")
@@ -21,7 +23,8 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 
 
 class WorkerFrame(Enum):
-    """To a worker: EVALUATION (once, first), FILES, END_OF_SEQUENCE. From it: READY, REFUSED, OUTCOMES, TOLD."""
+    """To a worker: EVALUATION (once, first), FILES, END_OF_SEQUENCE. From it: READY, REFUSED, OUTCOMES, USED,
+    TOLD."""
 
     EVALUATION = b"E"
     FILES = b"F"
@@ -29,7 +32,33 @@ class WorkerFrame(Enum):
     READY = b"R"
     REFUSED = b"X"
     OUTCOMES = b"O"
+    USED = b"U"
     TOLD = b"T"
+
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def used_here(cached_s: float) -> WorkerUse:
+    """Of this process and the programs that it started and that still run. Source: proc(5)."""
+    peak_kb, ticks = 0, 0
+    for pid in ("self", *_programs()):
+        try:
+            status = (Path("/proc") / pid / "status").read_text()
+            peak_kb += int(status.partition("VmHWM:")[2].split()[0])
+            if pid != "self":
+                fields = (Path("/proc") / pid / "stat").read_text().rpartition(")")[2].split()
+                ticks += sum(map(int, fields[11:15]))
+        except (OSError, IndexError):  # it has just ended
+            continue
+    return WorkerUse(round(peak_kb / 1024, 1), round(ticks / _TICKS, 3), round(cached_s, 3))
+
+
+def _programs() -> list[str]:
+    try:
+        return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    except OSError:  # this kernel does not list them
+        return []
 
 
 def framed(kind: WorkerFrame, content: bytes = b"") -> bytes:
@@ -93,14 +122,24 @@ def answers_of(content: bytes) -> list[FileAnswer]:
 
 def files_told(files: Iterable[ListedFile]) -> bytes:
     return _JSON.encode(
-        [[one.kind, one.number, one.listed, one.path, one.line, one.reference, one.rejected] for one in files]
+        [
+            [one.kind, one.number, one.listed, one.path, one.line, one.reference, one.rejected, labels_told(one.labels)]
+            for one in files
+        ]
     ).encode("ascii")
 
 
 def files_of(content: bytes) -> list[ListedFile]:
     return [
         ListedFile(
-            ListKind(kind), number, listed, path, line, reference, None if reason is None else RejectReason(reason)
+            ListKind(kind),
+            number,
+            listed,
+            path,
+            line,
+            reference,
+            None if reason is None else RejectReason(reason),
+            labels_of(labels),
         )
-        for kind, number, listed, path, line, reference, reason in json.loads(content)
+        for kind, number, listed, path, line, reference, reason, labels in json.loads(content)
     ]

@@ -6,8 +6,9 @@ import math
 import operator
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,11 @@ from harness.model.offline import (
 )
 from harness.offline.score_cache import ScoreCache
 from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
+from harness.sound.sound_stores import local_path
+
+if TYPE_CHECKING:
+    from harness.model.stimulus import StimulusRecipe
+    from harness.sound.stimuli.renderer import Renderer
 
 LARGEST_BLOCK = 1 << 19
 """Samples that an engine is given at once, so that its intermediate results stay within some megabytes."""
@@ -62,6 +68,8 @@ def spots(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
     """The spots of a track. Each ends where its score was known and begins `spot_samples` earlier, or with the
     sound."""
     found = crossings(track.scores, rule.threshold, rule.refractory_samples / track.step)
+    if not len(found):  # most files of a list without the phrase
+        return ()
     ends = track.first_end + found * track.step
     return tuple(
         OfflineSpot(track.phrase, max(0, int(end) - rule.spot_samples), int(end), float(track.scores[index]))
@@ -105,7 +113,9 @@ def joined(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
                     )
             pieces_so_far.append(track)
     return tuple(
-        ScoreTrack(phrase, np.concatenate([one.scores for one in found]), found[0].first_end, found[0].step)
+        found[0]
+        if len(found) == 1
+        else ScoreTrack(phrase, np.concatenate([one.scores for one in found]), found[0].first_end, found[0].step)
         for phrase, found in of_phrase.items()
         if found
     )
@@ -163,6 +173,27 @@ def in_order(found: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
     return tuple(sorted(found, key=lambda spot: (spot.end, spot.start, spot.phrase)))
 
 
+class SoundInCondition:
+    """A file in a condition, at the engine's rate; the samples of `Renderer.render`, as 16 bits.
+
+    sha256: of the recipe. known: its length, if that is stored with its scores; it is then rendered only for `blocks`.
+    """
+
+    def __init__(self, renderer: Renderer, recipe: StimulusRecipe, key: str, known: int | None) -> None:
+        self._renderer, self._recipe, self.sha256 = renderer, recipe, key
+        self.rate_hz = recipe.rate_hz
+        self._made = self._rendered() if known is None else None
+        self.samples = len(self._made) if self._made is not None else known or 0
+
+    def blocks(self) -> Iterator[npt.NDArray[np.int16]]:
+        yield self._made if self._made is not None else self._rendered()
+
+    def _rendered(self) -> npt.NDArray[np.int16]:
+        from harness.devices.playing import quantised  # imported here, since conditions are rarely used
+
+        return quantised(self._renderer.render(self._recipe).waveform, self.rate_hz)
+
+
 class FilePlayer:
     """An engine that plays files one by one, each from fresh state."""
 
@@ -172,7 +203,9 @@ class FilePlayer:
         # A protocol check takes as long as opening a file.
         self._scores = engine if isinstance(engine, ScoresSound) else None
         self._lead_in_ms = float(dict(evaluation.task.settings).get(LEAD_IN.name, self._facts.lead_in_ms))
+        self.cached_s = 0.0
         self._tries = 1 + getattr(engine, "more_tries", 0)
+        self._renderer: Renderer | None = None
 
     def play(self, file: ListedFile) -> FileOutcome:
         """The outcome of a file. An unusable file and our own errors (such as EngineError) are rejections.
@@ -198,13 +231,17 @@ class FilePlayer:
 
     def _heard(self, file: ListedFile, began_s: float) -> FileOutcome:
         facts, evaluation = self._facts, self._evaluation
-        hashed = evaluation.hashes or self._cache is not None
-        with open_sound(file.path, facts.rate_hz, resample=evaluation.resample, hashed=hashed) as sound:
+        with self._opened(file) as sound:
             if not sound.samples:
                 return file.outcome_rejected(RejectReason.EMPTY)
             if file.kind is ListKind.INV and sound.samples * 1000 < self._lead_in_ms * sound.rate_hz:
                 short = f"{sound.samples / sound.rate_hz * 1000:.0f} ms, and the lead-in is {self._lead_in_ms:g} ms"
                 return file.outcome_rejected(RejectReason.SHORT, short)
+            if file.labels and (last_s := max(one.start_s for one in file.labels)) * sound.rate_hz > sound.samples:
+                beyond = (
+                    f"a label begins at {last_s:g} s, and the recording ends at {sound.samples / sound.rate_hz:g} s"
+                )
+                return file.outcome_rejected(RejectReason.REFERENCE, beyond)
             reference = read_reference(file.reference) if file.reference else ""
             spots: tuple[OfflineSpot, ...] = ()
             said: Said | None = None
@@ -225,19 +262,43 @@ class FilePlayer:
                 reference,
                 cpu_s=time.process_time() - began_s,
                 sha256=sound.sha256,
+                labels=file.labels,
             )
 
-    def _scored(self, engine: ScoresSound, sound: OpenSound) -> tuple[OfflineSpot, ...]:
+    @contextmanager
+    def _opened(self, file: ListedFile) -> Iterator[OpenSound | SoundInCondition]:
+        facts, evaluation = self._facts, self._evaluation
+        condition = evaluation.condition(file.number)
+        hashed = condition is None and (evaluation.hashes or self._cache is not None)
+        with open_sound(file.path, facts.rate_hz, resample=evaluation.resample, hashed=hashed) as sound:
+            if condition is None:
+                yield sound
+                return
+        # Opened before, since a file is usable in a condition if it is usable as it is.
+        if self._renderer is None:
+            from harness.sound.stimuli.renderer import Renderer  # imported here: slow
+
+            self._renderer = Renderer(None)
+        recipe = condition.recipe(local_path(file.path) or file.path, facts.rate_hz)
+        key = self._renderer.key(recipe)
+        known = None if self._cache is None or self._scores is None else self._cache.length(facts.fingerprint, key)
+        yield SoundInCondition(self._renderer, recipe, key, known)
+
+    def _scored(self, engine: ScoresSound, sound: OpenSound | SoundInCondition) -> tuple[OfflineSpot, ...]:
         rule, facts, cache = _rule_of(self._facts), self._facts, self._cache
         tracks = None if cache is None else cache.get(facts.fingerprint, sound.sha256)
-        if tracks is None:
+        if tracks is not None:
+            self.cached_s += sound.samples / sound.rate_hz
+        else:
             tracks = scores_of(engine, sound.blocks())
             if cache is not None:
                 cache.put(facts.fingerprint, sound.sha256, tracks, sound.samples, sound.rate_hz)
         return spots_in(tracks, rule)
 
 
-def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, rate_hz: int) -> Said | None:
+def _understood(
+    engine: Understands, evaluation: Evaluation, sound: OpenSound | SoundInCondition, rate_hz: int
+) -> Said | None:
     seconds = sound.samples / sound.rate_hz
     if seconds > LONGEST_UNDERSTOOD_S:
         raise EngineError(

@@ -18,6 +18,7 @@ from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import EngineFacts, Evaluation, ListedFile, RejectReason
+from harness.offline.journal_lines import WorkerUse
 from harness.offline.messages import (
     BEGUN,
     ONE_THREAD,
@@ -54,6 +55,7 @@ class WorkerProcess:
         self.begun = 0
         self.answered = 0
         self.sequence = False
+        self.used = WorkerUse()
         self._words = b""
         self._frames = WorkerFrames()
         self._out = bytearray(framed(WorkerFrame.EVALUATION, json.dumps(plain(evaluation, sparse=True)).encode()))
@@ -227,6 +229,7 @@ class WorkerPool:
         self._answers = 0
         self.workers: list[WorkerProcess] = []
         self.facts: EngineFacts | None = None
+        self._used = WorkerUse()
         try:
             for _ in range(jobs):
                 self._start()
@@ -242,6 +245,11 @@ class WorkerPool:
     @property
     def files_per_s(self) -> float:
         return self._answers / self._busy_s if self._busy_s > 0 else 0.0
+
+    @property
+    def used(self) -> WorkerUse:
+        """What the workers have used, also those that have ended."""
+        return WorkerUse.of_all([self._used, *(worker.used for worker in self.workers)])
 
     def give(self, worker: WorkerProcess, files: Mapping[int, ListedFile], *, last: bool = False) -> None:
         """Gives a worker files, by their positions. last: its sequence ends with them."""
@@ -336,6 +344,8 @@ class WorkerPool:
                 self._refused(worker, _error(content))
             case WorkerFrame.TOLD:
                 self.told(content.decode("utf-8", "replace"))
+            case WorkerFrame.USED:
+                worker.used = restored(WorkerUse, json.loads(content))
             case WorkerFrame.OUTCOMES:
                 return [self._outcomes(worker, answers_of(content))]
             case _:
@@ -399,6 +409,7 @@ class WorkerPool:
         for descriptor in (worker.answers, worker.words, worker.tasks):
             self._forget(descriptor)
         self.workers.remove(worker)
+        self._used = WorkerUse.of_all([self._used, worker.used])
         return worker.ended(how)
 
 

@@ -171,7 +171,8 @@ class HandingOut:
         if not len(window):
             return False
         for position in window:
-            self._rough_s[position] = max(LEAST_S, rough_seconds(self._files[position].path))
+            file = self._files[position]
+            self._rough_s[position] = max(LEAST_S, rough_seconds(file.path, file.size))
         lengths = self._rough_s[window]
         self._looked += len(window)
         self._looked_s += float(lengths.sum(dtype=np.float64))
@@ -302,7 +303,7 @@ def run(
         with journal(pool.facts) as opened:
             going = FilesInPlay(evaluation, files, pool, opened, on_outcome, now_s, before=opened.before)
             at_once = going.play(stop, on_progress)
-            opened.end(partial=at_once)
+            opened.end(partial=at_once, used=pool.used)
         return going.pace
     finally:
         pool.close(at_once=at_once)
@@ -334,8 +335,8 @@ class FilesInPlay:
         self._played = int(proven)
         self._due = due_of(files, before)
         self._left = int(np.count_nonzero(self._due))
-        in_sequence = np.zeros(len(files), bool)
-        if evaluation.continuous:
+        in_sequence = np.full(len(files), pool.facts is not None and pool.facts.carries_state)
+        if evaluation.continuous and not in_sequence.any():
             in_sequence[:] = [one.kind is ListKind.OOV for one in files]
         self._waiting = HandingOut(files, self._due & ~in_sequence)
         # The engine must play the whole list again to reach the remaining files.

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.base.foreign import counted
+from harness.base.text_table import counted
 from harness.base.whole_file import whole_stream
 from harness.model.errors import InputError
 from harness.model.offline import ScoreTrack
@@ -56,6 +56,17 @@ class ScoreCache:
         except ValueError as error:
             self._tell(f"{path}: cached scores are invalid ({error}) and are computed again")
             return None
+
+    def length(self, fingerprint: str, file_sha256: str) -> int | None:
+        """Samples of a sound whose scores are stored; None if there are none."""
+        try:
+            with self._path(fingerprint, file_sha256).open("rb") as file:
+                magic, version, length = _FRONT.unpack(file.read(_FRONT.size))
+                head = json.loads(file.read(length)) if (magic, version) == (MAGIC, VERSION) else {}
+        except (OSError, ValueError, struct.error):
+            return None  # reported by `get`
+        samples = head.get("samples")
+        return samples if isinstance(samples, int) else None
 
     def put(
         self, fingerprint: str, file_sha256: str, tracks: tuple[ScoreTrack, ...], samples: int, rate_hz: int

@@ -25,6 +25,7 @@ from harness.offline.journal_lines import (
     JournalMark,
     MarkLine,
     Shard,
+    WorkerUse,
     differences,
     header_line,
     mark_line,
@@ -44,7 +45,7 @@ def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedF
 
 def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint32]:
     """The shard of each file, from 0."""
-    lengths = np.fromiter((max(LEAST_S, rough_seconds(one.path)) for one in files), np.float64, len(files))
+    lengths = np.fromiter((max(LEAST_S, rough_seconds(one.path, one.size)) for one in files), np.float64, len(files))
     parts = np.zeros(len(files), np.uint32)
     # (hours, files, shard): where lengths are not known, the shard with the fewest files is next.
     loads = [(0.0, 0, part) for part in range(of)]
@@ -125,4 +126,5 @@ def merged_lines(journals: Sequence[JournalFile], header: JournalHeader) -> Iter
     if untimed_s := sum(journal.untimed_s for journal in journals):
         timed_s = played_s - untimed_s
         duration_s = duration_s * played_s / timed_s if timed_s > ROUNDED_S else 0.0
-    yield mark_line(MarkLine(ending, max(journal.ended_s for journal in journals), duration_s))
+    used = WorkerUse.of_all(journal.used for journal in journals)
+    yield mark_line(MarkLine(ending, max(journal.ended_s for journal in journals), duration_s, used=used))

@@ -6,15 +6,16 @@ Development lists are evaluated here, into their own journal.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.base.foreign import counted
+from harness.base.text_table import counted
 from harness.base.whole_file import write_whole
 from harness.model.errors import InputError
-from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, SpotRule
+from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
 from harness.offline.asked import SweepAsked
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.sweep import Sweep, choose, term_weighted
@@ -36,10 +37,11 @@ def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
             f"{evaluation.task.engine} reports no scores, so its thresholds cannot be swept",
             remedy="Run it once per value of its sensitivity setting, and compare the logs: harness compare",
         )
-    if evaluation.continuous:
+    if evaluation.continuous or facts.carries_state:
+        with_what = "with --continuous" if evaluation.continuous else f"with {evaluation.task.engine}"
         raise InputError(
-            "with --continuous, scores depend on the previous files and are not stored",
-            remedy="Sweep without --continuous",
+            f"{with_what}, scores depend on the previous files and are not stored",
+            remedy="Sweep without --continuous" if evaluation.continuous else "Sweep an engine without such state",
         )
     return facts.rule
 
@@ -52,13 +54,15 @@ def sweep_of(
     cache: ScoreCache,
     *,
     refractory_ms: float | None = None,
+    phrase: str | None = None,
 ) -> Sweep:
-    """Counts at every threshold from outcomes with their file names. refractory_ms: replaces the run's. InputError,
-    with some names, for files without stored scores. The cache reports damaged entries."""
+    """Counts at every threshold from outcomes with their file names. refractory_ms: replaces the run's. phrase: the
+    only one that counts. InputError, with some names, for files without stored scores. The cache reports damaged
+    entries."""
     rule = demand_scores(facts, evaluation)
     if refractory_ms is not None:
         rule = replace(rule, refractory_samples=round(refractory_ms / 1000 * facts.rate_hz))
-    sweep = Sweep(counting, rule, facts.operating_points)
+    sweep = Sweep(counting, rule, facts.operating_points, phrase=phrase)
     missing: list[str] = []
     gone = 0
     for outcome, name in outcomes:
@@ -77,6 +81,10 @@ def sweep_of(
             remedy="Run the evaluation again with the same --cache folder: only missing scores are computed",
         )
     return sweep
+
+
+def _file_name(phrase: str) -> str:
+    return re.sub(r"[^\w-]+", "_", phrase)
 
 
 class SweepRun:
@@ -117,21 +125,30 @@ class SweepRun:
             self._warn(f"{same} with the same bytes as reported files: the lists are not independent")
         return not counts.has_faults
 
-    def _counted(self, journal: JournalFile) -> tuple[Sweep, set[bytes]]:
-        """The sweep of a journal, and the first bytes of its files' sha256."""
+    def _counted(self, journal: JournalFile, phrase: str | None = None) -> tuple[Sweep, set[bytes]]:
+        """The sweep of a journal, and the first bytes of its files' sha256. phrase: only this one, in all but the files
+        that hold any phrase once."""
         header, seen = journal.header, set[bytes]()
 
         def outcomes() -> Iterator[tuple[FileOutcome, str]]:
             for one in journal.outcomes():
+                if phrase is not None and one.outcome.kind is ListKind.INV:
+                    continue
                 if one.outcome.sha256:
                     seen.add(bytes.fromhex(one.outcome.sha256)[:12])
                 yield one.outcome, one.listed
 
         found = sweep_of(
             outcomes(), header.facts, header.evaluation, header.counting, self._cache,
-            refractory_ms=self._asked.refractory_ms,
+            refractory_ms=self._asked.refractory_ms, phrase=phrase,
         )  # fmt: skip
         return found, seen
+
+    def _phrases(self) -> tuple[str, ...]:
+        """Phrases with a curve of their own: those of labels, if there are several."""
+        labelled = any(one.kind is ListKind.LABELLED for one in self._header.lists)
+        phrases = self._header.counting.phrases
+        return phrases if labelled and len(phrases) > 1 else ()
 
     def write(self, prefix: str) -> Iterator[str]:
         """Writes tables, JSON and pictures to PREFIX.*; returns lines for people."""
@@ -154,15 +171,28 @@ class SweepRun:
         if values is not None:
             told["term_weighted"] = pictures.twv_json(values)
         files[f"{prefix}.json"] = json.dumps(told, indent=1) + "\n"
+        of_phrases = {phrase: self._counted(self._journal, phrase)[0] for phrase in self._phrases()}
+        dets = {phrase: of.at(of.thresholds(named)) for phrase, of in of_phrases.items()}
+        for phrase, of in dets.items():
+            files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(of, points, at, twv)
         for name, text in files.items():
             write_whole(Path(name), text.encode())
         drawn = [*files]
         if not asked.no_picture and det.has_accepts and det.has_rejects:
-            two = None if developed is None else pictures.Curve("development list", on)
-            curve = pictures.Curve("reported list" if two is not None else "list", det)
+            curves = [pictures.Curve("list" if developed is None else "reported list", det)]
+            if developed is not None:
+                curves.append(pictures.Curve("development list", on))
             for ending in pictures.ENDINGS:
-                pictures.draw(Path(f"{prefix}.{ending}"), header.evaluation.task.name, curve, points, two, chosen)
+                pictures.draw(Path(f"{prefix}.{ending}"), header.evaluation.task.name, curves, points, chosen)
                 drawn.append(f"{prefix}.{ending}")
+            for phrase, of in dets.items():
+                if of.has_accepts and of.has_rejects:
+                    for ending in pictures.ENDINGS:
+                        path = Path(f"{prefix}.{_file_name(phrase)}.{ending}")
+                        pictures.draw(
+                            path, f"{header.evaluation.task.name}, {phrase}", [pictures.Curve("list", of)], points
+                        )
+                        drawn.append(str(path))
         yield f"Sweep: {len(det):,} thresholds, in {', '.join(drawn)}"
         if target is not None:
             yield from pictures.chosen_lines(target, chosen)

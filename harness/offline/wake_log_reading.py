@@ -121,7 +121,7 @@ def demand_numbers(log: WakeLog, name: str) -> None:
     try:
         for part in ("inv", "oov", "inv/oov"):
             log.seconds(part)
-        for part in ("inv-files", "oov-files", "rejected-files"):
+        for part in ("inv-files", "oov-files", "rejected-files", "x-phrases"):
             int(log.about(part) or 0)
         float(log.about("real-time-factor") or 0)
     except ValueError as error:

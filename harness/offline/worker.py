@@ -20,7 +20,16 @@ from harness.base.plain_json import plain, restored
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import HarnessError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
-from harness.offline.messages import BEGUN, FileAnswer, WorkerFrame, WorkerFrames, answers_told, files_of, framed
+from harness.offline.messages import (
+    BEGUN,
+    FileAnswer,
+    WorkerFrame,
+    WorkerFrames,
+    answers_told,
+    files_of,
+    framed,
+    used_here,
+)
 from harness.offline.one_file import FilePlayer
 from harness.offline.score_cache import ScoreCache
 
@@ -40,7 +49,8 @@ class Worker:
         self._answers, self._begun, self._evaluation = answers, begun, evaluation
         self._count = 0
         self._engine = load_engine(evaluation.task)
-        cache = ScoreCache(evaluation.cache, self._tell) if evaluation.cache else None
+        kept = evaluation.cache and not self._engine.facts.carries_state
+        cache = ScoreCache(evaluation.cache, self._tell) if kept else None
         self._player = FilePlayer(self._engine, evaluation, cache)
         self._waiting: list[tuple[FileOutcome, str]] = []
         self._flushed_s = time.monotonic()
@@ -71,6 +81,7 @@ class Worker:
 
     def flush(self) -> None:
         if self._waiting:
+            self._send(WorkerFrame.USED, json.dumps(plain(used_here(self._player.cached_s))).encode())
             self._send(WorkerFrame.OUTCOMES, answers_told([FileAnswer.of(*one) for one in self._waiting]))
             self._waiting.clear()
         self._flushed_s = time.monotonic()

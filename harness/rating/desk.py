@@ -79,6 +79,7 @@ class SittingView:
 
     phase: SittingPhase
     rater: str
+    adjudicating: bool = False
     item: Item | None = None
     own: Judgment | None = None
     again: bool = False
@@ -110,8 +111,8 @@ class Desk:
 
     A call that writes returns after the row is on the disk. If that fails, the error is raised, and the item keeps its
     draft. `items`, `exercises`: all of the round; the desk selects and orders the rater's share. `rows`: judgments so
-    far, in any order. `program`: the rater is a program. `ids`: ids of the rows to write. A front-end whose requests
-    may arrive twice begins each request there, and checks `wrote`.
+    far, in any order. `program`: the rater is a program. `adjudicating`: settle what raters disagree on. `ids`: ids of
+    the rows to write. A front-end whose requests may arrive twice begins each request there, and checks `wrote`.
     """
 
     def __init__(
@@ -125,10 +126,12 @@ class Desk:
         *,
         propose: Propose | None = None,
         program: bool = False,
+        adjudicating: bool = False,
         now_s: Callable[[], float] = time.monotonic,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self.rater = rater
+        self.adjudicating = adjudicating
         self.ids = RowIds(rater)
         self._round = round_
         self._keep = keep
@@ -159,6 +162,7 @@ class Desk:
         return SittingView(
             phase=self._phase(),
             rater=self.rater,
+            adjudicating=self.adjudicating,
             item=self._item,
             own=None if self._item is None else standing.rows.standing(self._item),
             again=self._again,

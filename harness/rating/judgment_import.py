@@ -6,12 +6,14 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rapidfuzz.process import extractOne
 
+from harness.base.gathering import gathered
 from harness.base.text_file import MOST_TOLD, Problems, shown
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError
@@ -69,15 +71,10 @@ def plan_import(sessions: Sequence[RatedSession], read: ReadJudgments, path: Pat
 
 def write_import(plan: ImportPlan) -> None:
     """Writes a plan, in each session all rows or none; LogError. A second call adds nothing."""
-    by_folder: dict[Path, list[JudgmentGiven]] = defaultdict(list)
-    for folder, judgment in plan.fresh:
-        by_folder[folder].append(JudgmentGiven(judgment))
+    by_folder = gathered((folder, JudgmentGiven(judgment)) for folder, judgment in plan.fresh)
     for folder, records in by_folder.items():
-        log = JudgmentLog(folder)
-        try:
+        with closing(JudgmentLog(folder)) as log:
             log.append_all(records)
-        finally:
-            log.close()
 
 
 class _Plan:

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
-from harness.base.codec import RECORDS
 from harness.base.places import SessionFolder
-from harness.model.record import Entry, JudgmentGiven, RatingRecord, Record
-from harness.session.log.database import SESSION, Row, SharedRows, entry_of
+from harness.model.record import Entry, RatingRecord, Record
+from harness.session.log.database import SESSION, SharedRows, entry_of
 
 
 class JudgmentLog(SharedRows[Record]):
@@ -39,16 +36,3 @@ class JudgmentLog(SharedRows[Record]):
         """Committed rows after a seq, from all processes, in order; LogError."""
         for (seq, run, at_s, wall_s, _), record in self.read(after_seq):
             yield Entry(seq, run, at_s, wall_s, record)
-
-    def _id(self, record: Record) -> str | None:
-        return record.judgment.id if isinstance(record, JudgmentGiven) else None
-
-    def _kind(self, record: Record) -> str:
-        return record.kind
-
-    def _record(self, row: Row) -> Record:
-        return entry_of(row, self._path).record
-
-    @property
-    def _adapter(self) -> TypeAdapter[Record]:
-        return RECORDS

@@ -8,6 +8,7 @@ import math
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,11 +86,8 @@ def purge(found: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
         with alone(session):
             known = removals(found.folder)
             if fresh := tuple(name for name in found.clips if name not in known):
-                log = JudgmentLog(found.folder)
-                try:
+                with closing(JudgmentLog(found.folder)) as log:
                     log.append(SoundsRemoved(fresh, reason, by))
-                finally:
-                    log.close()
             for name in found.clips:
                 (session.clips / name).unlink(missing_ok=True)
             sync_folder(session.clips)
@@ -131,11 +129,8 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
         soundfile.write(buffer, samples, rate_hz, format="FLAC", subtype="PCM_16")
         digest = hashlib.sha256(buffer.getvalue()).hexdigest()
         if known is None or known.spans_s != wanted or known.sha256 != digest:
-            log = JudgmentLog(folder)
-            try:
+            with closing(JudgmentLog(folder)) as log:
                 log.append(SoundRedacted(name, digest, tuple(sorted({*spans_s})), reason, by))
-            finally:
-                log.close()
         write_whole(session.clips / name, buffer.getvalue())
     return redactions(folder)[name]
 

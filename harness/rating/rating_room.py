@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -74,13 +75,10 @@ class RatingSource:
                 self._take(entry)
             judgments = reader.folder.judgments
         if judgments.is_file():
-            connection = open_for_reading(judgments, may_be_blank=True)
-            try:
+            with closing(open_for_reading(judgments, may_be_blank=True)) as connection:
                 for entry in rows(connection, judgments, self._judgments_seq):
                     self._judgments_seq = entry.seq
                     self._take_rating(entry)
-            finally:
-                connection.close()
         if self._found is None or before != (self._seq, self._judgments_seq):
             self._found = self._items()
         return self._found
@@ -409,16 +407,16 @@ class RatingRoom:
         settled = replace(
             self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=(), stop=None
         )
-        return Desk(rater, settled, self.items_for(rater, adjudicating=True), (), self.rows, self.keep)
+        return Desk(rater, settled, self._judged(rater), (), self.rows, self.keep, adjudicating=True)
 
     @property
     def disputed(self) -> tuple[Item, ...]:
         """Items of the round on which raters gave different categories."""
         return tuple(item for item in self._judged(None) if not item.agreed)
 
-    def items_for(self, rater: str, *, adjudicating: bool) -> tuple[Item, ...]:
-        """The items with which to refresh a desk of `desk` or `adjudication`."""
-        return self._judged(rater) if adjudicating else self.items
+    def update(self, desk: Desk) -> None:
+        """Gives a desk of this room what the last `refresh` has read."""
+        desk.refresh(self._judged(desk.rater) if desk.adjudicating else self.items, self.rows)
 
     # For coordinators
 

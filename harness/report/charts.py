@@ -6,7 +6,7 @@ import base64
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.pages import templates_of
+from harness.offline.reports.det import Curve, DetScales
 
 WIDTH, HEIGHT = 640, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 632, 10, 190
@@ -40,6 +41,16 @@ class DrawnCurve:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawnMark:
+    """A point beside the curves, at SVG coordinates; number: of its curve."""
+
+    x: float
+    y: float
+    number: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """Curves over two axes; ticks are coordinate and label. words: the content as text, for screen readers."""
 
@@ -50,6 +61,7 @@ class Chart:
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     words: str
+    marks: tuple[DrawnMark, ...] = ()
 
 
 def chart(
@@ -76,13 +88,53 @@ def chart(
     def at(x: float, y: float) -> str:
         return f"{across(x):.1f},{_BOTTOM - (_BOTTOM - _TOP) * min(max(y, 0.0), y_end) / y_end:.1f}"
 
+    x_ticks = tuple((across(x), _label(x)) for x in _ticks(x_end, x_start))
+    y_ticks = tuple((_BOTTOM - (_BOTTOM - _TOP) * y / y_end, _label(y)) for y in _ticks(y_end))
+    return Chart(id, title, x_name, _drawn_curves(curves, at), x_ticks, y_ticks, words)
+
+
+def _drawn_curves(
+    curves: Sequence[tuple[str, Sequence[Point], Sequence[Band]]], at: Callable[[float, float], str]
+) -> tuple[DrawnCurve, ...]:
     drawn = []
     for number, (name, line, band) in enumerate(curves):
         around = [at(x, low) for x, low, _ in band] + [at(x, high) for x, _, high in reversed(band)]
         drawn.append(DrawnCurve(name, number % 4, " ".join(at(x, y) for x, y in line), " ".join(around)))
-    x_ticks = tuple((across(x), _label(x)) for x in _ticks(x_end, x_start))
-    y_ticks = tuple((_BOTTOM - (_BOTTOM - _TOP) * y / y_end, _label(y)) for y in _ticks(y_end))
-    return Chart(id, title, x_name, tuple(drawn), x_ticks, y_ticks, words)
+    return tuple(drawn)
+
+
+def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart | None:
+    """Detection error tradeoffs, with the point at which each engine ran. None without both kinds of recordings."""
+    curves = [one for one in curves if one.det.has_accepts and one.det.has_rejects]
+    if not curves:
+        return None
+    scales = DetScales([one.det for one in curves])
+
+    def across(x: float) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * (min(x, scales.right) - scales.zero_x) / (scales.right - scales.zero_x)
+
+    def up(y: float) -> float:
+        return _BOTTOM - (_BOTTOM - _TOP) * (y - scales.zero_y) / (scales.all_y - scales.zero_y)
+
+    drawn, marks = [], []
+    for number, curve in enumerate(curves):
+        x, y, low, high = (one.repeat(2) for one in scales.steps(curve.det))
+        x, y, low, high = x[1:], y[:-1], low[:-1], high[:-1]  # each value holds until the next
+        corners = list(zip(x.tolist(), y.tolist(), strict=True))
+        drawn.append((curve.name, corners, list(zip(x.tolist(), low.tolist(), high.tolist(), strict=True))))
+        if curve.own is not None:
+            place = scales.place(curve.own)
+            marks.append(DrawnMark(across(place[0]), up(place[1]), number % 4, f"{curve.name} as it ran"))
+    return Chart(
+        id,
+        title,
+        "false accepts per hour",
+        _drawn_curves(drawn, lambda x, y: f"{across(x):.1f},{up(y):.1f}"),
+        tuple((across(x), label) for x, label in scales.x_ticks),
+        tuple((up(y), label) for y, label in scales.y_ticks),
+        words,
+        tuple(marks),
+    )
 
 
 def drawn(charts: Sequence[Chart | None]) -> str:
@@ -177,7 +229,8 @@ def picture(samples: npt.NDArray[np.float32], rate_hz: int) -> SoundPicture:
     starts = np.unique(np.linspace(0, len(padded) - _WINDOW, PICTURE).astype(int))
     frames = padded[starts[:, None] + np.arange(_WINDOW)] * np.hanning(_WINDOW)
     level_db = 20 * np.log10(np.abs(np.fft.rfft(frames)) / (_WINDOW / 4) + 1e-9)
-    shade = np.clip(255 * (1 + level_db / _FLOOR_DB), 0, 255).astype(np.uint8).T[::-1]
+    # Sixteen greys, 5 dB each: noise would make a picture of 256 three times as large.
+    shade = np.clip(16 * (1 + level_db / _FLOOR_DB), 0, 15).astype(np.uint8).T[::-1] * 17
     return SoundPicture(wave, "data:image/png;base64," + base64.b64encode(_png(255 - shade)).decode("ascii"))
 
 

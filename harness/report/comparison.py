@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 from harness.base.foreign import plain_text
+from harness.base.gathering import gathered
 from harness.base.text_table import sorted_labels
 from harness.model.choices import Derived
 from harness.model.errors import InputError
@@ -30,8 +31,8 @@ from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows
-from harness.statistics.intervals import CONFIDENCE, Interval, Share
-from harness.statistics.latency import MedianShift, latency_figures, paired_shift, unpaired_shift
+from harness.statistics.intervals import CONFIDENCE, Interval, Share, latency_figures
+from harness.statistics.latency import MedianShift, paired_shift, unpaired_shift
 from harness.statistics.significance import holm
 from harness.statistics.text import NOTHING, delays, number, percent, share
 from harness.statistics.word_intervals import (
@@ -370,9 +371,7 @@ def _compared(counted: Counted, first: Sequence[Tried], second: Sequence[Tried])
 
 def _pairs(first: Sequence[Tried], second: Sequence[Tried]) -> list[tuple[Tried, Tried]]:
     """Trials of the same stimulus under the same conditions, repetitions in their order."""
-    waiting: dict[tuple[object, ...], list[Tried]] = defaultdict(list)
-    for one in reversed(first):
-        waiting[one.place].append(one)
+    waiting = gathered((one.place, one) for one in reversed(first))
     return [(waiting[other.place].pop(), other) for other in second if waiting.get(other.place)]
 
 

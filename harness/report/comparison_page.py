@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.base.foreign import counted, plain_text, shown
+from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.plain_json import plain
-from harness.base.text_table import note
+from harness.base.text_table import counted, note, shown
 from harness.base.whole_file import write_whole
 from harness.model.errors import LogError
 from harness.model.time import Measured

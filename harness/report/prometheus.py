@@ -12,8 +12,7 @@ from harness.model.scenario import Scenario
 from harness.report.session import WholeSession
 from harness.report.verdict import SEVERITY, limits_of, verdict_of
 from harness.session.figures.progress import words_of_session
-from harness.statistics.intervals import Interval
-from harness.statistics.latency import LatencyFigures
+from harness.statistics.intervals import Interval, LatencyFigures
 
 SCHEMA = 1
 """Metrics and labels may be added under one number; none is removed or changes its meaning."""

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import soundfile
 
 from harness.base.foreign import plain_text
@@ -61,22 +63,33 @@ class HeardSound:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreCurve:
+    """A detector's score over the length of a clip, as an SVG path in a box of 300 × 40. threshold: y of the line."""
+
+    line: str
+    threshold: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class ListedCase:
-    """An event or a trial worth listening to, as text."""
+    """An event, a trial or a file worth listening to, as text."""
 
     title: str
     lines: tuple[str, ...]
     sound: HeardSound | None
+    curve: ScoreCurve | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """total: also of those that are not listed."""
+    """total: also of those that are not listed. rest: lines of some without sound."""
 
     id: str
     title: str
     listed: tuple[ListedCase, ...]
     total: int
+    rest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +143,23 @@ class PageSounds:
         except (OSError, soundfile.LibsndfileError):
             self.missing += 1
             return HeardSound("", clip.name, None)
+        beside = f"{folder.path.resolve().name}-{clip.name}"
+        return self.placed(clip.name, beside, content, samples.mean(axis=1), rate_hz, told)
+
+    def placed(
+        self, called: str, name: str, flac: bytes, samples: npt.NDArray[np.float32], rate_hz: int, told: str = ""
+    ) -> HeardSound:
+        """A sound in the page, or under `name` in the folder beside it. samples: mono, full scale 1."""
         source = ""
         if self.where is SoundsIn.BESIDE:
-            name = f"{folder.path.resolve().name}-{clip.name}"
             with disk_errors(f"{self.beside} cannot be made"):
                 self.beside.mkdir(exist_ok=True)
-            write_whole(self.beside / name, content)
+            write_whole(self.beside / name, flac)
             source = f"{self.beside.name}/{name}"
-        elif len(content) <= self.left:
-            self.left -= len(content)
-            source = "data:audio/flac;base64," + base64.b64encode(content).decode("ascii")
-        return HeardSound(source, clip.name, picture(samples.mean(axis=1), rate_hz), told)
+        elif len(flac) <= self.left:
+            self.left -= len(flac)
+            source = "data:audio/flac;base64," + base64.b64encode(flac).decode("ascii")
+        return HeardSound(source, called, picture(samples, rate_hz), told)
 
 
 def moment_of(wall_s: float) -> str:

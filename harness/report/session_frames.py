@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.progress import Progress
 from harness.understanding.counts import Matched, Rule
+from harness.understanding.figures import Averages
 from harness.understanding.reports.score_html import ShownFrames, by_label, selection
 from harness.understanding.reports.score_text import FigureRow, Reported
-from harness.understanding.scoring import Averages, counted, score
+from harness.understanding.scoring import counted, score
 
 RULE = Rule(ordered=False, places=False)
 """Devices report neither the order nor the place of slots."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.base.foreign import plain_text
+from harness.base.gathering import gathered
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.whole_file import write_whole
@@ -43,7 +44,7 @@ from harness.report.session_cases import (
 )
 from harness.report.session_frames import SessionFrames
 from harness.report.verdict import SEVERITY, ReportLimit, ReportVerdict, limits_of, verdict_of
-from harness.session.figures.progress import normalisation_of, total, words_of_session
+from harness.session.figures.progress import AnswersHeard, normalisation_of, total, words_of_session
 from harness.session.figures.trials import HeardWords, TrialProgress, by_group, heard_in
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
 from harness.session.summary import outcome_in_words, wer_in_words
@@ -52,7 +53,7 @@ from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
 from harness.transcripts.recognition import WordsHeard
 from harness.understanding.reports import score_text
-from harness.wake.reports.figures_text import disagreements, rate, ratio
+from harness.wake.reports.figures_text import disagreements, rate, ratio, recovery_words
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
 from harness.wake.wake_progress import DeviceWake
@@ -117,6 +118,7 @@ class SessionSection:
     limits: tuple[ReportLimit, ...]
     devices: tuple[DeviceWake, ...]
     pairs: tuple[DevicePair, ...]
+    self_wakes: tuple[AnswersHeard, ...]
     conditions: tuple[Conditions, ...]
     charts: tuple[Chart, ...]
     lanes: tuple[Lane, ...]
@@ -159,6 +161,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Rep
         moment=moment_of,
         in_words=IN_WORDS,
         disagreements=disagreements,
+        recovery_words=recovery_words,
         figures=((*Category, *Derived)),
         name_of=name_of,
         agreement=agreement,
@@ -197,6 +200,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> SessionSection:
         limits=limits,
         devices=wake.devices,
         pairs=comparisons(session.wake, every_pair=True),
+        self_wakes=progress.self_wakes,
         conditions=tuple(_conditions(session)),
         charts=tuple(_charts(session, number)),
         lanes=lanes,
@@ -230,10 +234,7 @@ def _axes(trials: Sequence[Trial]) -> list[str]:
 
 
 def _conditions(session: WholeSession) -> Iterator[Conditions]:
-    queries: dict[str, list[TrialProgress]] = {}
-    for one in session.progress.trials:
-        if one.trial.listening is None:
-            queries.setdefault(one.trial.device, []).append(one)
+    queries = gathered((one.trial.device, one) for one in session.progress.trials if one.trial.listening is None)
     for device, trials in queries.items():
         named = [(dict(one.trial.conditions), one) for one in trials]
         axes = _axes([one.trial for one in trials])
@@ -262,9 +263,7 @@ def _understood(trials: Sequence[TrialProgress]) -> Cell:
 
 
 def _rejected(plays: Sequence[Play]) -> Cell:
-    speakers: dict[str, list[bool]] = {}
-    for one in plays:
-        speakers.setdefault(one.trial.speaker, []).append(one.reading.hit is None)
+    speakers = gathered((one.trial.speaker, one.reading.hit is None) for one in plays)
     shares = tuple(Share(sum(missed), len(missed)) for missed in speakers.values())
     found = ratio_of(Share(sum(one.count for one in shares), len(plays)), shares)
     return Cell(found.share, found.interval)
@@ -302,10 +301,11 @@ def _by_conditions(
         by_axis.append(Condition(axis, tuple(rows), len(labels) - len(rows)))
     crossed = []
     for first, second in combinations(axes[:3], 2):
-        cells: dict[tuple[str, str], list[T]] = {}
-        for conditions, one in trials:
-            if first in conditions and second in conditions:
-                cells.setdefault((conditions[first], conditions[second]), []).append(one)
+        cells = gathered(
+            ((conditions[first], conditions[second]), one)
+            for conditions, one in trials
+            if first in conditions and second in conditions
+        )
         heads = in_order(label for _, label in cells)
         names = in_order(label for label, _ in cells)
         if cells and max(len(heads), len(names)) <= _MOST_LABELS:

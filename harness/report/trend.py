@@ -25,8 +25,7 @@ from harness.report.session import WholeSession, read_session
 from harness.report.verdict import verdict_of
 from harness.session.log.reader import later_rows
 from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scanned
-from harness.statistics.intervals import Interval, Share, garwood
-from harness.statistics.latency import latency_figures
+from harness.statistics.intervals import Interval, Share, garwood, latency_figures
 from harness.statistics.word_intervals import wer_interval
 
 

@@ -9,11 +9,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from harness.base.foreign import counted, plain_text, shown
+from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import plain
-from harness.base.safe_csv import safe_csv
-from harness.base.text_table import Column, note, text_table
+from harness.base.text_file import safe_csv
+from harness.base.text_table import Column, counted, note, shown, text_table
 from harness.base.whole_file import write_whole
 from harness.report.charts import Chart, chart
 from harness.report.comparison import Counted, MeasureVerdict

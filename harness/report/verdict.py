@@ -11,8 +11,7 @@ from harness.model.scenario import Limits, Stopping
 from harness.report.session import WholeSession
 from harness.session.figures.progress import LimitVerdict, Totals, check_limits, words_of_session
 from harness.statistics import text
-from harness.statistics.intervals import Interval
-from harness.statistics.latency import Quantile
+from harness.statistics.intervals import Interval, Quantile
 from harness.wake.wake_progress import WakeProgress
 
 

@@ -28,7 +28,7 @@ from harness.transcripts.reports.scoring_json import counts_of
 from harness.understanding.understood import parts_of
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import Play
-from harness.wake.wake_progress import DeviceWake, Rate, Ratio, UnmatchedWake
+from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake
 
 Json = dict[str, Any]
 
@@ -77,6 +77,7 @@ def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
         "events_outside_exposure": one.ambient_events_outside,
         "events_in_trials_that_do_not_count": one.uncounted_events,
         "delay_s": {"of": one.delays.total, **picked(one.delays, "p50", "p95", "p99")},
+        "recoveries": [_recovery(found) for found in one.recoveries],
         "inferred_events": dict(one.inferred),
         "source_events": one.source_events,
         "source_disagreements": [asdict(found) for found in one.disagreements],
@@ -103,6 +104,18 @@ def _ratio(ratio: Ratio) -> Json:
         "clopper_pearson": clopper_pearson(ratio.share.count, ratio.share.total),
         "wilson": ratio.share.interval,
         "any_time": ratio.any_time,
+    }
+
+
+def _recovery(found: Recovery) -> Json:
+    before, after = found.between
+    return {
+        "after": found.say or None,
+        "not_within_s": None if before is None else before[0],
+        "within_s": None if after is None else after[0],
+        "heard": [
+            {"pause_s": pause_s, **asdict(share), "interval_95": share.interval} for pause_s, share in found.heard
+        ],
     }
 
 

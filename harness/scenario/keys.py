@@ -9,9 +9,11 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
-from harness.model.scenario import Evidence, Need, Normalisation, OnUndecided, Order, Route, TrialKind, Until
-from harness.model.stimulus import LevelAt, NoiseKind, Pattern
+from harness.model.scenario import Evidence, Need, Normalisation, Order, Route, TrialKind, Until
+from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set
+from harness.scenario.policies import StoppingKeys
+from harness.scenario.sound_keys import AngleDeg, ChannelAxesKeys, ChannelExcludeKeys, DistanceM, PathText, RoomKeys
 
 LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
 LevelSpl = Annotated[float, Field(ge=0, le=130)]
@@ -21,7 +23,6 @@ Share = Annotated[float, Field(ge=0, le=1)]
 PerHour = Annotated[float, Field(ge=0)]
 Wer = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
-PathText = Annotated[Text, Field(description="A path in the scenario's folder, or root:path in a named asset root.")]
 
 
 class VoiceKeys(Keys):
@@ -47,13 +48,37 @@ Voice = Annotated[
 
 
 class NoiseKeys(Keys):
-    """Noise under a stimulus."""
+    """Noise under a stimulus. Its level is one of snr_db, level_dbfs and level_spl."""
 
     kind: Annotated[NoiseKind, word(NoiseKind)] = Field(description="white, pink or recording.")
-    snr_db: float = Field(ge=-40, le=100, description="Active speech level minus noise level, dB.")
+    snr_db: float | None = optional("Active speech level minus noise level, dB.", ge=-40, le=100)
+    level_dbfs: LevelDbfs | None = optional("Level of the noise itself, dBFS (RMS).")
+    level_spl: LevelSpl | None = optional(
+        "Level of the noise itself, dB SPL, with the place and the weighting of the loudspeaker's calibration."
+    )
     recording: PathText | None = optional("Sound file of the noise, with kind recording only.")
     weighting: Literal["A", "Z"] = preset(
-        "Z", "Weighting of both levels: A (IEC 61672), or Z for none. Noise with much bass is louder by A than by Z."
+        "Z", "Weighting of snr_db (both levels) or level_dbfs: A (IEC 61672), or Z for none. A leaves out bass."
+    )
+    positions: list[Id] = preset(
+        [], "Positions of the loudspeakers that play it, in wake trials and commands. Default: with the speech."
+    )
+    ramp_s: float = preset(
+        0.0, "Time in which it rises before the first word, and falls after the last, s.", ge=0, le=60
+    )
+
+
+class OpeningKeys(Keys):
+    """What is said before a phrase, so that the device has just woken, or speaks or plays while it is called."""
+
+    pause_s: float = Field(ge=0.1, le=60, description="From its last word to the phrase, s.")
+    say: Spoken | None = optional("A request, behind the wake phrase. Default: the phrase alone.")
+    then: Spoken | None = optional("Said after the trial, behind the wake phrase, such as stop. Default: nothing.")
+    level_dbfs: LevelDbfs | None = optional("Level of both, dBFS. Default: as in defaults.")
+    level_spl: LevelSpl | None = optional("Level of both, dB SPL. Default: as in defaults.")
+    voice: Voice | None = optional("Voice of both. Default: that of the trial.")
+    sounds: bool | None = optional(
+        "The attempt counts only if the microphone hears the device in the pause. Default: true with `say`."
     )
 
 
@@ -78,6 +103,10 @@ class RepromptKeys(Keys):
     max_interruptions: int | None = optional(
         "Interruptions after which the harness gives up a trial. Default 5.", ge=0, le=1000
     )
+    speak_within_s: float | None = optional(
+        "Time in which a talker begins to speak, before the prompt is shown again, s. Default 20.", ge=1, le=600
+    )
+    max_prompts: int | None = optional("How often a talker is prompted at most. Default 3.", ge=1, le=100)
     until: Annotated[Until, word(Until)] | None = optional(
         "Repeat the query until its words are recognised, or until its intents and slots are understood. "
         "Default: understood in trials of kind understand, else recognised."
@@ -294,6 +323,7 @@ class TrialKeys(Keys):
         "Wake phrases that prove that a device listens, for devices that do not report it."
     )
     power_cycle: PowerCycle | None = optional("As in defaults, which do not apply to ambient trials.")
+    opening: OpeningKeys | None = optional("What is said before a query, a command or a phrase. Default: nothing.")
     follow_up: str | None = optional("Id of a stimulus that makes sense only to a device that remembers the query.")
     waits_s: Waits | None = optional(
         "Silence from the end of the answer to the follow-up, s: a list, or {from: 1, to: 60, count: 8}."
@@ -304,42 +334,6 @@ class TrialKeys(Keys):
     forgets: list[Spoken] | None = optional(
         "Words or phrases; an answer with one of them shows that the context is lost. Default: any other answer.",
         min_length=1,
-    )
-
-
-DistanceM = Annotated[float, Field(gt=0, le=100)]
-AngleDeg = Annotated[float, Field(ge=-180, le=180)]
-Metres3 = Annotated[list[Annotated[float, Field(ge=0, le=1000)]], Field(min_length=3, max_length=3)]
-
-
-class ImpulseResponseKeys(Keys):
-    """A recorded impulse response, from a talker's place to the device."""
-
-    recording: PathText = Field(description="Sound file of the response, mono.")
-    distance_m: DistanceM = preset(1.0, "Distance of the talker from the device, m.")
-    angle_deg: AngleDeg = preset(0.0, "Angle of the talker from where the device faces, degrees; left is positive.")
-
-
-class RoomKeys(Keys):
-    """A simulated room: a box (size_m, rt60_s, device_m), or recorded impulse responses."""
-
-    size_m: Metres3 | None = optional("Length (x), width (y) and height (z), m.")
-    rt60_s: float | None = optional("Reverberation time, s. 0: no reflections.", ge=0, le=5)
-    device_m: Metres3 | None = optional("Place of the device in the box: x, y, z, m.")
-    device_faces_deg: float = preset(0.0, "Where the device faces: 0 along x, 90 along y, degrees.", ge=-360, le=360)
-    device_pattern: Annotated[Pattern, word(Pattern)] = preset(
-        Pattern.OMNI, "Directivity of its microphone: omni, subcardioid, cardioid, hypercardioid or figure_eight."
-    )
-    talker_height_m: float = preset(1.5, "Height of the talker's mouth, m.", gt=0, le=100)
-    talker_pattern: Annotated[Pattern, word(Pattern)] = preset(
-        Pattern.OMNI, "Directivity of the talker, who is turned to the device."
-    )
-    impulse_responses: list[ImpulseResponseKeys] | None = optional(
-        "Recorded responses, instead of a box: one for each place of the talker.", min_length=1
-    )
-    level_at: Annotated[LevelAt, word(LevelAt)] | None = optional(
-        "Where a stimulus has its level: talker (1 m in front of the talker, without the room) or device. "
-        "Default: talker, for recorded responses device."
     )
 
 
@@ -440,7 +434,7 @@ SettingText = Annotated[
 ]
 
 
-class AxesKeys(Keys):
+class AxesKeys(ChannelAxesKeys):
     """The dimensions of the matrix."""
 
     voice: list[Voice] | None = optional("Named voices, or voices.", min_length=1)
@@ -451,7 +445,8 @@ class AxesKeys(Keys):
     gap_ms: list[GapMs] | None = optional("Gaps, ms.", min_length=1)
     position: list[Id] | None = optional("Positions of the bench's loudspeakers.", min_length=1)
     noise: list[NoiseKeys | None] | None = optional("Noises; null is quiet.", min_length=1)
-    room: list[Id] | None = optional("Simulated rooms, from `rooms`.", min_length=1)
+    opening: list[OpeningKeys | None] | None = optional("What is said first; null is nothing.", min_length=1)
+    room: list[Id | None] | None = optional("Simulated rooms, from `rooms`; null is none.", min_length=1)
     distance_m: list[DistanceM] | None = optional("Distances of the talker from the device, m.", min_length=1)
     angle_deg: list[AngleDeg] | None = optional(
         "Angles of the talker from where the device faces, degrees; left is positive.", min_length=1
@@ -463,7 +458,7 @@ class AxesKeys(Keys):
     )
 
 
-class ExcludeKeys(Keys):
+class ExcludeKeys(ChannelExcludeKeys):
     """Combinations to leave out: all that match every key given here."""
 
     voice: Voice | None = optional("One of the axis's voices.")
@@ -472,6 +467,7 @@ class ExcludeKeys(Keys):
     gap_ms: GapMs | None = optional("One of the axis's gaps.")
     position: Id | None = optional("One of the axis's positions.")
     noise: NoiseKeys | None = optional("One of the axis's noises; null is quiet.")
+    opening: OpeningKeys | None = optional("One of the axis's openings; null is nothing.")
     room: Id | None = optional("One of the axis's rooms.")
     distance_m: DistanceM | None = optional("One of the axis's distances.")
     angle_deg: AngleDeg | None = optional("One of the axis's angles.")
@@ -506,25 +502,6 @@ class WakeKeys(Keys):
         15.0, "Longest time between two proofs of listening that counts as exposure, s.", gt=0, le=3600
     )
     count_in_vocabulary: bool = preset(False, "Count unmatched events in wake and command trials as false accepts too.")
-
-
-class SequentialKeys(Keys):
-    """A sequential test: the remaining trials are skipped as soon as the question is decided."""
-
-    good: float = Field(ge=0, description="A rate that is good enough: events per hour, or a share 0-1.")
-    bad: float = Field(gt=0, description="A rate that is too bad, in the same unit; more than good.")
-    alpha: float = preset(0.05, "Highest probability that a device as good as `good` fails.", gt=0, lt=0.5)
-    beta: float = preset(0.05, "Highest probability that a device as bad as `bad` passes.", gt=0, lt=0.5)
-
-
-class StoppingKeys(Keys):
-    """When the harness skips the remaining trials, because the question is decided."""
-
-    false_accepts: SequentialKeys | None = optional("Test of the false accepts per hour of ambient sound.")
-    false_rejects: SequentialKeys | None = optional("Test of the share of wake phrases that were rejected.")
-    on_undecided: OnUndecided = preset(
-        OnUndecided.FAIL, "Result of a test that is still undecided when the run ends: fail or pass."
-    )
 
 
 class LimitsKeys(Keys):

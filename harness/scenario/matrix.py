@@ -7,11 +7,23 @@ from itertools import product
 from typing import cast
 
 from harness.base.findings import Findings, KeyPath, nearest
-from harness.model.scenario import PLACING, Axis, AxisName, AxisValue, Defaults, Matrix, TrialTemplate, placement_of
-from harness.model.stimulus import QUIET, NoiseSpec, RoomSpec, VoiceSpec
+from harness.model.scenario import (
+    PLACING,
+    Axis,
+    AxisName,
+    AxisValue,
+    Defaults,
+    Matrix,
+    TrialTemplate,
+    axes_of,
+    placement_of,
+)
+from harness.model.stimulus import NOISE_BEFORE_S, QUIET, Band, NoiseSpec, Opening, Placement, RoomSpec, VoiceSpec
 from harness.scenario.keys import ExcludeKeys, MatrixKeys
 
 MAX_CELLS = 10_000
+LEAST_PAUSE_S = 1.5
+"""Of an opening after which the device must be heard."""
 Cell = tuple[tuple[AxisName, str], ...]
 Labelled = tuple[AxisValue, str]
 Resolve = Callable[[str, object, KeyPath], Labelled | None]
@@ -25,7 +37,7 @@ def label(value: AxisValue) -> str:
             return QUIET
         case RoomSpec():
             return value.id
-        case VoiceSpec() | NoiseSpec():
+        case VoiceSpec() | NoiseSpec() | Opening() | Band():
             return value.label()
         case float() | int():
             return f"{value:g}"
@@ -145,10 +157,41 @@ def check_placements(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults
     refused: set[str] = set()
     for cell in cells(matrix) if said else ():
         placement = placement_of(defaults, {axis: values[axis][text] for axis, text in cell if axis in PLACING})
-        if placement is None or not (placement.room.box or placement.room.recorded):
-            continue
-        if placement.problem and placement.label() not in refused:
-            refused.add(placement.label())
-            what = f"{placement.label()}: {placement.problem}"
-            remedy = "Correct the room, distance_m or angle_deg, or exclude the combination"
-            found.add(("rooms", placement.room.id), what, remedy, key=True)
+        if placement is not None:
+            refuse_placement(placement, refused, found)
+
+
+def refuse_placement(placement: Placement, refused: set[str], found: Findings) -> None:
+    """Notes a place from which no sound reaches the device. refused: labels of those already noted."""
+    if placement.problem and placement.label() not in refused and (placement.room.box or placement.room.recorded):
+        refused.add(placement.label())
+        what = f"{placement.label()}: {placement.problem}"
+        remedy = "Correct the room, distance_m or angle_deg, or exclude the combination"
+        found.add(("rooms", placement.room.id), what, remedy, key=True)
+
+
+def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: Defaults, found: Findings) -> None:
+    """Notes openings whose pause is too short to hear the device in it, and those that do not fit before a query."""
+    axes = {axis.name: axis for axis in matrix.axes}
+    noisy = any(axes["noise"].values) if "noise" in axes else defaults.noise is not None
+    for number, trial in enumerate(trials):
+        varied = "opening" in axes and "opening" in axes_of(trial)
+        values = axes["opening"].values if varied else (trial.opening,)
+        for at, opening in enumerate(values):
+            if not isinstance(opening, Opening):
+                continue
+            above: KeyPath = ("matrix", "axes", "opening", at) if varied else ("trials", number, "opening")
+            if trial.kind.asks and opening.then:
+                what = f"{trial.id!r} is a query: the device answers where `then` would be said"
+                found.add((*above, "then"), what, "Remove it; `close_dialogue` says something after the answer")
+            if trial.kind.asks and not trial.wake:
+                what = f"{trial.id!r} has no wake phrase, which an opening needs"
+                found.add(above, what, "Remove `wake: false`, or exclude the opening")
+            least_s = LEAST_PAUSE_S
+            if noisy:
+                least_s += NOISE_BEFORE_S if trial.kind.asks else trial.lead_in_s
+            if opening.sounds and opening.pause_s < least_s:
+                lead_in = ", and the noise begins before the phrase" if noisy else ""
+                what = f"the pause is too short to hear the device in it{lead_in}"
+                remedy = f"Write pause_s: {least_s:g} or more, or sounds: false"
+                found.add((*above, "pause_s"), what, remedy)

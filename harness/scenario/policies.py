@@ -1,12 +1,15 @@
-"""Keys of a bench file that say what a run does by itself: about faults, and about failed checks."""
+"""Keys that say what a run does by itself: about faults, about failed checks, and when a question is decided."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
+from pydantic import Field
+
 from harness.base.findings import Keys, optional, preset, word
 from harness.model.bench import AfterRetries
 from harness.model.bench_checks import CheckPolicy
+from harness.model.scenario import OnUndecided
 
 
 class OnFaultKeys(Keys):
@@ -53,3 +56,22 @@ class ChecksKeys(Keys):
     disk: Policy = preset(CheckPolicy.REFUSE, f"The disk has room for the rest of the run: {_WORDS}")
     clock: Policy = preset(CheckPolicy.WARN, f"The wall clock is synchronised and does not jump: {_WORDS}")
     calibration: Policy = preset(CheckPolicy.WARN, f"Calibrations have not expired: {_WORDS}")
+
+
+class SequentialKeys(Keys):
+    """A sequential test: the remaining trials are skipped as soon as the question is decided."""
+
+    good: float = Field(ge=0, description="A rate that is good enough: events per hour, or a share 0-1.")
+    bad: float = Field(gt=0, description="A rate that is too bad, in the same unit; more than good.")
+    alpha: float = preset(0.05, "Highest probability that a device as good as `good` fails.", gt=0, lt=0.5)
+    beta: float = preset(0.05, "Highest probability that a device as bad as `bad` passes.", gt=0, lt=0.5)
+
+
+class StoppingKeys(Keys):
+    """When the harness skips the remaining trials, because the question is decided."""
+
+    false_accepts: SequentialKeys | None = optional("Test of the false accepts per hour of ambient sound.")
+    false_rejects: SequentialKeys | None = optional("Test of the share of wake phrases that were rejected.")
+    on_undecided: OnUndecided = preset(
+        OnUndecided.FAIL, "Result of a test that is still undecided when the run ends: fail or pass."
+    )

@@ -28,11 +28,14 @@ from harness.model.scenario import (
     axes_of,
 )
 from harness.model.stimulus import (
+    NO_OPENING,
     TALKER,
+    Band,
     ImpulseResponse,
     LevelAt,
     NoiseKind,
     NoiseSpec,
+    Opening,
     Recording,
     RoomSpec,
     ShoeBox,
@@ -46,18 +49,19 @@ from harness.scenario.keys import (
     LimitsKeys,
     MatrixKeys,
     NoiseKeys,
+    OpeningKeys,
     RecognisedKeys,
     RepromptKeys,
-    RoomKeys,
     ScenarioKeys,
     StimulusKeys,
-    StoppingKeys,
     TrialKeys,
     VoiceKeys,
     WakeKeys,
 )
-from harness.scenario.matrix import Labelled, cells, check_placements, label, read_matrix
+from harness.scenario.matrix import Labelled, cells, check_openings, check_placements, label, read_matrix
+from harness.scenario.policies import StoppingKeys
 from harness.scenario.references import check_queries, read_recognised, read_reference
+from harness.scenario.sound_keys import RoomKeys
 from harness.scenario.trials import (
     ambient,
     check_follow_up,
@@ -147,12 +151,13 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     extra_assets: further asset roots by name (absolute folders); they override those of the file.
     """
     path = Path(path)
-    sha256, written, found = written_in(path, FileKind.SCENARIO, ScenarioKeys, _null_may_stand)
-    reader = _ScenarioReader(path, written, found, extra_assets)
+    sha256, written, found = written_in(path, FileKind.SCENARIO, ScenarioKeys, null_may_stand)
+    reader = ScenarioReader(path, written, found, extra_assets)
     recognised = reader.recognised()
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     check_placements(matrix, trials, defaults, found)
+    check_openings(matrix, trials, defaults, found)
     planned = sum(planned_of(trial, matrix) for trial in trials)
     sequential = stopping(_section_or(StoppingKeys, written, "stopping"), found)
     if planned > MAX_TRIALS:
@@ -202,13 +207,13 @@ def planned_trials(scenario: Scenario) -> tuple[int, int]:
     return sum(of_cell), len(cells(scenario.matrix))
 
 
-def _null_may_stand(path: KeyPath) -> bool:
+def null_may_stand(path: KeyPath) -> bool:
     """Whether null means something here: no noise, no closing of dialogues, or any value of a state or slot."""
     match tuple(path):
         case (
             ("defaults", "noise" | "close_dialogue")
-            | ("matrix", "axes", "noise", int())
-            | ("matrix", "exclude", int(), "noise")
+            | ("matrix", "axes", "noise" | "opening" | "room" | "band_hz" | "clipping_db" | "codec", int())
+            | ("matrix", "exclude", int(), "noise" | "opening" | "room" | "band_hz" | "clipping_db" | "codec")
             | ("trials", int(), "effect", "state", str())
             | ("trials", int(), "expects", "slots", str())
         ):
@@ -216,7 +221,7 @@ def _null_may_stand(path: KeyPath) -> bool:
     return False
 
 
-class _ScenarioReader:
+class ScenarioReader:
     """Reads section by section; skips a section of the wrong shape, since that has been noted already."""
 
     def __init__(self, path: Path, written: Plain, found: Findings, extra_assets: Mapping[str, Path]) -> None:
@@ -372,6 +377,7 @@ class _ScenarioReader:
             memory=memory_spec(keys, at, self._found, self._text),
             expects=expected(keys, at, self._found, self._text),
             power_cycle=keys.power_cycle,
+            opening=self._opening(keys.opening, (*at, "opening")) if keys.opening else None,
         )
         template = replace(template, ambient=spoken_by_default(template, self._default_voice))
         axes = self._mapping("matrix").get("axes")
@@ -406,6 +412,10 @@ class _ScenarioReader:
             case str() if axis == "voice":
                 spec = self._voice(written, at)
                 return (spec, written) if spec else None
+            case None if axis != "noise":
+                return None, NO_OPENING
+            case [float() | int() as low_hz, float() | int() as high_hz]:
+                value = Band(float(low_hz), float(high_hz))
             case str() if axis == "room":
                 if not self._is_room(written, at):
                     return None
@@ -414,6 +424,8 @@ class _ScenarioReader:
                 value = self._voice_spec(written, at)
             case NoiseKeys():
                 value = self._noise(written, at)
+            case OpeningKeys():
+                value = self._opening(written, at)
             case dict():
                 value = tuple(sorted(written.items()))
             case str() | int() | float() | None:
@@ -450,8 +462,42 @@ class _ScenarioReader:
         if (keys.recording is None) == (keys.kind is NoiseKind.RECORDING):
             remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
             self._found.add(at, "kind recording requires the key recording, and other kinds exclude it", remedy)
+        levels = [name for name in ("snr_db", "level_dbfs", "level_spl") if getattr(keys, name) is not None]
+        if len(levels) != 1:
+            what = f"the noise has {' and '.join(levels) or 'no level'}"
+            self._found.add(at, what, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
+        if keys.level_spl is not None and "weighting" in keys.model_fields_set:
+            what = "level_spl has the weighting of the calibration"
+            self._found.add((*at, "weighting"), what, "Remove weighting", key=True)
         path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
-        return NoiseSpec(keys.kind, keys.snr_db, path, keys.weighting == "A")
+        places = tuple(dict.fromkeys(keys.positions))
+        weighted = keys.weighting == "A"
+        return NoiseSpec(
+            keys.kind, keys.snr_db, path, weighted, keys.ramp_s, keys.level_dbfs, keys.level_spl, positions=places
+        )
+
+    def _opening(self, keys: OpeningKeys, at: KeyPath) -> Opening:
+        say, then = (
+            self._text(text, (*at, key)) if text is not None else ""
+            for key, text in (("say", keys.say), ("then", keys.then))
+        )
+        defaults = self._section("defaults", DefaultsKeys) or DefaultsKeys()
+        if keys.level_dbfs is not None and keys.level_spl is not None:
+            what = "the opening has both level_dbfs and level_spl"
+            self._found.add((*at, "level_spl"), what, "Remove one of the two", key=True)
+        level_dbfs = defaults.level_dbfs if keys.level_dbfs is None else keys.level_dbfs
+        level_spl = defaults.level_spl if keys.level_spl is None and keys.level_dbfs is None else keys.level_spl
+        sounds, voice = (
+            bool(say) if keys.sounds is None else keys.sounds,
+            self._opening_voice(keys.voice, (*at, "voice")),
+        )
+        return Opening(keys.pause_s, say, then, level_dbfs, sounds, voice, level_spl)
+
+    def _opening_voice(self, written: str | VoiceKeys | None, at: KeyPath) -> VoiceSpec | None:
+        voice = self._voice(written, at)
+        if voice is not None and voice.is_person:
+            self._found.add(at, "a talker cannot say an opening, which is played", "Use a voice of a computer")
+        return voice
 
     def _is_room(self, name: str, at: KeyPath) -> bool:
         if name not in self._rooms:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 from harness.base import plugins, strict_yaml
 from harness.base.findings import Findings, KeyPath, nearest
+from harness.base.gathering import gathered
 from harness.base.strict_yaml import Mark, Node
 from harness.devices.declared import by_hand
-from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
+from harness.model.bench import Bench, Device, Equipment, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
 from harness.model.scenario import (
     PLACING,
@@ -26,20 +27,21 @@ from harness.model.scenario import (
     TrialTemplate,
     Until,
     axes_of,
+    channel_of,
     level_asked,
     placement_of,
     power_cycle_of,
     voice_asked,
 )
 from harness.model.stands import Stand
-from harness.model.stimulus import NoiseSpec, Recording
+from harness.model.stimulus import Channel, NoiseSpec, Opening, Recording
 from harness.scenario.matrix import cells
 from harness.sound.calibration import problem_of
 from harness.sound.level import active_speech_level
 from harness.sound.recordings import read as read_recording
 from harness.transcripts.words import normalise
 
-_LOUD: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise"))
+_LOUD: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise", "opening"))
 """The axes that decide how loud a loudspeaker plays."""
 ADD: dict[Need, str] = {
     Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench. A board that takes sound "
@@ -66,6 +68,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
     _check_settings(scenario, bench, found)
     _check_power(scenario, bench, found)
     _check_talkers(scenario, bench, found)
+    _check_noise(scenario, bench, found)
     _check_levels(scenario, bench, found)
     _check_listening(scenario, bench, found)
     found.refuse()
@@ -203,6 +206,10 @@ def _check_listening(scenario: Scenario, bench: Bench, found: Findings) -> None:
     """Checks that the devices share a wake phrase, and that no ambient text contains it."""
     phrases: set[str] = set()
     for number, trial in enumerate(scenario.trials):
+        openings = [axis.get("opening", trial.opening) for axis in _cells_of(scenario, trial)]
+        if bench.microphone is None and any(isinstance(one, Opening) and one.sounds for one in openings):
+            what = f"an opening of {trial.id!r} asks whether the device is heard, but the bench has no microphone"
+            found.add(("trials", number), what, f"{ADD[Need.MICROPHONE]}, or write `sounds: false`")
         if trial.kind.asks:
             continue
         devices = listening_devices(trial, bench)
@@ -350,10 +357,7 @@ def _check_talkers(scenario: Scenario, bench: Bench, found: Findings) -> None:
                 what = f"a talker cannot speak in the ambient trial {trial.id!r}"
                 found.add(at, what, "Write `voices: […]` or `voice: …` with a voice of a computer")
             continue
-        said: dict[str, list[dict[AxisName, AxisValue]]] = {}
-        for axis in _cells_of(scenario, trial):
-            if name := _talker(scenario, trial, axis):
-                said.setdefault(name, []).append(axis)
+        said = gathered((name, axis) for axis in _cells_of(scenario, trial) if (name := _talker(scenario, trial, axis)))
         for name, own in said.items():
             refusals = (_not_for_talkers(scenario, bench, trial, axis) for axis in own)
             what, remedy = next((one for one in refusals if one), ("", ""))
@@ -382,8 +386,12 @@ def _not_for_talkers(
         return "it goes to the device over its connection", "Write `route: loudspeaker`"
     if axis.get("noise", scenario.defaults.noise) is not None:
         return "there is noise under it, which is played with a stimulus", "Exclude the noise for the talker"
+    if axis.get("opening", trial.opening) is not None:
+        return "an opening is played before it", "Exclude the openings for the talker, or remove `opening`"
     if placement_of(scenario.defaults, axis) is not None:
         return "it is in a simulated room", "Exclude the rooms for the talker"
+    if channel_of(axis) != Channel():
+        return "its sound is changed on the way", "Exclude speed, gain, band, clipping and codec for the talker"
     return None
 
 
@@ -411,6 +419,55 @@ def _check_settings(scenario: Scenario, bench: Bench, found: Findings) -> None:
             found.add(("matrix", "axes", "device_settings"), what, "Use a driver that can, such as esphome", key=True)
 
 
+def _check_noise(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    """Notes noise from loudspeakers of its own that cannot be played, or whose level at the device is not known."""
+    for number, trial in enumerate(scenario.trials):
+        cells_with_noise = [
+            (axis, noise)
+            for axis in (_cells_of(scenario, trial) if "noise" in axes_of(trial) else ())
+            if isinstance(noise := axis.get("noise", scenario.defaults.noise), NoiseSpec) and noise.positions
+        ]
+        problems = (one for axis, noise in cells_with_noise for one in _problems_of_noise(bench, trial, noise, axis))
+        for problem in dict.fromkeys(problems):
+            found.add(("trials", number), *problem)
+
+
+def _problems_of_noise(
+    bench: Bench, trial: TrialTemplate, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue]
+) -> Iterator[tuple[str, str]]:
+    what = f"the noise of {trial.id!r} has positions"
+    if trial.kind not in (TrialKind.WAKE, TrialKind.COMMAND):
+        yield f"{what}, which apply to wake trials and commands", "Exclude it for this trial, or remove positions"
+        return
+    if any(_injected(device, trial) for device in listening_devices(trial, bench)):
+        yield f"{what}, but a device gets the sound over its connection", "Write `route: loudspeaker`"
+    speakers = {one.position: one for one in reversed(bench.loudspeakers)}
+    for position in noise.positions:
+        if position not in speakers:
+            listed = nearest(position, sorted(one for one in speakers if one), listed="Positions")
+            yield f"{what}, but the bench {bench.id!r} has no loudspeaker at {position!r}", listed
+    speech = _speaker_of(bench, axis)
+    if speech is None or any(position not in speakers for position in noise.positions):
+        return
+    used = [speakers[position] for position in noise.positions]
+    if speech in used:
+        yield f"{what}, and {speech.id!r} plays the speech", "Name other positions, or remove positions"
+    if noise.level_dbfs is None:
+        for one in (speech, *used):
+            if one.calibration is None:
+                remedy = f"Run: harness calibrate {bench.path} {one.id}. Or write level_dbfs in the noise"
+                yield f"{what}, but the level of {one.id!r} at the device is not known", remedy
+        places = {one.calibration.at for one in (speech, *used) if one.calibration}
+        if len(places) > 1:
+            yield f"{what}, but their loudspeakers were calibrated at different places", "Calibrate them at the device"
+
+
+def _speaker_of(bench: Bench, axis: Mapping[AxisName, AxisValue]) -> Equipment | None:
+    """What plays the speech of a cell."""
+    there = (one for one in bench.loudspeakers if one.position == axis.get("position"))
+    return next(there, bench.loudspeakers[0] if bench.loudspeakers else None)
+
+
 def _check_levels(scenario: Scenario, bench: Bench, found: Findings) -> None:
     """Each level that a loudspeaker shall play: whether it can."""
     if found.problems:  # a device may not be there
@@ -422,29 +479,53 @@ def _check_levels(scenario: Scenario, bench: Bench, found: Findings) -> None:
             continue
         through_air = any(not _injected(device, trial) for device in _hearing(trial, bench))
         for at, level, in_spl, axis in _levels(scenario, number, any(one.calibration for one in bench.loudspeakers)):
-            if in_spl and not through_air:
+            noise = axis.get("noise")
+            noise_spl = noise.level_spl if isinstance(noise, NoiseSpec) else None
+            if not through_air and (in_spl or noise_spl is not None):
                 found.add(at, f"{trial.id!r} is played over a wire, where no level is in dB SPL", "Use level_dbfs")
             if not through_air or not bench.loudspeakers:
                 continue
-            noise, position = axis.get("noise"), axis.get("position")
-            speaker = next((one for one in bench.loudspeakers if one.position == position), bench.loudspeakers[0])
-            known = speaker.calibration
-            dbfs = level if not in_spl else known.dbfs(level) if known else 0.0
-            snr_db = noise.snr_db if isinstance(noise, NoiseSpec) else None
-            if problem := problem_of(speaker, level if in_spl else None, dbfs, today, snr_db):
-                unit = "dB SPL" if in_spl else "dBFS"
-                what = f"the loudspeaker {speaker.id!r} cannot play {round(level, 1):g} {unit}"
-                lower = "Lower the level, or raise snr_db" if "noise" in problem else "Lower the level"
+            speaker = _speaker_of(bench, axis)
+            assert speaker is not None, bench.id
+            for what, problem in _unplayable(bench, speaker, level, in_spl, noise, today):
+                lower = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
                 remedy = lower if "above" in problem else f"Run: harness calibrate {bench.path} {speaker.id}"
                 if (at, what) not in told:
                     found.add(at, f"{what}: {problem}", remedy)
                 told.add((at, what))
 
 
+def _unplayable(
+    bench: Bench, speaker: Equipment, level: float, in_spl: bool, noise: AxisValue, today: date
+) -> Iterator[tuple[str, str]]:
+    """What a loudspeaker cannot play of a level and the noise with it, and why."""
+    known, noise_dbfs = speaker.calibration, None
+    dbfs = level if not in_spl else known.dbfs(level) if known else 0.0
+    if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
+        noise_dbfs = known.dbfs(spl) if known else 0.0
+        if problem := problem_of(speaker, spl, noise_dbfs, today):
+            yield f"the loudspeaker {speaker.id!r} cannot play noise of {spl:g} dB SPL", problem
+            return
+    elif isinstance(noise, NoiseSpec):
+        noise_dbfs = noise.dbfs(dbfs)
+    if problem := problem_of(speaker, level if in_spl else None, dbfs, today, noise_dbfs):
+        unit = "dB SPL" if in_spl else "dBFS"
+        yield f"the loudspeaker {speaker.id!r} cannot play {round(level, 1):g} {unit}", problem
+    if not isinstance(noise, NoiseSpec) or noise_dbfs is None:
+        return
+    for one in bench.loudspeakers:
+        if one.position in noise.positions and (own := one.calibration) is not None:
+            own_dbfs = noise_dbfs + noise.gain_db(known or own, own)
+            if problem := problem_of(one, None, own_dbfs, today):
+                yield f"the loudspeaker {one.id!r} cannot play noise of {own_dbfs:.1f} dBFS", problem
+
+
 def _levels(
     scenario: Scenario, number: int, measured: bool
 ) -> Iterator[tuple[KeyPath, float, bool, Mapping[AxisName, AxisValue]]]:
     """Where each level of a trial is written, the level, whether it is in dB SPL, and position and noise with it.
+
+    Also that of an opening, which has no noise.
 
     measured: also those of recordings that keep their own level.
     """
@@ -461,6 +542,11 @@ def _levels(
             level, in_spl = level_asked(defaults, trial, values)
             by_axis = [("matrix", "axes", name, nth) for name, nth in numbers.items() if name.startswith("level_")]
             yield by_axis[0] if by_axis else by_default if in_spl else own, level, in_spl, values
+        opening, nth = values.get("opening", trial.opening), numbers.get("opening")
+        if isinstance(opening, Opening):
+            place: KeyPath = (*own, "opening") if nth is None else ("matrix", "axes", "opening", nth)
+            level = opening.level_dbfs if opening.level_spl is None else opening.level_spl
+            yield place, level, opening.level_spl is not None, values | {"noise": None}
         for sound in recorded:
             if (active := active_speech_level(sound)) is not None:
                 yield (*own, "recordings"), active.level_dbfs, False, values

@@ -27,17 +27,8 @@ from harness.model.scenario import (
 from harness.model.stimulus import NoiseKind, VoiceSpec
 from harness.model.understanding import Expected, Slot, intent_set
 from harness.scenario.assets import Assets
-from harness.scenario.keys import (
-    DefaultsKeys,
-    EffectKeys,
-    ExpectsKeys,
-    SequentialKeys,
-    SourceKeys,
-    SpreadKeys,
-    StoppingKeys,
-    TrialKeys,
-    VoiceKeys,
-)
+from harness.scenario.keys import DefaultsKeys, EffectKeys, ExpectsKeys, SourceKeys, SpreadKeys, TrialKeys, VoiceKeys
+from harness.scenario.policies import SequentialKeys, StoppingKeys
 
 _ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
 _HEARING = ("devices", "route")
@@ -48,8 +39,8 @@ _FOREIGN: Mapping[TrialKind, tuple[str, ...]] = {
     TrialKind.QUERY: (*_HEARING, *_CALLING, *_SOAKING, *_REMEMBERING, "expects"),
     TrialKind.WAKE: (*_ASKING, *_SOAKING, *_REMEMBERING, "expects"),
     TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_SOAKING, *_REMEMBERING, "expects"),
-    TrialKind.AMBIENT: (*_ASKING, *_CALLING, *_REMEMBERING, "voice", "expects"),
-    TrialKind.MEMORY: (*_HEARING, *_CALLING, *_SOAKING, "close_dialogue", "expects"),
+    TrialKind.AMBIENT: (*_ASKING, *_CALLING, "opening", *_REMEMBERING, "voice", "expects"),
+    TrialKind.MEMORY: (*_HEARING, *_CALLING, "opening", *_SOAKING, "close_dialogue", "expects"),
     TrialKind.UNDERSTAND: ("devices", *_CALLING, *_SOAKING, *_REMEMBERING),
 }
 _WANTED: Mapping[TrialKind, tuple[str, ...]] = {

@@ -142,6 +142,7 @@ class Attempt:
     """What was observed of one attempt. Changed only by the machine of its trial.
 
     - started_audio_s: place on the audio line, for a device that gets its sound over a wire.
+    - opened: the device woke to the phrase of the opening.
     - wake_place_s: where in the stimulus the device reports that it woke.
     - told_s: when the last transcript or intent arrived.
     - unread: why reports of the device were lost during the attempt.
@@ -159,6 +160,7 @@ class Attempt:
     heard: Stamp | None = None
     ended: Stamp | None = None
     spans: list[Span] = field(default_factory=list)
+    opened: bool = False
     wake: Stamp | None = None
     wake_place_s: float | None = None
     transcripts: list[str] = field(default_factory=list)
@@ -178,6 +180,9 @@ class Attempt:
     def take_in(self, seen: Observation, now_s: float) -> bool:
         """Adds an observation; whether it may change the verdict."""
         match seen:
+            case Wake() if self._of_opening(seen):
+                self.opened = True
+                return False
             case Wake(at=at):
                 if self.wake is None:
                     self.wake, self.wake_place_s = at, self.place_s(seen)
@@ -231,14 +236,33 @@ class Attempt:
                 return None if self.started_audio_s is None else at_s - self.started_audio_s
         return None
 
+    def _of_opening(self, seen: Wake) -> bool:
+        """Whether it lies nearer to the phrase of the opening than to the query's own."""
+        timing = self.timing
+        if not timing.other_phrases:
+            return False
+        own_s = timing.query_start_s if timing.wake_end_s is None else timing.wake_end_s
+        until_s, place_s = (timing.other_phrases[0][1] + own_s) / 2, self.place_s(seen)
+        if place_s is not None:
+            return place_s < until_s
+        until = self.moment(until_s)
+        return until is None or seen.at.at_s < until.at_s
+
     @property
     def query_end(self) -> Stamp | None:
         return self.moment(self.timing.query_end_s)
 
     def response(self, now_s: float) -> Response | None:
-        """The first response so far; none before the stimulus has started."""
+        """The first response so far; none before the stimulus has started.
+
+        After an opening, speech that began before the query is what the opening made, however long it goes on.
+        """
         end = self.query_end
-        return None if end is None else first_response(self.spans, end.at_s, now_s, self.trial.reprompt)
+        if end is None:
+            return None
+        opened = bool(self.timing.other_phrases)
+        spans = [one for one in self.spans if not opened or one.starts.at_s >= end.at_s - GUARD_S]
+        return first_response(spans, end.at_s, now_s, self.trial.reprompt)
 
     def doubtful(self, response: Response) -> str:
         """Why a response may be the harness's own sound, shifted by a gap in a stream; "" without doubt.
@@ -391,7 +415,11 @@ class Attempt:
     def _outcome(self, judged: Judgement) -> tuple[Outcome, str]:
         if self.interruption:
             return Outcome.INTERRUPTED, self.interruption
+        if self.timing.other_phrases and ObservationKind.WAKE in self.trial.reports and not self.opened:
+            return Outcome.INTERRUPTED, f"opening_missed: {self.trial.device} did not wake to the phrase of the opening"
         standing = self.standing()
+        if self.timing.other_phrases and self.missed_wake and standing is Recognition.UNKNOWN:
+            return Outcome.NO_WAKE, "no_wake_event"  # what it says is what the opening made
         if standing is Recognition.NO:
             return Outcome.MISHEARD, self._how_differs() if self.trial.until_understood else _words_differ(judged)
         if self.frozen is None:

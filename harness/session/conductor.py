@@ -65,8 +65,8 @@ class Conductor:
     """
 
     def __init__(self, plan: Sequence[Trial], stage: Stage, resumption: Resumption) -> None:
-        self._run = Run(plan, stage, resumption)
-        self._takes = Takes(self._run, self._serve)
+        self._run = Run(plan, stage, resumption, self._serve)
+        self._takes = Takes(self._run)
         self._aborts: list[Abort] = []
 
     def inbox(self, told: Told) -> None:
@@ -143,11 +143,12 @@ class Conductor:
     def _serve(self) -> None:
         """Processes the next arrival, or a tick if nothing arrives before the deadline."""
         run, machine, clock = self._run, self._run.machine, self._run.stage.clock
+        prompter = self._takes.prompter
         run.stage.alive()
         run.clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = run.stage.attended()
-        due = (None if machine is None else machine.deadline_s, self._takes.prompter.due_s)
+        due = (machine.deadline_s if machine else None, prompter.due_s if prompter else None)
         deadline_s = min((one for one in due if one is not None), default=None)
         now_s = clock.now_s()  # before reading the inbox: later arrivals have later times
         wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
@@ -155,7 +156,8 @@ class Conductor:
         if found is not None:
             self._take_in(*found)
         elif machine is not None and deadline_s is not None and now_s >= deadline_s:
-            self._takes.prompter.tick(now_s)
+            if prompter is not None:
+                prompter.tick(now_s)
             self._takes.perform(machine.tick(now_s))
 
     def _take_in(self, told: Told, arrived_s: float) -> None:
@@ -195,7 +197,7 @@ class Conductor:
             case _:
                 pass
         if run.machine is not None:
-            if self._takes.prompter.takes(observation, arrived_s):
+            if self._takes.prompter is not None and self._takes.prompter.takes(observation, arrived_s):
                 return
             if isinstance(observation, StimulusStarted | StimulusEnded):
                 self._takes.check_level(observation)

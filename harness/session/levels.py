@@ -1,10 +1,11 @@
-"""Compares the level of what is played with the level that the microphone hears. Both must be calibrated."""
+"""Levels at the microphone during an attempt: that of what is played, and that of a device which should sound."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,14 +13,21 @@ from harness.base.ports import Hears
 from harness.model.bench import Bench
 from harness.model.calibration import Calibration
 from harness.model.record import AttemptStarted, LevelMeasured
-from harness.model.stimulus import Waveform
+from harness.model.stimulus import NOISE_BEFORE_S, Waveform
+from harness.model.trial import Trial
 from harness.sound.frames import ANALYSIS_HZ
-from harness.sound.hearing import EARLIEST_S, LATEST_S, LEAST_CORRELATION, locate
 from harness.sound.level import active_speech_level, rms_dbfs
 from harness.sound.recordings import at_rate
 
+NO_NOISE: Mapping[str, Waveform] = MappingProxyType({})
 LONGEST_S = 20.0
 """Of a longer sound, this much of its beginning is compared."""
+SOUNDING_S, SOUNDING_DB = 1.0, 6.0
+"""A device sounds if this much of the pause after an opening is so much louder than the room was."""
+QUIET_WITHIN_S, MOMENT_S = 3.0, 0.25
+"""Before an opening, the quietest such moment within this time is what it is compared with."""
+DIES_AWAY_S = 0.5
+"""After the words of an opening, when a room may still reverberate."""
 ABOVE_FLOOR_DB = 3.0
 """What is less above the noise floor has no level of its own."""
 
@@ -41,11 +49,20 @@ class LevelRule:
         return cls(bench.microphone.calibration, known, bench.level_tolerance_db)
 
     def measure(
-        self, row: AttemptStarted, loudspeaker: str, sound: Waveform, started_s: float, microphone: Hears
+        self,
+        row: AttemptStarted,
+        loudspeaker: str,
+        sound: Waveform,
+        started_s: float,
+        microphone: Hears,
+        beside: Mapping[str, Waveform] = NO_NOISE,
+        asked_dbfs: float | None = None,
     ) -> LevelMeasured | None:
         """The levels of a sound that has just ended; None if the loudspeaker is not calibrated.
 
-        started_s: when its first sample left. Waits for what is still on its way to the microphone. DeviceError if the
+        started_s: when its first sample left. beside: loudspeaker → noise that it played at the same time; what is
+        heard is compared with both together. asked_dbfs: active speech level of the stimulus; None: it is measured, in
+        the part that is compared. Waits for what is still on its way to the microphone. DeviceError if the
         microphone does not record.
         """
         calibration = self.loudspeakers.get(loudspeaker)
@@ -54,9 +71,17 @@ class LevelRule:
         begins_s, ends_s = row.query_start_s, min(row.query_end_s, row.query_start_s + LONGEST_S)
         part = Waveform(sound.samples[round(begins_s * sound.rate_hz) : round(ends_s * sound.rate_hz)], sound.rate_hz)
         heard_dbfs = _heard_dbfs(part, started_s + begins_s, microphone)
-        played_dbfs, active = rms_dbfs(part.samples), active_speech_level(part)
-        asked_spl = calibration.spl(active.level_dbfs if active else played_dbfs)
-        off_db = None if heard_dbfs is None else self.microphone.spl(heard_dbfs) - calibration.spl(played_dbfs)
+        played_dbfs = rms_dbfs(part.samples)
+        if asked_dbfs is None:
+            active = active_speech_level(part)
+            asked_dbfs = active.level_dbfs if active else played_dbfs
+        asked_spl = calibration.spl(asked_dbfs)
+        powers = [10 ** (calibration.spl(played_dbfs) / 10)]
+        for one, noise in beside.items():
+            if (known := self.loudspeakers.get(one)) is not None:
+                under = noise.samples[round(begins_s * noise.rate_hz) : round(ends_s * noise.rate_hz)]
+                powers.append(10 ** (known.spl(rms_dbfs(under)) / 10))
+        off_db = None if heard_dbfs is None else self.microphone.spl(heard_dbfs) - 10 * math.log10(sum(powers))
         return LevelMeasured(
             row.trial_id,
             row.take,
@@ -77,8 +102,33 @@ class LevelRule:
         return f"level_off: {found.loudspeaker} gave {found.heard_spl:.1f} dB SPL instead of {found.asked_spl:.1f}"
 
 
+def silence_of(trial: Trial, called_s: float, started_s: float, microphone: Hears) -> str:
+    """Why a device that should sound after the opening of an attempt did not; "" if it did.
+
+    It is compared with the quietest moment before the opening. started_s: when the first sample of the stimulus left.
+    called_s: from there to the phrase that follows the opening.
+    DeviceError if the microphone does not record.
+    """
+    opening = trial.recipe.opening
+    if opening is None or not opening.sounds:
+        return ""
+    ends_s = called_s - ((trial.recipe.lead_in_s or NOISE_BEFORE_S) if trial.recipe.noise is not None else 0.0)
+    begins_s = max(ends_s - SOUNDING_S, called_s - opening.pause_s + DIES_AWAY_S)
+    pause, _ = microphone.cut(started_s + begins_s, started_s + ends_s)
+    before, _ = microphone.cut(started_s - QUIET_WITHIN_S, started_s)
+    block = round(MOMENT_S * before.rate_hz)
+    moments = [before.samples[at : at + block] for at in range(0, len(before.samples) - block + 1, block)]
+    found, quiet = rms_dbfs(pause.samples), min(map(rms_dbfs, moments), default=-math.inf)
+    if found >= quiet + SOUNDING_DB:
+        return ""
+    return f"device_silent: {found:.0f} dBFS before the phrase, {quiet:.0f} dBFS before the opening"
+
+
 def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | None:
     """RMS level of a sound at the microphone, without its noise floor; None if it is not there."""
+    # Here, since it takes long to import; a run with a microphone has imported it.
+    from harness.sound.hearing import EARLIEST_S, LATEST_S, LEAST_CORRELATION, locate
+
     recording, _ = microphone.cut(left_s + EARLIEST_S, left_s + part.duration_s + LATEST_S)
     found = locate(at_rate(recording, ANALYSIS_HZ).samples, at_rate(part, ANALYSIS_HZ).samples)
     if found is None or found.correlation < LEAST_CORRELATION:

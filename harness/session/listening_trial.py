@@ -63,7 +63,8 @@ class ListeningAttempt:
     - begun, ended: player → its first and last sample.
     - audio_s: player → place of the first sample on its audio line. progress_s: player → its last progress.
     - heard: where the microphone found the first sample.
-    - understood: connections whose devices have reported what they heard. woken: … have woken to the phrase.
+    - understood: connections whose devices have reported what they heard. woken: … have woken to the phrase. opened: …
+      have woken to the phrase of the opening.
     - unread: connection → which report was lost, and why.
     """
 
@@ -79,6 +80,7 @@ class ListeningAttempt:
     heard: Stamp | None = None
     understood: set[str] = field(default_factory=set)
     woken: set[str] = field(default_factory=set)
+    opened: set[str] = field(default_factory=set)
     unread: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -95,16 +97,22 @@ class ListeningAttempt:
         over_s = ended.at_s - begun.at_s - self.timing.duration_s - begun.error_s - ended.error_s
         return over_s if over_s > STALL_S else 0.0
 
-    def woke(self, target: Target, wake: Wake) -> None:
-        """Notes that a device woke to the phrase, if the event lies within its window."""
+    def offset_s(self, target: Target, at: Stamp, audio_s: float | None) -> float:
+        """Place of a device's report in the stimulus, in seconds from its first sample."""
         player = target.player
-        if target.injected and wake.audio_s is not None:
-            begun_s, place_s = self.audio_s.get(player, 0.0), wake.audio_s
-        else:
-            origin = (None if target.injected else self.heard) or self.begun.get(player)
-            begun_s, place_s = origin.at_s if origin else self.begun_s, wake.at.at_s
+        if target.injected and audio_s is not None:
+            return audio_s - self.audio_s.get(player, 0.0)
+        origin = (None if target.injected else self.heard) or self.begun.get(player)
+        return at.at_s - (origin.at_s if origin else self.begun_s)
+
+    def woke(self, target: Target, wake: Wake) -> None:
+        """Notes that a device woke to the phrase or to that of the opening, if the event lies within its window."""
         timing, settings = self.timing, self.listening.settings
-        offset_s = place_s - begun_s
+        offset_s = self.offset_s(target, wake.at, wake.audio_s)
+        for start_s, end_s in timing.other_phrases[:1]:
+            last_s = min(end_s + settings.window_after_s, (timing.query_start_s + timing.query_end_s) / 2)
+            if start_s - settings.window_before_s <= offset_s <= last_s:
+                self.opened.add(target.connection)
         if timing.query_start_s - settings.window_before_s <= offset_s <= timing.query_end_s + settings.window_after_s:
             self.woken.add(target.connection)
 
@@ -265,12 +273,19 @@ class ListeningMachine(Take):
                 self._take_in_own_sound(observation)
             case Overrun(source=source) if attempt is not None and self._asks_for_a_wake:
                 # A missed phrase with a gap tests nothing, and which samples were late is unknown.
-                if self._phase is Phase.PLAYING and source in attempt.through_air:
+                if self._phase is Phase.PLAYING and source in (*attempt.through_air, *self.trial.noise_players):
                     self._interrupt(f"stimulus_flawed: {source} played late blocks")
             case ListeningProved(source=source, proof=Proof.ACKNOWLEDGED) if attempt is not None:
                 attempt.progress_s[source] = self._now_s
             case Transcript(source=source, final=True) if attempt is not None and self._phase in UNDER_WAY:
-                attempt.understood.add(source)
+                target = self._target(source)
+                of_opening = (
+                    target is not None
+                    and attempt.timing.other_phrases
+                    and (attempt.offset_s(target, observation.at, observation.audio_s) < attempt.timing.query_start_s)
+                )
+                if not of_opening:
+                    attempt.understood.add(source)
             case Wake(source=source) if attempt is not None and self._phase in UNDER_WAY:
                 if (target := self._target(source)) is not None:
                     attempt.woke(target, observation)
@@ -412,6 +427,9 @@ class ListeningMachine(Take):
         self._ask_for_sound(self._last_sound_s)
 
     def _conclude(self) -> None:
+        if unopened := self._unopened():
+            self._interrupt(f"opening_missed: {unopened} did not wake to the phrase of the opening")
+            return
         unheard = self._unheard()
         if unread := self._unread():
             self._write(Outcome.INCONCLUSIVE, f"unread: {unread}")
@@ -424,6 +442,13 @@ class ListeningMachine(Take):
             return
         self._not_before_s = self._now_s + RETRY_S
         self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: repeating it")
+
+    def _unopened(self) -> str:
+        """A device that did not wake to the phrase of the opening; "" if all did, or there is none."""
+        attempt = self._current
+        if attempt is None or not attempt.timing.other_phrases or self.trial.recipe.opening is None:
+            return ""
+        return next((one.device for one in self._listening.targets if one.connection not in attempt.opened), "")
 
     def _unread(self) -> str:
         """Why reports of a device without a wake event were lost, so that a wake event may be among them."""
@@ -467,8 +492,8 @@ class ListeningMachine(Take):
         return self._taken()
 
     def _connections(self) -> set[str]:
-        return {source for target in self._listening.targets for source in target.sources} - {""}
+        return {source for target in self._listening.targets for source in target.sources}
 
     def _missing(self) -> list[str]:
-        needed = self._connections() | set(self._listening.players)
+        needed = self._connections() | {*self._listening.players, *self.trial.noise_players}
         return sorted((self._seen.lost | self._seen.gone) & needed)

@@ -1,19 +1,250 @@
-"""Pauses that a run begins by itself because of a fault, a full disk or noise, and how it continues."""
+"""Pauses that a run begins by itself, and how it continues.
+
+It pauses when a device gives no sign of life, after a fault, and when a check of the bench refuses. It also pauses
+while the disk is full or the room is loud.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 from harness.base.host_check import Check, Level
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.feed import StateWord
+from harness.model.observation import (
+    DeviceState,
+    Intent,
+    ListeningProved,
+    Observation,
+    ResponseText,
+    SpeechStarted,
+    StateTold,
+    Status,
+    Transcript,
+    Unread,
+    Wake,
+)
 from harness.model.record import BenchChecked, EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
-from harness.model.trial import Outcome, Trial
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.trial import LIFE_CHECK, Listening, Outcome, Trial
 from harness.session.bench_checks import BenchCheck
+from harness.session.resumption import Take
 from harness.session.run import Run
 from harness.session.take import LINK_WAIT_S
 from harness.session.wording import in_words
+
+TRIES = 5
+"""Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
+_SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.COUNTED)
+_SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
+LIFE_CHECK_BY = "the life check"
+
+
+@dataclass(slots=True)
+class _Life:
+    """silent: takes since its last sign of life. good: the trial that it last reacted to."""
+
+    silent: list[Take] = field(default_factory=list)
+    good: Trial | None = None
+    reacted: bool = False
+    signed: bool = False
+    signs: int = 0
+
+
+class Liveness:
+    """Signs of life of each device, and the takes without one.
+
+    A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer.
+    """
+
+    def __init__(self, trials: Iterable[Trial]) -> None:
+        self._devices: dict[str, str] = {}
+        self._lives: dict[str, _Life] = {}
+        self.checked = ""
+        """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
+        for trial in trials:
+            for one in trial.targets:
+                self._lives.setdefault(one.device, _Life())
+                self._devices.update(dict.fromkeys(one.sources, one.device))
+
+    def begin(self) -> None:
+        for life in self._lives.values():
+            life.reacted = life.signed = False
+
+    def see(self, seen: Observation) -> None:
+        device = self._devices.get(seen.source)
+        match seen:
+            case Wake() | Transcript() | Intent() | ResponseText() if device:
+                self._sign(device, reacted=True)
+            case Status(state=state) if device and state not in (DeviceState.GONE, DeviceState.STARTED):
+                self._sign(device)
+            case ListeningProved() | StateTold() | Unread() if device:
+                self._sign(device)
+            case SpeechStarted() if self.checked and self.checked not in self._devices.values():
+                self._sign(self.checked, reacted=True)
+            case _:
+                pass  # a start proves nothing about earlier takes
+
+    def finished(self, trial: Trial, row: TrialFinished) -> None:
+        if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
+            return
+        for one in trial.targets:
+            life = self._lives[one.device]
+            if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
+                self._sign(one.device, reacted=True)
+            if life.reacted:
+                life.good = trial
+            elif not life.signed and row.outcome in _SILENT:
+                life.silent.append((row.trial_id, row.take))
+
+    def doubtful(self, after: int) -> tuple[str, ...]:
+        """Devices without a sign of life in that many takes in a row."""
+        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after)
+
+    def silent(self, device: str) -> tuple[Take, ...]:
+        """Its takes since its last sign of life."""
+        return tuple(self._lives[device].silent)
+
+    def signs(self, device: str) -> int:
+        """Its number of signs in this run."""
+        return self._lives[device].signs
+
+    def forget(self, device: str) -> None:
+        """Forgets its silent takes, which do not count and will be played again."""
+        self._lives[device].silent.clear()
+
+    def check(self, device: str, number: int) -> Trial | None:
+        """The trial that it last reacted to, or None."""
+        good = self._lives[device].good
+        if good is None:
+            return None
+        targets = tuple(one for one in good.targets if one.device == device)
+        if good.listening is not None:
+            heard = replace(good.listening, kind=TrialKind.PROBE, targets=targets)
+        else:
+            wait_s = max(WakeSettings().window_after_s, good.reprompt.response_timeout_s)
+            settings = WakeSettings(window_after_s=wait_s)
+            heard = Listening(TrialKind.PROBE, targets, settings, phrase=next(iter(good.wake_phrases), ""))
+        return replace(
+            good,
+            id=f"{LIFE_CHECK}.{number}",
+            device=device,
+            loudspeaker=targets[0].player,
+            connection=targets[0].connection,
+            also=targets[0].also,
+            reprompt=replace(good.reprompt, max_attempts=TRIES),
+            close_dialogue=None,
+            listening=heard,
+            effect=None,
+            memory=None,
+            expects=None,
+        )
+
+    def _sign(self, device: str, *, reacted: bool = False) -> None:
+        life = self._lives[device]
+        life.silent.clear()
+        life.signed = True
+        life.signs += 1
+        life.reacted = life.reacted or reacted
+
+
+class LifeCheck:
+    """Runs before each take, and before the run ends.
+
+    Takes without a sign of life count only once the device has shown that it listens. Any report proves it, and so does
+    waking to a stimulus that woke it earlier. Otherwise the takes are not proven, and are played again.
+    """
+
+    def __init__(
+        self, run: Run, liveness: Liveness, say: Callable[[Trial], None], revive: Callable[[Trial, str], bool]
+    ) -> None:
+        """revive(trial, device): power cycles the device; whether it answers again."""
+        self._run = run
+        self._liveness = liveness
+        self._say = say
+        self._revive = revive
+
+    def settle(self, *, at_end: bool = False) -> bool:
+        """Checks silent devices; whether anything was played. at_end: no further trial could prove listening."""
+        run, after = self._run, self._run.stage.life_check_after
+        played = False
+        while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
+            for device in doubtful:
+                silent = self._liveness.silent(device)
+                trials = _trials(len(silent))
+                asked = self._ask(device)
+                played |= asked
+                if self._run.ending is not None:
+                    break
+                if self._liveness.silent(device):
+                    self._not_proven(device, asked)
+                    if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
+                        self._pause(device, at_end=at_end)
+                else:
+                    self._note(f"{device} reacts: it is alive, and the {trials} that it missed count")
+        return played
+
+    def _ask(self, device: str) -> bool:
+        """Repeats the last stimulus that the device reacted to; False without one."""
+        trial = self._liveness.check(device, self._run.standing.rows)
+        if trial is None:
+            return False
+        if silent := self._liveness.silent(device):
+            self._note(f"no sign of life of {device} in {_trials(len(silent))}: repeating what it reacted to before")
+        self._liveness.checked = device
+        try:
+            self._say(trial)
+        finally:
+            self._liveness.checked = ""
+        return True
+
+    def _not_proven(self, device: str, asked: bool) -> None:
+        """Removes the silent takes from the results, and plans them again."""
+        run = self._run
+        takes = self._liveness.silent(device)
+        self._liveness.forget(device)
+        known = "and no reaction to the repeated sound" if asked else "and no reaction so far"
+        run.append(
+            FaultMet(device, f"no sign of life in {_trials(len(takes))}, {known}: not proven, will be played again")
+        )
+        for trial_id, _ in takes:
+            number = run.standing.next_take(trial_id)
+            cause = f"not_proven: nothing shows that {device} was listening"
+            run.append(RerunAsked(trial_id, number, LIFE_CHECK_BY))
+            run.append(TrialFinished(trial_id, number, Outcome.INTERRUPTED, 0, None, cause))
+            run.append(RerunAsked(trial_id, number + 1, LIFE_CHECK_BY))
+
+    def _pause(self, device: str, *, at_end: bool) -> None:
+        """Pauses until a sign of life or a resume. Without an operator, repeats a known stimulus, then ends the run."""
+        run, clock = self._run, self._run.stage.clock
+        policy = run.stage.on_fault or OnFault()
+        limit_s = 0.0 if at_end else policy.longest_s
+        reason = f"{device} gives no sign of life. Check that it runs and hears, then resume"
+        run.pause(reason, LIFE_CHECK_BY)
+        since_s, signs = clock.now_s(), self._liveness.signs(device)
+        asks_s = since_s + policy.retry_after_s
+        for _ in run.while_paused(reason):
+            waited_s = clock.now_s() - since_s
+            if self._liveness.signs(device) > signs:
+                run.go_on(f"{LIFE_CHECK_BY}: {device} is back")
+            elif not run.stage.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
+                asks_s = clock.now_s() + policy.retry_after_s  # not every device has a heartbeat
+                run.paused = False  # for this sound only
+                self._ask(device)
+                run.paused = True
+            elif not run.stage.attended() and waited_s >= limit_s:
+                run.append(FaultMet(device, "no sign of life, and no operator is present: resume when it is back"))
+                run.ending = EndReason.STOPPED
+
+    def _note(self, text: str) -> None:
+        self._run.append(NoteWritten(text, LIFE_CHECK_BY))
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"
+
 
 ON_FAULT_BY = "on_fault"
 """Who pauses, resumes and plays again, in the rows."""
@@ -26,9 +257,8 @@ NOT_SET_UP = "not_set_up"
 class UnfitPause:
     """Runs before each take. Pauses while the disk has less room, or the room is louder, than the bench wants."""
 
-    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._serve = serve
 
     def settle(self) -> bool:
         """Whether it paused. An operator who resumes meanwhile has one more take played."""
@@ -39,17 +269,11 @@ class UnfitPause:
         ):
             if not run.paused and (reason := why()):  # else the operator has paused it, and resumes it
                 run.pause(reason, by)
-                self._wait(reason, why, f"{by}: {over}")
+                for _ in run.while_paused(reason):
+                    if not why():
+                        run.go_on(f"{by}: {over}")
                 return True
         return False
-
-    def _wait(self, reason: str, why: Callable[[], str], over: str) -> None:
-        run = self._run
-        while run.paused and run.ending is None:
-            run.show(StateWord.PAUSED, reason)
-            self._serve()
-            if run.paused and run.ending is None and not why():
-                run.go_on(over)
 
     def _too_loud(self) -> str:
         microphone, limit_dbfs = self._run.stage.microphone, self._run.stage.max_noise_floor_dbfs
@@ -65,9 +289,8 @@ class CheckPause:
     They are repeated after `retry_after_s`. With `on_fault`, `retries` and `then` decide as for a fault.
     """
 
-    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._serve = serve
         self._next_s = -math.inf
 
     def settle(self) -> bool:
@@ -88,12 +311,12 @@ class CheckPause:
         """Checks while the bench is still, and logs the results; those that refuse."""
         run, found = self._run, list[Check]()
         quiet_s = 0.0 if run.last_sound_s is None else run.last_sound_s + run.stage.between_trials_s - run.now_s()
-        if quiet_s > 0 and not run.rest(quiet_s, self._serve):
+        if quiet_s > 0 and not run.rest(quiet_s):
             return []
         if not run.paused:
             run.show(StateWord.PREPARING, "checks the bench")
         trials = [run.trials[trial_id] for trial_id, _ in run.standing.pending()]
-        if not run.meanwhile(lambda given_up: found.extend(checks.find(trials, given_up)), self._serve):
+        if not run.meanwhile(lambda given_up: found.extend(checks.find(trials, given_up))):
             return []
         run.last_sound_s = run.now_s()
         for one in found:
@@ -104,10 +327,8 @@ class CheckPause:
         run, policy, retries = self._run, self._run.stage.on_fault, 0
         retry_after_s = (policy or OnFault()).retry_after_s
         next_s = run.now_s() + retry_after_s
-        while run.paused and run.ending is None:
-            run.show(StateWord.PAUSED, run.paused_because)
-            self._serve()
-            if not run.paused or run.ending is not None or run.now_s() < next_s:
+        for _ in run.while_paused(run.paused_because):
+            if run.now_s() < next_s:
                 continue
             if policy is not None and retries >= policy.retries:
                 self._no_retry_left(policy, _in_short(refused))
@@ -138,10 +359,9 @@ class FaultPause:
     `retries` without a trial that succeeds, the run ends, or leaves the trial as it is and goes on.
     """
 
-    def __init__(self, run: Run, serve: Callable[[], None], revive: Callable[[Trial, str], tuple[str, ...]]) -> None:
+    def __init__(self, run: Run, revive: Callable[[Trial, str], tuple[str, ...]]) -> None:
         """revive(trial, reason): power cycles what has failed; the devices that answer again."""
         self._run = run
-        self._serve = serve
         self._revive = revive
         self._retries = 0
         policy = run.stage.on_fault
@@ -174,14 +394,12 @@ class FaultPause:
     def _wait(self, trial: Trial, policy: OnFault, reason: str) -> None:
         run, lost = self._run, self._lost(trial)
         next_s = run.now_s() + policy.retry_after_s
-        while run.paused and run.ending is None:
-            run.show(StateWord.PAUSED, reason)
-            self._serve()
+        for _ in run.while_paused(reason):
             still = self._lost(trial)
-            if run.paused and lost and not still:
+            if lost and not still:
                 self._retries += 1  # a trial may be what makes it fail
                 run.go_on(f"{ON_FAULT_BY}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} back")
-            elif run.paused and run.ending is None and run.now_s() >= next_s:
+            elif run.now_s() >= next_s:
                 self._retries += 1
                 if not still or not self._is_revived(trial, reason):
                     self._try_again(policy, still)
@@ -214,7 +432,6 @@ class FaultPause:
 
     def _lost(self, trial: Trial) -> list[str]:
         """What the trial needs and is lost now."""
-        targets = trial.listening.targets if trial.listening else ()
-        sources = {source for one in targets for source in one.sources} if targets else set(trial.sources)
+        sources = (source for one in trial.targets for source in one.sources)
         needed = {*sources, *trial.players, trial.microphone}
         return sorted((self._run.seen.lost | self._run.seen.gone) & needed)

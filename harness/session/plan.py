@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind
+from harness.model.calibration import Calibration
 from harness.model.scenario import (
     AxisName,
     AxisValue,
@@ -27,12 +28,13 @@ from harness.model.scenario import (
     TrialTemplate,
     Until,
     axes_of,
+    channel_of,
     level_asked,
     placement_of,
     power_cycle_of,
     voice_asked,
 )
-from harness.model.stimulus import NoiseSpec, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
+from harness.model.stimulus import NoiseSpec, Opening, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
 from harness.model.trial import Listening, MemoryPart, Target, Trial
 from harness.scenario.together import asked_device, listening_devices
 from harness.session.soak import segments, with_probes
@@ -47,9 +49,15 @@ _SHORT: dict[AxisName, str] = {
     "gap_ms": "g",
     "position": "p",
     "noise": "n",
+    "opening": "o",
     "room": "rm",
     "distance_m": "d",
     "angle_deg": "a",
+    "speed": "sp",
+    "gain_db": "gn",
+    "band_hz": "b",
+    "clipping_db": "cl",
+    "codec": "c",
     "device_settings": "s",
 }
 
@@ -183,6 +191,16 @@ class _Planner:
         noise = axis.get("noise", defaults.noise)
         assert isinstance(gap, int | float), gap
         assert noise is None or isinstance(noise, NoiseSpec), noise
+        if noise is not None and noise.positions:
+            noise = replace(noise, players=self._noise_players(noise, axis))
+        if noise is not None and noise.level_spl is not None:
+            noise_dbfs, a_weighted = self._calibration(axis).noise_dbfs(noise.level_spl)
+            noise = replace(noise, level_dbfs=noise_dbfs, a_weighted=a_weighted, level_spl=None)
+        opening = axis.get("opening", template.opening)
+        assert opening is None or isinstance(opening, Opening), opening
+        if opening is not None and opening.level_spl is not None:
+            opening_dbfs = self._calibration(axis).dbfs(opening.level_spl)
+            opening = replace(opening, level_dbfs=opening_dbfs, level_spl=None)
         if voice.language == VoiceSpec().language:  # a voice without a language speaks the device's
             voice = replace(voice, language=profile.language)
         return StimulusRecipe(
@@ -192,17 +210,29 @@ class _Planner:
             gap_ms=int(gap),
             level_dbfs=level,
             noise=noise,
+            opening=opening,
             placement=placement_of(defaults, axis),
+            channel=channel_of(axis),
         )
 
+    def _noise_players(self, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue]) -> tuple[tuple[str, float], ...]:
+        """The loudspeakers of noise, and their gains: by the calibrations, or 0 dB for a level in dBFS."""
+        speakers = [self._speaker(position) for position in noise.positions]
+        if noise.level_dbfs is not None:
+            return tuple((one.id, 0.0) for one in speakers)
+        of_speech = self._calibration(axis)
+        return tuple((one.id, noise.gain_db(of_speech, one.calibration)) for one in speakers if one.calibration)
+
     def _level_dbfs(self, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> float:
-        """The level asked for; one in dB SPL by the calibration of the loudspeaker, which `check_together` demands."""
+        """The level asked for."""
         level, in_spl = level_asked(self._scenario.defaults, template, axis)
-        if not in_spl:
-            return level
+        return self._calibration(axis).dbfs(level) if in_spl else level
+
+    def _calibration(self, axis: Mapping[AxisName, AxisValue]) -> Calibration:
+        """Of the loudspeaker of a cell; `check_together` demands one for levels in dB SPL."""
         speaker = self._speaker(axis.get("position"))
         assert speaker.calibration is not None, speaker.id
-        return speaker.calibration.dbfs(level)
+        return speaker.calibration
 
     # Queries
 
@@ -380,6 +410,9 @@ class _Planner:
             variant=repetition,
             as_recorded=template.as_recorded,
         )
+        bare = not (timed.lead_in_s or timed.tail_s or timed.opening)
+        if template.as_recorded and template.recordings and asked is None and bare:
+            timed = replace(timed, whole=True, variant=(repetition - 1) // len(template.recordings))
         recipe = replace(timed, query=asked.utterance, wake_phrase=phrase) if asked else replace(timed, query=phrase)
         if template.kind is TrialKind.AMBIENT:
             recipe = replace(recipe, noise=None)

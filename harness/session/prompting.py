@@ -26,13 +26,12 @@ from harness.model.record import FaultMet, OperatorAsked, Question, StimulusSpok
 from harness.model.stimulus import SpokenText
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.session.liveness import hearing
 from harness.session.run import Machine, Run
 from harness.session.take import Action, StimulusTiming
 from harness.session.talker import AROUND_S, TalkerSpeech, Unusable
 
 WAIT_S = 20.0
-"""How long a person may take to begin."""
+"""How long a person may take to begin, and how often they are asked, unless the scenario says otherwise."""
 TRIES = 3
 ANSWERED_S = 0.5
 """Quiet that ends the speech once the device has reported that it answers; onsets are reported up to 0.4 s late."""
@@ -129,7 +128,7 @@ class Prompter:
         """Shows the prompt."""
         again = (machine.attempt or 1) > 1 and not closing
         prompt = prompt_for(machine.trial, text, again=again)
-        self._turn = _Turn(machine, play_id, text, prompt, self._listen(), closing)
+        self._turn = _Turn(machine, play_id, text, prompt, self._listen(machine.trial), closing)
         self._show(self._turn)
 
     def stop(self) -> Sequence[Action]:
@@ -166,8 +165,9 @@ class Prompter:
         except Unusable as error:
             self._not_said(turn, str(error))
 
-    def _listen(self) -> TalkerSpeech:
-        return TalkerSpeech(self._run.now_s(), WAIT_S)
+    def _listen(self, trial: Trial) -> TalkerSpeech:
+        within_s = trial.reprompt.speak_within_s
+        return TalkerSpeech(self._run.now_s(), WAIT_S if within_s is None else within_s)
 
     def _show(self, turn: _Turn) -> None:
         run, machine = self._run, turn.machine
@@ -248,15 +248,15 @@ class Prompter:
         elif turn.closing:
             self._ended()
             self._perform(self._cut(turn, why))
-        elif turn.tries < TRIES:
+        elif turn.tries < (turn.machine.trial.reprompt.max_prompts or TRIES):
             self._release(turn)
             turn.tries += 1
-            turn.said = self._listen()
+            turn.said = self._listen(turn.machine.trial)
             turn.prompt = prompt_for(turn.machine.trial, turn.text, unheard=True)
             self._show(turn)
         else:
             now_s = self._run.now_s()
-            cause = f"invalid: {turn.machine.trial.talker} was asked {TRIES} times and said nothing"
+            cause = f"invalid: {turn.machine.trial.talker} was asked {turn.tries} times and said nothing"
             self._perform(turn.machine.withdraw(now_s, cause))
 
     def _interrupt(self, turn: _Turn, cause: str) -> None:
@@ -280,7 +280,7 @@ class Prompter:
 
 def _answers(seen: Observation, trial: Trial) -> bool:
     """Whether a device of the trial reports that it has heard the end of the speech."""
-    if not any(seen.source in sources for _, sources in hearing(trial)):
+    if not any(seen.source in one.sources for one in trial.targets):
         return False
     match seen:
         case Status(state=state):

@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -360,14 +360,17 @@ class Run:
     - trials: of the plan, by id. standing: the fold over the log's rows.
     - arrivals: input that is not processed yet. seen: latest observations of the drivers.
     - machine: of the current take. sounds: of that take, by the id of the playing; "" is the stimulus.
+      beside: loudspeaker → noise of that take.
     - last_sound_s: when the bench was last known to sound; None before the first sound.
     - paused: no attempt begins. ending: why the run ends, None while it continues. aborted: by whom.
+    - serve: processes the next arrival, or lets time pass. Called while waiting.
     - prompt: what a person is asked to say, and until when; None as the time while they speak.
     - was_full: set when something had to wait for space on the disk, so that the attempt is interrupted.
     """
 
-    def __init__(self, plan: Sequence[Trial], stage: Stage, standing: Resumption) -> None:
+    def __init__(self, plan: Sequence[Trial], stage: Stage, standing: Resumption, serve: Callable[[], None]) -> None:
         self.stage = stage
+        self.serve = serve
         self.trials = {trial.id: trial for trial in plan}
         self.standing = standing
         for trial in plan:
@@ -377,6 +380,7 @@ class Run:
         self.seen = BenchState()
         self.machine: Machine | None = None
         self.sounds: dict[str, Waveform] = {}
+        self.beside: Mapping[str, Waveform] = {}
         self.last_sound_s: float | None = None
         self.paused = False
         self.paused_because = ""
@@ -398,20 +402,22 @@ class Run:
         self.paused = False
         self.append(Resumed(by))
 
-    def by_hand(self, request: str, by: str, serve: Callable[[], None]) -> bool:
+    def by_hand(self, request: str, by: str) -> bool:
         """Pauses until the operator has done what is asked, and resumes; False if the run ends first."""
         self.pause(request, by)
-        while self.paused and self.ending is None:
-            self.show(StateWord.PAUSED, request)
-            serve()
+        for _ in self.while_paused(request):
+            pass
         return self.ending is None
 
-    def meanwhile(
-        self,
-        work: Callable[[threading.Event], object],
-        serve: Callable[[], None],
-        until: Callable[[], bool] = lambda: False,
-    ) -> bool:
+    def while_paused(self, reason: str) -> Iterator[None]:
+        """Serves until the pause or the run ends, and lets the caller look after each arrival."""
+        while self.paused and self.ending is None:
+            self.show(StateWord.PAUSED, reason)
+            self.serve()
+            if self.paused and self.ending is None:
+                yield
+
+    def meanwhile(self, work: Callable[[threading.Event], object], until: Callable[[], bool] = lambda: False) -> bool:
         """Does work that takes long in a thread, while commands are answered. False if the run ends first.
 
         work: gets an event that asks it to return early: when the run ends, or `until` holds. Its errors are raised.
@@ -423,11 +429,11 @@ class Run:
             doing.add_done_callback(lambda _: self.arrivals.put(Nudge()))
             try:
                 while not doing.done():
-                    serve()
+                    self.serve()
                     if until() or (self.ending is not None and not was_ending):
                         early.set()
                 for _ in range(self.arrivals.waiting):  # what came in time, on a host that is slow to look
-                    serve()
+                    self.serve()
             except BaseException:
                 early.set()
                 raise
@@ -436,16 +442,17 @@ class Run:
         doing.result()
         return True
 
-    def rest(self, lasts_s: float, serve: Callable[[], None], until: Callable[[], bool] = lambda: False) -> bool:
+    def rest(self, lasts_s: float, until: Callable[[], bool] = lambda: False) -> bool:
         """Waits, at most until something holds. False if the run ends first."""
         real_s = self.stage.clock.real_s(lasts_s)
-        return self.meanwhile(lambda early: early.wait(real_s), serve, until)
+        return self.meanwhile(lambda early: early.wait(real_s), until)
 
     def players(self) -> list[Stimulates]:
         """What plays the current trial's sound; empty between trials, and if a person says it."""
         if self.machine is None or self.machine.trial.talker:
             return []
-        return [self.stage.loudspeakers[player] for player in self.machine.trial.players]
+        trial = self.machine.trial
+        return [self.stage.loudspeakers[player] for player in (*trial.players, *trial.noise_players)]
 
     # States for clients, sent once at each change
 

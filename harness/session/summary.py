@@ -1,21 +1,20 @@
-"""A session's results for a terminal: tables of trials, frames and words, totals and limits."""
+"""A session's results for a terminal: tables of trials, frames and words, effects, totals and limits."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness.base.foreign import counted, fit, plain_text
-from harness.base.places import SessionFolder
-from harness.base.text_table import Column, text_table
+from harness.base.foreign import plain_text
+from harness.base.text_table import Column, counted, fit, text_table
 from harness.model.choices import Grouping
-from harness.model.effect import EffectWord
+from harness.model.effect import EffectCheck, EffectEvidence, EffectWord
 from harness.model.errors import HarnessError
-from harness.model.record import Understood
-from harness.session.figures.effect_items import EffectItem, effects_of
-from harness.session.figures.effects import right_of_known
+from harness.model.judgment import JudgmentStatus
+from harness.model.record import EffectAnswered, Understood
+from harness.model.trial import Trial
 from harness.session.figures.progress import (
     LimitVerdict,
     Progress,
@@ -68,6 +67,81 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence
         yield GAP.join(fit(cell, width) for cell, width in zip(cells, widths, strict=False)).rstrip()
 
 
+# Effects
+
+
+HELD_QUESTION = "What did it do?"
+"""Question on a held response for which the scenario names no effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectItem:
+    """A first response with its effect.
+
+    said: our transcript. held_by: raters who hold it. waited_for: a rater held it with the present evidence. answers:
+    people's answers with Unix times, oldest first.
+    """
+
+    folder: Path
+    session_id: str
+    trial: Trial
+    take: int
+    attempt: int
+    evidence: EffectEvidence
+    said: str = ""
+    held_by: tuple[str, ...] = ()
+    waited_for: bool = False
+    answers: tuple[tuple[float, EffectAnswered], ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the effect is unknown, or a rater holds the response despite an answer."""
+        return self.evidence.is_open or self.waited_for
+
+    def is_due(self, now_wall_s: float) -> bool:
+        """Whether it is open, and a person can already observe it."""
+        due_s = self.evidence.due_wall_s
+        return self.is_open and (due_s is None or due_s <= now_wall_s)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEffects:
+    """All effects of a session. ended: no more responses will come, unless the session is resumed."""
+
+    items: tuple[EffectItem, ...]
+    ended: bool
+
+
+def effects_in(progress: Progress, folder: Path) -> SessionEffects:
+    """First responses with an effect check, a hold or an answer, in the order of playing."""
+    items = []
+    for response in filter(None, (one.response for one in progress.trials)):
+        key = (response.trial.id, response.take, response.attempt)
+        latest = {one.rater: one for one in response.judgments if not one.adjudicates}
+        given = [one for one in response.judgments if latest.get(one.rater) is one]
+        holds = [one for one in given if one.status is JudgmentStatus.HELD]
+        evidence = progress.effects.get(key)
+        if evidence is None and holds:
+            due_wall_s = progress.responses_wall_s.get(key)
+            evidence = EffectEvidence(EffectCheck("", question=HELD_QUESTION), due_wall_s=due_wall_s)
+        if evidence is not None:
+            items.append(
+                EffectItem(
+                    folder=folder,
+                    session_id=progress.session.session_id if progress.session else "",
+                    trial=response.trial,
+                    take=response.take,
+                    attempt=response.attempt,
+                    evidence=evidence,
+                    said=response.transcript or "",
+                    held_by=tuple(one.rater for one in holds),
+                    waited_for=any(one.effect is evidence.word for one in holds),
+                    answers=progress.effect_answers.get(key, ()),
+                )
+            )
+    return SessionEffects(tuple(items), progress.finished is not None and progress.left == 0)
+
+
 # The end of a session
 
 
@@ -79,21 +153,44 @@ _EFFECT_WORDS = {
 }
 
 
-def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -> list[str]:
-    """The table of queries, the totals, the wake results of each device, and the limits."""
+def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | None) -> list[str]:
+    """The table of queries, the totals, the wake results of each device, and the limits.
+
+    progress: with what people have said since (`log.reader.later_rows`).
+    """
     lines: list[str] = []
     if any(one.trial.listening is None for one in progress.trials) or not progress.trials:
         lines += trial_table([one for one in progress.trials if one.trial.listening is None])
         if frames := frame_table(progress):
             lines += ["", *frames]
         lines.append("")
-    snapshot = wake.snapshot()
-    lines += results_lines(progress, snapshot, wake_summary(wake))
+    snapshot = wake.snapshot() if wake else None
+    lines += results_lines(progress, snapshot, wake_summary(wake) if wake else ())
     lines += self_wake_lines(progress)
     if folder is not None and any(one.trial.memory is not None for one in progress.trials):
         from harness.session.figures.memory import one_line  # here, since it takes long to import
 
         lines += one_line(folder)
+    lines += bench_lines(progress)
+    if folder is not None:
+        lines += effect_lines(effects_in(progress, folder).items)
+        try:
+            scenario = read_scenario(folder)
+        except HarnessError as error:
+            return [*lines, f"limits: {error}"]
+        lines += limit_lines(check_limits(scenario.limits, progress.totals, snapshot, scenario.stopping))
+    return lines
+
+
+def ran_line(progress: Progress) -> str:
+    """How often the session ran, failed and was paused, and how it ended."""
+    ended = progress.finished.value if progress.finished else "not ended"
+    return f"runs {progress.runs} · faults {progress.faults} · pauses {progress.pauses} · {ended}"
+
+
+def bench_lines(progress: Progress) -> list[str]:
+    """Boards, power cycles, checks of the bench, and what of sound and reports was lost."""
+    lines: list[str] = []
     for number, board in enumerate(progress.boards):
         lines.append(f"{'' if number else 'boards':21}{described_in_words(board)}")
     for number, (device, count, faults) in enumerate(progress.power_cycles):
@@ -104,20 +201,6 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if progress.unread:
         lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices (console: max_line_bytes)")
-    if folder is not None:
-        # Read only where the scenario checks any or people have judged.
-        checked = any(one.trial.effect is not None for one in progress.trials)
-        has_any = checked or SessionFolder(folder).judgments.is_file()
-        effects = effects_of(folder).items if has_any else ()
-        lines += effect_lines(effects)
-        # With what people have said of them since.
-        right = right_of_known(one.evidence for one in effects if one.trial.effect is not None)
-        try:
-            scenario = read_scenario(folder)
-        except HarnessError as error:
-            return [*lines, f"limits: {error}"]
-        totals = replace(progress.totals, effects=right)
-        lines += limit_lines(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
     return lines
 
 
@@ -146,7 +229,7 @@ def check_lines(progress: Progress) -> list[str]:
     return lines
 
 
-def results_lines(progress: Progress, wake: WakeProgress, figures: Sequence[str]) -> list[str]:
+def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequence[str]) -> list[str]:
     """The totals, and `figures`: the lines on wake results."""
     asks = any(one.trial.listening is None for one in progress.trials) or not progress.trials
     lines = totals_lines(progress.totals) if asks else [finished_line(progress.totals)]

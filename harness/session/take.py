@@ -28,7 +28,7 @@ from harness.model.trial import Outcome, Trial
 class StimulusTiming:
     """Where the parts of a stimulus lie, in seconds from its first sample; wake_end_s None without a wake phrase.
 
-    known: False until a person has spoken.
+    known: False until a person has spoken. other_phrases: where else a wake phrase is said (see `Opening`), in order.
     """
 
     sha256: str
@@ -36,6 +36,8 @@ class StimulusTiming:
     query_end_s: float
     duration_s: float
     wake_end_s: float | None = None
+    other_phrases: tuple[tuple[float, float], ...] = ()
+    wake_start_s: float | None = None
 
     @property
     def known(self) -> bool:
@@ -47,7 +49,9 @@ class StimulusTiming:
         duration_s = stimulus.waveform.duration_s
         query = stimulus.span_s(Role.QUERY) or (0.0, duration_s)
         wake = stimulus.span_s(Role.WAKE_PHRASE)
-        return cls(stimulus.sha256, query[0], query[1], duration_s, wake[1] if wake else None)
+        other = tuple(span for role in (Role.OPENING, Role.CLOSING) if (span := stimulus.span_s(role)))
+        wake_start_s, wake_end_s = wake or (None, None)
+        return cls(stimulus.sha256, query[0], query[1], duration_s, wake_end_s, other, wake_start_s)
 
     @classmethod
     def of_listening(cls, stimulus: RenderedStimulus, kind: TrialKind) -> StimulusTiming:
@@ -339,6 +343,11 @@ class Take:
         return self.tick(now_s)
 
     @property
+    def called_s(self) -> float:
+        """Where the wake phrase begins in the stimulus, else the query."""
+        return self._timing.query_start_s if self._timing.wake_start_s is None else self._timing.wake_start_s
+
+    @property
     def phase(self) -> Phase:
         return self._phase
 
@@ -440,6 +449,7 @@ class Take:
                 query_end_s=self._timing.query_end_s,
                 duration_s=self._timing.duration_s,
                 waited_s=None if quiet_since_s is None else max(0.0, self._now_s - quiet_since_s),
+                other_phrases=self._timing.other_phrases,
             )
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -27,15 +27,15 @@ from harness.model.record import (
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, SpokenText, Waveform
 from harness.model.trial import Listening, Outcome, Trial
+from harness.session.levels import silence_of
 from harness.session.listening_trial import ListeningMachine
-from harness.session.liveness import LifeCheck, Liveness
-from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, UnfitPause
+from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, Liveness, UnfitPause
 from harness.session.plan import AIR_HZ
-from harness.session.power import PowerCycling
 from harness.session.prompting import Prompter, said_text
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take
 from harness.session.run import Machine, Nudge, Run, Transcribed
+from harness.session.set_up import PowerCycling, TrialSettings
 from harness.session.take import (
     Action,
     FreezeResponse,
@@ -45,7 +45,6 @@ from harness.session.take import (
     TakeOptions,
     trial_verdict,
 )
-from harness.session.trial_settings import TrialSettings
 
 PROBE = "the memory probe"
 """Name under which another take of a prime is requested."""
@@ -73,7 +72,7 @@ class Rendering:
             self._made[trial.id] = self._pool.submit(self._stimulus, trial)
         close = None if trial.talker else trial.close_dialogue
         if close is not None and close.say is not None and trial.id not in self._closings:
-            recipe = replace(trial.recipe, query=SpokenText(close.say), wake_phrase=None, noise=None)
+            recipe = replace(trial.recipe, query=SpokenText(close.say), wake_phrase=None, noise=None, opening=None)
             self._closings[trial.id] = self._pool.submit(self._renders.render, recipe)
 
     def stimulus(self, trial: Trial) -> Future[RenderedStimulus]:
@@ -107,34 +106,32 @@ class Rendering:
 class Takes:
     """The takes of a run, one after another.
 
-    - serve: processes the next arrival, or lets time pass.
     - liveness: which devices show that they are alive.
-    - prompter: asks the talker of a trial to speak.
+    - prompter: asks the talker of a trial to speak; None where nobody speaks.
     - transcribing: trial, take and attempt of the responses that the harness's recogniser works on.
     """
 
-    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._serve = serve
         self._rendering = Rendering(run.stage.renders, run.stage.on_rendered)
         self.liveness = Liveness(run.trials.values())
-        self.power = PowerCycling(run, serve, self.liveness)
+        self.power = PowerCycling(run, self.liveness)
         self.life = LifeCheck(
             run,
             self.liveness,
-            serve,
             self._check,
             lambda trial, device: bool(self.power.revive(trial, "no sign of life", [device])),
         )
-        self._unfit = UnfitPause(run, serve)
-        self._checks = CheckPause(run, serve)
-        self._faults = FaultPause(run, serve, self.power.revive)
+        self._unfit = UnfitPause(run)
+        self._checks = CheckPause(run)
+        self._faults = FaultPause(run, self.power.revive)
         self._last_played = ""
         self._attempt: AttemptStarted | None = None
         self._left_s: dict[str, float] = {}
         self.transcribing: set[tuple[str, int, int]] = set()
-        self.settings = TrialSettings(run, serve)
-        self.prompter = Prompter(run, self.perform)
+        self.settings = TrialSettings(run)
+        spoken = any(trial.talker for trial in run.trials.values())
+        self.prompter = Prompter(run, self.perform) if spoken else None
 
     def restore(self) -> None:
         """Switches power on and sets everything back. What fails is a fault in the log."""
@@ -176,7 +173,7 @@ class Takes:
             run.append(FaultMet("stimulus", str(stimulus)))
             self._finish(take, Outcome.SKIPPED, f"no_stimulus: {stimulus.what}")
         elif stimulus is not None and self._is_set_up(trial, take):
-            run.sounds[""] = stimulus.waveform
+            run.sounds[""], run.beside = stimulus.waveform, stimulus.beside
             if trial.listening is None:
                 self._ask(trial, number, stimulus, resumed)
             else:
@@ -198,7 +195,7 @@ class Takes:
         run = self._run
         if not self._is_set_up(trial):
             return
-        run.sounds[""] = stimulus.waveform
+        run.sounds[""], run.beside = stimulus.waveform, stimulus.beside
         has_phrase = trial.recipe.wake_phrase is not None
         timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
         machine = ListeningMachine(trial, 1, timing)
@@ -241,7 +238,8 @@ class Takes:
         # Stores the sound of a wake or command stimulus once. Ambient sound can be rendered again from its recipe.
         played = listening.kind is not TrialKind.AMBIENT and not trial.talker
         if played and stimulus.sha256 not in run.standing.stored:
-            run.append(StimulusStored(stimulus.sha256, run.save_clip(stimulus.waveform, run.now_s())))
+            heard = stimulus.as_heard or stimulus.waveform
+            run.append(StimulusStored(stimulus.sha256, run.save_clip(heard, run.now_s())))
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
         machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
@@ -257,7 +255,7 @@ class Takes:
             machine.hold()
         self.perform(begin(run.now_s()))
         while not machine.finished:
-            self._serve()
+            run.serve()
         if machine.last_sound_s is not None:
             run.last_sound_s = machine.last_sound_s
         run.machine = None
@@ -276,7 +274,7 @@ class Takes:
             made.add_done_callback(lambda _: run.arrivals.put(Nudge()))
             run.show(StateWord.PREPARING, "makes the stimulus", trial.id)
         while not made.done() and run.ending is None:
-            self._serve()
+            run.serve()
         if run.ending is not None:
             return None
         try:
@@ -362,11 +360,11 @@ class Takes:
                 run.show_machine()
                 run.append(action)
                 self._attempt = action
-                if machine.trial.talker and not run.was_full:
+                if self.prompter and machine.trial.talker and not run.was_full:
                     self.prompter.ask(machine, play_id, said_text(machine.trial))
                     return ()
-                return self._sound(machine, play_id)
-            case SayClosing(text=text, play_id=play_id) if machine.trial.talker:
+                return self._sound(machine, play_id, run.beside)
+            case SayClosing(text=text, play_id=play_id) if self.prompter and machine.trial.talker:
                 self.prompter.ask(machine, play_id, text, closing=True)
             case SayClosing(play_id=play_id):
                 try:
@@ -374,30 +372,34 @@ class Takes:
                 except HarnessError as error:
                     run.append(FaultMet("stimulus", str(error)))
                     return machine.play_refused(run.now_s(), play_id, error.what)
-                return self._sound(machine, play_id)
+                return self._sound(machine, play_id, {})
             case StopStimulus():
                 for player in run.players():
                     try:
                         player.stop()
                     except DeviceError as error:
                         run.append(FaultMet(player.id, str(error)))
-                return self.prompter.stop()
+                return self.prompter.stop() if self.prompter else ()
             case FreezeResponse():
                 return self._freeze(action, machine)
             case row:
                 run.append(row)
         return ()
 
-    def _sound(self, machine: Machine, play_id: str) -> Sequence[Action]:
+    def _sound(self, machine: Machine, play_id: str, beside: Mapping[str, Waveform]) -> Sequence[Action]:
         """Starts the sound on every player of the trial, or reports to the machine which player refused.
+
+        beside: loudspeaker → noise that it plays at the same time.
 
         If the disk was full in between, the attempt is interrupted without a sound.
         """
         run = self._run
         sounding: list[str] = []
-        for player in () if run.was_full else machine.trial.players:
+        noise = [(player, f"{play_id}.noise", sound) for player, sound in beside.items()]
+        speech = [(player, play_id, run.sounds[play_id]) for player in machine.trial.players]
+        for player, name, sound in () if run.was_full else (*noise, *speech):
             try:
-                run.stage.loudspeakers[player].play(play_id, run.sounds[play_id])
+                run.stage.loudspeakers[player].play(name, sound)
             except DeviceError as error:
                 run.append(FaultMet(player, str(error)))
                 return machine.play_refused(run.now_s(), play_id, error.what, sounding)
@@ -405,9 +407,12 @@ class Takes:
         return ()
 
     def check_level(self, told: StimulusStarted | StimulusEnded) -> None:
-        """Logs the level of a stimulus that was played whole, and interrupts its attempt if the level is off."""
+        """Logs the level of a stimulus that was played whole.
+
+        Interrupts its attempt if the level is off, or the device was silent when it should have spoken or played.
+        """
         run, stage, row = self._run, self._run.stage, self._attempt
-        if row is None or told.play_id != row.play_id or stage.levels is None or stage.microphone is None:
+        if row is None or told.play_id != row.play_id or stage.microphone is None:
             return
         if isinstance(told, StimulusStarted):
             self._left_s[told.source] = told.at.at_s
@@ -416,13 +421,22 @@ class Takes:
         if left_s is None or sound is None or not told.complete or run.machine is None:
             return
         try:
-            found = stage.levels.measure(row, told.source, sound, left_s, stage.microphone)
+            if refusal := silence_of(run.machine.trial, run.machine.called_s, left_s, stage.microphone):
+                self.perform(run.machine.interrupt(run.now_s(), refusal))
+                return
+            if stage.levels is None:
+                return
+            recipe = run.machine.trial.recipe
+            # A phrase of a second has a level of its own: in P.56, 0.2 s after it are part of it.
+            asked_dbfs = None if recipe.as_recorded or recipe.placement else recipe.level_dbfs
+            ear, beside = stage.microphone, run.beside
+            found = stage.levels.measure(row, told.source, sound, left_s, ear, beside, asked_dbfs)
         except DeviceError as error:
             run.append(FaultMet(stage.microphone.id, str(error)))
             return
         if found is not None:
             run.append(found)
-            if refusal := stage.levels.refusal(found):
+            if stage.levels is not None and (refusal := stage.levels.refusal(found)):
                 self.perform(run.machine.interrupt(run.now_s(), refusal))
 
     def _freeze(self, freeze: FreezeResponse, machine: Machine) -> Sequence[Action]:

@@ -17,8 +17,7 @@ import numpy as np
 import soundfile
 
 from harness.base.ports import Clock, Sink
-from harness.base.safe_csv import safe_csv
-from harness.base.text_file import fault_in
+from harness.base.text_file import fault_in, safe_csv
 from harness.base.whole_file import write_whole
 from harness.model.errors import InputError, InputProblems, Place, SoundError
 from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnded, SpeechStarted

@@ -61,12 +61,13 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
 """Name, content and meaning of each. Columns are added at the end; another change makes another schema."""
 
 
-def trial_table(progress: Progress, wake: WakeFigures) -> TypedTable:
+def trial_table(progress: Progress, wake: WakeFigures | None) -> TypedTable:
     """One row a trial; of a wake, command or ambient trial one for each device, by what it counts as."""
     heard: dict[str, list[Play]] = {}
-    for device in wake.snapshot().devices:
-        for play in wake.plays(device.device):
-            heard.setdefault(play.trial.id, []).append(play)
+    if wake is not None:
+        for device in wake.snapshot().devices:
+            for play in wake.plays(device.device):
+                heard.setdefault(play.trial.id, []).append(play)
     rows = []
     for one in progress.trials:
         row = _of_trial(one)
@@ -77,7 +78,7 @@ def trial_table(progress: Progress, wake: WakeFigures) -> TypedTable:
     return TypedTable(tuple((name, content) for name, content, _ in TRIAL_COLUMNS), values)
 
 
-def trials_csv(progress: Progress, wake: WakeFigures) -> bytes:
+def trials_csv(progress: Progress, wake: WakeFigures | None) -> bytes:
     return csv_of(trial_table(progress, wake), {"exposure_s": 3, "unproven_s": 3})
 
 

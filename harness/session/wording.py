@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import takewhile
 
-from harness.base.foreign import ELLIPSIS, counted, plain_text
+from harness.base.foreign import ELLIPSIS, plain_text
+from harness.base.gathering import gathered
+from harness.base.text_table import counted
 from harness.model.observation import (
     DeviceDescribed,
     Intent,
@@ -377,9 +378,7 @@ def _without_shared_end(names: list[str]) -> list[str]:
 
 def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     """The names as shown; where some look alike, their beginning and the part in which they differ."""
-    alike: defaultdict[str, list[int]] = defaultdict(list)
-    for index, name in enumerate(shown):
-        alike[name].append(index)
+    alike = gathered((name, index) for index, name in enumerate(shown))
     found = list(shown)
     for group in alike.values():
         if len(group) > 1:

@@ -15,13 +15,14 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from harness.base.findings import Findings, Keys, Text, preset
+from harness.base.findings import Findings, Keys, Text, optional, preset
 from harness.base.strict_yaml import parse, read_bytes
 from harness.base.whole_file import write_whole
 from harness.model.bench import Equipment
 from harness.model.calibration import Calibration
 from harness.model.errors import InputError
 from harness.model.stimulus import Waveform
+from harness.sound.level import a_weighting_of
 
 RATE_HZ = 48_000
 LOWEST_HZ, HIGHEST_HZ = 100.0, 8000.0
@@ -30,6 +31,7 @@ TONE_HZ = 1000.0
 RAMP_S = 0.5
 QUIETEST_SPL, LOUDEST_SPL = 30.0, 130.0
 """Readings outside are mistakes: of the meter's range, or of the decimal point."""
+QUIETLY_DBFS = -40.0
 SAME_DB = 0.05
 """Levels that differ by less are printed alike."""
 
@@ -46,6 +48,7 @@ class CalibrationKeys(Keys):
     at: Text = Field(description="Place of the meter, such as 1 m.")
     measured_on: Text = Field(description="Date of the measurement.")
     expires_on: Text = Field(description="Last day on which it counts.")
+    settings: str | None = optional("Settings in the bench with which it was measured: gain, output, equaliser.")
     max_spl: float = preset(95.0, "Highest level allowed, dB SPL.", ge=QUIETEST_SPL, le=LOUDEST_SPL)
 
 
@@ -75,13 +78,22 @@ def read_calibration(path: Path) -> Calibration:
         measured_on=keys.measured_on,
         expires_on=keys.expires_on,
         max_spl=keys.max_spl,
+        settings=keys.settings,
+        weighting_db=_weighting_db(keys),
     )
+
+
+def _weighting_db(keys: CalibrationKeys) -> float:
+    """C changes noise of this band by less than 0.3 dB, and a tone of 1 kHz has the same level by every weighting."""
+    if keys.weighting != "A" or keys.signal == "1 kHz":
+        return 0.0
+    return a_weighting_of(noise_of(keys.signal, QUIETLY_DBFS, 4 * RAMP_S))
 
 
 def write_calibration(path: Path, keys: CalibrationKeys) -> None:
     """Writes it as YAML; every text is quoted, so it is read as it was."""
     lines = [f"# 0 dBFS = {keys.reading_db - keys.level_dbfs:.1f} dB({keys.weighting}) SPL"]
-    for name, value in keys.model_dump().items():
+    for name, value in keys.model_dump(exclude_none=True).items():
         lines.append(f"{name}: {value}" if isinstance(value, float) else f'{name}: "{_escaped(value)}"')
     write_whole(path, ("\n".join(lines) + "\n").encode())
 
@@ -113,11 +125,21 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
     return Waveform(samples.astype(np.float32), RATE_HZ)
 
 
+def settings_of(equipment: Equipment) -> str:
+    """What a loudspeaker's level depends on in the bench, such as `gain_db -6, output 2`; "" for nothing."""
+    found = ((name, getattr(equipment.options, name, "")) for name in ("gain_db", "output", "equaliser"))
+    return ", ".join(f"{name} {format(value, 'g') if name == 'gain_db' else value}" for name, value in found if value)
+
+
 def unfit(equipment: Equipment, calibration: Calibration, today: date | None) -> str:
     """Why a calibration does not hold for a loudspeaker or a microphone, or "". today: None: it may have expired."""
     measured = (calibration.loudspeaker, calibration.sound_device)
     if measured != (equipment.id, equipment.sound_device):
         return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
+    if calibration.settings not in (None, now := settings_of(equipment)):
+        return (
+            f"its calibration was measured with {calibration.settings or 'no gain'}, but the bench has {now or 'none'}"
+        )
     if today is not None and date.fromisoformat(calibration.expires_on) < today:
         return f"its calibration expired on {calibration.expires_on}"
     return ""
@@ -141,11 +163,11 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
 
 
 def problem_of(
-    speaker: Equipment, level_spl: float | None, level_dbfs: float, today: date, snr_db: float | None = None
+    speaker: Equipment, level_spl: float | None, level_dbfs: float, today: date, noise_dbfs: float | None = None
 ) -> str:
     """Why a loudspeaker cannot play a level, or "".
 
-    level_spl: the same as the scenario states it; None: in dBFS. snr_db: of noise with it, which adds to its level.
+    level_spl: the same as the scenario states it; None: in dBFS. noise_dbfs: of noise with it, which adds to its level.
     """
     calibration = speaker.calibration
     if calibration is None:
@@ -156,9 +178,9 @@ def problem_of(
         highest = calibration.spl_at_0_dbfs
         return f"{level_spl:g} dB is above its full scale, {highest:.1f} dB({calibration.weighting})"
     reached = calibration.spl(level_dbfs)
-    if snr_db is not None:
-        reached += 10 * math.log10(1 + 10 ** (-snr_db / 10))
+    if noise_dbfs is not None:
+        reached += 10 * math.log10(1 + 10 ** ((noise_dbfs - level_dbfs) / 10))
     if reached > calibration.max_spl + SAME_DB:
-        noise = " with its noise" if snr_db is not None else ""
+        noise = " with its noise" if noise_dbfs is not None else ""
         return f"{reached:.1f} dB{noise} is above its max_spl of {calibration.max_spl:g} dB"
     return "" if level_spl is None or level_dbfs >= -90 else f"{level_spl:g} dB needs a level below -90 dBFS"

@@ -9,14 +9,12 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
 
 from harness.base.foreign import plain_text
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, Ring
-from harness.sound.hearing import top_of
 from harness.sound.level import rms_dbfs
 from harness.sound.playback import Playback
 
@@ -33,6 +31,8 @@ class FoundChirp:
 
 def chirp(duration_s: float = 0.2, low_hz: float = 500.0, high_hz: float = 8000.0, rate_hz: int = 48000) -> Waveform:
     """A logarithmic sweep with 10 ms of raised-cosine fades, peak 0.5 (−9 dBFS)."""
+    from scipy import signal  # here, since it takes long to import and runs without checks need none of it
+
     count = round(duration_s * rate_hz)
     times = np.arange(count) / rate_hz
     sweep = signal.chirp(times, low_hz, duration_s, high_hz, method="logarithmic", phi=-90)
@@ -47,6 +47,10 @@ def find(recording: Samples, known: Samples) -> FoundChirp:
     """
     if len(recording) < len(known):
         raise ValueError("the recording is shorter than the chirp")
+    from scipy import signal  # here, as above
+
+    from harness.sound.hearing import top_of
+
     wanted = known.astype(np.float64)
     heard = recording.astype(np.float64)
     match: _FLOAT64 = signal.correlate(heard, wanted, mode="valid", method="fft")

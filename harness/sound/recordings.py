@@ -79,9 +79,9 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
     except UnusableSound as error:
         raise _refused(path, error.detail) from error
     except soundfile.LibsndfileError as error:
-        raise InputError(
-            f"the recording cannot be read as a sound file: {error.error_string}", place=place, remedy="Use WAV or FLAC"
-        ) from error
+        words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
+        what = f"the recording cannot be read as a sound file: {words}"
+        raise InputError(what, place=place, remedy="Use WAV or FLAC") from error
     except FileNotFoundError as error:
         raise InputError("the recording does not exist", place=place, remedy="Check the path") from error
     except (OSError, ValueError) as error:

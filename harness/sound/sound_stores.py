@@ -115,13 +115,16 @@ def _words(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def rough_seconds(path: str) -> float:
-    """Approximate duration of a file from its size, as 16-bit sound at 16 kHz. 0 in a store, or if it is missing."""
-    local = local_file(path)
-    try:
-        size = 0 if local is None else os.stat(local).st_size
-    except (OSError, ValueError):
-        return 0.0
+def rough_seconds(path: str, size: int = 0) -> float:
+    """Approximate duration of a file from its size, as 16-bit sound at 16 kHz. 0 in a store, or if it is missing.
+
+    size: in bytes, if it is known already."""
+    if not size:
+        local = local_file(path)
+        try:
+            size = 0 if local is None else os.stat(local).st_size
+        except (OSError, ValueError):
+            return 0.0
     return size / 32_000 * (FLAC_LONGER if path[-5:].lower() == ".flac" else 1.0)
 
 

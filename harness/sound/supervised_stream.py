@@ -25,6 +25,8 @@ from harness.sound.sound_devices import environment_of
 SILENT_S = 0.6
 """Without a callback for this long, the sound server counts as dead or frozen."""
 OPEN_LIMIT_S = 4.0
+FIRST_OPEN_LIMIT_S = 8.0
+"""For the first child: nothing is lost by waiting, and a busy host starts a process slowly."""
 BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)
 CLOSE_LIMIT_S = 1.5
 SETTLE_LIMIT_S = 3.0
@@ -77,6 +79,7 @@ class SupervisedStream:
         self._thread: threading.Thread | None = None
         self._wake_in, self._wake_out = -1, -1
         self._running = False
+        self._ran = False
 
     @property
     def child_pid(self) -> int | None:
@@ -94,7 +97,7 @@ class SupervisedStream:
         return self._thread is not None
 
     def open(self, silent: str) -> None:
-        """Returns when the owner's times have settled. SoundError if that takes more than 4 s or the stream fails.
+        """Returns when the owner's times have settled. SoundError if that takes more than 8 s or the stream fails.
 
         silent: what is wrong if it runs but nothing flows, for the error message.
         """
@@ -105,12 +108,13 @@ class SupervisedStream:
         self._first_answer.clear()
         self.flowing.clear()
         self._failure = None
+        self._ran = False
         self._wake_in, self._wake_out = os.pipe()
         os.set_blocking(self._wake_out, False)
         self._thread = threading.Thread(target=self._watch, name=f"sound-{self._what}-{self._device}", daemon=True)
         self._thread.start()
-        self._first_answer.wait(OPEN_LIMIT_S + 1.0)
-        if not self._running:
+        self._first_answer.wait()
+        if not self._ran:
             failure = self._failure or SoundError(
                 f"the sound server did not open {self._device!r}",
                 remedy="List the available devices: harness sound list",
@@ -198,7 +202,7 @@ class SupervisedStream:
             return str(error), False
         packets = PacketReader()
         last_s = time.monotonic()
-        limit_s = OPEN_LIMIT_S
+        limit_s = OPEN_LIMIT_S if lost else FIRST_OPEN_LIMIT_S
         ran = False
         why = ""
         with selectors.DefaultSelector() as selector:
@@ -246,7 +250,7 @@ class SupervisedStream:
 
     def _start_running(self, packet: Packet, lost: bool) -> None:
         with self._outbox_lock:
-            self._running = True
+            self._running = self._ran = True
         self._owner.opened(packet, lost)
         self._first_answer.set()
 

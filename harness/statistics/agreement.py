@@ -14,7 +14,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics import special
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, clopper_pearson
 from harness.statistics.word_intervals import wer_interval
 
@@ -104,6 +103,8 @@ def bca(value: float, drawn: Sums, left_out: Sums, many: Counts, confidence: flo
         return None
     acceleration = float((weights * moves**3).sum()) / (6 * spread**1.5)
     below = (float((known < value - 1e-12).sum()) + 0.5 * float((np.abs(known - value) <= 1e-12).sum())) / len(known)
+    from scipy import special  # here, since it loads slowly
+
     bias = float(special.ndtri(min(max(below, 0.5 / len(known)), 1 - 0.5 / len(known))))
     tail = float(special.ndtri((1 - confidence) / 2))
     ends = [bias + z for z in (tail, -tail)]

@@ -1,4 +1,4 @@
-"""Shares with their intervals. Counts are kept; a rate over nothing is None."""
+"""Shares, and quantiles of durations, with their intervals. Counts are kept; a rate over nothing is None."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from harness.model.choices import CONFIDENCE as CONFIDENCE
-from harness.statistics import special
+from harness.model.time import Measured
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +50,8 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
     """
     if total == 0:
         return None
+    from scipy import special  # here, since it loads slowly
+
     z = float(special.ndtri(0.5 + confidence / 2))
     share = count / total
     centre = share + z * z / (2 * total)
@@ -71,6 +73,8 @@ def quantile_ranks(total: int, quantile: float, confidence: float = CONFIDENCE) 
     high: int | None = None
     # P(X_(r) > q) = P(fewer than r values ≤ q) = bdtr(r − 1, total, quantile), which grows with r.
     first, last = 1, total
+    from scipy import special  # here, since it loads slowly
+
     while first <= last:
         rank = (first + last) // 2
         if special.bdtr(rank - 1, total, quantile) <= tail:
@@ -106,6 +110,8 @@ def clopper_pearson(count: int, total: int, confidence: float = CONFIDENCE) -> I
 def share_ends(yes: float, no: float, confidence: float = CONFIDENCE) -> Interval:
     """The exact ends of a share of `yes` against `no`, which need not be whole."""
     tail = (1 - confidence) / 2
+    from scipy import special  # here, since it loads slowly
+
     low = float(special.betaincinv(yes, no + 1, tail)) if yes else 0.0
     return low, float(special.betaincinv(yes + 1, no, 1 - tail)) if no else 1.0
 
@@ -113,6 +119,8 @@ def share_ends(yes: float, no: float, confidence: float = CONFIDENCE) -> Interva
 def mean_ends(count: float, confidence: float = CONFIDENCE) -> Interval:
     """The exact ends of a Poisson mean, of a count that need not be whole."""
     tail = (1 - confidence) / 2
+    from scipy import special  # here, since it loads slowly
+
     low = float(special.gammaincinv(count, tail)) if count else 0.0
     return low, float(special.gammaincinv(count + 1, 1 - tail))
 
@@ -173,6 +181,8 @@ def independent_units(
     own = _variance(held, of) / alone if alone else 0.0
     effect = max(1.0, own, least_effect or 0.0)
     degrees = max(1.0, total**2 / float((of * of).sum()) - 1)
+    from scipy import special  # here, since it loads slowly
+
     narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / float(special.stdtrit(degrees, 1 - tail))) ** 2
     return total / effect * narrowing
 
@@ -221,3 +231,56 @@ def _variance(held: Column, of: Column) -> float:
     # How far the share moves when a cluster is left out.
     moves = (held - share * of) / (total - of)
     return (clusters - 1) / clusters * float((moves * moves).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """An observed duration that `share` of the observed do not exceed.
+
+    low_s, high_s: 95 % interval by order statistics; None with too few values.
+    clock_error_s: how far the clocks' errors can move value_s at most.
+    """
+
+    share: float
+    value_s: float
+    low_s: float | None
+    high_s: float | None
+    clock_error_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyFigures:
+    """Of `total` durations; the quantiles are None when there are none."""
+
+    total: int = 0
+    p50: Quantile | None = None
+    p95: Quantile | None = None
+    p99: Quantile | None = None
+
+
+def latency_figures(durations: Sequence[Measured]) -> LatencyFigures:
+    """Median, 95th and 99th percentile."""
+    import numpy as np  # here, since shares need no arrays
+
+    if not durations:
+        return LatencyFigures()
+    values = np.array([one.value_s for one in durations])
+    errors = np.array([one.error_s for one in durations])
+    ordered, earliest, latest = np.sort(values), np.sort(values - errors), np.sort(values + errors)
+
+    def quantile(share: float) -> Quantile:
+        total = len(ordered)
+        # The 1e-9 keeps 0.95 × 20 from becoming rank 20 by rounding.
+        at = max(1, math.ceil(share * total - 1e-9)) - 1
+        low, high = quantile_ranks(total, share)
+        value = float(ordered[at])
+        return Quantile(
+            share=share,
+            value_s=value,
+            low_s=None if low is None else float(ordered[low - 1]),
+            high_s=None if high is None else float(ordered[high - 1]),
+            # Bounds on every value bound every order statistic.
+            clock_error_s=max(value - float(earliest[at]), float(latest[at]) - value),
+        )
+
+    return LatencyFigures(total=len(ordered), p50=quantile(0.5), p95=quantile(0.95), p99=quantile(0.99))

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from harness.model.choices import ALPHA as ALPHA
 from harness.model.choices import POWER as POWER
-from harness.statistics import special
 from harness.statistics.intervals import CONFIDENCE, clopper_pearson
 
 MOST_UTTERANCES = 1_000_000
@@ -88,7 +88,9 @@ def utterances_with_power(
 def utterances_for_events(below: float, events: int, confidence: float = CONFIDENCE) -> int:
     """The least number of utterances of which `events` misses still show a share below `below`."""
     level = 1 - (1 - confidence) / 2
-    return _least(lambda of: special.betaincinv(events + 1, of - events, level) < below, events, max(2 * events, 16))
+    return _least(
+        lambda of: bool(special.betaincinv(events + 1, of - events, level) < below), events, max(2 * events, 16)
+    )
 
 
 def _least(enough: Callable[[int], bool], low: int, high: int, most: float = math.inf) -> int:

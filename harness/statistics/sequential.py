@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.scenario import SequentialTest
-from harness.statistics import special
 from harness.statistics.intervals import CONFIDENCE, Interval
 
 MOST_STEPS = 20_000
@@ -137,6 +136,8 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
     if exposure == 0:
         return None
     a, b = PRIOR_EVENTS, PRIOR_EXPOSURE
+    from scipy import special  # here, since it loads slowly
+
     mixed = (
         a * math.log(b)
         - float(special.gammaln(a))
@@ -169,6 +170,8 @@ def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -
     if total == 0:
         return None
     rest = total - count
+    from scipy import special  # here, since it loads slowly
+
     mixed = float(special.betaln(PRIOR_YES + count, PRIOR_NO + rest) - special.betaln(PRIOR_YES, PRIOR_NO)) + math.log(
         1 - confidence
     )
@@ -187,6 +190,8 @@ def _root(excess: Callable[[float], float], start: float, end: float) -> float:
     at_start, at_end = excess(start), excess(end)
     if at_start * at_end > 0:
         return start if abs(at_start) < abs(at_end) else end
-    from scipy.optimize import brentq  # here, since it takes long to import
-
-    return float(brentq(excess, start, end, xtol=1e-15, rtol=1e-12))
+    low, high = start, end
+    # By halves, to the last digit: SciPy's solvers take longer to import than all calls of a run.
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if excess(middle) * at_start > 0 else (low, middle)
+    return middle

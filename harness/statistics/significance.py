@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harness.statistics import special
 from harness.statistics.intervals import CONFIDENCE, Interval, garwood, wilson
 
 
@@ -48,8 +47,11 @@ def mcnemar(only_first: int, only_second: int) -> float | None:
 
     Source: McNemar, Psychometrika 12 (1947), with the binomial distribution in place of its approximation.
     """
-    differing = only_first + only_second
-    return min(1.0, 2 * float(special.bdtr(min(only_first, only_second), differing, 0.5))) if differing else None
+    if not (differing := only_first + only_second):
+        return None
+    from scipy import special  # here, since it loads slowly
+
+    return min(1.0, 2 * float(special.bdtr(min(only_first, only_second), differing, 0.5)))
 
 
 MOST_RANKED = 200
@@ -83,6 +85,8 @@ def matched_pairs(differences: ArrayLike) -> float | None:
 
 def normal_p(total: float, variance: float) -> float | None:
     """Two-sided p of a sum that is 0 on average; None without variance."""
+    from scipy import special  # here, since it loads slowly
+
     return 2 * float(special.ndtr(-abs(total) / math.sqrt(variance))) if variance else None
 
 
@@ -173,6 +177,8 @@ def in_keeping(difference: float, interval: Interval, p: float, confidence: floa
     if p >= 1 - confidence:
         return min(low, 0.0), max(high, 0.0)
     if low <= 0 <= high:
+        from scipy import special  # here, since it loads slowly
+
         nearer = difference * (1 - float(special.ndtri((1 - confidence) / 2) / special.ndtri(p / 2)))
         return (nearer, high) if difference > 0 else (low, nearer)
     return low, high
@@ -288,6 +294,8 @@ def clustering(
     pairs = _pairs(events[some], exposure[some])
     chi_square = pairs * length / total + stretches - total
     random = np.random.Generator(np.random.PCG64(seed))
+    from scipy import special  # here, since it loads slowly
+
     if total <= MOST_SIMULATED:
         p = _p_simulated(random, exposure, int(total), pairs) if pairs else 1.0
     else:

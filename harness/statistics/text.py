@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a verb that prints no quantile starts without numpy
     from harness.model.time import Measured
-    from harness.statistics.intervals import Interval, Share
-    from harness.statistics.latency import LatencyFigures, Quantile
+    from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
 
 NOTHING = "n/a"
 """What stands where there is no value: a rate over nothing, a quantile of too few values."""

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harness.statistics import special
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, independent_units, mean_ends, share_ends
 from harness.statistics.significance import Discordance, in_keeping, paired_difference, poisson_rates, swapped
 
@@ -61,11 +60,14 @@ def wer_interval(
     total = float(of.sum())
     if not total or len(of) < 2:
         return None
+    from scipy import special  # here, since it loads slowly
+
     tail = (1 - confidence) / 2
     rate = float(wrong.sum()) / total
     if rate == 0:
         return 0.0, _above_nothing(len(of), tail)
     found = _vary(*_units(wrong, of, clusters))
+
     t = float(special.stdtrit(found.degrees, 1 - tail))
     # Never surer than if each error came by itself.
     spread = t * math.sqrt(max(found.variance, rate / total))
@@ -111,6 +113,8 @@ def wer_difference(
     if not error:
         # Every cluster's errors even out exactly: only single utterances show how much they vary.
         error = math.sqrt(float((apart**2).sum())) / total
+    from scipy import special  # here, since it loads slowly
+
     spread = float(special.stdtrit(found.degrees, 1 - tail)) * error
     p = 2 * float(special.stdtr(found.degrees, -abs(difference) / error))
     return WerDifference(difference, (difference - spread, difference + spread), p)
@@ -187,6 +191,8 @@ def wers_apart(
     if not variance:
         return _apart(sides[0], sides[1], 1.0)
     degrees = variance**2 / sum(one**2 / of for one, of in spreads)
+    from scipy import special  # here, since it loads slowly
+
     p = 2 * float(special.stdtr(degrees, -abs(sides[0][0] - sides[1][0]) / math.sqrt(variance)))
     return _apart(sides[0], sides[1], p)
 
@@ -242,6 +248,8 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | Non
     tail = (1 - confidence) / 2
     variation, total = _vary(apart, of), float(of.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
+    from scipy import special  # here, since it loads slowly
+
     widened = (float(special.stdtrit(variation.degrees, tail)) / float(special.ndtri(tail))) ** 2
     size = max(1.0, widened * variation.variance * total**2 / (more + less))
     (more_low, more_high), (less_low, less_high) = (mean_ends(one / size, confidence) for one in (more, less))
@@ -359,4 +367,6 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> float | None:
         counted = one.first + one.second
         apart += one.first - one.first_total * counted / total
         variance += one.first_total * one.second_total * counted * (total - counted) / (total * total * (total - 1))
+    from scipy import special  # here, since it loads slowly
+
     return float(special.chdtrc(1, apart * apart / variance)) if variance else None

@@ -85,6 +85,45 @@ def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     return path_of(of, said)
 
 
+_ANOTHER_WORD = 0.001
+"""What a substitution costs more than a match, in seconds."""
+MOST_CELLS = 400_000_000
+WordTimes = Sequence[tuple[float, float]]
+"""Begin and end of each word in seconds."""
+
+
+def align_by_time(
+    reference: Sequence[str], hypothesis: Sequence[str], times: WordTimes, heard: WordTimes, place: Place
+) -> str:
+    """The path as sclite -T finds it: words are paired where their times are close, whatever they are.
+
+    A pair costs how far apart begins and ends are, a word that is left alone its duration. InputError for more than
+    MOST_CELLS pairs of words.
+    """
+    if len(reference) * len(hypothesis) > MOST_CELLS:
+        what = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
+        raise InputError(what, place=place, remedy="Drop --by-time, or cut the recording into shorter ones")
+    of, said = (np.array(one, float).reshape(-1, 2) for one in (times, heard))
+    inserted = np.concatenate([[0.0], np.cumsum(said[:, 1] - said[:, 0])])
+    words = np.array(hypothesis, dtype=object)
+    row, steps = inserted, []
+    for word, (begin_s, end_s) in zip(reference, of, strict=True):
+        same = words == word
+        pair = row[:-1] + np.abs(said - (begin_s, end_s)).sum(axis=1) + np.where(same, 0, _ANOTHER_WORD)
+        deleted = row + (end_s - begin_s)
+        least = np.concatenate([deleted[:1], np.minimum(deleted[1:], pair)])
+        row = np.minimum.accumulate(least - inserted) + inserted
+        alone = np.where(deleted[1:] < row[:-1] + np.diff(inserted), b"D", b"I")
+        best = np.minimum(deleted[1:], row[:-1] + np.diff(inserted))
+        steps.append(np.where(pair <= best, np.where(same, b"C", b"S"), alone).tobytes())
+    i, j, path = len(reference), len(hypothesis), []
+    while i and j:
+        step = chr(steps[i - 1][j - 1])
+        path.append(step)
+        i, j = i - (step != "I"), j - (step != "D")
+    return "D" * i + "I" * j + "".join(reversed(path))
+
+
 def count(path: str) -> WordCounts:
     """The counts of one utterance's path."""
     correct = path.count("C")

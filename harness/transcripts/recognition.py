@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from harness.base.gathering import gathered
 from harness.model.errors import InputError
 from harness.model.record import AttemptFinished
 from harness.model.scenario import Normalisation, Recognised
@@ -141,9 +142,7 @@ class WordsHeard:
         """95 % interval of the WER, from how units differ; None over no words or one transcript."""
         if self.unit is HeardUnit.QUERIES:
             # Sums, so that where no word is wrong, too, as many queries as there are say so, and not each repetition.
-            by_query: dict[str, list[WordCounts]] = {}
-            for query, counts in zip(self.queries, self.transcripts, strict=True):
-                by_query.setdefault(query, []).append(counts)
+            by_query = gathered((query, counts) for query, counts in zip(self.queries, self.transcripts, strict=True))
             errors = [sum(one.errors for one in of) for of in by_query.values()]
             return wer_interval(errors, [sum(one.words for one in of) for of in by_query.values()])
         return wer_interval([one.errors for one in self.transcripts], [one.words for one in self.transcripts])

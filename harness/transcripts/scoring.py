@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.model.choices import TextUnit
-from harness.model.errors import Place
+from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
-from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side
+from harness.statistics.confidence import ConfidenceFigures, confidence_figures
+from harness.transcripts.alignment import Alignments, Groups, WordColumns, align_by_time, count, side_by_side
 from harness.transcripts.networks import TextNetworks, aligned_networks
 from harness.transcripts.words import Wording, sounded
 
@@ -43,6 +44,7 @@ def paired(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> P
 def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | None = None) -> Transcripts:
     """Some rows of a file, in another order; -1 stands for one that is not there."""
     texts, lines, speakers = (*transcripts.texts, ""), (*transcripts.lines, 0), (*transcripts.speakers, "")
+    times = (*transcripts.times, ())
     return Transcripts(
         transcripts.file,
         tuple(transcripts.ids[row] for row in rows) if ids is None else ids,
@@ -50,6 +52,7 @@ def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | 
         tuple(lines[row] for row in rows),
         tuple(speakers[row] for row in rows),
         transcripts.encoding,
+        times=tuple(times[row] for row in rows) if transcripts.times else (),
     )
 
 
@@ -199,6 +202,53 @@ class Scoring:
         return self.ids[index] in self._absent
 
 
+Aligner = Callable[[Transcripts, Transcripts, tuple[Sequence[str], Sequence[str]]], TextNetworks]
+"""Gives the words of each row side by side, from the paired texts as written and as normalised."""
+
+
+def by_time(
+    references: Transcripts, hypotheses: Transcripts, shown: tuple[Sequence[str], Sequence[str]]
+) -> TextNetworks:
+    """Aligns words by their times alone; InputError where a normalisation has changed their number."""
+    found: dict[int, tuple[AlignedWord, ...]] = {}
+    for row, texts in enumerate(zip(*shown, strict=True)):
+        place = Place(references.file, references.lines[row])
+        of, said = _split(texts[0]), _split(texts[1])
+        times, heard = references.times[row], hypotheses.times[row]
+        if len(of) != len(times) or len(said) != len(heard):
+            what = f"{references.ids[row]}: after the normalisation, words have lost their times"
+            raise InputError(what, place=place, remedy="With --by-time, use --normalise verbatim")
+        found[row] = side_by_side(of, said, align_by_time(of, said, times, heard, place))
+    return found
+
+
+def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFigures | None:
+    """What the confidences of a scoring's words are worth; None if no word has one from 0 to 1.
+
+    Words of an utterance whose words are not those of its file, because the normalisation parts them otherwise, are
+    left out.
+    """
+    stated: dict[str, tuple[float | None, ...]] = {}
+    if hypotheses.confidences and scoring.unit is TextUnit.WORD:
+        stated = dict(zip(hypotheses.ids, hypotheses.confidences, strict=True))
+    values: list[float] = []
+    rights: list[bool] = []
+    left_out = 0
+    for utterance in scoring.utterances() if stated else ():
+        said = [word.edit is Edit.CORRECT for word in utterance.words if word.hypothesis]
+        confidences = stated.get(utterance.id, ())
+        if len(confidences) != len(said):
+            left_out += len(said)
+            continue
+        for correct, value in zip(said, confidences, strict=True):
+            if value is None or not 0 <= value <= 1:
+                left_out += 1
+            else:
+                values.append(value)
+                rights.append(correct)
+    return confidence_figures(values, rights, left_out) if values else None
+
+
 def score(
     references: Transcripts,
     hypotheses: Transcripts,
@@ -210,16 +260,21 @@ def score(
     optional_words: bool = False,
     fragments: bool = False,
     title: str = "",
+    aligned: Aligner | None = None,
 ) -> Scoring:
     """Scores `hypotheses` (paired by id) against `references`; InputError where a text cannot be read.
 
     normalisation: its name; without it that of the wording. speakers_of: the speakers of ids, where the file names
     none. drop_missing: leave a reference without hypothesis out, as sclite does, instead of counting all its words as
     deleted. optional_words, fragments: see align_networks. title: without it the file of the hypotheses.
+    aligned: what aligns the words of all rows instead of sclite's alignment.
     """
     of, said, absent, surplus = paired(references, hypotheses, drop=drop_missing)
     shown = wording.texts(of), wording.texts(said)
-    networks = aligned_networks(of, said, shown, wording, optional_words=optional_words, fragments=fragments)
+    if aligned is not None:
+        networks = aligned(of, said, shown)
+    else:
+        networks = aligned_networks(of, said, shown, wording, optional_words=optional_words, fragments=fragments)
     compared = (sounded(shown[0]), sounded(shown[1])) if wording.has_homophones else shown
     if networks:
         compared = _without(compared[0], networks), _without(compared[1], networks)

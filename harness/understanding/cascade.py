@@ -19,7 +19,8 @@ from harness.transcripts.scoring import score as score_words
 from harness.transcripts.words import Wording
 from harness.understanding.comparison import DRAWS, Difference, Metric, differences
 from harness.understanding.counts import FrameCounts, Rule, total
-from harness.understanding.scoring import ZERO, ScoredFrame, ZeroDivision, is_annotated, score
+from harness.understanding.figures import ZERO, ZeroDivision
+from harness.understanding.scoring import ScoredFrame, is_annotated, score
 
 MOST_LABELS = 60
 """A column with more labels is not a condition but a note on single utterances. It is a group only if `by` names it."""

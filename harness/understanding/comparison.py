@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from harness.statistics.intervals import CONFIDENCE
 from harness.statistics.significance import Discordance, paired_difference
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
-from harness.understanding.scoring import ZERO, FrameScoring, Interval, ZeroDivision
+from harness.understanding.figures import ZERO, Interval, ZeroDivision
+from harness.understanding.scoring import FrameScoring
 
 Numbers = NDArray[np.float64]
 Ratio = tuple[float, float]
@@ -38,6 +39,9 @@ class Metric(StrEnum):
     VALUED_F1MH = "f1mh_with_values"
     VALUED_CER = "cer_with_values"
     VALUED_SFA = "sfa_with_values"
+    CONCEPT_F1 = "concept_f1"
+    VALUED_CONCEPT_F1 = "concept_f1_with_values"
+    SLU_F1 = "slu_f1"
 
 
 SHARES = (Metric.EMR, Metric.SFA, Metric.VALUED_SFA)
@@ -161,9 +165,11 @@ def _key(one: FrameCounts) -> Iterator[object]:
         yield slots.placed
         yield tuple(slots.chunks.items())
         yield tuple(slots.concepts.items())
+        yield tuple(slots.multisets.items())
         yield slots.edits
         yield slots.frames
         yield slots.frames_placed
+    yield tuple(one.entities.items())
 
 
 def _ratios(one: FrameCounts, on: FigureBasis) -> Iterator[tuple[Metric, list[Ratio]]]:
@@ -172,6 +178,11 @@ def _ratios(one: FrameCounts, on: FigureBasis) -> Iterator[tuple[Metric, list[Ra
     yield Metric.MACRO_F1, [_f1(one.intents.labels.get(name, none)) for name in on.labels]
     yield from zip(_SLOTS, _slot_ratios(one.slots, by_place=on.by_place), strict=True)
     yield from zip(_VALUED, _slot_ratios(one.valued, by_place=on.valued_by_place), strict=True)
+    if not on.by_place:
+        yield Metric.CONCEPT_F1, [_f1(pooled(one.slots.multisets))]
+    yield Metric.VALUED_CONCEPT_F1, [_f1(pooled(one.valued.multisets))]
+    whole = float(sum(of.whole() for of in one.entities))
+    yield Metric.SLU_F1, [(2 * sum(of.paired for of in one.entities), whole)]
 
 
 def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:

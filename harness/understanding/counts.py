@@ -13,6 +13,7 @@ from harness.model.transcript import WordCounts
 from harness.model.understanding import Chunking, Detail, Slot, Utterance
 from harness.statistics.intervals import Share
 from harness.transcripts.readings import plain_texts
+from harness.understanding.entities import Entity, EntityCounts, count_entities
 
 OUTSIDE = "O"
 
@@ -159,6 +160,27 @@ class IntentCounts:
         """Those of them that have no intent in gold."""
         return self.overlaps.get(Matched(), 0)
 
+    @property
+    def parts(self) -> tuple[Mapping[Matched, int], Mapping[Matched, int]] | None:
+        """Scenarios and actions of intents such as alarm_set: right, gold and predicted of an utterance → utterances.
+
+        None if an utterance has several intents, or none in gold. Also None unless all intents of gold have this form,
+        with several scenarios, of which at least one has several actions.
+        """
+        gold = [name.partition("_")[::2] for name, one in self.labels.items() if one.gold]
+        if any(one.gold != 1 or one.predicted > 1 for one in self.overlaps) or not all(map(all, gold)):
+            return None
+        if not 1 < len({scenario for scenario, _ in gold}) < len(gold):
+            return None
+        return self._part(0), self._part(1)
+
+    def _part(self, at: int) -> Mapping[Matched, int]:
+        found = Counter({Matched(0, 1, 0): self.empty})
+        for (gold, said), n in self.confusions.items():
+            right = gold.partition("_")[::2][at] == said.partition("_")[::2][at]
+            found[Matched(int(right), 1, 1)] += n
+        return found
+
     def __add__(self, other: IntentCounts) -> IntentCounts:
         return _total_intents([self, other])
 
@@ -170,6 +192,7 @@ class SlotCounts:
     placed: utterances with places of slots on both sides. `chunks`: concept → counts of slots that are right in concept
     and place, over the placed utterances.
     `concepts`: concept → counts, each concept once per utterance (F1mh).
+    `multisets`: right, gold and predicted concepts of an utterance, each as often as it occurs → utterances.
     `edits`: of the aligned lists of concepts. An utterance is a sentence, and a concept is a word.
     `frames`: of the utterances with annotated intents, those with all intents and the list of concepts right.
     `frames_placed`: the same over the placed utterances, with all slots in their places.
@@ -179,6 +202,7 @@ class SlotCounts:
     placed: int = 0
     chunks: Mapping[str, Matched] = field(default_factory=dict)
     concepts: Mapping[str, Matched] = field(default_factory=dict)
+    multisets: Mapping[Matched, int] = field(default_factory=dict)
     edits: WordCounts = field(default_factory=WordCounts)
     frames: Share = field(default_factory=Share)
     frames_placed: Share = field(default_factory=Share)
@@ -189,12 +213,18 @@ class SlotCounts:
 
 @dataclass(frozen=True, slots=True)
 class FrameCounts:
-    """Counts of utterances. valued: slots counted with their values, if both sides have values."""
+    """Counts of utterances. valued: slots counted with their values, if both sides have values.
+
+    entities: the same utterances as `valued`, by their counts for SLU-F1.
+    frames_tagged: of the utterances with tags and annotated intents, those with all intents and all tags right.
+    """
 
     utterances: int = 0
     intents: IntentCounts = field(default_factory=IntentCounts)
     slots: SlotCounts = field(default_factory=SlotCounts)
     valued: SlotCounts = field(default_factory=SlotCounts)
+    entities: Mapping[EntityCounts, int] = field(default_factory=dict)
+    frames_tagged: Share = field(default_factory=Share)
 
     def __add__(self, other: FrameCounts) -> FrameCounts:
         return total([self, other])
@@ -208,6 +238,8 @@ def total(counts: Iterable[FrameCounts]) -> FrameCounts:
         _total_intents([one.intents for one in found]),
         _total_slots([one.slots for one in found]),
         _total_slots([one.valued for one in found]),
+        _sum_counts(one.entities for one in found),
+        _sum_shares([one.frames_tagged for one in found]),
     )
 
 
@@ -226,10 +258,15 @@ def _total_slots(counts: Sequence[SlotCounts]) -> SlotCounts:
         sum(one.placed for one in counts),
         _sum_matched(one.chunks for one in counts),
         _sum_matched(one.concepts for one in counts),
+        _sum_counts(one.multisets for one in counts),
         WordCounts.total(one.edits for one in counts),
-        sum((one.frames for one in counts), _NONE),
-        sum((one.frames_placed for one in counts), _NONE),
+        _sum_shares([one.frames for one in counts]),
+        _sum_shares([one.frames_placed for one in counts]),
     )
+
+
+def _sum_shares(shares: Sequence[Share]) -> Share:
+    return Share(sum([one.count for one in shares]), sum([one.total for one in shares]))
 
 
 def _sum_counts(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
@@ -282,7 +319,7 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     bare = _bare(of)
     placed = rule.places and _same_words(gold, predicted)
     slots = _count_slots(bare, bare if same else _bare(items(predicted, rule) or ()), placed=placed, right=right)
-    valued = _NO_SLOTS
+    valued, entities = _NO_SLOTS, _NO_ENTITIES
     of = valued_items(gold, rule)
     if of is not None:
         heard = of if same else valued_items(predicted, rule) or ()
@@ -290,7 +327,21 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
         if free:
             of, heard = _without_values(of, free), _without_values(heard, free)
         valued = _count_slots(of, heard, placed=placed, right=right)
-    return FrameCounts(1, intents, slots, valued)
+        valued_of = _with_values(of)
+        entities = {count_entities(valued_of, valued_of if heard is of else _with_values(heard)): 1}
+    return FrameCounts(1, intents, slots, valued, entities, _tagged(gold, predicted, rule, right))
+
+
+def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
+    """Whether intents and tags are right. Nothing if a side has slots without tags."""
+    of, said = gold.tags, predicted.tags
+    if right is None or of is None or not rule.places or (said is None and predicted.slots is not None):
+        return _NONE
+    if said is None:
+        said = (OUTSIDE,) * len(of)
+    if right and of != said:
+        right = [_relaxed(tag, rule) for tag in of] == [_relaxed(tag, rule) for tag in said]
+    return _one(right, True)
 
 
 def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts:
@@ -356,6 +407,10 @@ def _without_values(found: Sequence[SlotItem], concepts: Set[str]) -> tuple[Slot
     return tuple(one._replace(value=None) if one.concept in concepts else one for one in found)
 
 
+def _with_values(found: Sequence[SlotItem]) -> tuple[Entity, ...]:
+    return tuple([(concept, value) for concept, value, _ in found if value is not None])
+
+
 def _relaxed(tag: str, rule: Rule) -> str:
     return tag if tag == OUTSIDE else tag[:2] + rule.concept(tag[2:])
 
@@ -398,6 +453,7 @@ def _count_slots(
         int(placed),
         _matched(gold, predicted) if placed else {},
         _matched(list(dict.fromkeys(of)), list(dict.fromkeys(said))),
+        {Matched(_in_both(of, said), len(of), len(said)): 1},
         _edits(of, said),
         _one(right, of == said),
         _one(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
@@ -415,6 +471,7 @@ def _all_right(found: tuple[Bare, ...], placed: bool, right: bool | None) -> Slo
         int(placed),
         {} if not placed else concepts if len(once) == len(found) else _right(found),
         concepts,
+        {_so_often(len(found)): 1},
         _all_correct(len(found)),
         share,
         share if placed else _NONE,
@@ -438,6 +495,7 @@ def _have_places(found: Sequence[SlotItem]) -> bool:
 
 
 _NO_SLOTS = SlotCounts()
+_NO_ENTITIES: Mapping[EntityCounts, int] = {}
 _NONE, _RIGHT, _WRONG = Share(), Share(1, 1), Share(0, 1)
 
 
@@ -461,6 +519,14 @@ def _edits(gold: tuple[Bare, ...], predicted: tuple[Bare, ...]) -> WordCounts:
     if not gold or not predicted:
         return count("D" * len(gold) + "I" * len(predicted))
     return count(align(*_words(gold, predicted)))
+
+
+def _in_both(gold: Sequence[Bare], predicted: Sequence[Bare]) -> int:
+    left = list(gold)
+    for one in predicted:
+        if one in left:
+            left.remove(one)
+    return len(gold) - len(left)
 
 
 def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:

@@ -84,6 +84,8 @@ class WakeFigures:
                 pass  # Other rows do not change wake statistics.
 
     def snapshot(self) -> WakeProgress:
+        if not self._devices:
+            return WakeProgress()
         return WakeProgress(
             devices=tuple(device.snapshot() for device in self._devices.values()),
             unmatched=self._events.latest(),

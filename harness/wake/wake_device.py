@@ -13,15 +13,14 @@ from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target
-from harness.statistics.intervals import Share
-from harness.statistics.latency import LatencyFigures, latency_figures
+from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.counting import match_events
-from harness.wake.sources import Merging
 from harness.wake.wake_plays import (
     CommandWord,
     HeardWake,
     Listened,
+    Merging,
     Play,
     PlayReading,
     PlayState,
@@ -35,6 +34,7 @@ from harness.wake.wake_progress import (
     Disagreement,
     Looks,
     MarkKind,
+    Recovery,
     SourceTime,
     TimelineMark,
     UnmatchedWake,
@@ -171,6 +171,7 @@ class Sums:
     unproven_ns: int = 0
     seen_by: Counter[tuple[str, ...]] = field(default_factory=Counter)
     inferred: Counter[str] = field(default_factory=Counter)
+    pauses: Counter[tuple[str, float, bool]] = field(default_factory=Counter)
 
     def add(self, play: Play, sign: int) -> None:
         reading = play.reading
@@ -180,6 +181,9 @@ class Sums:
             self.doubled += sign * reading.doubled
             missed, speaker = reading.hit is None, play.trial.speaker
             _tally(self.speakers, speaker, missed, sign)
+            opening = play.trial.recipe.opening
+            if opening is not None and not opening.sounds:
+                self.pauses[opening.say, opening.pause_s, not missed] += sign
             for axis, label in play.trial.conditions:
                 _tally(self.cells.setdefault(f"{axis}={label}", {}), speaker, missed, sign)
         if play.kind is TrialKind.PROBE:
@@ -383,6 +387,7 @@ class DeviceFigures:
             source_events=sums.seen_by.total(),
             disagreements=tuple(self._disagreements()),
             inferred=tuple((what, count) for what, count in sums.inferred.most_common() if count),
+            recoveries=tuple(_recoveries(sums.pauses)),
         )
         return self._found
 
@@ -530,6 +535,15 @@ def _shares(tally: Tally) -> tuple[Share, ...]:
 def _by_axis(cells: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
     axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
     return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))
+
+
+def _recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
+    """pauses: trials by what was said before, the pause after it, and whether the phrase woke the device."""
+    for say in dict.fromkeys(say for say, _, _ in pauses):
+        counts = {pause_s: (pauses[say, pause_s, True], pauses[say, pause_s, False]) for _, pause_s, _ in pauses}
+        heard = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
+        if len(tested := tuple(one for one in heard if one[1].total)) > 1:
+            yield Recovery(say, tested)
 
 
 def _last_place(play: Play) -> float | None:

@@ -1,4 +1,4 @@
-"""One attempt of a wake, command or ambient trial as one device heard it, and its result."""
+"""One attempt of a wake, command or ambient trial as one device heard it, with all its sources, and its result."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 from harness.model.bench import ObservationKind
@@ -18,7 +19,7 @@ from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target, Trial
 from harness.transcripts.recognition import recognised
-from harness.wake.counting import Window, is_same, match_events
+from harness.wake.counting import SourceEvent, Window, is_same, match_events, merge_sources
 
 Span = tuple[float, float]
 
@@ -165,9 +166,20 @@ class Play:
         return Window(min(first_s, near_s), near_s + self.settings.window_after_s, near_s)
 
     @property
+    def other_windows(self) -> tuple[Window, ...]:
+        """The windows for the events of further phrases, which count nowhere."""
+        before_s, after_s, origin_s = self.settings.window_before_s, self.settings.window_after_s, self.start_s
+        return tuple(
+            Window(origin_s + begins_s - before_s, origin_s + ends_s + after_s, origin_s + ends_s)
+            for begins_s, ends_s in self.row.other_phrases
+        )
+
+    @property
     def reach_s(self) -> float:
         window = self.window
-        return max(self.end_s, window.end_s) if window else self.end_s + self.settings.window_after_s
+        if window is None:
+            return self.end_s + self.settings.window_after_s
+        return max(self.end_s, *(one.end_s for one in (window, *self.other_windows)))
 
     def position_s(self, at: Stamp, audio_s: float | None) -> float:
         """Place of an observation on its line. Without a sample number, the host's clock places it."""
@@ -231,15 +243,18 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> P
     offsets = [place - start_s for place in places]
     window = play.window
     duration_s = end_s - start_s
-    windows: tuple[Window, ...] = ()
-    if window is not None:
-        windows = (Window(*(one - start_s for one in (window.start_s, window.end_s, window.near_s))),)
+    others = play.other_windows
+    spans = sorted((*([window] if window else []), *others), key=lambda one: one.start_s)
+    windows = tuple(Window(one.start_s - start_s, one.end_s - start_s, one.near_s - start_s) for one in spans)
     # The earlier event is merged as event 0, and then removed.
     earlier: list[float] = []
     if before_s is not None and before_s < min([start_s, *(start_s + one.start_s for one in windows)]):
         earlier = [before_s - start_s]
-    matching = match_events(windows, [*earlier, *offsets], play.settings.refractory_s)
-    found = matching.pairs[0][1] - len(earlier) if matching.pairs else None
+    # Where the phrase follows another one, events may follow each other as fast.
+    matching = match_events(windows, [*earlier, *offsets], 0.0 if others else play.settings.refractory_s)
+    pairs = {spans[at]: index - len(earlier) for at, index in matching.pairs}
+    found = pairs.get(window) if window is not None else None
+    expected = set(pairs.values())
     missed = [index - len(earlier) for index in matching.unmatched if index >= len(earlier)]
     ends = [min(places[index], end_s) for index in missed]
     inside = [any(low <= at_s <= high for low, high in proven) for at_s in ends]
@@ -249,7 +264,7 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> P
     heard_s = proven_s(play, proven) if ambient else 0.0
     reading = PlayReading(
         hit=hit,
-        doubled=found is not None and found + 1 < len(play.events),
+        doubled=found is not None and any(index not in expected for index in range(found + 1, len(play.events))),
         delay=None if found is None or hit is None else _delay(play, hit, offsets[found]),
         unmatched=tuple([play.events[index] for index in missed]),
         exposed=tuple([not ambient or one for one in inside]),
@@ -310,7 +325,7 @@ class Proofs:
     all of it, whenever it was given."""
 
     within_s: float
-    spans: deque[Span] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
+    spans: deque[Span] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
     heard_to_s: float | None = None
     last_s: float | None = None
     broken: bool = True
@@ -416,7 +431,7 @@ class Listened:
 class Utterances:
     """When devices on the bench spoke, from their own reports or the microphone."""
 
-    spans: deque[tuple[str, float, float]] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
+    spans: deque[tuple[str, float, float]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
     woken: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
     open: dict[str, tuple[str, float]] = field(default_factory=dict)
 
@@ -456,3 +471,84 @@ class Utterances:
 
 def _why(device: str, speaker: str) -> str:
     return "during its own speech" if speaker == device else f"during speech of {speaker}"
+
+
+KEPT = 64
+"""Number of a device's latest reports that a later one may still be merged with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a report changes: these events are gone, and these are new in their place."""
+
+    gone: tuple[HeardWake, ...] = ()
+    new: tuple[HeardWake, ...] = ()
+
+
+class Merging:
+    """One device's reports by source, merged into events; for devices with several sources.
+
+    Reports are grouped by their times, so a source may report seconds after the others. The time of an event is that
+    of the report with the least error; a place on the device's audio line counts as exact. The event keeps the row
+    number of its first report, so that reviews and clips still belong to it when another report joins.
+    """
+
+    def __init__(self, sources: tuple[str, ...], within_s: float) -> None:
+        self._ranks = {source: rank for rank, source in enumerate(sources)}
+        self._within_s = within_s
+        self._reports: list[HeardWake] = []
+        self._events: dict[tuple[int, ...], HeardWake] = {}
+
+    @property
+    def several(self) -> bool:
+        return len(self._ranks) > 1
+
+    def add(self, report: HeardWake) -> Change:
+        self._reports.append(report)
+        events = [SourceEvent(self._ranks[one.source], one.at.at_s, one.error_s) for one in self._reports]
+        groups = merge_sources(events, self._within_s)
+        found = [merged([self._reports[at] for at in group]) for group in groups]
+        before, self._events = self._events, {_key(one): one for one in found}
+        change = Change(
+            tuple(one for key, one in before.items() if key not in self._events),
+            tuple(one for key, one in self._events.items() if key not in before),
+        )
+        self._forget()
+        return change
+
+    def is_part(self, seq: int) -> bool:
+        """Whether the report of that row belongs to an event that an earlier row began."""
+        return any(seq in key and one.seq != seq for key, one in self._events.items())
+
+    def begin_run(self) -> None:
+        """Another process resumes the session; reports of the earlier one stay as they are."""
+        self._reports.clear()
+        self._events.clear()
+
+    def _forget(self) -> None:
+        """Forgets whole events, the earliest first, so that those that stay keep their groups."""
+        for key in sorted(self._events, key=lambda key: self._events[key].at.at_s):
+            if len(self._reports) <= KEPT:
+                return
+            del self._events[key]
+            self._reports = [one for one in self._reports if one.seq not in key]
+
+
+def merged(reports: list[HeardWake]) -> HeardWake:
+    """One event from the reports of different sources, in the order of the sources."""
+    best = min(reports, key=lambda one: (one.error_s, one.at.at_s))
+    first = min(reports, key=lambda one: one.seq)
+    phrases = [best.phrase, *(one.phrase for one in reports)]
+    scores = [best.score, *(one.score for one in reports)]
+    return best._replace(
+        seq=first.seq,
+        wall_s=first.wall_s,
+        phrase=next(filter(None, phrases), ""),
+        score=next((score for score in scores if score is not None), None),
+        reports=tuple(reports),
+        inferred=best.inferred if all(one.inferred for one in reports) else "",
+    )
+
+
+def _key(event: HeardWake) -> tuple[int, ...]:
+    return tuple(one.seq for one in event.reports)

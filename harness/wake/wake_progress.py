@@ -12,8 +12,14 @@ from harness.model.record import Clip, DecisionReached, ReviewWord
 from harness.model.scenario import Stopping, TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.statistics.intervals import Share, clopper_pearson, clustered_interval, garwood, independent_units
-from harness.statistics.latency import LatencyFigures
+from harness.statistics.intervals import (
+    LatencyFigures,
+    Share,
+    clopper_pearson,
+    clustered_interval,
+    garwood,
+    independent_units,
+)
 from harness.statistics.sequential import SequentialVerdict, rate_sequence, rate_verdict, share_sequence, share_verdict
 from harness.transcripts.recognition import WordsHeard
 
@@ -141,6 +147,26 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Recovery:
+    """How soon a device wakes again after an event. say: the request that made it, behind the phrase; "": the phrase.
+
+    heard: phrases that woke it, by the pause from the last word of the event to the phrase (s), in ascending order.
+    """
+
+    say: str
+    heard: tuple[tuple[float, Share], ...]
+
+    @property
+    def between(self) -> tuple[tuple[float, Share] | None, tuple[float, Share] | None]:
+        """The shortest pause from which on at least half of the phrases were heard, and the pause before that one."""
+        first = len(self.heard)
+        while first and 2 * self.heard[first - 1][1].count >= self.heard[first - 1][1].total:
+            first -= 1
+        after = self.heard[first] if first < len(self.heard) else None
+        return (self.heard[first - 1] if first else None), after
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceWake:
     """One device's wake statistics.
 
@@ -156,6 +182,7 @@ class DeviceWake:
     - source_events: separate events in trials that count, for a device with several sources. disagreements: those that
       not all sources reported, the most frequent first.
     - inferred: separate events in trials that count and rest on weak evidence only, by what they were inferred from.
+    - recoveries: by event, where openings of the scenario differ in their pause.
     - clock_error_s: of the device's clock, None without one. decisions: name of the test → passed.
     """
 
@@ -190,6 +217,7 @@ class DeviceWake:
     source_events: int = 0
     disagreements: tuple[Disagreement, ...] = ()
     inferred: tuple[tuple[str, int], ...] = ()
+    recoveries: tuple[Recovery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from starlette.datastructures import FormData
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
-from harness.annotation.view import AnnotationPhase
+from harness.annotation.view import AnnotationPhase, LabellingItem, slot_texts
 from harness.annotation.worklist import FoundUtterance, find, may_label_again
 from harness.model.annotation import (
     LINE_KEYS,
@@ -21,6 +21,7 @@ from harness.model.annotation import (
     AnnotationProject,
     LabelSet,
     action_key,
+    keys_of,
     label_keys,
 )
 from harness.web.entrance import SiteWords, Templates
@@ -157,6 +158,7 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
             "project": project,
             "labels": labels,
             "label_key": keys,
+            "concept_key": keys_of(labels.concepts),
             "line_keys": (*LINE_KEYS, *[""] * max(MOST_ON_A_PAGE, MOST_FOUND)),
             "alone": alone,
             "never": [list(pair) for pair in labels.never_together],
@@ -170,7 +172,7 @@ def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: s
     """Values of a seat's page. alert: what went wrong with the last post."""
     view = seat.desk.view
     item = view.item
-    shared = set.intersection(*(set(one.intents) for one in item.inputs)) if item and item.inputs else set()
+    shared = set.intersection(*({*one.intents, *one.slots} for one in item.inputs)) if item and item.inputs else set()
     return {
         "place": place,
         "turn": seat.turn,
@@ -184,9 +186,17 @@ def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: s
         "finished": view.phase is AnnotationPhase.FINISHED,
         "guide_of": [(one, labels.label(one)) for one in (view.group.intents if view.group else ())],
         "shared": shared,
-        "differs": item is not None and item.proposal is not None and set(item.proposal) != set(item.chosen),
+        "slot_at": {at: one for one in item.slots for at in range(one.start or 0, one.end or 0)} if item else {},
+        "differs": item is not None and _differs(item),
         "done_share": view.count.done / view.count.total if view.count.total else None,
     }
+
+
+def _differs(item: LabellingItem) -> bool:
+    """Whether the proposal that is shown is not what was chosen."""
+    slots = slot_texts(item.words, item.slots)
+    other_slots = bool(item.proposed_slots) and item.proposed_slots != slots
+    return item.proposal is not None and (set(item.proposal) != set(item.chosen) or other_slots)
 
 
 def finding_page(place: str, seat: AnnotationSeat, alert: str) -> Mapping[str, Any]:
@@ -216,7 +226,7 @@ class AnnotationPost:
     """do: the button, e.g. `accept`. turn, sight: of the page it came from.
 
     struck: numbers of lines. labels: ids. comment: None without that field. draft: the page has these fields.
-    words: of the search.
+    words: of the search. span: words of a slot, from 0, half open; (0, 0) for none.
     """
 
     do: str
@@ -228,6 +238,7 @@ class AnnotationPost:
     draft: bool = False
     words: str = ""
     mark: str = ""
+    span: tuple[int, int] = (0, 0)
 
 
 def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence[str]) -> AnnotationPost:
@@ -243,7 +254,15 @@ def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence
         draft="has_draft" in fields,
         words=comment_of(fields.get("words", ""))[:LONGEST_WORDS].strip(),
         mark=content_mark({**fields, **lists}),
+        span=_span(fields.get("from", ""), fields.get("to", "")),
     )
+
+
+def _span(first: str, last: str) -> tuple[int, int]:
+    """The words that two numbers name, counted from 1; the last one may be left out."""
+    if not re.fullmatch(r"[0-9]{1,6}", first) or not re.fullmatch(r"[0-9]{0,6}", last):
+        return 0, 0
+    return int(first) - 1, int(last or first)
 
 
 def apply(seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
@@ -256,7 +275,7 @@ def apply(seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
     if post.do.startswith("draft"):
         return PostFate.DONE
     seat.desk.ids.begin(request_name(post.turn, post.mark))
-    done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post.do)
+    done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post)
     if done is None:
         return PostFate.UNKNOWN
     if done:
@@ -297,8 +316,11 @@ def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
     return None
 
 
-def _writes(desk: AnnotationDesk, do: str) -> bool | None:
+def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
     """Calls the desk. Returns whether something was done; None for an unknown button. LogError, LogFull."""
+    do, _, concept = post.do.partition("mark.")
+    if concept:
+        return desk.mark(concept, *post.span)
     match do:
         case "accept":
             return desk.accept_page()
@@ -308,6 +330,10 @@ def _writes(desk: AnnotationDesk, do: str) -> bool | None:
             return desk.skip()
         case "undo":
             return desk.undo()
+        case "clear":
+            return desk.clear_slots(*post.span)
+        case "take":
+            return desk.take_proposed_slots()
         case "go.reviewing" | "go.labelling":
             return desk.go_to(AnnotationPhase(do.removeprefix("go.")))
     return None
@@ -336,7 +362,7 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         desk = self._room.adjudication(name) if adjudicating else self._room.desk(name)
         return AnnotationSeat(self._room, desk, read=reading)
 
-    def _take_in(self, seat: AnnotationSeat, name: str, *, adjudicating: bool) -> None:
+    def _take_in(self, seat: AnnotationSeat) -> None:
         seat.refresh()
 
     def _seat_page(self, seat: AnnotationSeat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:

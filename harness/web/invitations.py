@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.base.plain_json import plain, restored
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import InputError, Place
 
@@ -51,8 +52,8 @@ class Invitation:
     token_sha256: str
     created_s: float
     expires_s: float
-    revoked: bool = False
-    adjudicator: bool = False
+    revoked: bool
+    adjudicator: bool
     coordinator: bool = False
 
     def holds(self, at_s: float) -> bool:
@@ -174,24 +175,9 @@ class Invitations:
                 os.close(lock)
 
     def _write(self, invited: Invited) -> None:
-        content = {
-            "site_key": invited.site_key,
-            "invitations": [
-                {
-                    "rater": one.rater,
-                    "token_sha256": one.token_sha256,
-                    "created_s": one.created_s,
-                    "expires_s": one.expires_s,
-                    "revoked": one.revoked,
-                    "adjudicator": one.adjudicator,
-                    "coordinator": one.coordinator,
-                }
-                for one in invited.invitations
-            ],
-        }
         before = os.umask(0o077)
         try:
-            write_whole(self.path, (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode())
+            write_whole(self.path, (json.dumps(plain(invited), indent=1, ensure_ascii=True) + "\n").encode())
         finally:
             os.umask(before)
 
@@ -203,8 +189,8 @@ def new_token() -> str:
 
 def token_digest(token: str) -> str:
     """Hex SHA-256 of a token; spaces, hyphens and capitals do not matter."""
-    plain = "".join(sign for sign in token.lower() if sign.isalnum())
-    return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()
+    signs = "".join(sign for sign in token.lower() if sign.isalnum())
+    return hashlib.sha256(signs.encode("utf-8", "replace")).hexdigest()
 
 
 def _check_name(rater: str) -> None:
@@ -217,22 +203,7 @@ def _check_name(rater: str) -> None:
 
 def _parsed(content: bytes, path: Path) -> Invited:
     try:
-        found = json.loads(content)
-        invited = Invited(
-            str(found["site_key"]),
-            tuple(
-                Invitation(
-                    rater=str(one["rater"]),
-                    token_sha256=str(one["token_sha256"]),
-                    created_s=float(one["created_s"]),
-                    expires_s=float(one["expires_s"]),
-                    revoked=one["revoked"] is not False,
-                    adjudicator=one["adjudicator"] is True,
-                    coordinator=one.get("coordinator") is True,
-                )
-                for one in found["invitations"]
-            ),
-        )
+        invited = restored(Invited, json.loads(content))
         if len(bytes.fromhex(invited.site_key)) < 16:
             raise ValueError("its site_key is too short")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

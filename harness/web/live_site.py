@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from harness.base.places import SessionFolder
-from harness.model.errors import EngineError, HarnessError, SoundGone
+from harness.model.errors import EngineError, HarnessError
 from harness.model.feed import Goodbye, Hello, Logged, Message, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkLost, SoundKept
 from harness.model.record import Clip, Entry, EventClipped, FaultMet, Observed, ResponseFrozen
@@ -313,14 +313,8 @@ class LiveSite(Entrance):
         clip = session.clip(request.path_params["clip"])
         if clip is None:
             raise HTTPException(404, "Newer clips have replaced this one. Load the page again.")
-        try:
-            content = self._shelf.get(
-                (session.key, clip.sha256), lambda: read_clip(SessionFolder(session.folder).clips, clip)
-            )
-        except SoundGone as error:
-            raise HTTPException(410, f"{error.what[0].upper()}{error.what[1:]}.") from error
-        except HarnessError as error:
-            raise HTTPException(503, "The clip cannot be read on the site's host.") from error
+        clips, fault = SessionFolder(session.folder).clips, "The clip cannot be read on the site's host."
+        content = self._shelf.get((session.key, clip.sha256), lambda: read_clip(clips, clip), fault)
         return ranged(content, "audio/wav", request.headers.get("range"))
 
     def _styles(self, _: Request) -> Response:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from harness.model.errors import HarnessError, InputError, SoundGone
+from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import (
     SUB_FLAGS_OF,
     Category,
@@ -172,7 +172,6 @@ def desk_page(place: str, page: str, seat: Seat, round_: RatingRound, alert: str
         "alert": alert,
         "training": view.phase is SittingPhase.TRAINING,
         "finished": view.phase is SittingPhase.FINISHED,
-        "adjudicating": bool(item and item.inputs) or place == ADJUDICATE,
         "aid": seat.aid,
         "written": item.transcript or "" if item and view.draft.transcript_shown else None,
         "may_ask_written": _may_ask(view, round_),
@@ -426,8 +425,8 @@ class RatersSite(SeatedSite[Seat, Post]):
     def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> Seat:
         return Seat(self._room.adjudication(name) if adjudicating else self._room.desk(name), read=reading)
 
-    def _take_in(self, seat: Seat, name: str, *, adjudicating: bool) -> None:
-        seat.desk.refresh(self._room.items_for(name, adjudicating=adjudicating), self._room.rows)
+    def _take_in(self, seat: Seat) -> None:
+        self._room.update(seat.desk)
 
     def _seat_page(self, seat: Seat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:
         return "desk.html", desk_page(place, seat.new_page(self._now_s()), seat, self._room.round, alert)
@@ -500,14 +499,8 @@ class RatersSite(SeatedSite[Seat, Post]):
         if item is None or which not in ("response", "query"):
             raise HTTPException(404, "That sound is not among yours.")
         make = self._room.response_sound if which == "response" else self._room.query_sound
-        try:
-            content = self._shelf.get((item.id, which), lambda: make(item))
-        except SoundGone as error:
-            raise HTTPException(410, f"{error.what[0].upper()}{error.what[1:]}.") from error
-        except HarnessError as error:
-            raise HTTPException(
-                503, "This sound cannot be made or read. Report it to the person who runs the site."
-            ) from error
+        fault = "This sound cannot be made or read. Report it to the person who runs the site."
+        content = self._shelf.get((item.id, which), lambda: make(item), fault)
         if request.url.path.endswith("/picture"):
             return Response(picture(content), media_type="image/svg+xml")
         return ranged(content, "audio/wav", request.headers.get("range"))

@@ -215,7 +215,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         """Makes a visitor's seat; InputError when they have no work here. reading: its `read`."""
 
     @abstractmethod
-    def _take_in(self, seat: AnySeat, name: str, *, adjudicating: bool) -> None:
+    def _take_in(self, seat: AnySeat) -> None:
         """Gives the seat's desk the updates from elsewhere."""
 
     @abstractmethod
@@ -320,7 +320,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
             number = self.readings.number
             if seat.read != number:
                 before = seat.sight
-                self._take_in(seat, name, adjudicating=place == ADJUDICATE)
+                self._take_in(seat)
                 seat.read = number
                 if seat.sight != before:
                     seat.next_turn()

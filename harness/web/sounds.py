@@ -10,8 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 import numpy as np
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from harness.model.errors import HarnessError, SoundGone
 from harness.model.stimulus import Waveform
 
 MOST_CACHED = 48_000_000
@@ -77,13 +79,18 @@ class SoundShelf:
         self._lock = threading.Lock()
         self._sounds: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
-    def get(self, name: tuple[str, str], make: Callable[[], Waveform]) -> bytes:
-        """A WAV from the cache, or from `make`, whose errors pass through."""
+    def get(self, name: tuple[str, str], make: Callable[[], Waveform], fault: str) -> bytes:
+        """A WAV from the cache, or from `make`; HTTPException 410 if it was removed, 503 with `fault` otherwise."""
         with self._lock:
             if name in self._sounds:
                 self._sounds.move_to_end(name)
                 return self._sounds[name]
-        content = wav(make())
+        try:
+            content = wav(make())
+        except SoundGone as error:
+            raise HTTPException(410, f"{error.what[0].upper()}{error.what[1:]}.") from error
+        except HarnessError as error:
+            raise HTTPException(503, fault) from error
         with self._lock:
             self._sounds[name] = content
             while len(self._sounds) > 1 and sum(map(len, self._sounds.values())) > MOST_CACHED:

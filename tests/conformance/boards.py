@@ -18,7 +18,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.known import known
+from tests.seen import until
 
 FIRMWARE = Path(__file__).parents[2] / "firmware_stubs"
 MICRO_BIT = Path("/usr/share/firmware-microbit-micropython/firmware.hex")
@@ -274,8 +274,5 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _until(holds: Callable[[], bool], process: subprocess.Popen[bytes], otherwise: str) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert process.poll() is None, otherwise
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.005)
+    until(lambda: process.poll() is not None or holds(), otherwise=otherwise)
+    assert process.poll() is None, otherwise

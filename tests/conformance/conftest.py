@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.lab.lab import Lab
 from harness.lab.sound_server import LabSoundServer
 from tests.conformance.browsing import Inviting, Window, chromium, windows
+from tests.conformance.lab_runs import lab_of_its_own
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -49,12 +51,11 @@ def lab_sound() -> Iterator[LabSoundServer]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture
-def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """tmp_path; a socket's path must be short."""
-    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
-        monkeypatch.setenv("HARNESS_RUNTIME", runtime)
-        yield tmp_path
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """A whole lab of the module's own, with the assistant as it is shipped."""
+    with lab_of_its_own() as one:
+        yield one
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
-
-import pytest
 
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, StateChanged, StateWord
 from harness.model.record import Record
@@ -22,9 +19,10 @@ from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, find
 from harness.session.engine.prepare import prepare
 from tests.known import known
+from tests.seen import until
 from tests.written_sessions import records, rows
 
-__all__ = ["HARNESS", "HERE", "Runs", "Watcher", "kill", "records", "rows", "runs", "wait_for", "watching"]
+__all__ = ["HARNESS", "HERE", "Runs", "Watcher", "kill", "records", "rows", "wait_for", "watching"]
 
 HERE = Path(__file__).parent / "in_process"
 HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
@@ -32,10 +30,7 @@ R = TypeVar("R", bound=Record)
 
 
 def wait_for(predicate: Callable[[], bool], within_s: float = 60.0, what: str = "it") -> None:
-    deadline = time.monotonic() + within_s
-    while not predicate():
-        assert time.monotonic() < deadline, f"{what} did not happen within {within_s} s"
-        time.sleep(0.01)
+    until(predicate, within_s, f"{what} did not happen")
 
 
 class Runs:
@@ -133,12 +128,3 @@ class Watcher:
         last = self.messages[-1]
         assert isinstance(last, Goodbye), (last, self.closed)
         return last
-
-
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
-    with tempfile.TemporaryDirectory(prefix="vh") as short:  # a socket's path must be short
-        monkeypatch.setenv("HARNESS_RUNTIME", short)
-        made = Runs(tmp_path)
-        yield made
-        made.close()

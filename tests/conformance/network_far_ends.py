@@ -33,8 +33,9 @@ class CaptureFile:
         self.mend()
 
     def mend(self) -> None:
-        self._file = self.path.open("wb", buffering=0)
-        self._writer = self._kind(self._file)
+        with self._lock:
+            self._file = self.path.open("wb", buffering=0)
+            self._writer = self._kind(self._file)
 
     def lose(self) -> None:
         self.close()

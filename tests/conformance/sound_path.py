@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,19 +16,10 @@ from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, Ring
 from harness.sound.playback import Playback
+from tests.seen import until
 
 RATE_HZ = 48000
 LAB = "virtual_lab"
-
-
-def until(true: Callable[[], bool], limit_s: float, what: str) -> float:
-    """Waits for a predicate; returns how long it took; AssertionError with `what` at the limit."""
-    begun_s = time.monotonic()
-    while not true():
-        waited_s = time.monotonic() - begun_s
-        assert waited_s < limit_s, f"not within {limit_s} s: {what}"
-        time.sleep(0.005)
-    return time.monotonic() - begun_s
 
 
 @dataclass(slots=True)

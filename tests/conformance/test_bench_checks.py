@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from harness.model.stimulus import Waveform
 from harness.session.pauses import CHECKS_BY
 from harness.sound.playback import Playback
 from tests.conformance.engine_runs import rows, wait_for
-from tests.conformance.lab_runs import BENCH, LabRuns, lab_of_its_own, verdicts
+from tests.conformance.lab_runs import BENCH, LabRuns, verdicts
 from tests.written_sessions import records
 
 pytestmark = [pytest.mark.sound, pytest.mark.speech]
@@ -28,12 +27,6 @@ on_fault: {retry_after_s: 5, retries: 100}
 max_noise_floor_dbfs: -45
 checks: {every_min: 60}
 """
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with lab_of_its_own() as one:
-        yield one
 
 
 @pytest.fixture

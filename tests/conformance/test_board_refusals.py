@@ -25,7 +25,7 @@ def refused(root: Path, connection: str, profile: str = "vh_board", scenario: st
     (root / "bench.yaml").write_text(text, encoding="utf-8")
     done = subprocess.run(
         [*HARNESS, "run", "scenario.yaml", "--bench", "bench.yaml", "--plain"],
-        cwd=root, capture_output=True, text=True, check=False, timeout=90,
+        cwd=root, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     for folder in (root / "sessions").glob("[!.]*"):
         assert not [entry for entry in rows(folder) if isinstance(entry.record, AttemptStarted)]

@@ -16,13 +16,11 @@ from harness.report.session import read_session
 from harness.report.wake_json import as_json
 from harness.report.wake_log_session import wake_log
 from harness.session.engine.launch import find, start_engine
-from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
+from tests.conformance.engine_runs import Runs, kill, rows, wait_for
 from tests.conformance.esphome_far_end import GAIN, SENSITIVITY, EsphomeFarEnd
 from tests.known import known
 from tests.seen import Around, Seen
 from tests.written_sessions import records
-
-__all__ = ["runs"]
 
 SCENARIO = """\
 scenario: gain
@@ -50,7 +48,7 @@ def test_settings_are_set_for_each_cell_and_set_back_after_a_kill(runs: Runs) ->
         kill(place)
         assert device.states[GAIN].state == 20.5
         place = start_engine(folder)
-        wait_for(lambda: not place.alive, 120, "the end of the run")
+        wait_for(lambda: not place.alive, 300, "the end of the run")
         assert device.states[GAIN].state == pytest.approx(0.1)
         assert device.states[SENSITIVITY].state == "Slightly"
     noted = records(rows(folder), SettingsNoted)

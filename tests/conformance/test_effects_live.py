@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
+from harness.cli.effects import effects_of
 from harness.lab.assistant.device import ODD
 from harness.model.bench import OperatorPresence
 from harness.model.effect import EffectSource, EffectWord
@@ -16,7 +17,6 @@ from harness.model.observation import ResponseText, StateTold
 from harness.model.record import EffectAnswered, Observed, OperatorAsked, Question
 from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
-from harness.session.figures.effect_items import effects_of
 from tests.conformance.engine_runs import Watcher, rows, wait_for
 from tests.conformance.lab_runs import LabRuns, lab_of_its_own
 

@@ -24,10 +24,8 @@ from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
 from harness.session.log.reader import check
 from harness.session.take import ENGINE_ENDED
-from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
+from tests.conformance.engine_runs import Runs, kill, rows, wait_for
 from tests.written_sessions import plan_of, records
-
-__all__ = ["runs"]
 
 CONTEXT_WAIT_S = 4.0
 
@@ -42,13 +40,12 @@ def _run_with_kills(folder: Path, chance: random.Random, wanted: int) -> int:
         kill(place)
         kills += 1
     place = start_engine(folder)
-    wait_for(lambda: not place.alive, 120, "the end of the run")
+    wait_for(lambda: not place.alive, 300, "the end of the run")
     return kills
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
-    ("seed", "wanted"), [(20, 12), *(pytest.param(seed, 20, marks=pytest.mark.soak) for seed in range(20, 36))]
+    ("seed", "wanted"), [(20, 6), *(pytest.param(seed, 20, marks=pytest.mark.soak) for seed in range(20, 36))]
 )
 def test_kills(runs: Runs, seed: int, wanted: int) -> None:
     folder = runs.prepare("sixty.yaml")

@@ -35,10 +35,8 @@ from harness.model.record import EndReason, NoteWritten, OperatorAsked, SessionF
 from harness.model.trial import Outcome
 from harness.session.engine.launch import find, running, start_engine
 from harness.session.log.database import SqliteLog
-from tests.conformance.engine_runs import HARNESS, HERE, Runs, Watcher, kill, records, rows, runs, wait_for, watching
+from tests.conformance.engine_runs import HARNESS, HERE, Runs, Watcher, kill, records, rows, wait_for, watching
 from tests.known import known
-
-__all__ = ["runs"]
 
 
 def some_id() -> str:
@@ -163,7 +161,7 @@ def test_a_damaged_log_is_refused_with_a_remedy(runs: Runs) -> None:
 def cli(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*HARNESS, *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=60, cwd=folder, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, timeout=300, cwd=folder, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 
@@ -225,7 +223,7 @@ def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path)
     shown = watcher.stdout.readline()  # it is connected now; interrupted earlier, it just leaves
     wait_for(lambda: bool(records(folder, TrialFinished)))
     watcher.send_signal(signal.SIGINT)
-    output, errors = watcher.communicate(timeout=30)
+    output, errors = watcher.communicate(timeout=300)
     assert watcher.returncode == 3, shown + output
     assert "stopping the run" in errors
     assert f"harness resume {folder}" in output
@@ -247,13 +245,16 @@ def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs:
 def test_whoever_resumes_an_attended_session_is_asked_too(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("asking.yaml", "attended_bench.yaml", operator=OperatorPresence.PRESENT)
     watcher = watching("resume", str(folder))
-    assert watcher.stdin is not None
-    for _ in range(2):
-        assert HOW in known(watcher.stderr).readline()
-        watcher.stdin.write("y\n")
-        watcher.stdin.flush()
-    output, errors = watcher.communicate(timeout=30)
-    assert (watcher.returncode, "2 of 2: 2 responded" in output) == (0, True), errors
+    asked = 0
+    for line in known(watcher.stderr):
+        # A host that stands still interrupts an attempt, and the next one asks again.
+        if HOW in line:
+            asked += 1
+            known(watcher.stdin).write("y\n")
+            known(watcher.stdin).flush()
+    output, errors = watcher.communicate(timeout=300)
+    assert (watcher.returncode, "2 of 2: 2 responded" in output) == (0, True), output + errors
+    assert asked >= 2
 
 
 def test_a_resume_may_ask_nobody_whatever_the_session_began_with(runs: Runs, tmp_path: Path) -> None:
@@ -279,7 +280,7 @@ def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
     watcher = watching("resume", str(folder))
     wait_for(lambda: bool(engines_of(folder)), what="an engine")
     watcher.send_signal(signal.SIGINT)
-    _, errors = watcher.communicate(timeout=30)
+    _, errors = watcher.communicate(timeout=300)
     assert watcher.returncode == 3, errors
     assert f"harness resume {folder}" in errors
     assert "Traceback" not in errors
@@ -305,7 +306,7 @@ def test_a_session_needs_its_scenario_no_more_and_nobody_who_watches(runs: Runs,
     kill(place)
     shutil.rmtree(tmp_path / "here")
     place = start_engine(folder)
-    wait_for(lambda: not place.alive, 120, "the end of the run")
+    wait_for(lambda: not place.alive, 300, "the end of the run")
     assert len(records(folder, TrialFinished)) == 60
 
 
@@ -319,7 +320,7 @@ def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path)
     watcher.send_signal(signal.SIGINT)
     assert "stopping the run" in known(watcher.stderr).readline()
     watcher.send_signal(signal.SIGINT)
-    _, errors = watcher.communicate(timeout=30)
+    _, errors = watcher.communicate(timeout=300)
     assert watcher.returncode == 130
     assert f"harness resume {folder}" in errors
     assert b'<error type="not_finished"' in report.read_bytes()

@@ -12,9 +12,7 @@ from click.testing import CliRunner
 from harness.cli import group
 from harness.model.errors import InputError
 from harness.scenario.scenario import load_scenario
-from tests.conformance.engine_runs import HERE, Runs, runs
-
-__all__ = ["runs"]
+from tests.conformance.engine_runs import HERE, Runs
 
 BENCH = HERE / "wake_bench.yaml"
 
@@ -33,7 +31,6 @@ def deaf(folder: Path, miss_share: float) -> Path:
     return path
 
 
-@pytest.mark.timeout(120)
 def test_the_first_voice_that_wakes_it_every_time_can_be_pasted(runs: Runs, tmp_path: Path) -> None:
     status, told = look("--bench", deaf(tmp_path, 0.7), "--find-voice", "shelf")
     *others, last = told["voices"]
@@ -53,7 +50,6 @@ def test_the_first_voice_that_wakes_it_every_time_can_be_pasted(runs: Runs, tmp_
     assert (template.ambient.probe.voice.engine, template.ambient.probe.voice.name) == (last["engine"], last["name"])
 
 
-@pytest.mark.timeout(120)
 def test_a_device_that_hears_nothing_wakes_to_none(runs: Runs, tmp_path: Path) -> None:
     status, told = look("--bench", deaf(tmp_path, 1.0), "--find-voice", "shelf", "--voices", "2")
     assert (status, told["found"], told["probe"]) == (1, False, "")

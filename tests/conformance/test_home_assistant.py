@@ -26,12 +26,10 @@ from harness.model.observation import (
     Transcript,
     Wake,
 )
-from tests.conformance.engine_runs import Runs, runs, wait_for, watching
+from tests.conformance.engine_runs import Runs, wait_for, watching
 from tests.conformance.hass_far_end import HALL, KITCHEN, TOKEN, HassFarEnd
 from tests.conformance.test_first_table import SHORTER, Hearing, changed, run, table
 from tests.seen import Around, Seen
-
-__all__ = ["runs"]
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "measure-home-assistant.md").read_text(encoding="utf-8")
 
@@ -173,7 +171,6 @@ def test_a_satellite_that_leaves_is_gone_and_its_return_is_no_wake(tmp_path: Pat
         assert not seen.of(Wake)
 
 
-@pytest.mark.timeout(150)
 def test_the_page_leads_to_a_first_table(runs: Runs, tmp_path: Path) -> None:
     with HassFarEnd() as far_end:
         init, measure = [line[2:] for line in PAGE.splitlines() if line.startswith(("$ harness init", "$ harness run"))]

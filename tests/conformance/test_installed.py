@@ -56,7 +56,7 @@ class Installed:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         assert done.returncode == 0, (arguments, done.returncode, done.stdout, done.stderr)
         return done.stdout

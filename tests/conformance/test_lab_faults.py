@@ -19,7 +19,7 @@ from harness.model.observation import LinkBack, LinkLost
 from harness.model.record import Entry, Observed, ResponseFrozen
 from harness.model.trial import Outcome
 from tests.conformance.engine_runs import Watcher, kill, rows, wait_for
-from tests.conformance.lab_runs import LabRuns, lab_of_its_own, last_rows, starts, verdicts
+from tests.conformance.lab_runs import LabRuns, last_rows, starts, verdicts
 from tests.written_sessions import records
 
 pytestmark = [pytest.mark.sound, pytest.mark.speech]
@@ -29,12 +29,6 @@ NOTICED_S = 1.0
 CONTEXT_WAIT_S = 2.0
 ENGINE_STARTS_S = 60.0  # a busy host takes long to load one
 LINKS = {"near", "microphone", "monitor"}
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with lab_of_its_own() as one:
-        yield one
 
 
 @pytest.fixture

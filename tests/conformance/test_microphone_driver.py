@@ -24,8 +24,9 @@ from harness.model.observation import (
     StimulusHeard,
 )
 from harness.model.stimulus import Waveform
-from tests.conformance.sound_path import RATE_HZ, OnTheLab, play, player, until
+from tests.conformance.sound_path import RATE_HZ, OnTheLab, play, player
 from tests.known import known
+from tests.seen import until
 from tests.unit.sound.spoken import speech
 
 pytestmark = pytest.mark.sound

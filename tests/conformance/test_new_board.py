@@ -101,7 +101,6 @@ def spots(log: Path) -> Sequence[Spot]:
     return [one for one in read_back.happenings if isinstance(one, Spot)]
 
 
-@pytest.mark.timeout(120)
 def test_a_board_with_only_a_yaml_file_works_end_to_end(typed: Typed, panel: str, tmp_path: Path) -> None:
     write(tmp_path, panel="device: panel\nwake_phrases: []\n", wake=PANEL_RUN)
     # Before there is a rule, what it says is shown as it comes, and that nothing of it means anything.
@@ -129,7 +128,6 @@ def test_a_board_with_only_a_yaml_file_works_end_to_end(typed: Typed, panel: str
     assert all(0.2 < (one.end_ms - one.start_ms) / 1000 < 1.5 for one in woke)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.skipif(not MICRO_BIT.exists() or not qemu_installed(), reason="needs QEMU and the micro:bit's firmware")
 def test_a_third_partys_firmware_that_wakes_to_anything_fails_its_limit(typed: Typed, tmp_path: Path) -> None:
     with micro_bit(tmp_path) as board:

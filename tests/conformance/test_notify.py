@@ -16,12 +16,12 @@ from harness.model.feed import Goodbye
 from harness.model.record import NoteWritten
 from harness.session.engine.launch import start_engine
 from harness.session.engine.notify import deliver
-from tests.conformance.engine_runs import HERE, Runs, Watcher, records, runs
+from tests.conformance.engine_runs import HERE, Runs, Watcher, records
 from tests.conformance.mqtt_bench import Broker, free_port
 from tests.seen import until
 from tests.unit.session.engine.test_notify import Hook, hook
 
-__all__ = ["hook", "runs"]
+__all__ = ["hook"]
 
 
 def bench(folder: Path, notify: str) -> Path:
@@ -38,6 +38,8 @@ def test_the_end_of_a_run_is_told_with_its_counts(runs: Runs, hook: Hook, tmp_pa
     assert message["subject"] == f"{folder.name}: the run has finished"
     assert (message["planned"], message["finished"], message["bench"]) == (3, 3, "in_process")
     assert "finished             3 of 3: " in message["text"]
+    assert "\nruns 1 · faults 0 · pauses 0 · " in message["text"]
+    assert "\nholds  min_recognised_share" in message["text"]
     assert records(folder, NoteWritten) == []
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import paho.mqtt.client as mqtt
-import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from harness.model.observation import LinkBack, LinkLost
@@ -21,8 +20,6 @@ from tests.conformance.mqtt_bench import Broker
 from tests.conformance.test_stands import Instrument
 from tests.known import known
 from tests.written_sessions import records
-
-pytestmark = pytest.mark.timeout(240)
 
 
 @contextmanager

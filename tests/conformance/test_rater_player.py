@@ -18,7 +18,8 @@ from harness.model.errors import SoundError
 from harness.model.stimulus import Waveform
 from harness.rating.rater_player import RaterPlayer, open_player
 from harness.sound.level import rms_dbfs
-from tests.conformance.sound_path import RATE_HZ, noise, recorder, until
+from tests.conformance.sound_path import RATE_HZ, noise, recorder
+from tests.seen import until
 from tests.unit.sound.spoken import speech
 
 pytestmark = pytest.mark.sound

@@ -16,11 +16,11 @@ from textual import events
 from harness.lab.sound_server import LabSoundServer
 from harness.rating.rater_player import open_player
 from tests.conformance.sound_path import RATE_HZ, recorder
-from tests.conformance.sound_path import until as wait_until
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SMALL, ready, rows, seated
 from tests.known import known
 from tests.rating_sessions import rating_session
+from tests.seen import until as wait_until
 
 pytestmark = pytest.mark.sound
 LENGTH_WITHIN_MS = 60

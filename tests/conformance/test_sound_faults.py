@@ -12,8 +12,9 @@ import pytest
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import LabError, SoundError
 from harness.sound.path_check import chirp, find
-from tests.conformance.sound_path import RATE_HZ, noise, play, player, recorder, until
+from tests.conformance.sound_path import RATE_HZ, noise, play, player, recorder
 from tests.known import known
+from tests.seen import until
 
 pytestmark = pytest.mark.sound
 

@@ -15,8 +15,9 @@ from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, Observation, Overrun, StimulusEnded, StimulusStarted
 from harness.sound.level import rms_dbfs
-from tests.conformance.sound_path import OnTheLab, noise, recorder, until
+from tests.conformance.sound_path import OnTheLab, noise, recorder
 from tests.known import known
+from tests.seen import until
 
 pytestmark = pytest.mark.sound
 

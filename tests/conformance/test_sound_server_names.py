@@ -14,7 +14,8 @@ from harness.lab.sound_server import LabSoundServer
 from harness.model.observation import StimulusEnded
 from harness.sound.path_check import chirp, find
 from harness.sound.sound_devices import sound_devices
-from tests.conformance.sound_path import OnTheLab, noise, play, player, recorder, until
+from tests.conformance.sound_path import OnTheLab, noise, play, player, recorder
+from tests.seen import until
 
 pytestmark = pytest.mark.sound
 

@@ -13,7 +13,8 @@ from harness.model.stimulus import Waveform
 from harness.sound.level import rms_dbfs
 from harness.sound.path_check import chirp, find
 from harness.sound.sound_devices import sound_devices
-from tests.conformance.sound_path import LAB, RATE_HZ, click_train, noise, play, player, recorder, until
+from tests.conformance.sound_path import LAB, RATE_HZ, click_train, noise, play, player, recorder
+from tests.seen import until
 
 pytestmark = pytest.mark.sound
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.sound
 def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
     sent = noise(1.0)
     with recorder(ear) as (_, ring, heard), player(mouth) as (playback, told):
+        silent = 0
         for _ in range(4):
             before = told.overruns + heard.overruns
             at, end = play(playback, told, sent)
@@ -30,8 +32,14 @@ def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str
             if np.array_equal(sound.samples[first : first + len(sent.samples)], sent.samples):
                 assert abs(end.at_s - at.at_s - 1.0) < 0.001 + at.error_s + end.error_s
                 return
-            # A busy host lost some of it: it must own up to that, and then may try again.
-            until(lambda: told.overruns + heard.overruns > before, 20.0, "the overrun")  # noqa: B023
+            # A busy host lost some of it: it must own up to that, and then may try again. The sound server of a
+            # starved host drops sound between two streams without a word; that may happen once.
+            try:
+                until(lambda: told.overruns + heard.overruns > before, 5.0, "the overrun")  # noqa: B023
+            except AssertionError:
+                silent += 1
+                if silent > 1:
+                    raise
     raise AssertionError("not once without a loss")
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness.base.places import SessionFolder
 from harness.devices.in_process.device import ScriptedPhrase, WakeAt, wakes_in
 from harness.model.feed import Review
-from harness.model.observation import StimulusStarted, Wake
+from harness.model.observation import StimulusEnded, StimulusStarted, Wake
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -29,11 +29,9 @@ from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
 from harness.session.log.reader import check, read_clip
 from harness.wake.wake_progress import WakeProgress
-from tests.conformance.engine_runs import Runs, Watcher, kill, rows, runs, wait_for
+from tests.conformance.engine_runs import HERE, Runs, Watcher, kill, rows, wait_for
 from tests.known import known
 from tests.written_sessions import plan_of, records, wake_of
-
-__all__ = ["runs"]
 
 MISSES = {"shelf": 0.3, "wired": 0.2}
 FALSE_PER_HOUR = 60.0
@@ -41,7 +39,7 @@ FALSE_PER_HOUR = 60.0
 
 def run(folder: Path) -> tuple[list[Entry], int, str]:
     """Runs the session to its end; its rows, and the exit status and reason that clients were told."""
-    goodbye = Watcher(start_engine(folder)).goodbye(120)
+    goodbye = Watcher(start_engine(folder)).goodbye(300)
     return rows(folder), goodbye.exit_code, goodbye.reason
 
 
@@ -75,7 +73,6 @@ def figures(entries: list[Entry]) -> WakeProgress:
     return wake_of(entries).snapshot()
 
 
-@pytest.mark.timeout(150)
 def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(runs: Runs) -> None:
     folder = runs.prepare("wake.yaml", "wake_bench.yaml")
     entries, status, why = run(folder)
@@ -116,13 +113,64 @@ def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(runs: Runs) -> No
             if play_id.startswith("call")
         )
         assert device.false_rejects.share.count <= missed, "a false wake in the window can hide a miss"
-        assert device.exposure_s == pytest.approx(360.0)
+        # A host that stands still for seconds hears no sign of life: what it cannot prove does not count.
+        assert device.exposure_s + device.unproven_s == pytest.approx(360.0)
+        assert device.unproven_s <= 36
         assert missed > 0
         assert device.false_accepts.count > 0, "nothing was tested"
     assert found.counted == 35
 
 
-@pytest.mark.timeout(150)
+def test_the_share_missed_by_opening_is_what_the_device_missed(runs: Runs) -> None:
+    folder = runs.prepare("openings.yaml", "openings_bench.yaml")
+    entries, status, _ = run(folder)
+    assert status == 0
+    plan = plan_of(entries)
+    missed: Counter[str] = Counter()
+    for row in records(entries, AttemptStarted):
+        trial = plan[row.trial_id]
+        if known(trial.listening).kind is TrialKind.WAKE:
+            phrase = ScriptedPhrase("alexa", row.query_end_s)
+            seed = f"{known(records(entries, SessionStarted)[0]).seed}:shelf:{row.play_id}"
+            wakes = wakes_in(row.duration_s, phrase, miss_share=0.3, false_per_hour=0.0, seed=seed)
+            missed[dict(trial.conditions)["opening"]] += not wakes
+        opening = trial.recipe.opening
+        assert len(row.other_phrases) == (0 if opening is None else 2 if opening.then else 1)
+    (device,) = figures(entries).devices
+    by_opening = {name.removeprefix("opening="): ratio.share for name, ratio in device.conditions}
+    assert {name: (share.count, share.total) for name, share in by_opening.items()} == {
+        name: (missed[name], 5) for name in ("none", "tell me a story, 3 s", "phrase, 0.5 s")
+    }
+    assert 0 < sum(missed.values()) < 15
+    assert device.events == ()
+    assert (device.commands.total, device.commands.count) == (6, 6 - device.missed)
+    assert not any(row.cause for row in records(entries, AttemptFinished))
+
+
+def test_noise_comes_from_its_own_loudspeakers_with_every_phrase(runs: Runs, tmp_path: Path) -> None:
+    bench = (HERE / "openings_bench.yaml").read_text().replace("profile: ", f"profile: {HERE}/")
+    others = "".join(f"  {name}: {{driver: in_process, speed: 25, position: {name}}}\n" for name in ("left", "right"))
+    (tmp_path / "bench.yaml").write_text(bench.replace("microphone:", f"{others}microphone:"))
+    noise = "[null, {kind: pink, level_dbfs: -40, positions: [left, right]}]"
+    (tmp_path / "noise.yaml").write_text(
+        "scenario: noise\ndefaults: {between_trials_s: 0.5}\nwake: {window_after_s: 8}\n"
+        f"trials: [{{id: call, kind: wake, repeat: 2}}]\nmatrix: {{axes: {{noise: {noise}}}}}\n"
+    )
+    folder = runs.prepare(tmp_path / "noise.yaml", tmp_path / "bench.yaml")
+    entries, status, _ = run(folder)
+    assert status == 0
+    played: dict[str, set[str]] = {}
+    for row in records(entries, Observed):
+        if isinstance(row.observation, StimulusEnded) and row.observation.complete:
+            played.setdefault(row.observation.play_id, set()).add(row.observation.source)
+    attempts = records(entries, AttemptStarted)
+    assert len(attempts) == len(records(entries, TrialFinished)) == 4
+    for attempt in attempts:
+        noisy = plan_of(entries)[attempt.trial_id].noise_players
+        assert played[attempt.play_id] == {"near"}
+        assert played.get(f"{attempt.play_id}.noise") == ({"left", "right"} if noisy else None)
+
+
 def test_unmatched_events_have_clips_and_stimuli_are_stored_once(runs: Runs) -> None:
     folder = runs.prepare("wake.yaml", "wake_bench.yaml")
     entries, _, _ = run(folder)
@@ -152,7 +200,6 @@ def test_unmatched_events_have_clips_and_stimuli_are_stored_once(runs: Runs) -> 
             assert first[entry.record.stimulus_sha256] < n, "before its first sound"
 
 
-@pytest.mark.timeout(120)
 def test_a_review_is_a_row_and_only_of_a_wake_event(runs: Runs) -> None:
     folder = runs.prepare("wake.yaml", "wake_bench.yaml")
     client = Watcher(start_engine(folder))
@@ -174,7 +221,6 @@ def _is_wake(entry: Entry) -> bool:
     return isinstance(entry.record, Observed) and isinstance(entry.record.observation, Wake)
 
 
-@pytest.mark.timeout(120)
 def test_a_decided_question_makes_trials_needless_and_limits_set_the_exit_status(runs: Runs) -> None:
     folder = runs.prepare("wake_stopping.yaml", "wake_bench.yaml")
     entries, status, why = run(folder)
@@ -193,7 +239,6 @@ def test_a_decided_question_makes_trials_needless_and_limits_set_the_exit_status
     assert why == "failed: max_false_accepts_per_hour[wired], false_rejects_test[wired]"
 
 
-@pytest.mark.timeout(150)
 def test_a_killed_soak_goes_on_at_the_segment_that_was_cut_off(runs: Runs) -> None:
     folder = runs.prepare("wake_long.yaml", "wake_bench.yaml")
     chance = random.Random(3)

@@ -16,14 +16,12 @@ from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
 from harness.session.log.reader import check
 from tests.conformance.boards import qemu_installed
-from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
+from tests.conformance.engine_runs import Runs, kill, rows, wait_for
 from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards, two_qemu_boards
 from tests.conformance.wake_counts import figures_agree, json_agrees, log_agrees
 from tests.conformance.wake_truth import Truth, given, plan_of, spotted, truth
 from tests.known import known
 from tests.written_sessions import records
-
-__all__ = ["runs"]
 
 SMALL = """\
 scenario: small
@@ -97,7 +95,7 @@ Start = Callable[[Path], AbstractContextManager[TwoBoards]]
 @pytest.mark.parametrize(
     ("start", "within_s"),
     [
-        pytest.param(two_posix_boards, 240, marks=pytest.mark.timeout(300), id="posix"),
+        pytest.param(two_posix_boards, 240, id="posix"),
         # About ten minutes of two processors.
         pytest.param(two_qemu_boards, 3000, marks=[NEEDS_QEMU, pytest.mark.timeout(3600)], id="cortex-m4"),
     ],
@@ -123,7 +121,6 @@ def small(folder: Path, **changes: object) -> Path:
     return path
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("encoding", "in_vocabulary"), [("pcm16", "true"), pytest.param("ulaw", "false", marks=pytest.mark.soak)]
 )
@@ -143,19 +140,17 @@ def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str
 
 
 @NEEDS_QEMU
-@pytest.mark.timeout(300)
 def test_two_cortex_m4_are_counted_as_well(runs: Runs, tmp_path: Path) -> None:
     """ADPCM, because it is the fastest there; PCM16 and the whole scenario: above."""
     with two_qemu_boards(tmp_path) as boards:
-        scenario = small(tmp_path, refractory_s=2, calls=3, hours=1 / 30, segment_s=30)
+        scenario = small(tmp_path, refractory_s=2, hours=1 / 30, segment_s=30)
         folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, "adpcm"), 240)
         found = agree(folder, boards, tmp_path, "adpcm")
     for true in found.values():
-        assert len(true.hits) == 18
+        assert len(true.hits) == 6
         assert true.false_accepts()
 
 
-@pytest.mark.timeout(300)
 def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Path) -> None:
     """A board that outlives the engine has heard the first part of a sound that counts nowhere, and remembers it.
 
@@ -176,7 +171,7 @@ def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Pat
             kill(place)
             heard.append(boards.heard())
         place = start_engine(folder)
-        wait_for(lambda: not place.alive, 120, "the end of the run")
+        wait_for(lambda: not place.alive, 300, "the end of the run")
         heard.append(boards.heard())
         agree(folder, boards, tmp_path, heard=heard)
     entries = rows(folder)

@@ -28,7 +28,7 @@ def typing_in(folder: Path, **environment: str) -> Iterator[Typed]:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=90,
+                timeout=300,
                 check=False,
             )
             assert done.returncode == status, done.stdout + done.stderr

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -127,11 +125,3 @@ class EngineDouble:
         if isinstance(command, Review) and self.refuse is None:
             self.log(EventReviewed(command.event_seq, command.word, command.by))
         self.send(Answered(command.id, self.refuse is None, self.refuse or ""))
-
-
-def wait_for(predicate: Callable[[], bool], within_s: float = 30.0) -> None:
-    """For use outside of an event loop."""
-    until = time.monotonic() + within_s
-    while not predicate():
-        assert time.monotonic() < until, "it did not come about in time"
-        time.sleep(0.01)

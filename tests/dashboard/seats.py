@@ -28,16 +28,9 @@ SIZES = {"80x24": SMALL, "120x40": WIDE}
 
 class RaterApp(SittingApp):
     def __init__(
-        self,
-        room: RatingRoom,
-        desk: Desk,
-        keys: RaterKeys,
-        player: RaterPlayer | None,
-        *,
-        adjudicating: bool = False,
-        names: bool = False,
+        self, room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool = False
     ) -> None:
-        screen = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)
+        screen = JudgingScreen(room, desk, keys, player, names=names)
         super().__init__(screen, present=desk.present)
         self.desk, self.room = desk, room
 
@@ -48,11 +41,12 @@ def seated(
     round_: RatingRound | None = None,
     keys: RaterKeys | None = None,
     player: RaterPlayer | None = None,
+    *,
+    adjudicating: bool = False,
     **more: Any,
 ) -> RaterApp:
     """A rater's app on session folders."""
     room = open_room([folders] if isinstance(folders, Path) else folders, round_)
-    adjudicating = bool(more.get("adjudicating"))
     desk = room.adjudication(rater) if adjudicating else room.desk(rater)
     return RaterApp(room, desk, keys or RaterKeys(), player, **more)
 

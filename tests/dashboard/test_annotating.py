@@ -11,8 +11,10 @@ import pytest
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
+from harness.annotation.worklist import Worklist
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.sitting_app import run_annotation_app
+from harness.dashboard.widgets.annotating import UtteranceText
 from harness.model.annotation import (
     LINE_KEYS,
     Accepted,
@@ -31,8 +33,8 @@ from harness.model.annotation import (
     label_keys,
 )
 from harness.model.errors import InputError, LogFull
-from harness.model.understanding import Utterance
-from tests.annotation_projects import LABELS, annotation_project, repeated, rows
+from harness.model.understanding import Slot, Utterance
+from tests.annotation_projects import CONCEPTS, LABELS, annotation_project, repeated, rows
 from tests.dashboard.annotating import SIZES, SMALL, WIDE, AnnotatorApp, press, ready, seated, sitting
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.test_hostile import HOSTILE, raw
@@ -320,7 +322,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     room.project = replace(room.project, id=HOSTILE)
     utterances = [Utterance(f"{HOSTILE}{n}", (HOSTILE,)) for n in range(3)]
     batch = Proposed("b", HOSTILE, tuple(LabelProposal(one.id, (HOSTILE,)) for one in utterances[:2]))
-    desk = AnnotationDesk(HOSTILE, room.project, HOSTILE_LABELS, utterances, [batch], lambda rows: None)
+    desk = AnnotationDesk(Worklist(HOSTILE, room.project, HOSTILE_LABELS, utterances, [batch], lambda rows: None))
     app = AnnotatorApp(room, desk)
     async with app.run_test(size=size) as pilot:
         await ready(pilot)
@@ -353,9 +355,44 @@ async def test_hostile_labels_of_others_before_who_settles(tmp_path: Path) -> No
         Labelled("r1", "yan", HOSTILE, (HOSTILE,), comment=HOSTILE),
         Labelled("r2", "zoe", HOSTILE, ("b",), comment=HOSTILE),
     ]
-    desk = AnnotationDesk("ann", project, HOSTILE_LABELS, utterances, given, lambda rows: None, adjudicating=True)
+    desk = AnnotationDesk(
+        Worklist("ann", project, HOSTILE_LABELS, utterances, given, lambda rows: None, adjudicating=True)
+    )
     async with AnnotatorApp(room, desk).run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         assert "annotator 2" in screen_text(pilot)
         assert WORDS in screen_text(pilot)
         assert raw(pilot) == []
+
+
+async def test_words_are_marked_as_slots_with_keys_and_mouse(tmp_path: Path) -> None:
+    talk = [("two nights in new york please", None), ("and a bus", None)]
+    project = annotation_project(tmp_path / "talk", talk, LABELS + CONCEPTS, seed=1)
+    async with sitting(seated(project), WIDE) as (app, pilot):
+        item = app.desk.view.item
+        assert item is not None
+        if item.text == "and a bus":
+            await press(pilot, "x")
+        assert "[ ] greeting" in screen_text(pilot)
+        await press(pilot, "right", ">")
+        assert "1 [ ] city" in screen_text(pilot)
+        assert "[ ] greeting" not in screen_text(pilot)
+        await press(pilot, "2")
+        assert "two nights·nights in" in screen_text(pilot)
+        assert "'two nights' is nights" in screen_text(pilot)
+        assert "[ ] greeting" in screen_text(pilot), "nothing is selected any more"
+        text = app.screen.query_one(UtteranceText)
+        at = screen_text(pilot).splitlines()[text.region.y].index("new york") - text.region.x
+        await pilot.mouse_down(text, offset=(at + 5, 0))
+        await pilot.hover(text, offset=(at, 0))
+        await pilot.mouse_up(text, offset=(at, 0))
+        await pilot.click("#concepts", offset=(5, 0))
+        assert "in new york·city please" in screen_text(pilot)
+        await press(pilot, "right", "d")
+        assert "please·date" in screen_text(pilot)
+        await press(pilot, "left", "-", "escape", "3", "enter")
+        (row, *_rest) = [row for row in rows(project) if isinstance(row, Labelled)]
+        assert (row.intents, row.slots) == (("booking",), (Slot("nights", None, 0, 2), Slot("city", None, 3, 5)))
+        assert "saved as booking (nights: two nights, city: new york)" in screen_text(pilot)
+        await press(pilot, "u")
+        assert "two nights·nights in new york·city please" in screen_text(pilot)

@@ -34,7 +34,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     ]  # fmt: skip
     desk = room.desk(HOSTILE)
     desk.refresh(items, ())
-    app = RaterApp(room, desk, RaterKeys(), None, adjudicating=True, names=True)
+    app = RaterApp(room, desk, RaterKeys(), None, names=True)
     async with app.run_test(size=size) as pilot:
         await ready(pilot, "[/red]")
         assert raw(pilot) == []

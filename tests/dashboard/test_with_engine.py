@@ -40,13 +40,11 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, find, start_engine
 from harness.wake.wake import WakeFigures
-from tests.conformance.engine_runs import Runs, rows, runs, wait_for
+from tests.conformance.engine_runs import Runs, rows, wait_for
 from tests.dashboard.bench import LARGE, SMALL, shows, until
 from tests.dashboard.seats import press
 from tests.known import known
 from tests.written_sessions import records, wake_of
-
-__all__ = ["runs"]
 
 R = TypeVar("R", bound=Record)
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.boards import qemu_board, qemu_installed
-from tests.conformance.conftest import short
 from tests.conformance.engine_runs import rows, wait_for
 from tests.conformance.faulted_runs import Session, assert_whole, bench, causes, strike
 from tests.conformance.mqtt_bench import Broker
 
-__all__ = ["short"]
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.timeout(1200),

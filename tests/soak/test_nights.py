@@ -1,6 +1,7 @@
 """Simulated days without anybody: ten kinds of faults, and every attempt that counts is what the device really did.
 
-HARNESS_SOAK_HOURS says how many simulated hours (8 unless named, about six minutes).
+HARNESS_SOAK_HOURS says how many simulated hours (8 unless named, about six minutes). HARNESS_SOAK_SPEED says how much
+faster than real time (100 unless named): on a busy host, 100 turns a stall of 50 ms into 5 s.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.unit.session.house import House
 from tests.unit.session.material import MemoryLog, bench, scenario
 
 HOURS = float(os.environ.get("HARNESS_SOAK_HOURS", "8"))
-SPEED = 100.0
+SPEED = float(os.environ.get("HARNESS_SOAK_SPEED", "100"))
 TRIALS_AN_HOUR = 400
 FAULT_EVERY_S = 240.0
 LONGEST_S = 1800.0
@@ -187,15 +188,24 @@ def test_nights_without_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = counted(night.log)
     sys.stdout.write(f"{len(attempts)} attempts count\n")
     assert len(attempts) >= len(night.trials)
-    for begun_s, ended_s, verdict in attempts:
-        (doing,) = (doing for at_s, doing in Witness.did if begun_s <= at_s <= ended_s)
-        assert verdict.heard == doing.transcript, verdict
+    wrong, late = [], 0
+    for begun_s, ended_s, told_s, verdict in attempts:
+        did = [(at_s, doing.transcript) for at_s, doing in Witness.did if begun_s <= at_s <= told_s]
+        in_time = [heard for at_s, heard in did if at_s <= ended_s]
+        # On a busy host, the simulated device itself may hear a sound only when its attempt has been given up.
+        late += not in_time
+        if (in_time or [heard for _, heard in did[:1]]) != [verdict.heard]:
+            wrong.append((begun_s, ended_s, told_s, did, verdict))
+    sys.stdout.write(f"{late} of them were heard by the device after their first verdict\n")
+    assert not wrong, f"{len(wrong)} of {len(attempts)} attempts differ from what the device did: {wrong}"
+    assert late <= len(attempts) / 200
 
 
-def counted(log: MemoryLog) -> list[tuple[float, float, AttemptFinished]]:
-    """Begin, end and verdict of each attempt that counts. A late answer gives an attempt another verdict."""
+def counted(log: MemoryLog) -> list[tuple[float, float, float, AttemptFinished]]:
+    """Begin, first and last verdict of each attempt that counts. A late answer gives an attempt another verdict."""
     begun: dict[tuple[str, int, int], float] = {}
     ended: dict[tuple[str, int, int], float] = {}
+    told: dict[tuple[str, int, int], float] = {}
     verdicts: dict[tuple[str, int, int], AttemptFinished] = {}
     for entry in log.rows:
         row = entry.record
@@ -204,5 +214,7 @@ def counted(log: MemoryLog) -> list[tuple[float, float, AttemptFinished]]:
         elif isinstance(row, AttemptFinished):
             key = row.trial_id, row.take, row.attempt
             ended.setdefault(key, entry.at_s)
+            told[key] = entry.at_s
             verdicts[key] = row
-    return [(begun[key], ended[key], row) for key, row in verdicts.items() if row.outcome is not Outcome.INTERRUPTED]
+    counts = {key: row for key, row in verdicts.items() if row.outcome is not Outcome.INTERRUPTED}
+    return [(begun[key], ended[key], told[key], row) for key, row in counts.items()]

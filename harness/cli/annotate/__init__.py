@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from harness.cli import Verbs
 
 VERBS = {
@@ -26,7 +24,8 @@ VERBS = {
     "export": ("harness.cli.annotate.projects:export", "Write the final labels as a corpus or a file of intents."),
 }
 
-
-@click.command("annotate", cls=Verbs, verbs=VERBS)
-def command() -> None:
-    """Label utterances with intents: proposals by tri-training, review in groups, agreement."""
+command = Verbs(
+    VERBS,
+    name="annotate",
+    help="Label utterances with intents: proposals by tri-training, review in groups, agreement.",
+)

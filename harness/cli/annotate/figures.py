@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.safe_csv import safe_csv
+from harness.base.text_file import safe_csv
 from harness.cli.annotate.projects import open_project, project_argument
-from harness.cli.options import Command, Option, Printed, choose_one, json_option, printed_options
+from harness.cli.options import Printed, choose_one, flag, json_option, many, option, printed_options, verb
 from harness.cli.streams import print_lines, standard_output
+from harness.model.annotation import WorkOrder
 from harness.model.errors import InputError
 from harness.statistics import text
 
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 TOO_LOW = 1
 
 
-@click.command("status", cls=Command)
-@project_argument
-@json_option("as_json", "Print one JSON object.")
-@click.option("--check", "checking", is_flag=True, help="Check rows and files for damage and changes instead.")
-def status(project: Path, as_json: bool, checking: bool) -> None:
+@verb("status")
+def status(
+    *,
+    project: Path = project_argument,
+    as_json: bool = json_option("Print one JSON object."),
+    checking: bool = flag("Check rows and files for damage and changes instead.", "--check"),
+) -> None:
     """Show the progress of a project: utterances by state, and work by annotator. Works during annotation.
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read, or --check found damage.
@@ -43,14 +46,21 @@ def status(project: Path, as_json: bool, checking: bool) -> None:
         sys.exit(print_findings(check_annotation(project)))
     with closing(open_project(project)) as room:
         found = outcome(room.utterances, room.shares, room.ledger)
-        about = room.project.id, room.label_set.id, found
+        guessed = None
+        if room.project.order is WorkOrder.DOUBT:
+            from harness.annotation.doubts import of_project
+
+            guessed = of_project(room.utterances, room.shares, room.ledger, room.label_set, room.project.seed)
+        about = room.project, room.label_set.id, found, guessed
     _print([json.dumps(outcome_object(*about))] if as_json else outcome_lines(*about))
 
 
-@click.command("report", cls=Command)
-@project_argument
-@printed_options("Print one JSON object.", "Print rows of section, split, what, count.")
-def report(project: Path, printed: Printed) -> None:
+@verb("report")
+def report(
+    *,
+    project: Path = project_argument,
+    printed: Printed = printed_options("Print one JSON object.", "Print rows of section, split, what, count."),
+) -> None:
     """Show how utterances were labelled, the final labels by split, and the time it took.
 
     Works during annotation. How to read it: docs/explanation/tri-training.md
@@ -71,27 +81,22 @@ def report(project: Path, printed: Printed) -> None:
         _print([json.dumps(as_json(found, labels))] if printed.as_json else lines(found, labels))
 
 
-@click.command("agreement", cls=Command)
-@project_argument
-@click.option(
-    "--annotator", "only", multiple=True, help="Compare only this annotator with the others named; repeatable."
-)
-@click.option(
-    "--disagreements",
-    "differing",
-    cls=Option,
-    former=("--differing",),
-    is_flag=True,
-    help="List the utterances with different labels instead.",
-)
-@json_option("as_json", "Print all results as one JSON object.")
-@click.option(
-    "--min-alpha",
-    type=click.FloatRange(-1, 1),
-    metavar="X",
-    help="Exit with status 1 when Krippendorff's alpha (MASI) of a pair is below X or undefined.",
-)
-def agreement(project: Path, only: tuple[str, ...], differing: bool, as_json: bool, min_alpha: float | None) -> None:
+@verb("agreement")
+def agreement(
+    *,
+    project: Path = project_argument,
+    only: tuple[str, ...] = many("Compare only this annotator with the others named; repeatable.", "--annotator"),
+    differing: bool = flag(
+        "List the utterances with different labels instead.", "--disagreements", former=("--differing",)
+    ),
+    as_json: bool = json_option("Print all results as one JSON object."),
+    spans: bool = flag("Print the marked slots as CSV rows `annotator,concept,begin,end` instead.", "--spans"),
+    min_alpha: float | None = option(
+        "Exit with status 1 when Krippendorff's alpha (MASI) of a pair is below X or undefined.",
+        within=(-1, 1),
+        metavar="X",
+    ),
+) -> None:
     """Measure how well each pair of annotators agrees on the utterances that both labelled.
 
     Labels from files belong to the annotator `imported`. For work by hand, the labels given before the proposal was
@@ -102,7 +107,7 @@ def agreement(project: Path, only: tuple[str, ...], differing: bool, as_json: bo
     """
     from harness.annotation import agreement as of_annotators
 
-    choose_one(differing=differing, json=as_json)
+    choose_one(differing=differing, json=as_json, spans=spans)
     with closing(open_project(project)) as room:
         ledger = room.ledger
         unknown = next((name for name in only if name not in ledger.annotators), None)
@@ -111,12 +116,13 @@ def agreement(project: Path, only: tuple[str, ...], differing: bool, as_json: bo
             raise InputError(f"{unknown!r} has labelled nothing here", remedy=f"Annotators: {known or 'none'}")
         found = of_annotators.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
         together = None if differing else of_annotators.all_annotators(room.utterances, ledger, only)
-        if as_json:
+        if spans:
+            standard_output().write(safe_csv(of_annotators.span_rows(room.utterances, ledger)))
+        elif as_json:
             told = {"project": room.project.id, **of_annotators.agreement_object(found, together)}
             _print([json.dumps(told)])
         elif differing:
-            texts = {one.id: one.text for one in room.utterances}
-            _print(of_annotators.differing_lines(found, texts, ledger))
+            _print(of_annotators.differing_lines(found, room.utterances, ledger))
         else:
             _print(of_annotators.agreement_lines(found, together))
     if min_alpha is not None and not _enough(found, min_alpha):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import time
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,11 +11,11 @@ from typing import Self, TextIO
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
-from harness.annotation.view import AnnotationPhase, AnnotationView
-from harness.base.foreign import counted, plain_text
-from harness.cli.typed_lines import NOT_SAVED, TypedLines
+from harness.annotation.view import AnnotationPhase, AnnotationView, labels_text, marked_text
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
+from harness.cli.typed_lines import NOT_SAVED, TypedSitting
 from harness.model.annotation import Example, Intents, Label, LabelSet
-from harness.model.errors import LogError
 from harness.model.understanding import JOINT, joined
 
 LONGEST_TOLD = 60
@@ -30,6 +30,9 @@ class PlainWord(StrEnum):
     KEEP = "keep", "keep the saved labels after seeing the proposal"
     SKIP = "skip", "postpone the utterance, or the group of proposals"
     UNDO = "undo", "undo the last page or utterance; repeatable"
+    SLOT = "slot", "slot CONCEPT 4-5: mark these words, or remove that mark; saved with the labels"
+    CLEAR = "clear", "clear 4-5: remove the slots of these words"
+    TAKE = "take", "mark the slots that are proposed"
     COMMENT = "comment", "comment TEXT: saved with the next labels"
     REVIEW = "review", "go to the proposals"
     LABEL = "label", "go to labelling by hand"
@@ -143,6 +146,8 @@ def status_lines(view: AnnotationView) -> Iterator[str]:
     yield f"postponed: {count.skipped}"
     if view.pace_s is not None and view.left_s is not None:
         yield f"pace: {view.pace_s:.1f} s per utterance, about {max(1, round(view.left_s / 60))} min left"
+    if view.estimate:
+        yield view.estimate
 
 
 def guide_lines(labels: LabelSet) -> Iterator[str]:
@@ -156,6 +161,8 @@ def guide_lines(labels: LabelSet) -> Iterator[str]:
         yield shown(f"{label.id}{key}{alone}: {label.description or label.title}")
     for first, second in labels.never_together:
         yield shown(f"never together: {first} and {second}")
+    for concept in labels.concepts:
+        yield shown(f"slot {concept.id}: {concept.description or concept.title}")
 
 
 def label_lines(label: Label) -> Iterator[str]:
@@ -173,9 +180,9 @@ def shown(text: str) -> str:
     return plain_text(text, LONGEST)
 
 
-def labelled(intents: Intents) -> str:
-    """Labels of an utterance as written in files, or "no label"."""
-    return plain_text(joined(intents) or "no label", LONGEST)
+def labelled(intents: Intents, slots: tuple[str, ...] = ()) -> str:
+    """Labels of an utterance as written in files, or "no label", and its slots."""
+    return plain_text(labels_text(intents, slots), LONGEST)
 
 
 def _lines_of_page(view: AnnotationView) -> Iterator[str]:
@@ -192,14 +199,16 @@ def _lines_of_item(view: AnnotationView, labels: LabelSet) -> Iterator[str]:
     item, count = view.item, view.count
     if item is None:
         return
-    yield f"utterance {count.done + 1} of {count.total}: {shown(item.text)}"
+    yield f"utterance {count.done + 1} of {count.total}: {shown(marked_text(item.words, item.slots))}"
+    if labels.concepts:
+        yield shown("words: " + " ".join(f"{number} {word}" for number, word in enumerate(item.words, 1)))
     for number, given in enumerate(item.inputs, 1):
         comment = f", comment: {shown(given.comment)}" if given.comment else ""
-        yield f"given {number}: {labelled(given.intents)}{comment}"
+        yield f"given {number}: {labelled(given.intents, given.slots)}{comment}"
     if item.struck:
-        yield f"struck: {labelled(item.proposal or ())}"
+        yield f"struck: {labelled(item.proposal or (), item.proposed_slots)}"
     elif item.proposal is not None:
-        yield f"proposed: {labelled(item.proposal)}"
+        yield f"proposed: {labelled(item.proposal, item.proposed_slots)}"
     if item.saved:
         yield f"yours: {labelled(item.chosen)}; `keep`, or other labels"
     else:
@@ -211,42 +220,37 @@ def _example(one: Example, own: Intents) -> str:
     return f"{one.text}{labels}{f' ({one.why})' if one.why else ''}"
 
 
-READ_AGAIN_S = 10.0
-
-
 def annotate_plainly(room: AnnotationRoom, desk: AnnotationDesk, *, source: TextIO | None = None) -> int:
     """A sitting over standard input and output, until `quit` or the end of the input. Returns the exit status.
 
     Input other than a terminal is a script. It ends at the first line that is wrong (status 2) or cannot be saved
     (status 3). Later lines would apply to another utterance.
     """
-    return _Sitting(room, desk, TypedLines(source)).run()
+    return _Sitting(room, desk, source).run()
 
 
-class _Sitting:
-    def __init__(self, room: AnnotationRoom, desk: AnnotationDesk, lines: TypedLines) -> None:
-        self._room, self._desk, self._lines = room, desk, lines
+class _Sitting(TypedSitting):
+    UNREADABLE = "the project cannot be read"
+
+    def __init__(self, room: AnnotationRoom, desk: AnnotationDesk, source: TextIO | None) -> None:
+        super().__init__(source)
+        self._room, self._desk = room, desk
         self._labels = room.label_set
-        self._read_at_s = time.monotonic()
-
-    def run(self) -> int:
-        self._lines.hold(self._begin, self._take, self._end)
-        return self._lines.status
 
     def _begin(self) -> None:
-        self._lines.say([f"project {shown(self._room.project.id)}; `help` lists the commands"])
+        self.say([f"project {shown(self._room.project.id)}; `help` lists the commands"])
         self._show()
 
     def _show(self) -> None:
-        self._lines.say(sight_lines(self._desk.view, self._labels))
+        self.say(sight_lines(self._desk.view, self._labels))
 
     def _end(self) -> None:
         view = self._desk.view
-        kept = "everything is saved except the last entry" if self._lines.status == NOT_SAVED else "everything is saved"
+        kept = "everything is saved except the last entry" if self.status == NOT_SAVED else "everything is saved"
         struck = sum(line.struck for line in view.page)
-        if struck and self._lines.status != NOT_SAVED:
+        if struck and self.status != NOT_SAVED:
             kept += f" except the current page, with {struck} struck"
-        self._lines.say([f"ended: {view.count.done} of {view.count.total} done, {view.count.left} left; {kept}"])
+        self.say([f"ended: {view.count.done} of {view.count.total} done, {view.count.left} left; {kept}"])
 
     # Commands
 
@@ -256,12 +260,12 @@ class _Sitting:
         meant = parse(line, self._labels, reviewing=self._desk.view.phase is AnnotationPhase.REVIEWING)
         if isinstance(meant, Instruction) and meant.word is PlainWord.QUIT:
             return False
-        return self._lines.carry_out(lambda: self._carried_out(meant))
+        return self.carry_out(lambda: self._carried_out(meant))
 
     def _carried_out(self, meant: Instruction | Labels | Unknown) -> str:
         wrong = self._label(meant.intents) if isinstance(meant, Labels) else self._do(meant)
         if not wrong:
-            self._catch_up()
+            self.catch_up(finished=self._desk.view.phase is AnnotationPhase.FINISHED)
         return shown(wrong)
 
     def _does(self, call: Callable[[], bool]) -> str:
@@ -270,7 +274,7 @@ class _Sitting:
             return self._desk.view.said or "this is not possible here"
         said = self._desk.view.said
         if said:
-            self._lines.say([shown(said)])
+            self.say([shown(said)])
         self._show()
         return ""
 
@@ -309,20 +313,24 @@ class _Sitting:
                 return self._does(lambda: desk.go_to(AnnotationPhase.REVIEWING))
             case PlainWord.LABEL:
                 return self._does(lambda: desk.go_to(AnnotationPhase.LABELLING))
+            case PlainWord.SLOT | PlainWord.CLEAR:
+                return self._mark(said)
+            case PlainWord.TAKE:
+                return self._does(desk.take_proposed_slots)
             case PlainWord.COMMENT:
                 if not desk.comment(said.rest):
                     return desk.view.said
-                self._lines.say(["comment set for this utterance" if said.rest else "comment removed"])
+                self.say(["comment set for this utterance" if said.rest else "comment removed"])
             case PlainWord.GUIDE:
                 return self._guide(said.rest)
             case PlainWord.STATUS:
-                self._read_again()
-                self._lines.say(status_lines(desk.view))
+                self.read_again()
+                self.say(status_lines(desk.view))
             case PlainWord.AGAIN:
                 self._show()
             case _:
-                self._lines.say(f"{word}: {word.help}" for word in PlainWord)
-                self._lines.say(["labels: ids, keys or titles, separated by blanks; saved at once"])
+                self.say(f"{word}: {word.help}" for word in PlainWord)
+                self.say(["labels: ids, keys or titles, separated by blanks; saved at once"])
         return ""
 
     def _strike(self, rest: str) -> str:
@@ -336,8 +344,21 @@ class _Sitting:
         for one in dict.fromkeys(map(int, numbers)):
             self._desk.strike_number(one)
         struck = [str(line.number) for line in self._desk.view.page if line.struck]
-        self._lines.say([f"struck: {', '.join(struck) or 'none'}; `accept` saves the page"])
+        self.say([f"struck: {', '.join(struck) or 'none'}; `accept` saves the page"])
         return ""
+
+    def _mark(self, said: Instruction) -> str:
+        """Marks words, numbered from 1, as a slot, or removes the slots of words."""
+        found = re.fullmatch(r"(?:(\S+)\s+)?([0-9]+)(?:-([0-9]+))?", said.rest)
+        marks = said.word is PlainWord.SLOT
+        if found is None or (found[1] is not None) is not marks:
+            return f"write {said.word} {'CONCEPT ' * marks}4, or {said.word} {'CONCEPT ' * marks}4-5"
+        start, end = int(found[2]) - 1, int(found[3] or found[2])
+        if not marks:
+            return self._does(lambda: self._desk.clear_slots(start, end))
+        known = [one.id for one in self._labels.concepts]
+        concept = next((one for one in known if one.casefold() == found[1].casefold()), found[1])
+        return self._does(lambda: self._desk.mark(concept, start, end))
 
     def _keep(self, view: AnnotationView) -> str:
         if view.item is None or not view.item.saved:
@@ -346,35 +367,21 @@ class _Sitting:
 
     def _guide(self, rest: str) -> str:
         if not rest:
-            self._lines.say(guide_lines(self._labels))
+            self.say(guide_lines(self._labels))
             return ""
         meant = labels_of(rest, self._labels)
         if isinstance(meant, Unknown):
             return meant.what
         for id_ in meant.intents:
             label = self._labels.label(id_)
-            self._lines.say(label_lines(label) if label is not None else ())
+            self.say(label_lines(label) if label is not None else ())
         return ""
 
-    # Around it
-
-    def _catch_up(self) -> None:
-        """Reads rows from other sittings: every `READ_AGAIN_S`, and when nothing is left."""
-        finished = self._desk.view.phase is AnnotationPhase.FINISHED
-        if finished or time.monotonic() - self._read_at_s > READ_AGAIN_S:
-            self._read_again()
-
-    def _read_again(self) -> None:
-        self._read_at_s = time.monotonic()
+    def _take_in(self) -> None:
         before = _in_sight(self._desk.view)
-        try:
-            rows = self._room.refresh()
-        except LogError as error:
-            self._lines.complain(f"the project cannot be read, and saving may fail: {error}")
-            return
-        self._desk.refresh(rows)
+        self._desk.refresh(self._room.refresh())
         if _in_sight(self._desk.view) != before:
-            self._lines.say(["other annotators have made progress; this is next now"])
+            self.say(["other annotators have made progress; this is next now"])
             self._show()
 
 

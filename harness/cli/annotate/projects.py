@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.foreign import counted, plain_text
-from harness.cli.options import Command, Option, WordOf, choose_one
-from harness.model.annotation import MOST_ON_A_PAGE, LabelProposalShown, SecondWork
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
+from harness.cli.options import A_FOLDER, WordOf, argument, choose_one, flag, many, option, share, together, verb
+from harness.model.annotation import MOST_ON_A_PAGE, LabelProposalShown, SecondWork, WorkOrder
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
 
@@ -23,8 +25,8 @@ SPLIT = "split"
 LONGEST_NAME = 64
 LISTED = 3
 PATH = click.Path(path_type=Path)
-project_argument = click.argument("project", type=click.Path(path_type=Path, file_okay=False), metavar="PROJECT")
-map_option = click.option("--map", "mapping", metavar="FILE|media", help="Rename labels of the file: CSV `from,to`.")
+project_argument = argument("PROJECT", type=A_FOLDER)
+map_option = option("Rename labels of the file: CSV `from,to`.", "--map", metavar="FILE|media")
 
 
 def annotator_name(written: str) -> str:
@@ -46,67 +48,67 @@ def open_project(folder: Path) -> AnnotationRoom:
     return AnnotationRoom(folder)
 
 
-@click.command("new", cls=Command)
-@click.argument("project", type=PATH, metavar="PROJECT")
-@click.option(
-    "--data",
-    multiple=True,
-    required=True,
-    type=PATH,
-    metavar="FOLDER|FILE",
-    help="Utterances: a folder with seq.in, or a .jsonl, .csv, .trn or .txt file; repeatable.",
-)
-@click.option("--labels", required=True, type=PATH, metavar="LABELS.yaml", help="Label set.")
-@click.option("--split", "splits", multiple=True, help="Only this split of the data; repeatable.")
-@click.option(
-    "--import-labels",
-    "take_labels",
-    cls=Option,
-    former=("--take-labels",),
-    is_flag=True,
-    help="Import the labels of the data.",
-)
-@click.option("--intents", type=PATH, metavar="FILE.csv", help="Import labels from this file, by id.")
-@map_option
-@click.option("--annotator", "annotators", multiple=True, help="Annotator; repeatable (default: anyone).")
-@click.option(
-    "--double",
-    "double_share",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    metavar="SHARE",
-    help="Share of the utterances that two annotators label; 1 is all (default: 0).",
-)
-@click.option(
-    "--second",
-    type=WordOf(SecondWork),
-    default=SecondWork.HAND.value,
-    help="Second annotator: labels by hand, or reviews proposals too (default: hand).",
-)
-@click.option(
-    "--proposal",
-    type=WordOf(LabelProposalShown),
-    default=LabelProposalShown.AFTER.value,
-    help="In work by hand, show the proposal after the choice is saved, or before (default: after).",
-)
-@click.option(
-    "--page-size",
-    type=click.IntRange(1, MOST_ON_A_PAGE),
-    default=10,
-    help="Utterances per page of a group (default: 10).",
-)
-@click.option("--seed", type=click.IntRange(0, 2**31), default=0, help="Seed of orders and shares (default: 0).")
-def new(project: Path, annotators: tuple[str, ...], mapping: str | None, **wanted: Any) -> None:
+@verb("new")
+def new(
+    *,
+    project: Path = argument("PROJECT"),
+    wanted: dict[str, Any] = together(
+        data=many(
+            "Utterances: a folder with seq.in, or a .jsonl, .csv, .trn or .txt file; repeatable.",
+            required=True, type=PATH, metavar="FOLDER|FILE",
+        ),
+        labels=option("Label set.", required=True, type=PATH, metavar="LABELS.yaml"),
+        splits=many("Only this split of the data; repeatable.", "--split"),
+        take_labels=flag("Import the labels of the data.", "--import-labels", former=("--take-labels",)),
+        intents=option("Import labels from this file, by id.", type=PATH, metavar="FILE.csv"),
+        mapping=map_option,
+        annotators=many("Annotator; repeatable (default: anyone).", "--annotator"),
+        double_share=option(
+            "Share of the utterances that two annotators label; 1 is all (default: 0).",
+            "--double", type=click.FloatRange(0, 1), default=0.0, show_default=False, metavar="SHARE",
+        ),
+        second=option(
+            "Second annotator: labels by hand, or reviews proposals too (default: hand).",
+            type=WordOf(SecondWork), default=SecondWork.HAND, show_default=False,
+        ),
+        proposal=option(
+            "In work by hand, show the proposal after the choice is saved, or before (default: after).",
+            type=WordOf(LabelProposalShown), default=LabelProposalShown.AFTER, show_default=False,
+        ),
+        page_size=option(
+            "Utterances per page of a group (default: 10).",
+            type=click.IntRange(1, MOST_ON_A_PAGE), default=10, show_default=False,
+        ),
+        seed=option(
+            "Seed of orders and shares (default: 0).", type=click.IntRange(0, 2**31), default=0, show_default=False
+        ),
+        order=option(
+            "Order of work by hand: what a classifier doubts most first, or random (default: doubt, if scikit-learn is "
+            "installed).",
+            type=WordOf(WorkOrder),
+        ),
+        batch=option(
+            "Labels after which the classifier learns again (default: 50).",
+            type=click.IntRange(1, 10_000), default=50, show_default=False,
+        ),
+        target_error=option(
+            "Share of wrong labels that may be left to the classifier (default: 1%).",
+            callback=share, default="1%", show_default=False, metavar="X",
+        ),
+    ),
+) -> None:  # fmt: skip
     """Make a project: a folder with copies of the utterances and the label set, and a file for the labels given.
 
     The copies never change. To change the data, make a new project. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 made · 2 wrong usage or input, nothing is made · 3 it cannot be written.
-    """  # fmt: skip
+    """
     from harness.annotation.making import NewProject, make_project
     from harness.understanding.files.label_set_file import load_label_map
 
-    names = tuple(annotator_name(one) for one in annotators)
+    wanted["order"] = _order(wanted["order"])
+    names = tuple(annotator_name(one) for one in wanted.pop("annotators"))
+    mapping = wanted.pop("mapping")
     if len(set(names)) < len(names):
         raise InputError("an annotator is named twice", remedy="Name each once")
     if wanted["double_share"] and len(names) == 1:
@@ -117,17 +119,27 @@ def new(project: Path, annotators: tuple[str, ...], mapping: str | None, **wante
     made = make_project(project, NewProject(annotators=names, mapping=names_here, **wanted))
     shown = plain_text(str(project), 300)
     labelled = f"{counted(made.project.utterances, 'utterance')}, {counted(len(made.label_set.labels), 'label')}"
+    if made.label_set.concepts:
+        labelled += f", {counted(len(made.label_set.concepts), 'concept')}"
     click.echo(f"made {shown}: {labelled}")
     for one in made.imported:
         _say_imported(one)
     click.echo(f"next: harness annotate review {shown}")
 
 
-@click.command("import")
-@project_argument
-@click.argument("file", type=PATH, metavar="FILE")
-@map_option
-def import_intents(project: Path, file: Path, mapping: str | None) -> None:
+def _order(asked: WorkOrder | None) -> WorkOrder:
+    """The order asked for; by default the one by doubt, which needs scikit-learn."""
+    installed = find_spec("sklearn") is not None
+    if asked is WorkOrder.DOUBT and not installed:
+        remedy = "Install voice-harness[understanding], or use --order random"
+        raise InputError("--order doubt needs scikit-learn", remedy=remedy)
+    return asked or (WorkOrder.DOUBT if installed else WorkOrder.RANDOM)
+
+
+@verb("import")
+def import_intents(
+    *, project: Path = project_argument, file: Path = argument("FILE"), mapping: str | None = map_option
+) -> None:
     """Import labels from a file, by the ids of the utterances, as labels of the annotator `imported`.
 
     FILE is a CSV file `id,intent` with labels joined by #, or annotated utterances as JSONL or BIO. For the public
@@ -158,33 +170,29 @@ def _say_imported(found: Import) -> None:
             click.echo(f"{counted(len(ids), one)} {how}: {such}")
 
 
-@click.command("export", cls=Command)
-@project_argument
-@click.option(
-    "--output",
-    "out",
-    cls=Option,
-    former=("--out",),
-    required=True,
-    type=PATH,
-    metavar="FILE",
-    help="File to write, or a new folder for bio.",
-)
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), help="Format (default: by the suffix of FILE, else jsonl)."
-)
-@click.option("--split", "splits", multiple=True, help="Only this split of the data; repeatable.")
-@click.option("--final-only", is_flag=True, help="Leave out utterances without final labels, and report their number.")
-@click.option("--mark", is_flag=True, help="Write all utterances, with a group `state` each (jsonl only).")
-def export(project: Path, out: Path, form: str | None, splits: tuple[str, ...], final_only: bool, mark: bool) -> None:
-    """Write the utterances with their final labels, and with the slots and groups of the data.
+@verb("export")
+def export(
+    *,
+    project: Path = project_argument,
+    out: Path = option(
+        "File to write, or a new folder for bio.", "--output", former=("--out",), required=True, metavar="FILE"
+    ),
+    form: str | None = option(
+        "Format (default: by the suffix of FILE, else jsonl).", "--format", type=click.Choice(FORMATS)
+    ),
+    splits: tuple[str, ...] = many("Only this split of the data; repeatable.", "--split"),
+    final_only: bool = flag("Leave out utterances without final labels, and report their number."),
+    proposed: bool = flag("Take proposals that nobody has looked at as labels."),
+    mark: bool = flag("Write all utterances, with a group `state` each (jsonl only)."),
+) -> None:
+    """Write the utterances with their final labels and slots, and with the groups of the data.
 
     If any utterance has no final labels, nothing is written, unless --final-only leaves such utterances out or --mark
     adds the state of each. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 written · 2 wrong usage or input, nothing is written · 3 it cannot be written.
     """
-    from harness.annotation.ledger import outcome, with_labels
+    from harness.annotation.ledger import outcome, with_labels, with_proposals
     from harness.understanding.files.corpus_writing import write_bio, write_intents_csv, write_jsonl
 
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
@@ -199,19 +207,22 @@ def export(project: Path, out: Path, form: str | None, splits: tuple[str, ...], 
                 remedy="Name a file outside of the project",
             )
         found = outcome(room.utterances, room.shares, room.ledger)
+        by_machine = frozenset[str]()
+        if proposed:
+            found, by_machine = with_proposals(found, room.ledger)
         wanted = [one for one in room.utterances if not splits or dict(one.groups).get(SPLIT) in splits]
         if not wanted:
             known = sorted({split for one in room.utterances if (split := dict(one.groups).get(SPLIT))})
             listed = f"Splits: {', '.join(known)}" if known else "The data has no splits: omit --split"
             raise InputError("no utterance belongs to that split", remedy=listed)
-        left = [one for one in wanted if not found.standing[one.id].state.is_final]
+        left = [one for one in wanted if not (found.standing[one.id].state.is_final or one.id in by_machine)]
         if left and not (final_only or mark):
             first = plain_text(left[0].id, 60)
             raise InputError(
                 f"{len(left)} of {counted(len(wanted), 'utterance')} have no final labels, such as {first}",
-                remedy="Continue with harness annotate review, or add --final-only or --mark",
+                remedy="Continue with harness annotate review, or add --final-only, --proposed or --mark",
             )
-        corpus = Corpus(str(project), with_labels(wanted, found, marked=mark))
+        corpus = Corpus(str(project), with_labels(wanted, found, by_machine, marked=mark))
         if not corpus.utterances:
             raise InputError("no utterance has final labels", remedy="Continue with: harness annotate review")
         match form:
@@ -222,6 +233,9 @@ def export(project: Path, out: Path, form: str | None, splits: tuple[str, ...], 
             case _:
                 write_bio(corpus, out)
     click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
+    if by_machine:
+        many = counted(sum(one.id in by_machine for one in corpus.utterances), "utterance")
+        click.echo(f"harness: {many} with labels that nobody has looked at", err=True)
     if left:
         how = "marked" if mark else "left out"
         click.echo(f"harness: {counted(len(left), 'utterance')} without final labels, {how}", err=True)

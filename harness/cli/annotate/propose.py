@@ -6,62 +6,56 @@ import secrets
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
+from harness.base.text_table import counted
 from harness.cli.annotate.projects import open_project, project_argument
-from harness.cli.options import seed_option, setting_option
+from harness.cli.options import option, seed_option, setting_option, verb
 from harness.model.choices import DEFAULT_CLASSIFIER as DEFAULT
-from harness.model.choices import MOST_EPISODES, SEED_SHARE
+from harness.model.choices import MOST_EPISODES, SEED_SHARE, ProposalMethod
 from harness.model.errors import InputError
+from harness.statistics.text import percent
+
+if TYPE_CHECKING:
+    from harness.annotation.project import AnnotationRoom
+    from harness.model.annotation import Proposed
+
+_OF_TRI_TRAINING = ("classifier", "given", "triads", "sample", "episodes", "held_out", "held_out_split")
 
 
-@click.command("propose")
-@project_argument
-@click.option("--classifier", default=DEFAULT, show_default=True, help="Plug-in: tfidf, transformer, …")
-@setting_option("given", "Setting of the classifier; repeatable.")
-@seed_option("Seed of all random draws.", 0, most=2**31)
-@click.option(
-    "--triads",
-    type=click.IntRange(1, 20),
-    default=1,
-    show_default=True,
-    help="Triads to train; the best on the held-out utterances is kept.",
-)
-@click.option(
-    "--sample",
-    type=click.FloatRange(0.05, 1),
-    default=SEED_SHARE,
-    show_default="1000/1240",
-    help="Share of the training utterances that each classifier sees.",
-)
-@click.option(
-    "--episodes", type=click.IntRange(0, 100), default=MOST_EPISODES, show_default=True, help="Most episodes."
-)
-@click.option(
-    "--held-out",
-    type=click.FloatRange(0.01, 0.5),
-    default=0.2,
-    show_default=True,
-    help="Share of the labelled utterances that is kept out of training.",
-)
-@click.option("--held-out-split", metavar="SPLIT", help="Keep this split out of training instead.")
+@verb("propose")
 def command(
-    project: Path,
-    classifier: str,
-    given: tuple[str, ...],
-    seed: int,
-    triads: int,
-    sample: float,
-    episodes: int,
-    held_out: float,
-    held_out_split: str | None,
+    *,
+    project: Path = project_argument,
+    classifier: str = option("Plug-in: tfidf, transformer, …", default=DEFAULT),
+    given: tuple[str, ...] = setting_option("Setting of the classifier; repeatable."),
+    seed: int = seed_option("Seed of all random draws.", 0, most=2**31),
+    method: ProposalMethod = option(
+        "tri-training, or classifier: one learns from all labels and proposes for all others.",
+        default=ProposalMethod.TRI_TRAINING,
+    ),
+    triads: int = option("Triads to train; the best on the held-out utterances is kept.", within=(1, 20), default=1),
+    sample: float = option(
+        "Share of the training utterances that each classifier sees.",
+        within=(0.05, 1),
+        default=SEED_SHARE,
+        show_default="1000/1240",
+    ),
+    episodes: int = option("Most episodes.", within=(0, 100), default=MOST_EPISODES),
+    held_out: float = option(
+        "Share of the labelled utterances that is kept out of training.", within=(0.01, 0.5), default=0.2
+    ),
+    held_out_split: str | None = option("Keep this split out of training instead.", metavar="SPLIT"),
 ) -> None:
     """Train three classifiers on the labelled utterances, and propose labels for the rest where two of them agree.
 
-    The proposals are saved as one batch at the end. An interrupted run saves nothing. Review them with `harness
-    annotate review`. Background: docs/explanation/tri-training.md
+    If the label set has concepts, slots are proposed too. The proposals are saved as one batch at the end; an
+    interrupted run saves nothing. Review them with `harness annotate review`. Background:
+    docs/explanation/tri-training.md
 
     Exit status: 0 proposed · 2 wrong usage or input, or too few labels · 3 the project cannot be read or written.
     """  # fmt: skip
@@ -69,6 +63,9 @@ def command(
     from harness.annotation.proposing import batch, episode_line, material, material_lines, training_lines
     from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 
+    if method is ProposalMethod.CLASSIFIER:
+        _by_one(project, seed)
+        return
     make = classifier_maker(classifier, [_setting(one) for one in given])
     with closing(open_project(project)) as room:
         now = outcome(room.utterances, room.shares, room.ledger).standing
@@ -94,10 +91,44 @@ def command(
             tell=lambda one: click.echo(episode_line(one, triads)),
         )
         row = batch(found, used, id_=secrets.token_hex(8), classifier=classifier, wall_s=time.time())
-        room.keep([row])
+        _keep(room, row)
     for line in training_lines(found):
         click.echo(line)
     click.echo(f"next: harness annotate review {plain_text(str(project), 300)}")
+
+
+def _by_one(project: Path, seed: int) -> None:
+    """Proposals of one classifier that has learnt from all labels. Other options of tri-training do not apply."""
+    from harness.annotation.doubts import of_project
+    from harness.annotation.proposing import batch_of_guesses
+
+    ctx = click.get_current_context()
+    for name in _OF_TRI_TRAINING:
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = f"--{name.replace('_', '-')}" if name != "given" else "-s"
+            raise InputError(f"{option} applies to tri-training only", remedy="Leave it out")
+    with closing(open_project(project)) as room:
+        found = of_project(room.utterances, room.shares, room.ledger, room.label_set, seed)
+        if not found.guesses:
+            remedy = "Label some first: harness annotate review PROJECT"
+            raise InputError("there is nothing to propose, or too few labels to learn from", remedy=remedy)
+        _keep(room, batch_of_guesses(found, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time()))
+        target = room.project.target_error
+    click.echo(f"learnt from {found.learned}, proposed for {counted(len(found.guesses), 'utterance')}")
+    click.echo(f"estimated error of these: {percent(found.error, 2)} (target {percent(target, 2)})")
+    shown = plain_text(str(project), 300)
+    click.echo(f"next: harness annotate review {shown}, or harness annotate export {shown} --proposed --output FILE")
+
+
+def _keep(room: AnnotationRoom, row: Proposed) -> None:
+    """Saves a batch, with slots if the label set has concepts."""
+    from harness.annotation.ledger import outcome
+    from harness.annotation.proposing import with_slots
+
+    if room.label_set.concepts:
+        row, learnt = with_slots(row, room.utterances, outcome(room.utterances, room.shares, room.ledger).standing)
+        click.echo(f"slots learnt from {counted(learnt, 'utterance')}" if learnt else "no slots to learn from yet")
+    room.keep([row])
 
 
 def _setting(written: str) -> tuple[str, str]:

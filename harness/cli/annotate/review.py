@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import counted, plain_text
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
 from harness.cli.annotate.projects import annotator_name, open_project, project_argument
-from harness.cli.options import Site, site_options
+from harness.cli.options import Site, flag, many, option, site_options, verb
 from harness.cli.sessions import user_name
 from harness.model.annotation import IMPORTED
 from harness.model.errors import InputError
@@ -57,24 +58,19 @@ def _brought_back(
     return found
 
 
-@click.command("review")
-@project_argument
-@click.option("--annotator", help="Your pseudonym, kept in every row (default: your user name).")
-@click.option("--adjudicate", is_flag=True, help="Settle disagreements; shows the labels of the annotators.")
-@click.option("--utterance", "ids", multiple=True, metavar="ID", help="Bring this utterance back; repeatable.")
-@click.option("--find", "words", metavar="TEXT", help="Bring back utterances that contain this text, in any case.")
-@click.option("--plain", is_flag=True, help="Use lines instead of a screen (default without a terminal).")
-@site_options("annotators")
+@verb("review")
 def command(
-    project: Path,
-    annotator: str | None,
-    adjudicate: bool,
-    ids: tuple[str, ...],
-    words: str | None,
-    plain: bool,
-    site: Site,
+    *,
+    project: Path = project_argument,
+    annotator: str | None = option("Your pseudonym, kept in every row (default: your user name)."),
+    adjudicate: bool = flag("Settle disagreements; shows the labels of the annotators."),
+    ids: tuple[str, ...] = many("Bring this utterance back; repeatable.", "--utterance", metavar="ID"),
+    words: str | None = option("Bring back utterances that contain this text, in any case.", "--find", metavar="TEXT"),
+    plain: bool = flag("Use lines instead of a screen (default without a terminal)."),
+    site: Site = site_options("annotators"),
 ) -> None:
-    """Accept or strike proposals, a page of a group at a time, and label the rest by hand.
+    """Accept or strike proposals, a page of a group at a time, and label the rest by hand. If the label set has
+    concepts, mark slots too.
 
     Each page and each utterance is saved before the next one is shown. Annotators do not see each other's labels.
     Adjudicators see labels without names.

@@ -13,7 +13,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.host_check import Level
-from harness.cli.options import SHIPPED_FILE, Command, json_option
+from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
 from harness.model.bench import Bench
 from harness.model.errors import InputError
 
@@ -27,39 +27,21 @@ _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 _LONGEST = 1000
 
 
-@click.command("doctor", cls=Command)
-@click.argument("scenario_file", metavar="[SCENARIO]", type=SHIPPED_FILE, required=False)
-@click.option("--bench", "bench_file", type=SHIPPED_FILE, help="Also check what this bench needs.")
-@click.option(
-    "--folder", type=click.Path(path_type=Path), default=Path(), help="Where sessions are kept. Default: here."
-)
-@click.option("--send-test", is_flag=True, help="Also send a test message to each `notify` of the bench.")
-@click.option(
-    "--find-voice",
-    "device",
-    metavar="DEVICE",
-    help="Find a voice that wakes this device of the bench; nothing else is checked.",
-)
-@click.option(
-    "--voices", type=click.IntRange(1, 500), default=24, show_default=True, help="With --find-voice: how many at most."
-)
-@click.option(
-    "--minutes",
-    type=click.FloatRange(0, 1440, min_open=True),
-    default=15.0,
-    show_default=True,
-    help="With --find-voice: stop after this time.",
-)
-@json_option("as_json", "One JSON object instead of text.")
+@verb("doctor")
 def command(
-    scenario_file: Path | None,
-    bench_file: Path | None,
-    folder: Path,
-    send_test: bool,
-    device: str | None,
-    voices: int,
-    minutes: float,
-    as_json: bool,
+    *,
+    scenario_file: Path | None = argument("[SCENARIO]", type=SHIPPED_FILE, required=False),
+    bench_file: Path | None = option("Also check what this bench needs.", "--bench", type=SHIPPED_FILE),
+    folder: Path = option("Where sessions are kept. Default: here.", default=Path(), show_default=False),
+    send_test: bool = flag("Also send a test message to each `notify` of the bench."),
+    device: str | None = option(
+        "Find a voice that wakes this device of the bench; nothing else is checked.", "--find-voice", metavar="DEVICE"
+    ),
+    voices: int = option("With --find-voice: how many at most.", within=(1, 500), default=24),
+    minutes: float = option(
+        "With --find-voice: stop after this time.", type=click.FloatRange(0, 1440, min_open=True), default=15.0
+    ),
+    as_json: bool = json_option("One JSON object instead of text."),
 ) -> None:
     """Check ports, rights, sound, broker, disk and clock of this host; it plays nothing and opens no port.
 

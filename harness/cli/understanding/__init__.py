@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from harness.cli import Verbs
 
 VERBS = {
@@ -14,13 +12,15 @@ VERBS = {
         "harness.cli.understanding.corpora:generate",
         "Generate an annotated corpus from a grammar and a seed.",
     ),
+    "split": ("harness.cli.understanding.corpora:split", "Split a corpus into parts for training, dev and test."),
     "train": ("harness.cli.understanding.models:train", "Train an understander on a folder of annotated utterances."),
     "predict": ("harness.cli.understanding.models:predict", "Turn texts into intents and slots with a trained model."),
     "bench": ("harness.cli.understanding.models:bench", "Train and score several understanders on a corpus."),
     "cascade": ("harness.cli.understanding.cascade", "Measure how much recognition errors lower understanding."),
 }
 
-
-@click.command("understanding", cls=Verbs, verbs=VERBS)
-def command() -> None:
-    """Score intents and slots, train models of them, and measure the effect of recognition errors."""
+command = Verbs(
+    VERBS,
+    name="understanding",
+    help="Score intents and slots, train models of them, and measure the effect of recognition errors.",
+)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command, WordOf, options_as, share
+from harness.cli.options import argument, flag, option, share, verb
 from harness.cli.streams import readable, refuse_stdin_twice, width
 from harness.cli.understanding.options import NOT_HELD, FramesAsked, Targets, frames_options, target_options
 from harness.model.choices import LISTED_UTTERANCES as LISTED
@@ -42,16 +42,21 @@ class Reads(StrEnum):
 class Sources:
     """What the command line names. InputError for options that exclude each other, or that are missing."""
 
-    sessions: tuple[str, ...]
-    gold: str | None
-    split: str | None
-    heard: str | None
-    model: Path | None
-    pred_reference: str | None
-    pred_heard: str | None
-    attempt: Which
-    reads: Reads
-    missing_is_silence: bool
+    sessions: tuple[str, ...] = argument("[SESSION…]")
+    gold: str | None = option("Annotated reference texts (default: the session's).", metavar="FILE|FOLDER")
+    split: str | None = option("Split of a gold folder: train, dev, test.", metavar="NAME")
+    heard: str | None = option("Transcripts by id: JSONL, trn or CSV, instead of a session.", metavar="FILE")
+    model: Path | None = option("Folder of a trained model.", metavar="FOLDER")
+    pred_reference: str | None = option(
+        "Predictions on the reference texts, instead of --model.", metavar="FILE|FOLDER"
+    )
+    pred_heard: str | None = option("Predictions on the transcripts.", metavar="FILE|FOLDER")
+    attempt: Which = option("Attempt of a session's trials that gives the transcript.", default=Which.FIRST)
+    reads: Reads = option(
+        "Transcripts for the model: unchanged, or without capitals and punctuation where gold has none.",
+        default=Reads.AS_GOLD,
+    )
+    missing_is_silence: bool = flag("Count a missing transcript as empty (default: leave the utterance out).")
 
     def __post_init__(self) -> None:
         if bool(self.sessions) == bool(self.heard):
@@ -77,56 +82,17 @@ class Sources:
         return [one for one in (self.gold, self.heard, self.pred_reference, self.pred_heard) if one]
 
 
-@click.command("cascade", cls=Command)
-@options_as(
-    "sources",
-    Sources,
-    click.argument("sessions", nargs=-1, metavar="[SESSION…]"),
-    click.option("--gold", metavar="FILE|FOLDER", help="Annotated reference texts (default: the session's)."),
-    click.option("--split", metavar="NAME", help="Split of a gold folder: train, dev, test."),
-    click.option("--heard", metavar="FILE", help="Transcripts by id: JSONL, trn or CSV, instead of a session."),
-    click.option("--model", type=click.Path(path_type=Path), metavar="FOLDER", help="Folder of a trained model."),
-    click.option(
-        "--pred-reference", metavar="FILE|FOLDER", help="Predictions on the reference texts, instead of --model."
-    ),
-    click.option("--pred-heard", metavar="FILE|FOLDER", help="Predictions on the transcripts."),
-    click.option(
-        "--attempt", type=WordOf(Which), default=Which.FIRST.value, show_default=True,
-        help="Attempt of a session's trials that gives the transcript.",
-    ),
-    click.option(
-        "--reads", type=WordOf(Reads), default=Reads.AS_GOLD.value, show_default=True,
-        help="Transcripts for the model: unchanged, or without capitals and punctuation where gold has none.",
-    ),
-    click.option(
-        "--missing-is-silence", is_flag=True,
-        help="Count a missing transcript as empty (default: leave the utterance out).",
-    ),
-)  # fmt: skip
-@click.option(
-    "--normalise", type=WordOf(Normalisation), default=Normalisation.PLAIN.value, show_default=True,
-    help="Normalisation of words for the WER.",
-)  # fmt: skip
-@frames_options(ValueRule.PLAIN, of_files=False)
-@click.option(
-    "--list",
-    "listed",
-    type=click.IntRange(min=0),
-    default=LISTED,
-    show_default=True,
-    help="Changed utterances to list; 0 for all.",
-)
-@target_options("Write a page with every utterance that changed.")
-@click.option(
-    "--max-sfa-loss", callback=share, metavar="X", help="Exit with status 1 when SFA falls by more than X (0.05 or 5%)."
-)
+@verb("cascade")
 def command(
+    *,
     sources: Sources,
-    normalise: Normalisation,
-    asked: FramesAsked,
-    listed: int,
-    targets: Targets,
-    max_sfa_loss: float | None,
+    normalise: Normalisation = option("Normalisation of words for the WER.", default=Normalisation.PLAIN),
+    asked: FramesAsked = frames_options(ValueRule.PLAIN, of_files=False),
+    listed: int = option("Changed utterances to list; 0 for all.", "--list", within=(0, None), default=LISTED),
+    targets: Targets = target_options("Write a page with every utterance that changed."),
+    max_sfa_loss: float | None = option(
+        "Exit with status 1 when SFA falls by more than X (0.05 or 5%).", callback=share, metavar="X"
+    ),
 ) -> None:
     """Measure how much recognition errors lower understanding.
 

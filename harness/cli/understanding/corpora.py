@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.foreign import shown
-from harness.cli.options import Command, Option, WordOf, output_option, seed_option, target_option
+from harness.base.gathering import gathered
+from harness.base.text_table import shown
+from harness.cli.options import argument, flag, option, output_option, seed_option, target_option, verb
 from harness.cli.streams import STDIN, print_lines, put, readable, refuse_overwriting, refuse_stdin_twice, width
 from harness.cli.understanding.options import NOT_HELD, chunking_option, declared_labels, separator_option
 from harness.model.choices import CorpusFormat
@@ -21,6 +24,22 @@ if TYPE_CHECKING:
     from harness.model.annotation import LabelSet
     from harness.understanding.reports.distribution import LabelCounts
 
+
+def _parts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tuple[str, float], ...]:
+    """The parts written as NAME=SHARE,…."""
+    found: dict[str, float] = {}
+    for one in value.split(","):
+        name, sign, share = (part.strip() for part in one.partition("="))
+        try:
+            number = float(share)
+        except ValueError:
+            number = math.nan
+        if not name or not sign or not 0 < number < math.inf or name in found:
+            raise click.BadParameter(f"{one!r} is not NAME=SHARE; write train=80,dev=10,test=10", ctx, param)
+        found[name] = number
+    return tuple(found.items())
+
+
 MOST_ROWS = 20
 MOST_UTTERANCES = 200_000
 MOST_TOLD = 20
@@ -28,40 +47,23 @@ SPLIT = "split"
 JSONL, BIO = "jsonl", "bio"
 
 
-@click.command("distribution", cls=Command)
-@click.argument("files", nargs=-1, required=True, metavar="[SPLIT=]FILE|FOLDER…")
-@click.option(
-    "--format", "form", type=WordOf(CorpusFormat),
-    help="Format of the files (default: by suffix, or by the files in a folder).",
-)  # fmt: skip
-@click.option("--by", default=SPLIT, show_default=True, metavar="COLUMN", help="Column that splits a single file.")
-@click.option("--labels", metavar="LABELS.yaml|A,B,…", help="Declared intents. Each gets a row; others are reported.")
-@chunking_option()
-@separator_option()
-@click.option(
-    "--max-rows",
-    "most",
-    cls=Option,
-    former=("--most",),
-    type=click.IntRange(min=0),
-    default=MOST_ROWS,
-    show_default=True,
-    help="Rows per table; 0 for all.",
-)
-@click.option("--shares", is_flag=True, help="Print shares of each split's utterances instead of counts.")
-@target_option("--json", "json_target", "Print JSON and no text.")
-@target_option("--csv", "csv_target", "Print a CSV table and no text.")
+@verb("distribution")
 def distribution(
-    files: tuple[str, ...],
-    form: CorpusFormat | None,
-    by: str,
-    labels: str | None,
-    chunking: Chunking,
-    separator: str,
-    most: int,
-    shares: bool,
-    json_target: str | None,
-    csv_target: str | None,
+    *,
+    files: tuple[str, ...] = argument("[SPLIT=]FILE|FOLDER…", required=True),
+    form: CorpusFormat | None = option(
+        "Format of the files (default: by suffix, or by the files in a folder).", "--format"
+    ),
+    by: str = option("Column that splits a single file.", default=SPLIT, metavar="COLUMN"),
+    labels: str | None = option("Declared intents. Each gets a row; others are reported.", metavar="LABELS.yaml|A,B,…"),
+    chunking: Chunking = chunking_option(),
+    separator: str = separator_option(),
+    most: int = option(
+        "Rows per table; 0 for all.", "--max-rows", former=("--most",), within=(0, None), default=MOST_ROWS
+    ),
+    shares: bool = flag("Print shares of each split's utterances instead of counts."),
+    json_target: str | None = target_option("--json", "Print JSON and no text."),
+    csv_target: str | None = target_option("--csv", "Print a CSV table and no text."),
 ) -> None:
     """Count intents, combinations of intents, and concepts by split, with totals.
 
@@ -123,9 +125,7 @@ def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str
     if list(found) != [""]:
         return found
     corpus = found[""]
-    parted: dict[str, list[int]] = {}
-    for at, one in enumerate(corpus.utterances):
-        parted.setdefault(dict(one.groups).get(by, ""), []).append(at)
+    parted = gathered((dict(one.groups).get(by, ""), at) for at, one in enumerate(corpus.utterances))
     if list(parted) == [""]:
         return {Path(file.name).stem or file.name: corpus}
     return {
@@ -158,24 +158,22 @@ def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
         sys.exit(NOT_HELD)
 
 
-@click.command("generate", cls=Command)
-@click.argument("grammars", nargs=-1, required=True, metavar="GRAMMAR.yaml…", type=click.Path(path_type=Path))
-@seed_option("Seed; the same seed gives the same files.", 1, most=2**63 - 1)
-@click.option(
-    "--train", type=click.IntRange(0, MOST_UTTERANCES), default=4000, show_default=True, help="Utterances for training."
-)
-@click.option(
-    "--dev", type=click.IntRange(0, MOST_UTTERANCES), default=500, show_default=True, help="Held-out utterances."
-)
-@click.option(
-    "--test", type=click.IntRange(0, MOST_UTTERANCES), default=1000, show_default=True, help="Utterances for scoring."
-)
-@output_option("A new folder.", metavar="FOLDER", folder=True, required=True)
-@click.option(
-    "--format", "form", type=click.Choice([BIO, JSONL]), default=BIO, show_default=True,
-    help="bio: seq.in, seq.out and label in a folder per split. jsonl: a file per split, with slot values too.",
-)  # fmt: skip
-def generate(grammars: tuple[Path, ...], seed: int, train: int, dev: int, test: int, out: Path, form: str) -> None:
+@verb("generate")
+def generate(
+    *,
+    grammars: tuple[Path, ...] = argument("GRAMMAR.yaml…", required=True),
+    seed: int = seed_option("Seed; the same seed gives the same files.", 1, most=2**63 - 1),
+    train: int = option("Utterances for training.", within=(0, MOST_UTTERANCES), default=4000),
+    dev: int = option("Held-out utterances.", within=(0, MOST_UTTERANCES), default=500),
+    test: int = option("Utterances for scoring.", within=(0, MOST_UTTERANCES), default=1000),
+    out: Path = output_option("A new folder.", metavar="FOLDER", folder=True, required=True),
+    form: str = option(
+        "bio: seq.in, seq.out and label in a folder per split. jsonl: a file per split, with slot values too.",
+        "--format",
+        type=click.Choice([BIO, JSONL]),
+        default=BIO,
+    ),
+) -> None:
     """Generate an annotated corpus from grammar files and a seed.
 
     The corpus is the same on every machine, and no sentence occurs twice. A folder stands for the .yaml files in it.
@@ -196,6 +194,49 @@ def generate(grammars: tuple[Path, ...], seed: int, train: int, dev: int, test: 
     (write_bio if form == BIO else write_jsonl_folder)(corpus, out)
     made = ", ".join(f"{size:,} {split}" for split, size in sizes.items() if size)
     click.echo(f"{out}: {made} (seed {seed}, sha256 {fingerprint(corpus)})", err=True)
+
+
+@verb("split")
+def split(
+    *,
+    corpus: str = argument("FILE|FOLDER"),
+    parts: tuple[tuple[str, float], ...] = option(
+        "Names of the parts, and their shares.",
+        default="train=80,dev=10,test=10",
+        metavar="NAME=SHARE,…",
+        callback=_parts,
+    ),
+    seed: int = seed_option("Seed; the same seed gives the same parts.", 1, most=2**63 - 1),
+    out: Path = output_option("A new folder.", metavar="FOLDER", folder=True, required=True),
+    form: CorpusFormat | None = option(
+        "Format of the corpus (default: by suffix, or by the files in the folder).", "--format"
+    ),
+    written: str = option("Format of the parts.", "--as", type=click.Choice([BIO, JSONL]), default=BIO),
+) -> None:
+    """Split an annotated corpus into parts for training, development and test.
+
+    Every part gets its share of each intent and concept, as well as that can be. Utterances of the same words go to
+    the same part, so that no model is tested on what it has learnt.
+
+    Exit status: 0 split · 2 wrong usage or input · 3 the folder cannot be written.
+    """
+    from harness.understanding.files.corpus_file import read_corpus
+    from harness.understanding.files.corpus_formats import SPLIT
+    from harness.understanding.files.corpus_writing import write_bio, write_jsonl_folder
+    from harness.understanding.splitting import stratified
+
+    _demand_new(out)
+    with readable(corpus) as file:
+        whole = read_corpus(file.path, form, name=file.name)
+    found = stratified(whole, [share for _, share in parts], seed)
+    named = [
+        replace(one, groups=((SPLIT, name), *(group for group in one.groups if group[0] != SPLIT)))
+        for (name, _), part in zip(parts, found, strict=True)
+        for one in part.utterances
+    ]
+    (write_bio if written == BIO else write_jsonl_folder)(Corpus(whole.path, tuple(named)), out)
+    made = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, found, strict=True))
+    click.echo(f"{shown(str(out))}: {made} (seed {seed})", err=True)
 
 
 def _files(named: tuple[Path, ...]) -> list[Path]:

@@ -17,7 +17,17 @@ from harness.base.plain_json import picked
 from harness.base.ports import Understander
 from harness.base.text_table import Column, text_table
 from harness.base.whole_file import WholeFile
-from harness.cli.options import Command, Option, WordOf, output_option, seed_option, setting_option, target_option
+from harness.cli.options import (
+    argument,
+    flag,
+    many,
+    option,
+    output_option,
+    seed_option,
+    setting_option,
+    target_option,
+    verb,
+)
 from harness.cli.streams import STDIN, put, readable, refuse_overwriting, width
 from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
@@ -39,21 +49,20 @@ HELD_OUT = ("dev", "valid", "validation")
 FOLDER = click.Path(path_type=Path)
 
 
-@click.command("train", cls=Command)
-@click.option(
-    "--data", required=True, metavar="FOLDER", type=FOLDER, help="Folder with the splits train and, optionally, dev."
-)
-@output_option("Folder for the model.", metavar="MODEL", folder=True, required=True)
-@click.option("--understander", default=DEFAULT, show_default=True, metavar="NAME", help="Plug-in: crf, transformer.")
-@setting_option("settings", "Setting of the understander; repeatable.")
-@seed_option("Seed; the same seed gives the same model.", 1, most=MOST_SEED)
-@click.option(
-    "--format", "form", type=click.Choice([CorpusFormat.BIO, CorpusFormat.JSONL]),
-    help="Format of the data (default: by the files in the folder).",
-)  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace an existing model.")
+@verb("train")
 def train(
-    data: Path, out: Path, understander: str, settings: tuple[str, ...], seed: int, form: str | None, force: bool
+    *,
+    data: Path = option("Folder with the splits train and, optionally, dev.", required=True, metavar="FOLDER"),
+    out: Path = output_option("Folder for the model.", metavar="MODEL", folder=True, required=True),
+    understander: str = option("Plug-in: crf, transformer.", default=DEFAULT, metavar="NAME"),
+    settings: tuple[str, ...] = setting_option("Setting of the understander; repeatable."),
+    seed: int = seed_option("Seed; the same seed gives the same model.", 1, most=MOST_SEED),
+    form: str | None = option(
+        "Format of the data (default: by the files in the folder).",
+        "--format",
+        type=click.Choice([CorpusFormat.BIO, CorpusFormat.JSONL]),
+    ),
+    force: bool = flag("Replace an existing model."),
 ) -> None:
     """Train an understander on the split train of a folder.
 
@@ -81,29 +90,22 @@ def train(
     click.echo(f"{shown}: {understander}, {facts.utterances:,} utterances, {facts.cpu_s:.1f} CPU s{on}")
 
 
-@click.command("predict", cls=Command)
-@click.argument("file", default=STDIN, metavar="[FILE|FOLDER|-]")
-@click.option("--model", required=True, metavar="MODEL", type=FOLDER, help="Folder of a model.")
-@click.option(
-    "--format", "form", type=WordOf(CorpusFormat),
-    help="Format of the texts (default: by suffix; txt, one text per line, for standard input).",
-)  # fmt: skip
-@click.option("--split", metavar="NAME", help="Predict only this split of a folder.")
-@click.option(
-    "--output", "out", cls=Option, former=("--out",), default=STDIN, show_default=True, metavar="FILE",
-    help="File for the result; - is standard output.",
-)  # fmt: skip
-@click.option(
-    "--as",
-    "written",
-    type=click.Choice([JSONL, BIO]),
-    default=JSONL,
-    show_default=True,
-    help="Format of the result; bio makes a new folder.",
-)
-@click.option("--scores", is_flag=True, help="Add the probability of every intent; JSONL only.")
+@verb("predict")
 def predict(
-    file: str, model: Path, form: CorpusFormat | None, split: str | None, out: str, written: str, scores: bool
+    *,
+    file: str = argument("[FILE|FOLDER|-]", default=STDIN),
+    model: Path = option("Folder of a model.", required=True, metavar="MODEL"),
+    form: CorpusFormat | None = option(
+        "Format of the texts (default: by suffix; txt, one text per line, for standard input).", "--format"
+    ),
+    split: str | None = option("Predict only this split of a folder.", metavar="NAME"),
+    out: str = option(
+        "File for the result; - is standard output.", "--output", former=("--out",), default=STDIN, metavar="FILE"
+    ),
+    written: str = option(
+        "Format of the result; bio makes a new folder.", "--as", type=click.Choice([JSONL, BIO]), default=JSONL
+    ),
+    scores: bool = flag("Add the probability of every intent; JSONL only."),
 ) -> None:
     """Predict intents and slots of texts with a trained model.
 
@@ -141,37 +143,42 @@ def predict(
     _tell(f"{len(corpus.utterances):,} utterances")
 
 
-@click.command("bench", cls=Command)
-@click.option(
-    "--data", multiple=True, required=True, metavar="FOLDER", type=FOLDER,
-    help="Folder with the splits train, dev (or valid) and test; repeatable.",
-)  # fmt: skip
-@click.option("--understander", metavar="NAME,…", help=f"Plug-ins.  [default: {BENCHED}, those that are installed]")
-@setting_option("settings", "Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE")
-@seed_option("Seed of the training.", 1, most=MOST_SEED)
-@click.option(
-    "--published", "yardstick", cls=Option, former=("--yardstick",), type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
-    help="Add published results on this corpus (default: by atis or snips in the folder's name).",
-)  # fmt: skip
-@target_option("--json", "json_target", "Print JSON and no table.")
+@verb("bench")
 def bench(
-    data: tuple[Path, ...],
-    understander: str | None,
-    settings: tuple[str, ...],
-    seed: int,
-    yardstick: str | None,
-    json_target: str | None,
+    *,
+    data: tuple[Path, ...] = many(
+        "Folder with the splits train, dev (or valid) and test; repeatable.", required=True, metavar="FOLDER"
+    ),
+    understander: str | None = option(f"Plug-ins.  [default: {BENCHED}, those that are installed]", metavar="NAME,…"),
+    settings: tuple[str, ...] = setting_option("Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE"),
+    seed: int = seed_option("Seed of the training.", 1, most=MOST_SEED),
+    yardstick: str | None = option(
+        "Add published results on this corpus (default: by atis or snips in the folder's name).",
+        "--published",
+        former=("--yardstick",),
+        type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
+    ),
+    folds: int | None = option(
+        "Cross-validate instead: deal all splits into K parts, and score each by a model of the others.",
+        within=(2, 100),
+        metavar="K",
+    ),
+    json_target: str | None = target_option("--json", "Print JSON and no table."),
 ) -> None:
     """Train and score several understanders on a corpus.
 
     Prints a row per understander: metrics with 95 % intervals, and processor seconds. Slots are conlleval chunks of
-    full concepts. Published results on ATIS and SNIPS follow, marked *.
+    full concepts. Published results on ATIS and SNIPS follow, marked *. With --folds, values are means over folds, with
+    their standard deviations.
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
     from harness.understanding.models.training import bench as bench_one
 
     contenders = _ready(_contenders(understander or BENCHED, settings), seed, all_wanted=understander is not None)
+    if folds is not None:
+        _cross_validate(data, contenders, seed, folds, json_target)
+        return
     corpora = [(folder, _splits_of(folder)) for folder in data]
     for folder, splits in corpora:
         if splits.test is None:
@@ -189,6 +196,28 @@ def bench(
         told.append({"data": str(folder), "seed": seed, "rows": [_as_json(row) for row in rows]})
         if json_target != STDIN:
             click.echo(plain_text(f"{folder}: {len(splits.test.utterances):,} test utterances, seed {seed}"))
+            click.echo("\n".join(_table(rows)))
+    if json_target is not None:
+        put(json_target, [json.dumps(told, indent=1) + "\n"])
+
+
+def _cross_validate(
+    data: Sequence[Path], contenders: Sequence[Contender], seed: int, folds: int, json_target: str | None
+) -> None:
+    from harness.understanding.files.corpus_file import read_corpus
+    from harness.understanding.models.training import cross_validated
+
+    told = []
+    for folder in data:
+        corpus = _tagged(read_corpus(folder))
+        rows = []
+        for one in contenders:
+            _tell(f"{folder}: {one.name}")
+            rows.append(cross_validated(one, corpus, folds, seed, _tell))
+        told.append({"data": str(folder), "seed": seed, "folds": folds, "rows": [_as_json(row) for row in rows]})
+        if json_target != STDIN:
+            number = f"{len(corpus.utterances):,} utterances"
+            click.echo(plain_text(f"{folder}: {number} in {folds} folds, seed {seed}; mean ± standard deviation"))
             click.echo("\n".join(_table(rows)))
     if json_target is not None:
         put(json_target, [json.dumps(told, indent=1) + "\n"])
@@ -325,7 +354,11 @@ def _table(rows: Sequence[BenchRow]) -> Iterator[str]:
 
     cells: list[tuple[str, ...]] = []
     for row in rows:
-        found = {figure: (percent(value, 2), percent_interval(interval, 1)) for figure, value, interval in row.figures}
+        spreads = row.deviations or (None,) * len(row.figures)
+        found = {
+            figure: (percent(value, 2), percent_interval(interval, 1) if spread is None else f"± {percent(spread, 2)}")
+            for (figure, value, interval), spread in zip(row.figures, spreads, strict=True)
+        }
         values = [found.get(figure, (percent(None), "")) for figure in FIGURES]
         name = f"{row.name} *" if row.from_elsewhere else row.name
         cells.append((name, *(value for value, _ in values), number(row.train_cpu_s), number(row.predict_cpu_s)))
@@ -342,6 +375,8 @@ def _as_json(row: BenchRow) -> dict[str, object]:
         figure.value: {"value": value, "interval_95": None if interval is None else list(interval)}
         for figure, value, interval in row.figures
     }
+    for (figure, _, _), deviation in zip(row.figures, row.deviations, strict=False):
+        figures[figure.value]["sd"] = deviation
     return {
         "understander": row.name, **picked(row, "from_elsewhere", "utterances"),
         "figures": figures, "train_cpu_s": row.train_cpu_s, "predict_cpu_s_per_1000": row.predict_cpu_s,

@@ -6,22 +6,22 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.foreign import plain_text, shown
-from harness.cli.options import Option, WordOf, options_as, share, target_option
+from harness.base.foreign import plain_text
+from harness.base.text_table import shown
+from harness.cli.options import flag, many, option, share, target_option, together
 from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Detail
 from harness.statistics.text import percent
 from harness.understanding.counts import Rule, ValueRule
-from harness.understanding.scoring import PRESETS, ZeroDivision
+from harness.understanding.figures import PRESETS, ZeroDivision
 
 if TYPE_CHECKING:
-    from harness.cli.options import Declared
     from harness.model.annotation import LabelSet
     from harness.understanding.reports.score_text import FigureRow, Reported
 
@@ -30,15 +30,13 @@ BOTH = "both"
 _ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 
 
-def chunking_option() -> Declared:
+def chunking_option() -> Any:
     """`--chunking`."""
-    return click.option(
-        "--chunking", type=WordOf(Chunking), default=Chunking.CONLLEVAL.value, show_default=True,
-        help="Reading of BIO tags: with conlleval an I- may begin a slot, with iob2 it may not.",
-    )  # fmt: skip
+    help = "Reading of BIO tags: with conlleval an I- may begin a slot, with iob2 it may not."
+    return option(help, default=Chunking.CONLLEVAL)
 
 
-def separator_option() -> Declared:
+def separator_option() -> Any:
     """`--separator`; an empty one is refused."""
 
     def checked(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -46,8 +44,7 @@ def separator_option() -> Declared:
             raise InputError("--separator is empty", remedy="Omit it, or write the character before specifiers")
         return value
 
-    help = "Character before the specifier of a concept."
-    return click.option("--separator", default="-", show_default=True, callback=checked, help=help)
+    return option("Character before the specifier of a concept.", default="-", callback=checked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,45 +87,36 @@ class FramesAsked:
                 raise InputError(f"--by: gold has no group {plain_text(column, 60)!r}", remedy=plain_text(remedy, 300))
 
 
-def frames_options(values: ValueRule, *, of_files: bool) -> Declared:
+def frames_options(values: ValueRule, *, of_files: bool) -> Any:
     """Options that become `FramesAsked`. values: the default of --values. of_files: with the options for files."""
     details = [*(one.value for one in Detail), *([BOTH] if of_files else [])]
-    more = (
-        click.option(
-            "--spoken", is_flag=True, help="Take the words of a tagged slot as its value."
+    of_slots = {
+        "spoken": flag("Take the words of a tagged slot as its value."),
+        "without_places": flag(
+            "Compare slots without their word positions, as for transcripts with other words.",
+            "--ignore-spans",
+            former=("--without-places",),
         ),
-        click.option(
-            "--ignore-spans", "without_places", cls=Option, former=("--without-places",), is_flag=True,
-            help="Compare slots without their word positions, as for transcripts with other words.",
+    }
+    return together(
+        chunking=chunking_option(),
+        detail=option(
+            f"Compare full concepts, or concepts without specifiers{', or both' if of_files else ''}.",
+            type=click.Choice(details), default=Detail.FULL.value,
         ),
-    )  # fmt: skip
-    return options_as(
-        "asked",
-        FramesAsked,
-        chunking_option(),
-        click.option(
-            "--detail", type=click.Choice(details), default=Detail.FULL.value, show_default=True,
-            help=f"Compare full concepts, or concepts without specifiers{', or both' if of_files else ''}.",
-        ),
-        separator_option(),
-        click.option(
-            "--attributes", metavar="A,B,…", help="Concepts whose name contains the separator and has no specifier.",
+        separator=separator_option(),
+        attributes=option(
+            "Concepts whose name contains the separator and has no specifier.", metavar="A,B,…",
             callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
         ),
-        click.option(
-            "--values", type=WordOf(ValueRule), default=values.value, show_default=True,
-            help="Comparison of slot values, for the metrics with values.",
+        values=option("Comparison of slot values, for the metrics with values.", default=values),
+        **(of_slots if of_files else {}),
+        zero=option(
+            "Value of 0/0; seed: 1 for precision, else 0.", "--zero-division", former=("--zero",),
+            type=click.Choice(list(_ZEROS)), default="0", callback=lambda ctx, param, value: PRESETS[_ZEROS[value]],
         ),
-        *(more if of_files else ()),
-        click.option(
-            "--zero-division", "zero", cls=Option, former=("--zero",), type=click.Choice(list(_ZEROS)), default="0",
-            show_default=True, callback=lambda ctx, param, value: PRESETS[_ZEROS[value]],
-            help="Value of 0/0; seed: 1 for precision, else 0.",
-        ),
-        click.option("--labels", metavar="LABELS.yaml|A,B,…", help="All declared intents, for macro averages."),
-        click.option(
-            "--by", multiple=True, metavar="COLUMN", help="Group results by this column (default: all columns of gold)."
-        ),
+        labels=option("All declared intents, for macro averages.", metavar="LABELS.yaml|A,B,…"),
+        by=many("Group results by this column (default: all columns of gold).", metavar="COLUMN"),
     )  # fmt: skip
 
 
@@ -171,13 +159,11 @@ class Targets:
             print_lines(lines)
 
 
-def target_options(html: str) -> Declared:
+def target_options(html: str) -> Any:
     """`--json` and `--html`, as `Targets`. html: the help of --html."""
-    return options_as(
-        "targets",
-        Targets,
-        target_option("--json", "json_target", "Print JSON and no text."),
-        click.option("--html", "html_target", metavar="FILE", help=html),
+    return together(
+        json_target=target_option("--json", "Print JSON and no text."),
+        html_target=option(html, "--html", metavar="FILE"),
     )
 
 
@@ -185,11 +171,13 @@ def target_options(html: str) -> Declared:
 class FrameLimits:
     """Limits on results. limits_on: compare the estimate, or the worse end of its interval."""
 
-    min_emr: float | None
-    min_sfa: float | None
-    min_slot_f1: float | None
-    max_cer: float | None
-    limits_on: LimitsOn
+    min_emr: float | None = option("Exit with status 1 when EMR is below X (or X%).", callback=share, metavar="X")
+    min_sfa: float | None = option("Exit with status 1 when SFA is below X.", callback=share, metavar="X")
+    min_slot_f1: float | None = option("Exit with status 1 when slot F1 is below X.", callback=share, metavar="X")
+    max_cer: float | None = option("Exit with status 1 when CER is above X.", callback=share, metavar="X")
+    limits_on: LimitsOn = option(
+        "Compare limits with the estimate, or with the worse end of its 95 % interval.", default=LimitsOn.ESTIMATE
+    )
 
     def demand(self, systems: Sequence[Reported]) -> None:
         """Ends with status 1 when a limit does not hold, after printing why. A result of n/a holds no limit."""
@@ -227,19 +215,3 @@ class FrameLimits:
             return ""
         side = "below" if row.high else "above"
         return f"is {percent(row.value, 2)}{end or ','} {side} {percent(limit, 2)}"
-
-
-def limit_options() -> Declared:
-    """Options that become `FrameLimits`."""
-    return options_as(
-        "limits",
-        FrameLimits,
-        click.option("--min-emr", callback=share, metavar="X", help="Exit with status 1 when EMR is below X (or X%)."),
-        click.option("--min-sfa", callback=share, metavar="X", help="Exit with status 1 when SFA is below X."),
-        click.option("--min-slot-f1", callback=share, metavar="X", help="Exit with status 1 when slot F1 is below X."),
-        click.option("--max-cer", callback=share, metavar="X", help="Exit with status 1 when CER is above X."),
-        click.option(
-            "--limits-on", type=WordOf(LimitsOn), default=LimitsOn.ESTIMATE.value, show_default=True,
-            help="Compare limits with the estimate, or with the worse end of its 95 % interval.",
-        ),
-    )  # fmt: skip

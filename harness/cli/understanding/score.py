@@ -10,19 +10,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from harness.base.foreign import plain_text, shown, width_of
-from harness.cli.options import Command, WordOf, options_as
+from harness.base.foreign import plain_text
+from harness.base.text_table import shown, width_of
+from harness.cli.options import argument, many, option, verb
 from harness.cli.streams import Readable, in_colour, readable, width
-from harness.cli.understanding.options import (
-    FrameLimits,
-    FramesAsked,
-    Targets,
-    frames_options,
-    limit_options,
-    target_options,
-)
+from harness.cli.understanding.options import FrameLimits, FramesAsked, Targets, frames_options, target_options
 from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, Which
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
@@ -35,18 +27,27 @@ if TYPE_CHECKING:
     from harness.understanding.scoring import FrameScoring, SystemCounts
 
 
+_FORM = "Format (default: by suffix, or by the files in a folder)."
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreSources:
     """The files or sessions to score. attempt: for sessions. InputError for options that exclude each other."""
 
-    sessions: tuple[str, ...]
-    gold: str | None
-    predicted: tuple[str, ...]
-    gold_format: CorpusFormat | None
-    pred_format: CorpusFormat | None
-    split: str | None
-    groups: str | None
-    attempt: Which
+    sessions: tuple[str, ...] = argument("[SESSION…]")
+    gold: str | None = option("Correct annotations; - is standard input.", metavar="FILE|FOLDER")
+    predicted: tuple[str, ...] = many(
+        "Predictions; - is standard input. Repeat to compare systems.", "--pred", metavar="FILE|FOLDER"
+    )
+    gold_format: CorpusFormat | None = option(_FORM)
+    pred_format: CorpusFormat | None = option(_FORM)
+    split: str | None = option("Split of the folders to score: train, dev, test.", metavar="NAME")
+    groups: str | None = option(
+        "More groups: a CSV file with a header, such as id,voice,level_dbfs.", metavar="FILE.csv"
+    )
+    attempt: Which = option(
+        "Attempt of a session's trials: the first, or the one that decided.", default=Which.DECIDING
+    )
 
     def __post_init__(self) -> None:
         if self.sessions and (self.gold or self.predicted):
@@ -60,37 +61,23 @@ class ScoreSources:
         return [*filter(None, [self.gold, self.groups]), *self.predicted]
 
 
-_FORM = "Format (default: by suffix, or by the files in a folder)."
+NO_INTENT = {"none": ""}
 
 
-@click.command("score", cls=Command)
-@options_as(
-    "wanted",
-    ScoreSources,
-    click.argument("sessions", nargs=-1, metavar="[SESSION…]"),
-    click.option("--gold", metavar="FILE|FOLDER", help="Correct annotations; - is standard input."),
-    click.option(
-        "--pred", "predicted", multiple=True, metavar="FILE|FOLDER",
-        help="Predictions; - is standard input. Repeat to compare systems.",
+@verb("score")
+def score(
+    *,
+    wanted: ScoreSources,
+    asked: FramesAsked = frames_options(ValueRule.VERBATIM, of_files=True),
+    confusions: int = option("Confusions to list; 0 for all.", within=(0, None), default=20),
+    outside: str | None = option(
+        "Report how well the system recognises utterances out of scope. LABEL: their intent, or none for no intent.",
+        "--out-of-scope",
+        metavar="LABEL",
     ),
-    click.option("--gold-format", type=WordOf(CorpusFormat), help=_FORM),
-    click.option("--pred-format", type=WordOf(CorpusFormat), help=_FORM),
-    click.option("--split", metavar="NAME", help="Split of the folders to score: train, dev, test."),
-    click.option(
-        "--groups", metavar="FILE.csv", help="More groups: a CSV file with a header, such as id,voice,level_dbfs."
-    ),
-    click.option(
-        "--attempt", type=WordOf(Which), default=Which.DECIDING.value, show_default=True,
-        help="Attempt of a session's trials: the first, or the one that decided.",
-    ),
-)  # fmt: skip
-@frames_options(ValueRule.VERBATIM, of_files=True)
-@click.option(
-    "--confusions", type=click.IntRange(min=0), default=20, show_default=True, help="Confusions to list; 0 for all."
-)
-@target_options("Write an HTML page with the utterances.")
-@limit_options()
-def score(wanted: ScoreSources, asked: FramesAsked, confusions: int, targets: Targets, limits: FrameLimits) -> None:
+    targets: Targets = target_options("Write an HTML page with the utterances."),
+    limits: FrameLimits,
+) -> None:
     """Score predicted intents and slots, or those that the devices of a session understood, against gold.
 
     Reads BIO folders, JSONL, and CSV files of intents. A missing prediction counts as an empty one. A prediction
@@ -99,11 +86,11 @@ def score(wanted: ScoreSources, asked: FramesAsked, confusions: int, targets: Ta
     Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
     from harness.understanding.reports.score_text import Reported
-    from harness.understanding.scoring import counted
+    from harness.understanding.scoring import counted, intent_confidences
     from harness.understanding.scoring import score as scoring_of
 
     targets.refuse(wanted.files)
-    choices = asked.zero, asked.declared
+    choices = asked.zero, asked.declared, NO_INTENT.get(outside or "", outside)
     of_files = not wanted.sessions
     rule = asked.rule(ordered=of_files, places=of_files and not asked.without_places)
     by = asked.by or None
@@ -111,24 +98,27 @@ def score(wanted: ScoreSources, asked: FramesAsked, confusions: int, targets: Ta
         corpora, notes = _corpora(wanted, stack)
         for gold, _ in corpora[:1]:
             asked.demand_groups(gold)
+            _demand_intent(choices[2], gold)
         rules = [replace(rule, detail=one) for one in asked.details]
         scorings = [[scoring_of(gold, said, one, by) for one in rules] for gold, said in corpora]
-    reported = [Reported(counted(of_one), *choices) for of_one in scorings]
+    reported = [Reported(counted(of_one), *choices, intent_confidences(of_one[0])) for of_one in scorings]
     first = [of_one[0] for of_one in scorings]
     comparisons: list[FrameComparison] = []
     if len(first) > 1:
         from harness.understanding.comparison import compare  # here, since one system needs no arrays
 
-        comparisons = [compare(one, other, *choices) for one, other in combinations(first, 2)]
+        comparisons = [compare(one, other, *choices[:2]) for one, other in combinations(first, 2)]
     _write(targets, reported, first, comparisons, confusions, notes)
     limits.demand(reported)
 
 
-@click.command("merge", cls=Command)
-@click.argument("files", nargs=-1, required=True, metavar="A.json B.json…")
-@target_options("Write an HTML page (without utterances, which the JSON files lack).")
-@limit_options()
-def merge(files: tuple[str, ...], targets: Targets, limits: FrameLimits) -> None:
+@verb("merge")
+def merge(
+    *,
+    files: tuple[str, ...] = argument("A.json B.json…", required=True),
+    targets: Targets = target_options("Write an HTML page (without utterances, which the JSON files lack)."),
+    limits: FrameLimits,
+) -> None:
     """Merge the results that `harness understanding score --json` wrote for shards of a corpus.
 
     Results and intervals equal those of scoring all utterances at once. All shards must have been scored with the
@@ -144,7 +134,8 @@ def merge(files: tuple[str, ...], targets: Targets, limits: FrameLimits) -> None
     for one in files:
         with readable(one) as file:
             parts.append(read_score_json(file.path, file.name))
-    systems = [Reported(one, parts[0].zero, parts[0].labels) for one in _merged(parts)]
+    first = parts[0]
+    systems = [Reported(one, first.zero, first.labels, first.outside) for one in _merged(parts)]
     _write(targets, systems)
     limits.demand(systems)
 
@@ -164,6 +155,8 @@ def _merged(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
             raise refuse(one, f"0/0 is {one.zero.name} here, but {first.zero.name} in {first.name}")
         if one.labels != first.labels:
             raise refuse(one, f"the declared labels differ from those in {first.name}")
+        if one.outside != first.outside:
+            raise refuse(one, f"--out-of-scope differs from that of {first.name}")
     for at in range(len(first.systems)):
         for one in parts[1:]:
             try:
@@ -270,6 +263,17 @@ def _read_predicted(file: Readable, form: CorpusFormat | None, split: str | None
     ids = [one.id for one in predicted.utterances]
     _demand_an_id(ids, gold, "these predictions", file.name)
     return predicted
+
+
+def _demand_intent(label: str | None, gold: Corpus) -> None:
+    """InputError for an intent out of scope that no utterance of gold has."""
+    known = {name for one in gold.utterances for name in one.intents or ("",)}
+    if label is not None and label not in known:
+        from harness.base.findings import nearest  # here, since it takes long to import
+
+        what = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
+        remedy = nearest(label, sorted(filter(None, known)), listed="Intents")
+        raise InputError(what, place=Place(gold.path), remedy=plain_text(remedy, 300))
 
 
 def _demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:

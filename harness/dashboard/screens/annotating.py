@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,19 +32,23 @@ from harness.dashboard.widgets.annotating import (
     GroupHead,
     InputColumns,
     LabelGrid,
+    LabelPressed,
     PageLines,
     UtteranceText,
+    WordsSelected,
     label_name,
 )
 from harness.dashboard.widgets.sitting_lines import MessageLine, OfferedKeys, Trouble
 from harness.model.annotation import (
     LINE_KEYS,
+    SLOT_ACTIONS,
     AnnotationAction,
     Example,
     Label,
     LabelSet,
     action_key,
     action_of,
+    keys_of,
     label_keys,
     line_of,
 )
@@ -76,6 +81,12 @@ def guide_text(labels: LabelSet, wanted: str = "") -> Text:
             _example(text, "yes", one, (label.id,), palette.GREEN)
         for one in label.counterexamples:
             _example(text, "not", one, (), palette.RED)
+    marks = keys_of(labels.concepts)
+    for concept in (one for one in labels.concepts if _has(one, words)):
+        found.append(concept)
+        text.append(f"\n{plain_text(marks[concept.id], 1) or ' '} ", style=f"bold {palette.BLUE}")
+        text.append(label_name(concept), style=f"bold {palette.TEXT}")
+        text.append(f"  marked in the words\n  {plain_text(concept.description, LONGEST_GUIDE)}\n", style=palette.QUIET)
     if not found:
         text.append("\nno label in the guide has these words\n", style=palette.YELLOW)
     return text
@@ -159,7 +170,12 @@ class GuidePanel(Panel):
         self._scroll.scroll_relative(y=by * max(1, self._scroll.size.height - 2), animate=False)
 
 
-def annotator_keys(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str], ...]:
+def annotator_keys(view: AnnotationView, labels: LabelSet, *, marking: bool = False) -> tuple[tuple[str, str], ...]:
+    """marking: whether words are selected."""
+    if marking:
+        keys = _range(tuple(one for one in keys_of(labels.concepts).values() if one))
+        marks = ((keys, "mark as"), ("space", "mark as ›"), ("-", "clear"), ("← →", "other words"))
+        return (*marks, ("< > shift+← →", "fewer, more words"), ("escape", "labels"))
     match view.phase:
         case AnnotationPhase.REVIEWING:
             return _reviewing(view)
@@ -192,6 +208,8 @@ def _labelling(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str],
     saved = view.item is not None and view.item.saved
     keys = [one for one in label_keys(labels).values() if one]
     found = [("enter", "next" if saved else "save"), (_range(tuple(keys)), "labels"), ("space", "label ›")]
+    found += [("← → mouse", "mark words")] * bool(labels.concepts)
+    found += [("=", "mark as proposed")] * bool(view.item and view.item.proposed_slots)
     found += [("↑ ↓", "move"), (key(AnnotationAction.SKIP), "skip"), (key(AnnotationAction.COMMENT), "comment")]
     found += [(key(AnnotationAction.WHOLE), "whole")]
     found += [(key(AnnotationAction.UNDO), "undo")] * view.can_undo
@@ -214,6 +232,8 @@ WRITING = (
     AnnotationAction.UNDO,
     AnnotationAction.MARK,
     AnnotationAction.COMMENT,
+    AnnotationAction.CLEAR,
+    AnnotationAction.TAKE,
 )
 """Actions for the item that the annotator saw. The keys of labels and lines belong here too."""
 
@@ -227,7 +247,10 @@ class AnnotatingScreen(SittingScreen):
         super().__init__(room)
         self._room, self._desk, self._labels = room, desk, room.label_set
         self._keys = label_keys(room.label_set)
+        self._concepts = replace(room.label_set, labels=room.label_set.concepts)
         self._at = 0
+        self._selected: tuple[int, int] | None = None
+        self._next_word = 0
         self._in_sight: object = None
 
     def compose(self) -> ComposeResult:
@@ -237,9 +260,10 @@ class AnnotatingScreen(SittingScreen):
             yield GroupHead(self._labels)
             yield PageLines()
         with Vertical(id="label"):
-            yield UtteranceText()
+            yield UtteranceText(marks=bool(self._concepts.labels))
             yield InputColumns()
-            yield LabelGrid(self._labels)
+            yield LabelGrid(self._labels, id="labels")
+            yield LabelGrid(self._concepts, id="concepts")
             yield ChoiceLines()
         yield AnnotationEnd(plain_text(str(self._room.folder.path), 200))
         yield Trouble("the page")
@@ -259,7 +283,8 @@ class AnnotatingScreen(SittingScreen):
         view = self._desk.view
         in_sight = _in_sight(view)
         if in_sight != self._in_sight:
-            self._in_sight, self._at = in_sight, 0
+            self._in_sight, self._at, self._next_word = in_sight, 0, 0
+            self._selected = None
         guarded(self).in_sight(self, in_sight)
         for phase in AnnotationPhase:
             self.set_class(view.phase is phase, f"-{phase.value}")
@@ -272,21 +297,36 @@ class AnnotatingScreen(SittingScreen):
             case AnnotationPhase.LABELLING:
                 self.query_one(UtteranceText).show(view.item)
                 self.query_one(InputColumns).show(view.item)
-                self.query_one(LabelGrid).show(view.item.chosen if view.item else (), self._at)
+                self.query_one(UtteranceText).select(self._selected)
+                self._show_grid(view)
                 self.query_one(ChoiceLines).show(view.item)
             case AnnotationPhase.FINISHED:
                 self.query_one(AnnotationEnd).show(view)
         self._show_message(view.said)
-        self.query_one(OfferedKeys).show(annotator_keys(view, self._labels))
+        self.query_one(OfferedKeys).show(annotator_keys(view, self._labels, marking=self._selected is not None))
+
+    def _show_grid(self, view: AnnotationView) -> None:
+        """The labels, or the concepts while words are selected."""
+        item, selected = view.item, self._selected
+        for name, is_shown in (("#labels", selected is None), ("#concepts", selected is not None)):
+            self.query_one(name).display = is_shown
+        if item is not None and selected is not None:
+            here = tuple(one.concept for one in item.slots if (one.start, one.end) == selected)
+            self.query_one("#concepts", LabelGrid).show(here, self._at)
+        elif item is not None:
+            self.query_one("#labels", LabelGrid).show(item.chosen, self._at)
 
     # Keys
 
     def on_key(self, event: events.Key) -> None:
         key = key_name(event)
         view = self._desk.view
-        label = next((id_ for id_, its in self._keys.items() if its == key), None)
+        keys = self._keys if self._selected is None else keys_of(self._concepts.labels)
+        label = next((id_ for id_, its in keys.items() if its == key), None)
         labelling = view.phase is AnnotationPhase.LABELLING
         action = action_of(key) if label is None or not labelling else None
+        if action in SLOT_ACTIONS and not (labelling and self._concepts.labels):
+            action = None
         line = line_of(key) if view.phase is AnnotationPhase.REVIEWING else None
         if action is None and line is None and not (label is not None and labelling):
             return
@@ -303,8 +343,56 @@ class AnnotatingScreen(SittingScreen):
         elif line is not None:
             self._strike(line)
         elif label is not None:
-            self._desk.toggle(label)
+            self._give(label)
         self.show()
+
+    def _give(self, label: str) -> None:
+        """Gives or takes away a label; with words selected, marks them as a slot."""
+        if self._selected is None:
+            self._desk.toggle(label)
+        elif self._desk.mark(label, *self._selected):
+            self._select(None)
+
+    # Words
+
+    def on_words_selected(self, message: WordsSelected) -> None:
+        message.stop()
+        if self._concepts.labels:
+            self._said = ""
+            self._select((message.start, message.end))
+            self.show()
+
+    def on_label_pressed(self, message: LabelPressed) -> None:
+        message.stop()
+        self._said = ""
+        self._give(message.id)
+        self.show()
+
+    def _select(self, words: tuple[int, int] | None) -> None:
+        if (words is None) is not (self._selected is None):
+            self._at = 0
+        self._selected = words
+        if words is not None:
+            self._next_word = words[1]
+
+    def _select_by(self, action: AnnotationAction, view: AnnotationView) -> None:
+        """Moves or stretches the selection; without one, it begins behind the previous one."""
+        many = len(view.item.words) if view.item is not None else 0
+        start, end = self._selected or (self._next_word, self._next_word)
+        if action is AnnotationAction.RIGHT:
+            start = min(end, many - 1)
+            end = start + 1
+        elif action is AnnotationAction.LEFT:
+            start = max(0, start - 1)
+            end = start + 1
+        else:
+            end += 1 if action is AnnotationAction.FARTHER else -1
+            end = min(many, max(end, start + 1))
+        self._select((start, end) if 0 <= start < end <= many else None)
+
+    def _clear(self) -> None:
+        if self._selected is not None and self._desk.clear_slots(*self._selected):
+            self._select(None)
 
     def _act(self, action: AnnotationAction, view: AnnotationView) -> None:
         labelling = view.phase is AnnotationPhase.LABELLING
@@ -321,7 +409,12 @@ class AnnotatingScreen(SittingScreen):
             AnnotationAction.REVIEW: lambda: self._desk.go_to(AnnotationPhase.REVIEWING),
             AnnotationAction.LABEL: lambda: self._desk.go_to(AnnotationPhase.LABELLING),
             AnnotationAction.QUIT: lambda: self.app.exit(0),
+            AnnotationAction.CLEAR: self._clear,
+            AnnotationAction.TAKE: self._desk.take_proposed_slots,
+            AnnotationAction.LEAVE: lambda: self._select(None),
         }
+        for moves in (AnnotationAction.LEFT, AnnotationAction.RIGHT, AnnotationAction.FARTHER, AnnotationAction.NEARER):
+            does[moves] = lambda: self._select_by(action, view)
         does.get(action, self.app.bell)()
 
     def _accept(self, view: AnnotationView) -> None:
@@ -348,14 +441,19 @@ class AnnotatingScreen(SittingScreen):
     def _mark(self, view: AnnotationView) -> None:
         if view.phase is AnnotationPhase.REVIEWING:
             self._desk.strike()
-        elif view.phase is AnnotationPhase.LABELLING and self._at < len(self._labels.ids):
-            self._desk.toggle(self._labels.ids[self._at])
+        elif view.phase is AnnotationPhase.LABELLING and self._at < len(self._listed.ids):
+            self._give(self._listed.ids[self._at])
 
     def _move(self, view: AnnotationView, step: int) -> None:
         if view.phase is AnnotationPhase.REVIEWING:
             self._desk.move(step)
         else:
-            self._at = max(0, min(len(self._labels.ids) - 1, self._at + step))
+            self._at = max(0, min(len(self._listed.ids) - 1, self._at + step))
+
+    @property
+    def _listed(self) -> LabelSet:
+        """The labels, or the concepts while words are selected."""
+        return self._labels if self._selected is None else self._concepts
 
     # Panels
 

@@ -157,19 +157,12 @@ class JudgingScreen(SittingScreen):
     CSS_PATH = Path(__file__).with_name("judging.tcss")
 
     def __init__(
-        self,
-        room: RatingRoom,
-        desk: Desk,
-        keys: RaterKeys,
-        player: RaterPlayer | None,
-        *,
-        adjudicating: bool,
-        names: bool,
+        self, room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool
     ) -> None:
         super().__init__(room)
         self._room, self._desk, self._keys = room, desk, keys
         self._player = player
-        self._adjudicating, self._names = adjudicating, names
+        self._names = names
         self._auto_play = player is not None
         self._item: Item | None = None
 
@@ -202,8 +195,7 @@ class JudgingScreen(SittingScreen):
         return self._desk.view.item and self._desk.view.item.id
 
     def take_in(self) -> None:
-        items = self._room.items_for(self._desk.rater, adjudicating=self._adjudicating)
-        self._desk.refresh(items, self._room.rows)
+        self._room.update(self._desk)
 
     # What is shown
 
@@ -216,7 +208,7 @@ class JudgingScreen(SittingScreen):
         self.set_class(view.phase is SittingPhase.FINISHED, "-finished")
         self.set_class(view.explained is not None, "-explaining")
         title = self._room.round.title or self._room.round.id
-        self.query_one(SittingTitle).show(view, title, adjudicating=self._adjudicating)
+        self.query_one(SittingTitle).show(view, title)
         self.query_one(SittingProgress).show(view)
         self.query_one(JudgedItem).show(view)
         self.query_one(DraftLine).show(view)

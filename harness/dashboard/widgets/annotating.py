@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from rich.style import Style
 from rich.text import Text
+from textual import events
+from textual.message import Message
 
-from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingItem, PageLine
+from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingItem, PageLine, slot_texts
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing, TextLine, highlighted, progress_bar
@@ -15,6 +18,8 @@ from harness.model.annotation import LINE_KEYS, Label, LabelSet, label_keys
 from harness.statistics.text import time_left
 
 LONGEST_NAME = 40
+LABEL, WORD = "label", "word"
+"""What a cell of the screen belongs to."""
 _GAP = 2
 NARROWEST = 16
 """Cells of a column; longer lists scroll."""
@@ -27,13 +32,20 @@ def label_name(label: Label) -> str:
     return id_ if same else f"{plain_text(label.title, LONGEST_NAME)} ({id_})"
 
 
+@dataclass
+class LabelPressed(Message):
+    """A label, or a concept, was clicked."""
+
+    id: str
+
+
 class LabelGrid(Painted):
     """One column with descriptions if that fits, else as many columns as needed."""
 
     DEFAULT_CSS = "LabelGrid { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, labels: LabelSet) -> None:
-        super().__init__()
+    def __init__(self, labels: LabelSet, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._labels = labels
         self._keys = label_keys(labels)
         self._given: tuple[str, ...] = ()
@@ -48,6 +60,11 @@ class LabelGrid(Painted):
     def show(self, given: tuple[str, ...], cursor: int) -> None:
         self._given, self._cursor = given, cursor
         self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        index = event.style.meta.get(LABEL)
+        if index is not None:
+            self.post_message(LabelPressed(self._labels.ids[index]))
 
     def paint(self, width: int, height: int) -> Text:
         labels = self._labels.labels
@@ -111,8 +128,7 @@ class LabelGrid(Painted):
         text.append(f"{plain_text(self._keys[label.id], 1) if self._keys[label.id] else ' '} ", f"bold {palette.BLUE}")
         text.append("[x] " if given else "[ ] ", f"bold {palette.GREEN if given else palette.QUIET}")
         text.append(name, Style(color=palette.GREEN if given else palette.TEXT, bold=given))
-        if at:
-            text.stylize(Style(bgcolor=palette.SELECTED))
+        text.stylize(Style(bgcolor=palette.SELECTED if at else None, meta={LABEL: index}))
         return text
 
 
@@ -246,7 +262,7 @@ def count_words(view: AnnotationView) -> str:
     words += f", {count.skipped} skipped" * bool(count.skipped)
     if count.left and view.pace_s is not None:
         words += f" · {view.pace_s:.1f} s each · {time_left(view.left_s)}"
-    return words
+    return words + f" · {view.estimate}" * bool(view.estimate)
 
 
 class AnnotationProgress(Showing[AnnotationView]):
@@ -298,22 +314,81 @@ class GroupHead(Showing[AnnotationView]):
         return Text("\n").join(lines)
 
 
+@dataclass
+class WordsSelected(Message):
+    """Words were clicked, or the mouse was drawn over them: from 0, half open."""
+
+    start: int
+    end: int
+
+
 class UtteranceText(Showing[LabellingItem]):
-    """The text to label, folded."""
+    """The text to label, folded. marks: words can be selected and marked; slots are underlined."""
 
     DEFAULT_CSS = f"UtteranceText {{ height: auto; max-height: {MOST_LINES + 1}; padding: 0 1; }}"
+    ALLOW_SELECT = False
 
     folds = True
 
+    def __init__(self, *, marks: bool = False) -> None:
+        super().__init__()
+        self._marks = marks
+        self._selected: tuple[int, int] | None = None
+        self._pressed: int | None = None
+
+    def select(self, words: tuple[int, int] | None) -> None:
+        """Shows words as selected."""
+        if words != self._selected:
+            self._selected = words
+            self.refresh()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._pressed = event.style.meta.get(WORD)
+        self._select_to(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        self._select_to(event)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self._select_to(event)
+        self._pressed = None
+
+    def _select_to(self, event: events.MouseEvent) -> None:
+        at = event.style.meta.get(WORD)
+        if at is not None and self._pressed is not None:
+            self.post_message(WordsSelected(min(at, self._pressed), max(at, self._pressed) + 1))
+
     def draw(self, item: LabellingItem, width: int, height: int) -> Text:
-        words = plain_text(item.text, LONGEST) or "(no words)"
-        lines = list(Text(words, style=f"bold {palette.TEXT}").wrap(self.app.console, width))
+        lines = list((self._words(item) or Text("(no words)")).wrap(self.app.console, width))
         most = MOST_LINES if self.app.size.height >= 30 else 4
         if len(lines) > most:
             lines = lines[:most]
             lines[-1].truncate(max(1, width - 11))
             lines[-1].append(" … v: whole", style=palette.YELLOW)
         return Text("\n").join(lines)
+
+    def _words(self, item: LabellingItem) -> Text:
+        text = Text(style=f"bold {palette.TEXT}")
+        if not self._marks:
+            return text.append(plain_text(item.text, LONGEST))
+        slot_at = {at: one for one in item.slots for at in range(one.start or 0, one.end or 0)}
+        first, after = self._selected or (0, 0)
+        for at, word in enumerate(item.words):
+            slot = slot_at.get(at)
+            selected = palette.SELECTED if first <= at < after else None
+            style = Style(
+                color=palette.GREEN if slot else None, underline=bool(slot), bgcolor=selected, meta={WORD: at}
+            )
+            text.append(plain_text(word, LONGEST), style)
+            if slot is not None and at + 1 == slot.end:
+                text.append(f"·{plain_text(slot.concept, LONGEST_NAME)}", palette.QUIET)
+                text.append(" ")
+            elif at + 1 < len(item.words):
+                text.append(" ", style if slot or (selected and at + 1 < after) else "")
+            if text.cell_len > LONGEST:
+                break
+        text.rstrip()
+        return text
 
 
 class ChoiceLines(Showing[LabellingItem]):
@@ -332,8 +407,10 @@ class ChoiceLines(Showing[LabellingItem]):
             lines.append(Text(f"not allowed: {plain_text(item.refusal, 200)}", style=f"bold {palette.ORANGE}"))
         if item.proposal is not None:
             differs = tuple(sorted(item.proposal)) != tuple(sorted(item.chosen))
+            differs |= bool(item.proposed_slots) and item.proposed_slots != slot_texts(item.words, item.slots)
             line = Text("proposed  ", style=palette.QUIET)
             line.append(labels_words(item.proposal), style=palette.YELLOW)
+            line.append(f" ({', '.join(item.proposed_slots)})" * bool(item.proposed_slots), style=palette.YELLOW)
             line.append("  you struck it" * item.struck, style=palette.RED)
             line.append("  it differs from yours" * (item.saved and differs), style=palette.ORANGE)
             lines.append(line)
@@ -362,11 +439,11 @@ class InputColumns(Showing[LabellingItem]):
         if not inputs:
             return Text()
         each = max(8, (width - 2 * (len(inputs) - 1)) // len(inputs))
-        shared = set.intersection(*(set(one.intents) for one in inputs))
+        shared = set.intersection(*({*one.intents, *one.slots} for one in inputs))
         columns = []
         for number, one in enumerate(inputs, start=1):
             lines = [Text(f"annotator {number}", style=palette.QUIET)]
-            for intent in one.intents or ("",):
+            for intent in (*(one.intents or ("",)), *one.slots):
                 mark, colour = ("= ", palette.TEXT) if intent in shared else ("≠ ", f"bold {palette.ORANGE}")
                 lines.append(Text(mark + (plain_text(intent, 60) if intent else "(no label)"), style=colour))
             if one.comment:

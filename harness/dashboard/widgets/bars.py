@@ -19,6 +19,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Notice, View
 from harness.dashboard.wording import query_text, told_in
+from harness.model.calibration import in_short
 from harness.model.feed import StateChanged, StateWord
 from harness.model.scenario import TrialKind
 from harness.statistics.text import time_left
@@ -296,8 +297,11 @@ class TitleLine(TextLine):
             return
         text = Text.assemble((plain_text(session.title or session.scenario_id, 40), f"bold {palette.TEXT}"))
         text.append(f"  on {plain_text(session.bench_id, 20)}", style=palette.QUIET)
+        server, *ways = session.sound_path.split("; ")
+        for calibration in filter(None, map(in_short, ways)):
+            text.append(f"  {plain_text(calibration, 80)}", style=palette.QUIET)
         text.append(f"  {plain_text(session.session_id, 40)}", style=palette.QUIET)
-        text.append(f"  sound: {plain_text(session.sound_path.partition(';')[0], 40)}", style=palette.QUIET)
+        text.append(f"  sound: {plain_text(server, 40)}", style=palette.QUIET)
         self.write(text)
 
 

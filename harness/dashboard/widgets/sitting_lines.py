@@ -17,7 +17,7 @@ class SittingTitle(TextLine):
 
     DEFAULT_CSS = "SittingTitle { background: $panel; }"
 
-    def show(self, view: SittingView, title: str, *, adjudicating: bool) -> None:
+    def show(self, view: SittingView, title: str) -> None:
         text = Text()
         if view.phase is SittingPhase.TRAINING:
             done, all_ = view.exercises
@@ -25,7 +25,7 @@ class SittingTitle(TextLine):
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
             text.append(f" {number} of {all_}, nothing counts yet", style=palette.TEXT)
         elif view.item is not None:
-            text.append("Settling" if adjudicating else "Judging", style=f"bold {palette.TEXT}")
+            text.append("Settling" if view.adjudicating else "Judging", style=f"bold {palette.TEXT}")
             text.append(f" item {view.position} of {view.count.total}", style=palette.TEXT)
             text.append(" again" if view.again else "", style=f"bold {palette.VIOLET}")
             text.append(f"  {view.item.id}", style=palette.QUIET)

@@ -24,12 +24,21 @@ WAKES_AFTER_S = 0.15
 
 @dataclass(frozen=True, slots=True)
 class ScriptedPhrase:
-    """A wake phrase in a sound, and the command after it ("" if none); seconds from the first sample."""
+    """A wake phrase in a sound, and the command after it ("" if none); seconds from the first sample.
+
+    also_ends_s: ends of further wake phrases, which it always hears. sounds_s: from when to when it answers the first.
+    """
 
     text: str
     ends_s: float
     command: str = ""
     command_ends_s: float = 0.0
+    also_ends_s: tuple[float, ...] = ()
+    sounds_s: tuple[float, float] | None = None
+
+    @property
+    def wakes_s(self) -> float:
+        return self.ends_s + WAKES_AFTER_S
 
 
 class WakeAt(NamedTuple):
@@ -50,8 +59,10 @@ def wakes_in(
     chance = random.Random(seed)
     found: list[WakeAt] = []
     missed = chance.random() < miss_share
-    if phrase is not None and not missed:
-        found.append(WakeAt(phrase.ends_s + WAKES_AFTER_S, round(chance.uniform(0.7, 1.0), 3), phrase.text))
+    if phrase is not None:
+        found += [WakeAt(ends_s + WAKES_AFTER_S, 1.0, phrase.text) for ends_s in phrase.also_ends_s]
+        if not missed:
+            found.append(WakeAt(phrase.wakes_s, round(chance.uniform(0.7, 1.0), 3), phrase.text))
     at_s = 0.0
     while false_per_hour > 0:
         at_s += chance.expovariate(1.0) * (3600 / false_per_hour)  # infinite for a rate near 0: late enough

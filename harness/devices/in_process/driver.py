@@ -7,7 +7,7 @@ import heapq
 import itertools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -357,6 +357,10 @@ class InProcess:
         def proof(at: Stamp, audio_s: float | None) -> Observation:
             return ListeningProved(self.id, at, Proof.ACKNOWLEDGED if line else Proof.HEARTBEAT, audio_s)
 
+        if phrase is not None and phrase.sounds_s is not None and not line:
+            at_s, ends_s = phrase.sounds_s
+            while at_s < ends_s:
+                at_s = room.air.sound("device", starts_s + at_s, babble(0)).ends_s - starts_s
         for step in range(int(duration_s / PROOF_EVERY_S) + 1):
             tell_at(step * PROOF_EVERY_S, proof, None)
         if not line:
@@ -373,7 +377,7 @@ class InProcess:
                 return Wake(self.id, at, wake.phrase, wake.score, audio_s)
 
             tell_at(min(wake.at_s, duration_s), woke, ObservationKind.WAKE)
-            if phrase is not None and phrase.command and wake.phrase == phrase.text:
+            if phrase is not None and phrase.command and wake.at_s == phrase.wakes_s:
 
                 def heard(at: Stamp, audio_s: float | None, text: str = phrase.command) -> Observation:
                     return Transcript(self.id, at, text, True, audio_s)
@@ -416,11 +420,16 @@ class InProcess:
         elif trial.listening.phrase:
             last = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
             wake = stimulus.span_s(Role.WAKE_PHRASE)
-            phrase = trial.listening.phrase
-            self.expect(
-                sha,
-                ScriptedPhrase(phrase, wake[1], trial.reference, last[1]) if wake else ScriptedPhrase(phrase, last[1]),
+            phrase, opening = trial.listening.phrase, trial.recipe.opening
+            said = (
+                ScriptedPhrase(phrase, wake[1], trial.reference, last[1]) if wake else ScriptedPhrase(phrase, last[1])
             )
+            others = [span for role in (Role.OPENING, Role.CLOSING) if (span := stimulus.span_s(role))]
+            if opening is not None:
+                begins_s = (wake or last)[0]
+                sounds_s = (begins_s - opening.pause_s, begins_s) if opening.sounds else None
+                said = replace(said, also_ends_s=tuple(ends_s for _, ends_s in others), sounds_s=sounds_s)
+            self.expect(sha, said)
 
     def _reach_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
         connection, ear = room.connection, room.ear

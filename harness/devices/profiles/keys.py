@@ -9,7 +9,7 @@ import regex
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, word, wrong
+from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
 from harness.base.plugins import Group, names
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
@@ -68,7 +68,7 @@ class BlockKeys(Keys):
     """Lines that give one score per word; the word with the best score counts."""
 
     threshold: float = Field(gt=0, le=1, description="Lowest score of a detection (0 to 1, after score_scale).")
-    ignore: list[Text] = Field(default=[], description="Words that are not phrases, such as noise.")
+    ignore: list[Text] = preset([], "Words that are not phrases, such as noise.")
 
 
 class LineKeys(Keys):
@@ -76,23 +76,20 @@ class LineKeys(Keys):
 
     match: Expression = Field(description="Regular expression; a group (?P<phrase>…) fills in the field of that name.")
     kind: Kind = Field(description="Kind of the observation.")
-    fields: dict[str, Text] = Field(default={}, description="Text per field; {group} inserts the text of a group.")
-    values: dict[str, Text] = Field(default={}, description=_VALUES)
-    when: dict[str, str] = Field(default={}, description="Text that a group must have for the rule to match.")
+    fields: dict[str, Text] = preset({}, "Text per field; {group} inserts the text of a group.")
+    values: dict[str, Text] = preset({}, _VALUES)
+    when: dict[str, str] = preset({}, "Text that a group must have for the rule to match.")
     score_scale: Scale = 1.0
-    clock: ClockWord = Field(default=ClockKind.NONE, description="Unit or form of the group `time`. Default none.")
-    more: list[Expression] = Field(
-        default=[], max_length=12, description="Expressions for further lines of the same observation, in any order."
+    clock: ClockWord = preset(ClockKind.NONE, "Unit or form of the group `time`. Default none.")
+    more: list[Expression] = preset(
+        [], "Expressions for further lines of the same observation, in any order.", max_length=12
     )
-    until: Expression | None = Field(
-        default=None,
-        description="Expression for the line that completes it. Default: complete when each of `more` has matched.",
+    until: Expression | None = optional(
+        "Expression for the line that completes it. Default: complete when each of `more` has matched."
     )
-    within_lines: int = Field(default=8, ge=1, le=200, description="Most lines to wait for. Default 8.")
-    within_s: float = Field(default=1.0, gt=0, le=30, description="Longest wait, s. Default 1.")
-    block: BlockKeys | None = Field(
-        default=None, description="The lines of `more` give one score per word; the best one counts."
-    )
+    within_lines: int = preset(8, "Most lines to wait for. Default 8.", ge=1, le=200)
+    within_s: float = preset(1.0, "Longest wait, s. Default 1.", gt=0, le=30)
+    block: BlockKeys | None = optional("The lines of `more` give one score per word; the best one counts.")
 
 
 Number = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
@@ -102,18 +99,18 @@ StateName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+( [A-Za-z0-9_]+)*$", ma
 class RangeKeys(Keys):
     """The values of a number in a state, both ends included."""
 
-    from_: float | None = Field(default=None, alias="from", description="Lowest value. Default: any.")
-    to: float | None = Field(default=None, description="Highest value; below `from`, the range of a hue goes past 360.")
+    from_: float | None = optional("Lowest value. Default: any.", alias="from")
+    to: float | None = optional("Highest value; below `from`, the range of a hue goes past 360.")
 
 
 class StateKeys(Keys):
     """A state that numbers show."""
 
-    when: dict[Number, RangeKeys] = Field(
-        default={}, description="Number: its range; all must hold. Default: the state applies when no other does."
+    when: dict[Number, RangeKeys] = preset(
+        {}, "Number: its range; all must hold. Default: the state applies when no other does."
     )
-    min_ms: float | None = Field(
-        default=None, ge=0, le=60_000, description="The state counts once it has lasted this long, ms. Default: below."
+    min_ms: float | None = optional(
+        "The state counts once it has lasted this long, ms. Default: below.", ge=0, le=60_000
     )
 
 
@@ -122,34 +119,28 @@ class ThresholdKeys(Keys):
 
     name: StateName = Field(description="Name at the beginning of that line.")
     states: dict[StateName, StateKeys] = Field(min_length=1, description="The states; the first that applies counts.")
-    match: Expression | None = Field(
-        default=None, description="Expression with a group for each number. Default: numbers written as name=12.3."
+    match: Expression | None = optional(
+        "Expression with a group for each number. Default: numbers written as name=12.3."
     )
-    hysteresis: dict[Number, Annotated[float, Field(ge=0)]] = Field(
-        default={}, description="Number: how far outside its range it may lie without ending the state. Default 0."
+    hysteresis: dict[Number, Annotated[float, Field(ge=0)]] = preset(
+        {}, "Number: how far outside its range it may lie without ending the state. Default 0."
     )
-    min_ms: float = Field(default=0.0, ge=0, le=60_000, description="The `min_ms` of states without one. Default 0.")
+    min_ms: float = preset(0.0, "The `min_ms` of states without one. Default 0.", ge=0, le=60_000)
 
 
 class ConsoleKeys(Keys):
     """How the harness reads a device's console."""
 
-    framing: Annotated[Framing, word(Framing)] = Field(
-        default=Framing.LINES,
-        description="lines (default), vh (the harness's framing and log lines), wyoming (JSON headers with data).",
+    framing: Annotated[Framing, word(Framing)] = preset(
+        Framing.LINES, "lines (default), vh (the harness's framing and log lines), wyoming (JSON headers with data)."
     )
-    baud: int = Field(default=115200, ge=300, le=12_000_000, description="Baud rate. Default 115200.")
-    max_line_bytes: int = Field(
-        default=65536, ge=80, le=1048576, description="Longer lines are reported, but not read. Default 65536."
+    baud: int = preset(115200, "Baud rate. Default 115200.", ge=300, le=12_000_000)
+    max_line_bytes: int = preset(65536, "Longer lines are reported, but not read. Default 65536.", ge=80, le=1048576)
+    time: Expression | None = optional(
+        "Expression with the group `time`, applied to every line to follow the device's clock."
     )
-    time: Expression | None = Field(
-        default=None,
-        description="Expression with the group `time`, applied to every line to follow the device's clock.",
-    )
-    clock: ClockWord = Field(default=ClockKind.NONE, description="Unit or form of that `time`. Default none.")
-    log_lines_per_s: float = Field(
-        default=50.0, gt=0, le=1000, description="Most unmapped lines kept in the log, per second. Default 50."
-    )
+    clock: ClockWord = preset(ClockKind.NONE, "Unit or form of that `time`. Default none.")
+    log_lines_per_s: float = preset(50.0, "Most unmapped lines kept in the log, per second. Default 50.", gt=0, le=1000)
 
 
 class FramesKeys(Keys):
@@ -157,20 +148,15 @@ class FramesKeys(Keys):
 
     head: Bytes = Field(description="First bytes of a frame.")
     length_at: int = Field(ge=1, le=64, description="Offset of the length field from the first byte of the head.")
-    length_size: int = Field(default=1, ge=1, le=2, description="Bytes of the length field, low byte first. Default 1.")
-    length_plus: int = Field(
-        default=0, ge=0, le=255, description="Added to the length field, gives the bytes of the whole frame."
-    )
+    length_size: int = preset(1, "Bytes of the length field, low byte first. Default 1.", ge=1, le=2)
+    length_plus: int = preset(0, "Added to the length field, gives the bytes of the whole frame.", ge=0, le=255)
     body_from: int = Field(ge=1, le=64, description="Offset of the first byte of the body.")
-    tail: Bytes | None = Field(default=None, description="Last bytes of a frame. Default: none.")
-    checksum: Annotated[Checksum, word(Checksum)] = Field(
-        default=Checksum.NONE,
-        description="Checksum before the tail: none (default), sum8, sum16 (low byte first) or xor8.",
+    tail: Bytes | None = optional("Last bytes of a frame. Default: none.")
+    checksum: Annotated[Checksum, word(Checksum)] = preset(
+        Checksum.NONE, "Checksum before the tail: none (default), sum8, sum16 (low byte first) or xor8."
     )
-    checksum_from: int = Field(
-        default=0, ge=0, le=64, description="Offset of the first byte in the checksum. Default 0."
-    )
-    max_bytes: int = Field(default=256, ge=4, le=4096, description="Longest frame, bytes. Default 256.")
+    checksum_from: int = preset(0, "Offset of the first byte in the checksum. Default 0.", ge=0, le=64)
+    max_bytes: int = preset(256, "Longest frame, bytes. Default 256.", ge=4, le=4096)
 
 
 class AudioKeys(Keys):
@@ -179,49 +165,47 @@ class AudioKeys(Keys):
     dialogue: Annotated[AudioDialogue, word(AudioDialogue)] = Field(
         description="vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
     )
-    rate_hz: int = Field(default=16000, ge=8000, le=48000, description="Sample rate of that sound. Default 16000.")
-    topic: Text = Field(default="", description="Hermes: topic, with {device}; for hermes_play_bytes also with {id}.")
+    rate_hz: int = preset(16000, "Sample rate of that sound. Default 16000.", ge=8000, le=48000)
+    topic: Text = preset("", "Hermes: topic, with {device}; for hermes_play_bytes also with {id}.")
 
 
 class HeartbeatKeys(Keys):
     """Messages over MQTT whose absence shows that the device is gone, once one has come."""
 
     topic: Text = Field(description="Topic of these messages, with {device}; + and # as in MQTT.")
-    when: dict[Pointer, str | int | float | bool] = Field(
-        default={}, description="JSON pointer: value that must be there ('*' is any)."
-    )
+    when: dict[Pointer, str | int | float | bool] = preset({}, "JSON pointer: value that must be there ('*' is any).")
     within_s: float = Field(ge=1, le=3600, description="Longest time between two of them, s.")
-    ask: Text = Field(default="", description="Topic of the message that it answers, with {device}. Default: none.")
-    payload: Text = Field(default="", description="Text of that message, with {device}.")
+    ask: Text = preset("", "Topic of the message that it answers, with {device}. Default: none.")
+    payload: Text = preset("", "Text of that message, with {device}.")
 
 
 class GivesKeys(Keys):
     """An observation that a sample must give. Fields that are not named must be empty."""
 
     kind: Kind = Field(description="Kind of the observation.")
-    phrase: str = Field(default="", description="wake: the phrase.")
-    score: float | None = Field(default=None, description="wake, intent: the score, 0 to 1.")
-    text: str = Field(default="", description="transcript, response, log: the text.")
-    final: bool = Field(default=True, description="transcript: whether it is final.")
-    name: str = Field(default="", description="intent, state: its name.")
-    value: str = Field(default="", description="state: its value; empty when the state has ended.")
-    slots: dict[str, str] = Field(default={}, description="intent: slot: value.")
-    state: str = Field(default="", description="status: the state.")
-    detail: str = Field(default="", description="status: the detail.")
-    firmware: str = Field(default="", description="about: its firmware.")
-    serial: str = Field(default="", description="about: its serial number.")
-    device_s: float | None = Field(default=None, description="Device time of the line, s. Default: not compared.")
+    phrase: str = preset("", "wake: the phrase.")
+    score: float | None = optional("wake, intent: the score, 0 to 1.")
+    text: str = preset("", "transcript, response, log: the text.")
+    final: bool = preset(True, "transcript: whether it is final.")
+    name: str = preset("", "intent, state: its name.")
+    value: str = preset("", "state: its value; empty when the state has ended.")
+    slots: dict[str, str] = preset({}, "intent: slot: value.")
+    state: str = preset("", "status: the state.")
+    detail: str = preset("", "status: the detail.")
+    firmware: str = preset("", "about: its firmware.")
+    serial: str = preset("", "about: its serial number.")
+    device_s: float | None = optional("Device time of the line, s. Default: not compared.")
 
 
 class SampleKeys(Keys):
     """Output of the device, and the observations that it must give."""
 
-    lines: list[SampleLine] = Field(default=[], description="Console lines; write ESC as \\e and a byte as \\x00.")
-    bytes: Bytes | None = Field(default=None, description="Console bytes, in hexadecimal.")
-    every_ms: float = Field(default=10.0, gt=0, le=60_000, description="Time between the lines, ms. Default 10.")
-    topic: Text | None = Field(default=None, description="MQTT topic; {device} is the profile's `device`.")
-    payload: dict[str, Any] | list[Any] | str | int | float | bool = Field(
-        default="", description="MQTT payload: a mapping is sent as JSON, a text unchanged."
+    lines: list[SampleLine] = preset([], "Console lines; write ESC as \\e and a byte as \\x00.")
+    bytes: Bytes | None = optional("Console bytes, in hexadecimal.")
+    every_ms: float = preset(10.0, "Time between the lines, ms. Default 10.", gt=0, le=60_000)
+    topic: Text | None = optional("MQTT topic; {device} is the profile's `device`.")
+    payload: dict[str, Any] | list[Any] | str | int | float | bool = preset(
+        "", "MQTT payload: a mapping is sent as JSON, a text unchanged."
     )
     gives: list[GivesKeys] = Field(description="The observations in order; [] for none.")
 
@@ -288,24 +272,18 @@ Pointer = Annotated[str, AfterValidator(_pointer), Field(json_schema_extra={"pat
 class MappingKeys(Keys):
     """A rule that maps messages on a topic, or JSON lines of a type, to observations."""
 
-    topic: Annotated[Text, AfterValidator(_topic)] | None = Field(
-        default=None, description="MQTT filter; {device} is the device's id."
-    )
-    type: Text | None = Field(
-        default=None,
-        description="Instead of a topic: the /type of JSON lines; * matches any text, {name} captures a field.",
+    topic: Annotated[Text, AfterValidator(_topic)] | None = optional("MQTT filter; {device} is the device's id.")
+    type: Text | None = optional(
+        "Instead of a topic: the /type of JSON lines; * matches any text, {name} captures a field."
     )
     kind: Kind = Field(description="Kind of the observation.")
-    match: Expression | None = Field(
-        default=None, description="For text payloads: a regular expression, as under `lines`."
+    match: Expression | None = optional("For text payloads: a regular expression, as under `lines`.")
+    fields: dict[str, str] = preset(
+        {}, 'Field: JSON pointer into the payload ("", the default, is all of it); with `match`: as in lines.'
     )
-    fields: dict[str, str] = Field(
-        default={},
-        description='Field: JSON pointer into the payload ("", the default, is all of it); with `match`: as in lines.',
-    )
-    values: dict[str, Text] = Field(default={}, description=_VALUES)
-    when: dict[Pointer, str | int | float | bool] = Field(
-        default={}, description="JSON pointer: value that must be there ('*' is any); other messages are left alone."
+    values: dict[str, Text] = preset({}, _VALUES)
+    when: dict[Pointer, str | int | float | bool] = preset(
+        {}, "JSON pointer: value that must be there ('*' is any); other messages are left alone."
     )
     score_scale: Scale = 1.0
 
@@ -320,48 +298,33 @@ class ProfileKeys(Keys):
     """A device profile: what a kind of device reports, and how."""
 
     device: Id = Field(description="Name of the profile.")
-    title: Text = Field(default="", description="Title in lists and reports. Default: the name.")
-    language: Language = Field(
-        default="en-US", description="Language that the device understands (BCP 47). Default en-US."
-    )
+    title: Text = preset("", "Title in lists and reports. Default: the name.")
+    language: Language = preset("en-US", "Language that the device understands (BCP 47). Default en-US.")
     wake_phrases: list[Spoken] = Field(description="Wake phrases; the harness uses the first. [] for none.")
-    reports: list[Kind] = Field(
-        default=[], description="Kinds of observations that the device reports reliably. [] for a black box."
+    reports: list[Kind] = preset([], "Kinds of observations that the device reports reliably. [] for a black box.")
+    context_wait_s: float | None = optional(
+        "Time after which the device has forgotten a dialogue, s. Default: the scenario's.", ge=0, le=600
     )
-    context_wait_s: float | None = Field(
-        default=None,
-        ge=0,
-        le=600,
-        description="Time after which the device has forgotten a dialogue, s. Default: the scenario's.",
+    close_dialogue: ProfileCloseDialogueKeys | None = optional("How the harness ends a dialogue with the device.")
+    transport: Annotated[str, BeforeValidator(_transport)] | None = optional(
+        "A driver (serial, mqtt), log (lines of a file or another program) or none. Default: by its rules."
     )
-    close_dialogue: ProfileCloseDialogueKeys | None = Field(
-        default=None, description="How the harness ends a dialogue with the device."
+    mappings: list[MappingKeys] = preset([], "Rules for MQTT messages and for lines of JSON.")
+    lines: list[LineKeys] = preset([], "Rules for console lines, in order.")
+    thresholds: list[ThresholdKeys] = preset(
+        [], "Rules that turn numbers in lines (light, current, traffic) into states.", max_length=8
     )
-    transport: Annotated[str, BeforeValidator(_transport)] | None = Field(
-        default=None,
-        description="A driver (serial, mqtt), log (lines of a file or another program) or none. Default: by its rules.",
+    console: ConsoleKeys = preset(ConsoleKeys(), "How the harness reads the console.")
+    frames: FramesKeys | None = optional("Form of binary messages. Default: none.")
+    audio: AudioKeys | None = optional("How the device accepts sound over its connection. Default: it does not.")
+    heartbeat: HeartbeatKeys | None = optional(
+        "How the harness notices that the device is gone. Default: by its connection."
     )
-    mappings: list[MappingKeys] = Field(default=[], description="Rules for MQTT messages and for lines of JSON.")
-    lines: list[LineKeys] = Field(default=[], description="Rules for console lines, in order.")
-    thresholds: list[ThresholdKeys] = Field(
-        default=[], max_length=8, description="Rules that turn numbers in lines (light, current, traffic) into states."
+    listening_states: list[Annotated[DeviceState, word(DeviceState)]] = preset(
+        [], "States that the device reports only while it listens for its wake phrase. Default: none."
     )
-    console: ConsoleKeys = Field(default=ConsoleKeys(), description="How the harness reads the console.")
-    frames: FramesKeys | None = Field(default=None, description="Form of binary messages. Default: none.")
-    audio: AudioKeys | None = Field(
-        default=None, description="How the device accepts sound over its connection. Default: it does not."
+    responds: bool = preset(True, "Whether the device speaks. If false, the harness does not wait for a response.")
+    samples: list[SampleKeys] = preset(
+        [], "Tests of the profile: device output, and the observations that it must give."
     )
-    heartbeat: HeartbeatKeys | None = Field(
-        default=None, description="How the harness notices that the device is gone. Default: by its connection."
-    )
-    listening_states: list[Annotated[DeviceState, word(DeviceState)]] = Field(
-        default=[],
-        description="States that the device reports only while it listens for its wake phrase. Default: none.",
-    )
-    responds: bool = Field(
-        default=True, description="Whether the device speaks. If false, the harness does not wait for a response."
-    )
-    samples: list[SampleKeys] = Field(
-        default=[], description="Tests of the profile: device output, and the observations that it must give."
-    )
-    note: Text = Field(default="", description="Note for readers.")
+    note: Text = preset("", "Note for readers.")

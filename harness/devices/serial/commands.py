@@ -8,14 +8,19 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 
+import regex
+
+from harness.base.foreign import plain_text
 from harness.base.ports import Sink, Surroundings
-from harness.devices.orders import OrderAnswers
+from harness.devices.orders import LOOK_S, OrderAnswers
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.port import LineGone, SerialLine, find
 from harness.model.errors import DeviceError, InputError
 from harness.model.stands import BenchOrder
 
 _LONGEST_LINE = 4096
+_DECIMAL = regex.compile(r"\d+[.,]\d+")
+ASK_AGAIN_S = 0.5
 
 
 class LineEnd(StrEnum):
@@ -123,3 +128,39 @@ class SerialCommands:
             heard = heard[-_LONGEST_LINE:]
             if any(answers.take(one.decode("utf-8", "replace")) for one in lines if one.strip()):
                 return
+
+
+def readings(options: SerialCommandOptions, ask: str, seconds: float, low: float, high: float) -> list[float]:
+    """What an instrument with a line protocol reads in that time: of each line, the first decimal from low to high.
+
+    ask: what asks it for a reading, every ASK_AGAIN_S; "": it sends readings by itself. DeviceError if the port cannot
+    be opened or disappears, or no line has one.
+    """
+    line = SerialLine(find(options.at).path, options.baud)
+    found: list[float] = []
+    heard, last, asked_s = b"", "", 0.0
+    try:
+        time.sleep(options.ready_after_s)
+        until_s = time.monotonic() + seconds
+        while (now_s := time.monotonic()) < until_s:
+            if ask and now_s >= asked_s + ASK_AGAIN_S:
+                line.write(ask.encode() + _BYTES[options.line_end])
+                asked_s = now_s
+            if not select.select([line], [], [], LOOK_S)[0]:
+                continue
+            *lines, heard = (heard + line.read()).replace(b"\r", b"\n").split(b"\n")
+            heard = heard[-_LONGEST_LINE:]
+            for one in (each.decode("utf-8", "replace") for each in lines if each.strip()):
+                last = one
+                found += [x for x in _decimals(one) if low <= x <= high][:1]
+    finally:
+        line.close()
+    if not found:
+        said = f"it last said {plain_text(last.strip(), 80)!r}" if last else "it said nothing"
+        what = f"{options.port}: no reading from {low:g} to {high:g} in {seconds:g} s; {said}"
+        raise DeviceError(what, remedy="Check the meter, its baud rate, and what asks it for a reading")
+    return found
+
+
+def _decimals(text: str) -> list[float]:
+    return [float(one.replace(",", ".")) for one in _DECIMAL.findall(text)]

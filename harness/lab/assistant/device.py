@@ -26,6 +26,7 @@ from harness.lab.assistant.frame import Moment, acted_out, frame, misunderstood
 from harness.lab.assistant.mouth import PAUSE_S, AssistantMouth, in_a_row
 from harness.lab.assistant.report import Reporter
 from harness.lab.assistant.settings import AssistantSettings, Deed, ReportKind
+from harness.lab.assistant.skills import PLAY_MUSIC
 from harness.model.errors import HarnessError
 from harness.model.observation import DeviceState
 from harness.model.stimulus import Waveform
@@ -282,16 +283,26 @@ class AssistantDevice:
         elif Deed.TWO_PART_ANSWER in worse.deeds:
             self._speak(reply.text, self._mouth.spoken("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
-            self._speak(reply.text, opens=reply.open)
+            music = self._mouth.music() if PLAY_MUSIC in reply.frame.intents else None
+            self._speak(reply.text, opens=reply.open, then=music)
         _log.info("%.2f s after the end of the query: %s", time.monotonic() - self._end_of_query_s, reply.text)
 
     def _speak(
-        self, text: str, first: Waveform | None = None, *, opens: bool, gap_s: float = 0.0, times: int = 1
+        self,
+        text: str,
+        first: Waveform | None = None,
+        *,
+        opens: bool,
+        gap_s: float = 0.0,
+        times: int = 1,
+        then: Waveform | None = None,
     ) -> None:
         try:
             sound = self._mouth.spoken(text)
             if times > 1:
                 sound = in_a_row(*[sound] * times, gap_s=_BREATH_S)
+            if then is not None:
+                sound = in_a_row(_at_48k(sound), then, gap_s=_BREATH_S)
             if first is not None:
                 sound = in_a_row(_at_48k(first), _at_48k(sound), gap_s=gap_s)
             self._ears.cover()

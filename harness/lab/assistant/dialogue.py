@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from harness.lab.assistant.arithmetic import Arithmetic, plain
 from harness.lab.assistant.frame import NOTHING, Memory, Moment, SkillAnswer, ToldFrame, frame
 from harness.lab.assistant.settings import AssistantSettings
-from harness.lab.assistant.skills import Alarm, ClockSkill, Facts, Shopping, Skill, Timer, Timers, Weather
+from harness.lab.assistant.skills import Alarm, ClockSkill, Facts, Music, Shopping, Skill, Timer, Timers, Weather
 
 UNKNOWN = "Sorry, I don't know that one."
 _CLOSING = re.compile(
@@ -50,7 +50,15 @@ class Dialogue:
         self._slot = ""
         self.timers = Timers()
         self.shopping = Shopping()
-        self._skills: tuple[Skill, ...] = (self.timers, self.shopping, Weather(), ClockSkill(), Facts(), Arithmetic())
+        self._skills: tuple[Skill, ...] = (
+            self.timers,
+            self.shopping,
+            Weather(),
+            ClockSkill(),
+            Facts(),
+            Music(),
+            Arithmetic(),
+        )
 
     def hear(self, text: str, moment: Moment) -> Reply:
         """The reply to a recognised text. "" means that nothing was understood, which closes an open dialogue."""

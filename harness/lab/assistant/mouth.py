@@ -16,6 +16,9 @@ from harness.sound.level import at_level
 RATE_HZ = 48000
 PAUSE_S = 1.6
 """Pause in a two-part answer: longer than the default `end_silence_ms`."""
+MUSIC_S = 30.0
+TUNE = (0, 4, 7, 12, 11, 7, 4, 2, 5, 9, 12, 9, 7, 4, 2, -1)
+"""Half tones above A."""
 _FADE_S = 0.01
 
 
@@ -41,6 +44,14 @@ class AssistantMouth:
         amplitude = math.sqrt(2) * 10 ** (self._settings.level_dbfs / 20)
         gap = np.zeros(round(0.15 * RATE_HZ), np.float32)
         return Waveform(np.concatenate([_tone(1047, 0.2, amplitude), gap] * 3), RATE_HZ)
+
+    def music(self) -> Waveform:
+        """A tune of 30 s."""
+        amplitude = 10 ** (self._settings.level_dbfs / 20)
+        notes = [_tone(440 * 2 ** (step / 12), 0.4, amplitude) for step in TUNE]
+        fifths = [_tone(220 * 2 ** (step / 12), 0.4, amplitude) for step in TUNE]
+        once = np.concatenate([high + low for high, low in zip(notes, fifths, strict=True)])
+        return Waveform(np.tile(once, math.ceil(MUSIC_S * RATE_HZ / len(once)))[: round(MUSIC_S * RATE_HZ)], RATE_HZ)
 
 
 def in_a_row(*waveforms: Waveform, gap_s: float) -> Waveform:

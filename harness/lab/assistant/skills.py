@@ -26,6 +26,7 @@ class DateAsked:
     days_ahead: int
 
 
+PLAY_MUSIC = "play_music"
 _FOLLOW_UP = re.compile(r"^(and |what about |how about )+(the day after )?(today|tomorrow|yesterday|that)$")
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
@@ -62,6 +63,13 @@ def spoken_time(at: datetime) -> str:
     half = "a.m." if at.hour < 12 else "p.m."
     minutes = "" if at.minute == 0 else f" oh {at.minute}" if at.minute < 10 else f" {at.minute}"
     return f"{hour}{minutes} {half}"
+
+
+class Music:
+    """ "Play some music". The device plays a tune behind the answer."""
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        return SkillAnswer("Okay.", frame(PLAY_MUSIC)) if re.search(r"\bplay\b.*\b(music|song|tune)\b", said) else None
 
 
 _KNOWN = tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_text("utf-8"))

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
-from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OfflineSpot, RejectReason
+from harness.model.offline import (
+    Counting,
+    FileOutcome,
+    LabelledPhrase,
+    LeadInRef,
+    ListKind,
+    OfflineSpot,
+    RejectReason,
+    file_number,
+)
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
+from harness.offline.figures.labelled import counting_labels, match_labels
 
 
 class Key(StrEnum):
@@ -34,13 +44,15 @@ class Key(StrEnum):
 ACCEPTED = tuple(map(Key, wake_log.ACCEPTED))
 MISSED = tuple(map(Key, wake_log.MISSED))
 MISTAKEN = tuple(map(Key, wake_log.MISTAKEN))
+TARGETS = frozenset({*ACCEPTED, *MISSED, *MISTAKEN})
+"""One of these stands for each phrase or file that should be found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One line of the log. spot: positions at the engine's rate. Its phrase and `reference` are normalised.
 
-    words: of STTTA, STTSB and STTFR. spots: all spots of INVTX. text: of ERROR.
+    words: of STTTA, STTSB and STTFR. spots: all spots of INVTX. text: of ERROR. label: the phrase of a long recording.
     """
 
     key: Key
@@ -49,6 +61,7 @@ class Fact:
     words: WordCounts | None = None
     spots: int = 0
     text: str = ""
+    label: LabelledPhrase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,8 @@ def judged(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     match outcome.kind:
         case ListKind.OOV:
             return FileVerdict((*errors, *(Fact(Key.OOVFA, spot) for spot in _in_time(outcome.spots))))
+        case ListKind.LABELLED:
+            return FileVerdict((*errors, *_labelled(outcome, counting)))
         case ListKind.REFERENCED if counting.words:
             found = _words(outcome, counting)
         case ListKind.REFERENCED | ListKind.INV:
@@ -83,7 +98,7 @@ def _rejected(outcome: FileOutcome, counting: Counting) -> RejectReason | None:
         return outcome.rejected
     if outcome.rate_hz <= 0 or outcome.samples <= 0:
         return RejectReason.EMPTY
-    if outcome.kind is ListKind.OOV:
+    if outcome.kind in (ListKind.OOV, ListKind.LABELLED):
         return None
     if outcome.samples * 1000 < counting.lead_in_ms * outcome.rate_hz:
         return RejectReason.SHORT
@@ -124,6 +139,22 @@ def _spots(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     if len(spots) > 1:
         facts.append(Fact(Key.INVTX, spots=len(spots)))
     return FileVerdict(tuple(facts), accepted=accepted)
+
+
+def _labelled(outcome: FileOutcome, counting: Counting) -> tuple[Fact, ...]:
+    """True accepts, misses and false accepts of a long recording, in order of time."""
+    labels, spots = counting_labels(outcome.labels, counting), _in_time(outcome.spots)
+    pairs = match_labels(labels, spots, outcome.engine_rate_hz, counting.tolerance_s)
+    label_of = {spot: labels[label] for label, spot in pairs}
+    heard = {label for label, _ in pairs}
+    facts = [
+        (spot.end / outcome.engine_rate_hz, Fact(Key.INVTA, spot, label=label_of[index]))
+        if index in label_of
+        else (spot.end / outcome.engine_rate_hz, Fact(Key.OOVFA, spot))
+        for index, spot in enumerate(spots)
+    ]
+    facts += [(label.end_s, Fact(Key.INVFR, label=label)) for index, label in enumerate(labels) if index not in heard]
+    return tuple(fact for _, fact in sorted(facts, key=lambda one: one[0]))
 
 
 def _command(spot: OfflineSpot, reference: str, counting: Counting) -> Fact:
@@ -175,7 +206,8 @@ class OfflineCounts:
     """Sums over the lines of a log and over the sound of its files, so far.
 
     lines: number of each key. rejected: files by reason. inv_files, oov_files: without rejected ones. Files with a
-    reference are in-vocabulary. inv, oov: their samples by rate in Hz, integers, so that their order does not matter.
+    reference are in-vocabulary, long recordings with labels out of vocabulary. inv, oov: their samples by rate in Hz,
+    integers, so that their order does not matter. phrases: labelled ones.
 
     accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
     """
@@ -184,6 +216,7 @@ class OfflineCounts:
     rejected: Counter[RejectReason] = field(default_factory=Counter)
     inv_files: int = 0
     oov_files: int = 0
+    phrases: int = 0
     inv: Counter[int] = field(default_factory=Counter)
     oov: Counter[int] = field(default_factory=Counter)
     accepted: Counter[int] = field(default_factory=Counter)
@@ -248,11 +281,17 @@ class OfflineCounts:
 
 
 class Tally:
-    """Counts files one by one, with what the spread of events over files needs; a few bytes per file."""
+    """Counts files one by one, with what the spread of events over files needs; a few bytes per file.
 
-    def __init__(self, counting: Counting) -> None:
-        self._counting = counting
+    conditions: how many times each file is there, one after the other. What belongs to one file is one cluster.
+    """
+
+    def __init__(self, counting: Counting, conditions: int = 0) -> None:
+        self._counting, self._conditions = counting, conditions
+        self._last: dict[str, tuple[ListKind, int]] = {}
         self.counts = OfflineCounts()
+        self.clusters: defaultdict[tuple[ListKind, int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
+        """With conditions: phrases of each file, or each labelled phrase: how many are missed, mistaken, and in all."""
         self.false_accepts, self.exposure_s = array("I"), array("d")
         """For each file of the false-accept rate: its false accepts, and its share of the exposure."""
         self.word_errors, self.words = array("I"), array("I")
@@ -262,12 +301,24 @@ class Tally:
         """Counts a file; returns its verdict."""
         verdict, counts = judged(outcome, self._counting), self.counts
         counts.cpu_s += outcome.cpu_s
+        file, labelled = (outcome.kind, file_number(outcome.number, self._conditions)), 0
         for fact in verdict.facts:
             counts.lines[fact.key] += 1
+            counts.phrases += fact.label is not None
+            if self._conditions > 1 and fact.key in TARGETS:
+                # By its place among the labels: its time depends on the speed of a condition.
+                labelled += fact.label is not None
+                of = self.clusters[*file, labelled]
+                of[0] += fact.key in MISSED
+                of[1] += fact.key in MISTAKEN
+                of[2] += 1
             if fact.words is not None:
                 counts.words += fact.words
-                self.word_errors.append(fact.words.errors)
-                self.words.append(fact.words.words)
+                if not self._again("words", file):
+                    self.word_errors.append(0)
+                    self.words.append(0)
+                self.word_errors[-1] += fact.words.errors
+                self.words[-1] += fact.words.words
         if verdict.rejected is not None:
             counts.rejected[verdict.rejected] += 1
             return verdict
@@ -275,7 +326,7 @@ class Tally:
         if spot:
             counts.accepted[outcome.engine_rate_hz] += spot
         key = Key.INVFA if self._counting.count_in_vocabulary else None
-        if outcome.kind is ListKind.OOV:
+        if outcome.kind in (ListKind.OOV, ListKind.LABELLED):
             key = Key.OOVFA
             counts.oov_files += 1
             counts.oov[outcome.rate_hz] += outcome.samples
@@ -283,9 +334,18 @@ class Tally:
             counts.inv_files += 1
             counts.inv[outcome.rate_hz] += outcome.samples
         if key is not None:
-            self.false_accepts.append(sum(fact.key is key for fact in verdict.facts))
-            self.exposure_s.append(outcome.seconds - (spot / outcome.engine_rate_hz if spot else 0.0))
+            if not self._again("accepts", file):
+                self.false_accepts.append(0)
+                self.exposure_s.append(0.0)
+            self.false_accepts[-1] += sum(fact.key is key for fact in verdict.facts)
+            self.exposure_s[-1] += outcome.seconds - (spot / outcome.engine_rate_hz if spot else 0.0)
         return verdict
+
+    def _again(self, what: str, file: tuple[ListKind, int]) -> bool:
+        """Whether the last number of this kind is of the same file, in another condition."""
+        same = self._conditions > 1 and self._last.get(what) == file
+        self._last[what] = file
+        return same
 
 
 def within(spot: OfflineSpot, outcome: FileOutcome) -> int:

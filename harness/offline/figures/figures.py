@@ -12,7 +12,7 @@ from harness.model.offline import Counting
 from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import OfflineCounts, Tally
 from harness.offline.wake_log import StatedWords, wake_totals
-from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
+from harness.statistics.intervals import Interval, clopper_pearson, clustered_interval, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
 from harness.statistics.word_intervals import wer_interval
 
@@ -23,7 +23,8 @@ BOOTSTRAP_SEED = 1
 @dataclass(frozen=True, slots=True)
 class Figures:
     """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1.
-    clustering: of false accepts over files."""
+    clustering: of false accepts over files. by_file: whether the intervals of false rejects take each file in all its
+    conditions as a whole."""
 
     counts: OfflineCounts
     counting: Counting
@@ -35,6 +36,7 @@ class Figures:
     with_substitutions_wilson: Interval | None = None
     word_errors: Interval | None = None
     clustering: Clustering | None = None
+    by_file: bool = False
 
     @property
     def clustered(self) -> bool:
@@ -58,24 +60,67 @@ def figures(tally: Tally, counting: Counting) -> Figures:
     files = counts.true_accepts + counts.rejects_and_substitutions
     missed, wrong = counts.false_rejects, counts.rejects_and_substitutions
     referenced = counts.has_references
+    clusters = list(tally.clusters.values())
+    by_file = bool(clusters)
+
+    def rejects(count: int, *columns: int) -> Interval | None:
+        if not by_file:
+            return clopper_pearson(count, files)
+        return clustered_interval([sum(one[at] for at in columns) for one in clusters], [one[2] for one in clusters])
+
     return Figures(
         counts,
         counting,
         totals(counts, counting),
         garwood(counts.false_accepts(counting), hours) if hours > 0 else None,
-        clopper_pearson(missed, files),
-        wilson(missed, files),
-        clopper_pearson(wrong, files) if referenced else None,
-        wilson(wrong, files) if referenced else None,
+        rejects(missed, 0),
+        None if by_file else wilson(missed, files),
+        rejects(wrong, 0, 1) if referenced else None,
+        wilson(wrong, files) if referenced and not by_file else None,
         wer_interval(np.asarray(tally.word_errors), np.asarray(tally.words)) if tally.words else None,
         clustering(np.asarray(tally.false_accepts), np.asarray(tally.exposure_s) / 3600, seed=BOOTSTRAP_SEED)
         if tally.false_accepts
         else None,
+        by_file,
     )
 
 
-def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
-    """A sentence for each limit that fails. A result without data fails every limit."""
+@dataclass(frozen=True, slots=True)
+class LimitCheck:
+    """A declared limit and what it is compared with, in its unit. bound: the upper end of the 95 % interval.
+
+    value: None without data, which fails every limit.
+    """
+
+    option: str
+    what: str
+    wanted: float
+    value: float | None
+    bound: float | None
+    unit: str
+
+    def fails(self, on: LimitsOn) -> bool:
+        found = self.value if on is LimitsOn.ESTIMATE or self.value is None else self.bound
+        return found is None or found > self.wanted
+
+    def failure(self, on: LimitsOn) -> str:
+        """In a sentence, for one that fails."""
+        unit, begin = self.unit, f"{self.option}: {self.what}"
+        if self.value is None:
+            return f"{begin} is n/a, which no limit allows"
+        if on is LimitsOn.ESTIMATE:
+            return f"{begin} is {self.value:.4g}{unit}, above {self.wanted:g}{unit}"
+        hint = f"(--limits-on estimate compares {self.value:.4g}{unit})"
+        if self.bound is None:
+            return f"{begin} has no interval, which no limit allows {hint}"
+        return (
+            f"{begin} is {self.value:.4g}{unit}, and the upper end of its 95 % interval, {self.bound:.4g}{unit}, is "
+            f"above {self.wanted:g}{unit} {hint}"
+        )
+
+
+def limit_checks(limits: DeclaredLimits, found: Figures) -> Iterator[LimitCheck]:
+    """Each declared limit."""
     totals = found.totals
     # With references the percentage covers all errors, as on the console.
     substitutions = "FR+SBRATIO" in totals
@@ -91,21 +136,13 @@ def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
          totals.get("FR+SBRATIO" if substitutions else "FRRATIO"), _upper_percent(rejects), " %"),
         ("--max-wer", "the WER", wer, totals.get("WER"), _upper_percent(found.word_errors), " %"),
     ):  # fmt: skip
-        if wanted is None:
-            continue
-        if value is None:
-            yield f"{option}: {what} is n/a, which no limit allows"
-        elif limits.on is LimitsOn.ESTIMATE:
-            if value > wanted:
-                yield f"{option}: {what} is {value:.4g}{unit}, above {wanted:g}{unit}"
-        elif bound is None:
-            hint = f"--limits-on estimate compares {value:.4g}{unit}"
-            yield f"{option}: {what} has no interval, which no limit allows ({hint})"
-        elif bound > wanted:
-            yield (
-                f"{option}: {what} is {value:.4g}{unit}, and the upper end of its 95 % interval, {bound:.4g}{unit}, is "
-                f"above {wanted:g}{unit} (--limits-on estimate compares {value:.4g}{unit})"
-            )
+        if wanted is not None:
+            yield LimitCheck(option, what, wanted, value, bound, unit)
+
+
+def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
+    """A sentence for each limit that fails. A result without data fails every limit."""
+    return (one.failure(limits.on) for one in limit_checks(limits, found) if one.fails(limits.on))
 
 
 def _upper_percent(interval: Interval | None) -> float | None:

@@ -12,7 +12,7 @@ from harness.model.offline import OfflineSpot
 from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured, Stamp
-from harness.statistics.latency import LatencyFigures, latency_figures
+from harness.statistics.intervals import LatencyFigures, latency_figures
 from harness.statistics.significance import Discordance, PairedDifference, paired_difference
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures, discordance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,7 +25,9 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
+from harness.offline.figures.labelled import by_phrase, compared, counting_labels, window
 from harness.statistics.intervals import Interval, clopper_pearson, garwood
+from harness.wake.counting import Window, match_events
 
 Scores = npt.NDArray[np.float32]
 MOST_VALUES = 2_000_000
@@ -142,18 +144,61 @@ class Steps:
 Samples = npt.NDArray[np.int64]
 
 
+def matched_spans(
+    windows: Sequence[Window], at_s: npt.NDArray[np.float64], low: Scores, high: Scores
+) -> Iterator[tuple[Scores, Scores, int]]:
+    """Spans of thresholds, each with how many more spots are matched there with windows, one to one.
+
+    windows: in order of their starts. at_s: where each spot ends, ascending. low, high: the thresholds between which
+    it is there.
+    """
+    for group in _overlapping(windows):
+        first = int(np.searchsorted(at_s, group[0].start_s, side="left"))
+        last = int(np.searchsorted(at_s, max(one.end_s for one in group), side="right"))
+        if first == last:
+            continue
+        if len(group) == 1:  # as many as one, if there is any
+            yield *joined(low[first:last], high[first:last]), 1
+            continue
+        for begin, end in pairwise(np.unique(np.concatenate([low[first:last], high[first:last]]))):
+            there = at_s[first:last][(low[first:last] <= begin) & (begin < high[first:last])]
+            if count := len(match_events(group, there.tolist(), 0.0).pairs):
+                yield np.array([begin]), np.array([end]), count
+
+
+def _overlapping(windows: Sequence[Window]) -> Iterator[list[Window]]:
+    """The windows in groups that do not touch each other."""
+    group: list[Window] = []
+    until_s = 0.0
+    for one in windows:
+        if group and one.start_s > until_s:
+            yield group
+            group = []
+        group.append(one)
+        until_s = max(until_s, one.end_s) if len(group) > 1 else one.end_s
+    if group:
+        yield group
+
+
 class Sweep:
     """Takes files with their scores one by one. Returns the counts at any thresholds.
 
     rule: refractory time and length of a spot; its threshold is ignored. points: operating points, at which counts are
     always exact. Up to two million distinct scores, counts are exact at all thresholds. With more they are exact on a
     grid of forty thousand.
+
+    phrase: as compared; only its scores and labels count.
     """
 
     def __init__(
-        self, counting: Counting, rule: SpotRule, points: Iterable[OperatingPoint] = (), most: int = MOST_VALUES
+        self,
+        counting: Counting,
+        rule: SpotRule,
+        points: Iterable[OperatingPoint] = (),
+        most: int = MOST_VALUES,
+        phrase: str | None = None,
     ) -> None:
-        self.counting, self.rule = counting, rule
+        self.counting, self.rule, self._phrase = counting, rule, phrase
         self.points = tuple(points)
         own = np.array([one.threshold for one in self.points] + [rule.threshold], np.float32)
         self._grid = Grid(own)
@@ -169,6 +214,8 @@ class Sweep:
 
     def add(self, outcome: FileOutcome, tracks: Iterable[ScoreTrack]) -> None:
         """Counts a file by its scores, not its spots. InputError for a file with a reference."""
+        if self._phrase is not None:
+            tracks = [one for one in tracks if compared(one.phrase) == self._phrase]
         if outcome.kind is ListKind.REFERENCED:
             raise InputError("a sweep is over wake phrases, not over commands or texts", remedy="Give the list by -i")
         if not self.wants(outcome):
@@ -177,7 +224,11 @@ class Sweep:
         if self._engine_rate_hz not in (0, outcome.engine_rate_hz):
             raise InputError(f"scores of engines at {self._engine_rate_hz} and {outcome.engine_rate_hz} Hz")
         self._engine_rate_hz = outcome.engine_rate_hz
-        if outcome.kind is ListKind.OOV:
+        if outcome.kind is ListKind.LABELLED:
+            self.oov_files += 1
+            self._oov[outcome.rate_hz] += outcome.samples
+            self._labelled(outcome, tuple(tracks))
+        elif outcome.kind is ListKind.OOV:
             self.oov_files += 1
             self._oov[outcome.rate_hz] += outcome.samples
             for track in tracks:
@@ -234,6 +285,30 @@ class Sweep:
             last = outcome.samples * outcome.engine_rate_hz // outcome.rate_hz
             lengths = np.minimum(ends, last) - np.minimum(starts, last)
             self._add_own_spots(low[after], high[after], ends[after], lengths[after])
+
+    def _labelled(self, outcome: FileOutcome, tracks: Sequence[ScoreTrack]) -> None:
+        """At each threshold, as many spots as can be matched with phrases are true accepts, the others false."""
+        labels = counting_labels(outcome.labels, self.counting)
+        if self._phrase is not None:
+            labels = tuple(one for one in labels if compared(one.phrase) == self._phrase)
+        self.inv_files += len(labels)
+        found = [(compared(track.phrase), track, spans(track, self.rule.refractory_samples)) for track in tracks]
+        for _, _, of in found:
+            self._in_oov.add(of.low, of.high)
+        for phrase, mine in by_phrase(labels):
+            heard = [(track, of) for name, track, of in found if not phrase or name == phrase]
+            if not heard:
+                continue
+            ends = np.concatenate([track.first_end + of.index * track.step for track, of in heard])
+            low, high = (np.concatenate([getattr(of, name) for _, of in heard]) for name in ("low", "high"))
+            order = np.argsort(ends, kind="stable")
+            at_s = ends[order] / outcome.engine_rate_hz
+            windows = [window(labels[index], self.counting.tolerance_s) for index in mine]
+            for begin, end, count in matched_spans(windows, at_s, low[order], high[order]):
+                self._found.add(begin, end, count)
+                self._in_oov.add(begin, end, -count)
+                if self.counting.count_in_vocabulary:
+                    self._in_inv.add(begin, end, count)  # taken off again with all that is found
 
     def _add_own_spots(self, low: Scores, high: Scores, ends: Samples, lengths: Samples) -> None:
         """The length of the true accept, which is the first spot: at each threshold the one that ends first."""

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.base.foreign import counted, plain_text
-from harness.base.safe_csv import safe_csv
+from harness.base.foreign import plain_text
+from harness.base.text_file import safe_csv
+from harness.base.text_table import counted
 from harness.model.errors import InputError
 from harness.model.offline import Counting, ListKind
 from harness.model.transcript import WordCounts
@@ -44,6 +45,10 @@ _SETTINGS = {
 }
 
 
+_LABEL_BITS = 16
+"""For the number of a phrase in its recording."""
+
+
 def journal_of(log: Path) -> Path:
     return log.with_name(log.name + JOURNAL) if log.name else log
 
@@ -72,11 +77,14 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
         verdict = tally.add(one.outcome)
         if verdict.rejected is not None:
             continue
-        if one.outcome.kind is ListKind.OOV:
+        if one.outcome.kind is ListKind.LABELLED:
+            for number, (phrase, file) in enumerate(_labelled(verdict, one.listed)):
+                spoken.add(phrase, file, int(offset) << _LABEL_BITS | number)
+        if one.outcome.kind in (ListKind.OOV, ListKind.LABELLED):
             found = sum(fact.key is Key.OOVFA for fact in verdict.facts)
             ambient.add(one.listed, found, one.outcome.seconds / 3600)
         else:
-            spoken.add(one.listed, _spoken(verdict), int(offset))
+            spoken.add(one.listed, _spoken(verdict), int(offset) << _LABEL_BITS)
     notes = [] if journal.complete else [f"it is partial, {len(journal):,} of {header.planned:,} files"]
     counts = tally.counts
     if counts.rejected_files:
@@ -109,15 +117,37 @@ def _spoken(verdict: FileVerdict) -> SpokenFile:
     return SpokenFile(fact.key in ACCEPTED, words.errors, words.words, fact.spot.phrase if fact.spot else "")
 
 
-def _of_journal_again(path: Path, counting: Counting, begins: int) -> tuple[str, SpokenFile]:
-    """Reads an outcome of a journal again, by the byte at which its line begins."""
+def _labelled(verdict: FileVerdict, file: str) -> list[tuple[str, SpokenFile]]:
+    """The phrases that are labelled in a long recording, in order of time, each as a file of its own."""
+    facts = [(fact.label, fact) for fact in verdict.facts if fact.label is not None]
+    facts.sort(key=lambda one: (one[0].start_s, one[0].end_s, one[0].phrase))
+    return [
+        (
+            phrase_name(file, f"{label.start_s * 1000:.0f}-{label.end_s * 1000:.0f}"),
+            SpokenFile(fact.key in ACCEPTED, said=fact.spot.phrase if fact.spot else ""),
+        )
+        for label, fact in facts
+    ]
+
+
+def phrase_name(file: str, label_ms: str) -> str:
+    """The name of a phrase in a long recording."""
+    return f"{file} at {label_ms} ms"
+
+
+def _of_journal_again(path: Path, counting: Counting, place: int) -> tuple[str, SpokenFile]:
+    """Reads an outcome of a journal again, by the byte at which its line begins, and the number of the phrase."""
+    begins, number = place >> _LABEL_BITS, place & ((1 << _LABEL_BITS) - 1)
     try:
         with path.open("rb") as file:
             file.seek(begins)
             one = outcome_of(file.readline())
     except (OSError, ValueError) as error:
         raise _changed(path) from error
-    return one.listed, _spoken(judged(one.outcome, counting))
+    verdict = judged(one.outcome, counting)
+    if one.outcome.kind is ListKind.LABELLED:
+        return _labelled(verdict, one.listed)[number]
+    return one.listed, _spoken(verdict)
 
 
 def _of_log_again(path: Path, escaped: bool, begins: int) -> tuple[str, SpokenFile]:
@@ -139,7 +169,7 @@ def _spoken_line(one: Entry) -> tuple[str, SpokenFile] | None:
     """The in-vocabulary file whose outcome a line states; None for another line."""
     match one:
         case Spot(key="INVTA"):
-            return one.file, SpokenFile(True, said=one.phrase)
+            return _name(one), SpokenFile(True, said=one.phrase)
         case CommandHeard():
             return one.file, SpokenFile(one.key == "CMDTA", said=one.phrase)
         case Words():
@@ -147,9 +177,14 @@ def _spoken_line(one: Entry) -> tuple[str, SpokenFile] | None:
             return one.file, SpokenFile(one.key == "STTTA", errors, one.words, one.phrase)
         case Missed():
             words = len(one.reference.split()) if one.key == "STTFR" else 0
-            return one.file, SpokenFile(False, words, words)
+            return _name(one), SpokenFile(False, words, words)
         case _:
             return None
+
+
+def _name(one: Spot | Missed) -> str:
+    label_ms = dict(one.extras).get("x-label-ms")
+    return one.file if label_ms is None else phrase_name(one.file, label_ms)
 
 
 def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:

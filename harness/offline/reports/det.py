@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from harness.base.safe_csv import safe_csv
+from harness.base.text_file import safe_csv
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError, PluginError
 from harness.model.offline import EngineFacts, OperatingPoint
@@ -41,7 +41,7 @@ def det_csv(
     """Writes the table. chosen: the recommended threshold. twv: beta and seconds of speech for a column of values. A
     cell without data is n/a. Above MOST_ROWS thresholds, only corners of the curve are written."""
     head = [*COLUMNS, TWV_COLUMN] if twv is not None else [*COLUMNS]
-    return safe_csv([head, *_rows(det, points, chosen, twv)])
+    return safe_csv([head, *det_cells(det, points, chosen, twv)])
 
 
 def threshold_text(threshold: np.float32 | float) -> str:
@@ -66,9 +66,13 @@ def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = N
     return np.flatnonzero(kept)
 
 
-def _rows(
-    det: Det, points: Sequence[OperatingPoint], chosen: float | None, twv: tuple[float, float | None] | None
+def det_cells(
+    det: Det,
+    points: Sequence[OperatingPoint],
+    chosen: float | None = None,
+    twv: tuple[float, float | None] | None = None,
 ) -> Iterator[list[str]]:
+    """The rows of `det_csv`."""
     shares, rates = det.false_rejects(), det.per_hour()
     share_band, rate_band = det.false_reject_band(), det.per_hour_band()
     values = term_weighted_value(det, *twv) if twv is not None else None
@@ -217,29 +221,30 @@ def twv_json(found: TermWeighted) -> dict[str, Any]:
 
 Floats = npt.NDArray[np.float64]
 BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#555555"
+COLOURS, STYLES = (BLUE, ORANGE, "#009E73", "#CC79A7", "#56B4E9", GREY), ("-", "--", "-.", ":")
 TICKS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99)
 ENDINGS = ("png", "svg")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A list's curve, with its name in the legend."""
+    """A curve with its name in the legend. own: the point at which an engine ran, to be marked."""
 
     name: str
     det: Det
+    own: PointFigures | None = None
 
 
 def draw(
     path: Path,
     title: str,
-    curve: Curve,
-    points: Sequence[OperatingPoint],
-    developed: Curve | None = None,
+    curves: Sequence[Curve],
+    points: Sequence[OperatingPoint] = (),
     chosen: ChosenPoint | None = None,
 ) -> None:
     """Writes a PNG or an SVG, by the path's ending. PluginError without matplotlib, LogError if it cannot be written.
 
-    developed: the curve of the development list. chosen: a point that was chosen on it, or on the only list.
+    curves: the first is the main one, to which `points` belong. chosen: a point that was chosen on the last one.
     """
     try:
         from matplotlib import rc_context
@@ -252,7 +257,7 @@ def draw(
     # Text stays text, and pictures of the same curve have the same bytes.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "det", "font.size": 11}):
         figure = Figure(figsize=(9.6, 6.4), layout="constrained")
-        _Picture(figure, [one for one in (developed, curve) if one is not None]).draw(title, curve, points, chosen)
+        _Picture(figure, curves).draw(title, points, chosen)
         dates = {"Date": None} if path.suffix == ".svg" else {}
         try:
             figure.savefig(path, dpi=130, metadata=dates)
@@ -260,61 +265,89 @@ def draw(
             raise LogError(f"the picture {path} cannot be written: {error.strerror or error}") from error
 
 
+class DetScales:
+    """Places of rates (logarithmic) and shares (normal deviates), with an edge beside each axis for zero, and for all.
+
+    right, zero_x, zero_y, all_y: ends of the axes. x_ticks, y_ticks: place and label.
+    """
+
+    def __init__(self, dets: Sequence[Det]) -> None:
+        rates = np.concatenate([one.per_hour()[one.false_accepts > 0] for one in dets])
+        shares = np.concatenate([one.false_rejects()[one.misses > 0] for one in dets])
+        fewest = min((1 / one.hours.max() for one in dets), default=1.0)
+        self.left = math.floor(math.log10(min(rates.min(initial=fewest), fewest)) - 0.05)
+        # Choices lie below 200 per hour; beyond that the curve only trails off.
+        self.right = max(self.left + 2.0, math.log10(min(rates.max(initial=10.0), 200.0) * 1.2))
+        self.zero_x = self.left - 0.35
+        least = min(shares.min(initial=0.5), 0.2)
+        low = next((one for one in reversed(TICKS) if one <= least), TICKS[0])
+        high = next((one for one in TICKS if one >= min(0.9, shares.max(initial=0.4))), 0.9)
+        self.zero_y = float(ndtri(low)) - 0.22
+        self.all_y = float(ndtri(high)) + 0.22
+        decades = [float(one) for one in range(math.ceil(self.left), math.floor(self.right) + 1)]
+        self.x_ticks = [(self.zero_x, "0"), *((one, f"{10**one:g}") for one in decades)]
+        small = [one + math.log10(more) for one in [decades[0] - 1, *decades] for more in range(2, 10)]
+        self.small_ticks = [one for one in small if self.left <= one <= self.right]
+        ticks = [(float(ndtri(one)), f"{100 * one:g}") for one in TICKS if low <= one <= high]
+        self.y_ticks = [(self.zero_y, "0"), *ticks, (self.all_y, "100")]
+
+    def x(self, rates: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.where(rates > 0, np.maximum(np.log10(rates), self.zero_x), self.zero_x)
+
+    def y(self, shares: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            found: Floats = np.where(shares > 0, np.clip(ndtri(shares), self.zero_y, self.all_y), self.zero_y)
+        return found
+
+    def place(self, found: PointFigures) -> tuple[float, float]:
+        x, y = self.x(np.array([found.per_hour or 0.0]))[0], self.y(np.array([found.false_rejects or 0.0]))[0]
+        return float(x), float(y)
+
+    def steps(self, det: Det) -> tuple[Floats, Floats, Floats, Floats]:
+        """Places of the best so far at this many false accepts: x, y, and the ends of its 95 % interval."""
+        # Beyond its most false accepts a detector is stuck rather than lenient.
+        rows = turning(det, ())
+        rows = rows[rows <= int(np.argmax(det.per_hour()))]
+        x = self.x(so_far(det.per_hour())[rows])
+        shares, (lows, highs) = det.false_rejects()[rows], det.false_reject_band()
+        best = np.minimum.accumulate(shares)
+        firsts = np.maximum.accumulate(np.where(shares == best, np.arange(len(rows)), 0))
+        found = x, self.y(best), self.y(lows[rows][firsts]), self.y(highs[rows][firsts])
+        x, best, low, high = (np.append(one, one[-1]) for one in found)
+        x[-1] = max(x[-1], self.right + 1)
+        return x, best, low, high
+
+
 class _Picture:
     def __init__(self, figure: Figure, curves: Sequence[Curve]) -> None:
         self._figure = figure
         self._axes: Axes = figure.add_subplot()
         self._curves = curves
-        rates = np.concatenate([one.det.per_hour()[one.det.false_accepts > 0] for one in curves])
-        shares = np.concatenate([one.det.false_rejects()[one.det.misses > 0] for one in curves])
-        fewest = min((1 / one.det.hours.max() for one in curves), default=1.0)
-        self._left = math.floor(math.log10(min(rates.min(initial=fewest), fewest)) - 0.05)
-        # Choices lie below 200 per hour; beyond that the curve only trails off.
-        self._right = max(self._left + 2.0, math.log10(min(rates.max(initial=10.0), 200.0) * 1.2))
-        self._zero_x = self._left - 0.35
-        least = min(shares.min(initial=0.5), 0.2)
-        self._low = next((one for one in reversed(TICKS) if one <= least), TICKS[0])
-        self._high = next((one for one in TICKS if one >= min(0.9, shares.max(initial=0.4))), 0.9)
-        self._zero_y = float(ndtri(self._low)) - 0.22
-        self._all_y = float(ndtri(self._high)) + 0.22
+        self._at = DetScales([one.det for one in curves])
 
-    def draw(self, title: str, main: Curve, points: Sequence[OperatingPoint], chosen: ChosenPoint | None) -> None:
-        for curve in self._curves:
-            self._curve(curve, main is curve)
-        self._points(main.det, points)
+    def draw(self, title: str, points: Sequence[OperatingPoint], chosen: ChosenPoint | None) -> None:
+        for place in range(len(self._curves)):
+            self._curve(place)
+        self._points(self._curves[0].det, points)
         if chosen is not None:
             self._chosen(chosen, two=len(self._curves) > 1)
         self._scales()
         self._axes.set_title(title, loc="left", fontsize=12)
         self._figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=10)
 
-    def _x(self, rates: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.where(rates > 0, np.maximum(np.log10(rates), self._zero_x), self._zero_x)
-
-    def _y(self, shares: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            found: Floats = np.where(shares > 0, np.clip(ndtri(shares), self._zero_y, self._all_y), self._zero_y)
-        return found
-
-    def _curve(self, curve: Curve, main: bool) -> None:
-        det = curve.det
-        # Beyond its most false accepts a detector is stuck rather than lenient.
-        rows = turning(det, ())
-        rows = rows[rows <= int(np.argmax(det.per_hour()))]
-        x = self._x(so_far(det.per_hour())[rows])
-        # The fewest false rejects so far: the best at this many false accepts.
-        shares, (lows, highs) = det.false_rejects()[rows], det.false_reject_band()
-        best = np.minimum.accumulate(shares)
-        firsts = np.maximum.accumulate(np.where(shares == best, np.arange(len(rows)), 0))
-        low, high = lows[rows][firsts], highs[rows][firsts]
-        x, best, low, high = (np.append(one, one[-1]) for one in (x, best, low, high))
-        x[-1] = max(x[-1], self._right + 1)
-        colour, style = (BLUE, "-") if main else (ORANGE, "--")
-        self._axes.fill_between(x, self._y(low), self._y(high), step="post", color=colour, alpha=0.18, linewidth=0)
+    def _curve(self, place: int) -> None:
+        curve, above = self._curves[place], 3 - place / 100  # the main one above the others
+        det, colour = curve.det, COLOURS[place % len(COLOURS)]
         hours = f"{det.hours.max():.3g} h"
         label = f"{curve.name}: {det.files} utterances, {hours} (band: 95 %)"
-        self._axes.step(x, self._y(best), where="post", color=colour, linestyle=style, linewidth=2, label=label)
+        if curve.own is not None:
+            own_x, own_y = self._at.place(curve.own)
+            self._axes.plot(min(own_x, self._at.right), own_y, "o", color=colour, markersize=8, clip_on=False, zorder=4)
+        x, best, low, high = self._at.steps(det)
+        self._axes.fill_between(x, low, high, step="post", color=colour, alpha=0.18, linewidth=0)
+        self._axes.step(x, best, where="post", color=colour, linestyle=STYLES[place % len(STYLES)],
+                        linewidth=2, label=label, zorder=above)  # fmt: skip
 
     def _points(self, det: Det, points: Sequence[OperatingPoint]) -> None:
         told: list[tuple[float, float]] = []
@@ -325,8 +358,8 @@ class _Picture:
             if not len(rows) or rows[0] > lenient:
                 continue
             found = figures(det, int(rows[0]), points)
-            x, y = self._place(found)
-            if x > self._right or y >= self._all_y:
+            x, y = self._at.place(found)
+            if x > self._at.right or y >= self._at.all_y:
                 continue
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)
             label = None
@@ -337,21 +370,16 @@ class _Picture:
                     str(one.number), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=9, color=BLUE
                 )
 
-    def _place(self, found: PointFigures) -> tuple[float, float]:
-        x = self._x(np.array([found.per_hour or 0.0]))[0]
-        y = self._y(np.array([found.false_rejects or 0.0]))[0]
-        return float(x), float(y)
-
     def _chosen(self, chosen: ChosenPoint, *, two: bool) -> None:
         shown = chosen.reported or chosen.chosen
         if two:
-            x, y = self._place(chosen.chosen)
+            x, y = self._at.place(chosen.chosen)
             self._axes.plot(x, y, "D", color=ORANGE, markeredgecolor="black", markersize=9, zorder=5, clip_on=False,
                             label=f"chosen here: threshold {threshold_text(shown.threshold)}")  # fmt: skip
-        x, y = self._place(shown)
+        x, y = self._at.place(shown)
         rates, shares = shown.per_hour_interval, shown.false_reject_interval
         if rates is not None and shares is not None:
-            across, up = self._x(np.array(rates)), self._y(np.array(shares))
+            across, up = self._at.x(np.array(rates)), self._at.y(np.array(shares))
             self._axes.errorbar(
                 [x], [y], xerr=[[max(0.0, x - across[0])], [max(0.0, across[1] - x)]],
                 yerr=[[max(0.0, y - up[0])], [max(0.0, up[1] - y)]],
@@ -364,19 +392,16 @@ class _Picture:
 
     def _scales(self) -> None:
         axes = self._axes
-        decades = [float(one) for one in range(math.ceil(self._left), math.floor(self._right) + 1)]
-        small = [one + math.log10(more) for one in [decades[0] - 1, *decades] for more in range(2, 10)]
-        axes.set_xticks([self._zero_x, *decades], ["0", *(f"{10**one:g}" for one in decades)])
-        axes.set_xticks([one for one in small if self._left <= one <= self._right], minor=True)
-        axes.set_xlim(self._zero_x - 0.12, self._right)
-        ticks = [one for one in TICKS if self._low <= one <= self._high]
-        places = [self._zero_y, *map(float, ndtri(ticks)), self._all_y]
-        axes.set_yticks(places, ["0", *(f"{100 * one:g}" for one in ticks), "100"])
-        axes.set_ylim(self._zero_y - 0.08, self._all_y + 0.08)
+        at = self._at
+        axes.set_xticks(*zip(*at.x_ticks, strict=True))
+        axes.set_xticks(at.small_ticks, minor=True)
+        axes.set_xlim(at.zero_x - 0.12, at.right)
+        axes.set_yticks(*zip(*at.y_ticks, strict=True))
+        axes.set_ylim(at.zero_y - 0.08, at.all_y + 0.08)
         # There is no scale between an edge for zero and the axis.
-        axes.axvspan(self._zero_x - 0.12, self._zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
-        axes.axhspan(self._zero_y - 0.08, self._zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
-        axes.axhspan(self._all_y - 0.08, self._all_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
+        axes.axvspan(self._at.zero_x - 0.12, self._at.zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
+        axes.axhspan(self._at.zero_y - 0.08, self._at.zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
+        axes.axhspan(self._at.all_y - 0.08, self._at.all_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
         axes.grid(color="#cccccc", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_xlabel("false accepts per hour")

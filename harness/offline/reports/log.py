@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from harness import __version__
-from harness.base.foreign import counted, plain_text
+from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
-from harness.model.offline import FileOutcome, OfflineSpot, RejectReason
+from harness.base.text_table import counted
+from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
+from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import Fact, FileVerdict, Key, OfflineCounts, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
+from harness.offline.figures.groups import FileBreakdown
 from harness.offline.journal import JournalFile
-from harness.offline.journal_lines import JournalHeader, JournalledOutcome
+from harness.offline.journal_lines import JournalHeader, JournalledOutcome, WorkerUse
 from harness.statistics.intervals import Interval
 
 
@@ -33,6 +36,9 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str
     spot = fact.spot or OfflineSpot("", 0, 0)
     span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
     extras: wake_log.Extras = () if spot.score is None else (("x-score", f"{spot.score:g}"),)
+    if (label := fact.label) is not None:
+        extras += (("x-label-ms", f"{label.start_s * 1000:.0f}-{label.end_s * 1000:.0f}"),)
+        extras += (("x-label", label.phrase),) if label.phrase else ()
     match fact.key.value:
         case "INVTA" | "INVFA" | "OOVFA" as key:
             return wake_log.Spot(key, file, *span, spot.phrase, extras=extras)
@@ -44,7 +50,7 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str
             wer = None if said.wer is None else 100 * said.wer
             return wake_log.Words(key, file, *span, spot.phrase, fact.reference, *counts, wer=wer, extras=extras)
         case "INVFR" | "CMDFR" | "STTFR" as key:
-            return wake_log.Missed(key, file, fact.reference)
+            return wake_log.Missed(key, file, fact.reference, extras)
         case "INVTX":
             return wake_log.ManySpots(file, fact.spots)
         case "ERROR":
@@ -74,7 +80,9 @@ class EvaluationRun:
 
     untimed_s: audio that a killed run played after it last stored its duration.
 
-    lost_workers: how each was lost, in words. more: further INFO lines of ours.
+    lost_workers: how each was lost, in words. more: further INFO lines of ours. breakdowns: results by groups.
+
+    used: by all workers. limits: those that were declared.
     """
 
     header: JournalHeader
@@ -84,6 +92,9 @@ class EvaluationRun:
     more: wake_log.Extras = ()
     untimed_s: float = 0.0
     lost_workers: tuple[str, ...] = ()
+    breakdowns: tuple[FileBreakdown, ...] = ()
+    used: WorkerUse = field(default_factory=WorkerUse)
+    limits: DeclaredLimits = field(default_factory=DeclaredLimits)
 
     @property
     def partial(self) -> bool:
@@ -98,6 +109,7 @@ def run_of(journal: JournalFile) -> EvaluationRun:
         journal.duration_s,
         untimed_s=journal.untimed_s,
         lost_workers=journal.lost_workers,
+        used=journal.used,
     )
 
 
@@ -106,7 +118,7 @@ def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledO
     counting = run.header.counting
     for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_settings(run)):
         stream.write(wake_log.info_line(name, detail) + "\n")
-    tally = Tally(counting)
+    tally = Tally(counting, len(run.header.evaluation.conditions))
     for one in outcomes:
         verdict = tally.add(one.outcome)
         for happening in happenings(one.outcome, verdict, one.listed):
@@ -157,6 +169,8 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
         yield "x-refractory-ms", f"{facts.rule.refractory_samples * 1000 / facts.rate_hz:g}"
     yield "x-lead-in-ms", f"{counting.lead_in_ms:g}"
     yield "x-lead-in-ref", counting.lead_in_ref.value
+    if any(one.kind is ListKind.LABELLED for one in header.lists):
+        yield "x-label-tolerance-s", f"{counting.tolerance_s:g}"
     yield "x-count-in-vocabulary", _yes(counting.count_in_vocabulary)
     yield "x-false-accept-rate", wake_log.FORMULA_WITH_U if counting.count_in_vocabulary else wake_log.FORMULA
     yield "x-normalisation", (Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM).value
@@ -165,6 +179,8 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     yield "x-vad", _yes(evaluation.vad)
     for one in header.lists:
         yield "x-list", f"{one.kind.value} {wake_log.quoted(one.name)} {one.sha256}"
+    for condition in evaluation.conditions:
+        yield "x-condition", wake_log.quoted(condition.label())
     for base in header.bases:
         yield "x-base", wake_log.quoted(base)
     for name, version in header.versions:
@@ -185,6 +201,8 @@ def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
         yield f"{part}-seconds", f"{ms / 1000:.0f}"
         yield f"{part}-hours", wake_log.hours_text(ms / 1000)
     yield "rejected-files", str(counts.rejected_files)
+    if counts.phrases:
+        yield "x-phrases", str(counts.phrases)
 
 
 def _ending(run: EvaluationRun, found: Figures) -> Iterator[tuple[str, str]]:
@@ -194,7 +212,9 @@ def _ending(run: EvaluationRun, found: Figures) -> Iterator[tuple[str, str]]:
     fast = factor(run, counts)
     if fast is not None:
         yield "real-time-factor", f"{fast:.1f}"
-    yield "x-cpu-seconds", f"{counts.cpu_s:.3f}"
+    yield "x-cpu-seconds", f"{counts.cpu_s + run.used.programs_cpu_s:.3f}"
+    if run.used.memory_mb:
+        yield "x-peak-memory-mb", f"{run.used.memory_mb:.1f}"
     for why in run.lost_workers:
         yield "x-lost-worker", wake_log.quoted(why)
     yield "x-exposure-hours", f"{counts.exposure_hours(found.counting):.6f}"
@@ -217,7 +237,7 @@ def interval_info(found: Figures) -> Iterator[tuple[str, str]]:
         ("x-frratio-interval", found.false_rejects, found.false_rejects_wilson),
         ("x-fr+sbratio-interval", found.with_substitutions, found.with_substitutions_wilson),
     ):
-        yield from _interval(name, exact, 100, "%, Clopper-Pearson")
+        yield from _interval(name, exact, 100, "%, by file" if found.by_file else "%, Clopper-Pearson")
         yield from _interval(f"{name}-wilson", score, 100, "%, Wilson")
     yield from _interval("x-wer-interval", found.word_errors, 100, "%, by file")
 
@@ -300,7 +320,8 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
         "start_time": wake_log.moment(header.started_s),
         "completion_time": wake_log.moment(run.ended_s),
         "duration_s": round(run.duration_s, 3),
-        "cpu_s": round(counts.cpu_s, 3),
+        "cpu_s": round(counts.cpu_s + run.used.programs_cpu_s, 3),
+        "peak_memory_mb": run.used.memory_mb or None,
         "real_time_factor": factor(run, counts),
         "lost_workers": list(run.lost_workers),
         "command_line": list(header.command_line),
@@ -315,6 +336,7 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
         "lines": dict(sorted(counts.lines.items())),
         "rejected": dict(sorted(counts.rejected.items())),
         "files": {"inv": counts.inv_files, "oov": counts.oov_files, "rejected": counts.rejected_files},
+        "phrases": counts.phrases,
         "samples": {
             name: {str(rate): count for rate, count in sorted(of.items())}
             for name, of in (("inv", counts.inv), ("oov", counts.oov), ("true_accept_spots", counts.accepted))
@@ -329,6 +351,8 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
             "FR+SBRATIO_wilson": found.with_substitutions_wilson,
             "WER": found.word_errors,
         },
+        "limits": plain(run.limits, sparse=True),
+        "groups": [plain(one) for one in run.breakdowns],
         "clustering": None
         if clustering is None
         else {

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from harness.base.foreign import counted, plain_text, shown
-from harness.base.safe_csv import safe_csv
-from harness.base.text_table import Column, text_table
+from harness.base.foreign import plain_text
+from harness.base.text_file import safe_csv
+from harness.base.text_table import Column, counted, shown, text_table
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
-from harness.statistics.intervals import garwood
-from harness.statistics.latency import LatencyFigures
+from harness.statistics.intervals import LatencyFigures, garwood
 from harness.statistics.significance import Discordance, PairedDifference, mcnemar
 from harness.statistics.text import NOTHING, number, number_interval, quantile
 

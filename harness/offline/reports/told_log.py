@@ -78,7 +78,9 @@ def lines(found: ToldLog) -> Iterator[str]:
     if shard is not None:
         yield f"Shard {shard}."
     yield from sound_lines(
-        log, inv=_has(log, "inv", ListKind.INV, ListKind.REFERENCED), oov=_has(log, "oov", ListKind.OOV)
+        log,
+        inv=_has(log, "inv", ListKind.INV, ListKind.REFERENCED),
+        oov=_has(log, "oov", ListKind.OOV, ListKind.LABELLED),
     )
     point = log.about("operating-point")
     if point is not None:
@@ -135,6 +137,7 @@ def _file_differences(log: WakeLog, kinds: Counter[str]) -> Iterator[str]:
     if log.about("x-task") is None:
         return
     outcomes = sum(kinds[key] for key in ("INVTA", "INVFR", "CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"))
+    outcomes -= int(log.about("x-phrases") or 0)
     for name, by_lines in (("inv-files", outcomes), ("rejected-files", kinds["REJECT"])):
         stated = log.about(name)
         if stated is not None and int(stated) != by_lines:

@@ -11,6 +11,7 @@ from statistics import median
 
 import numpy as np
 
+from harness.base.gathering import gathered
 from harness.base.text_table import sorted_labels
 from harness.model.choices import CONDITIONS as CONDITIONS
 from harness.model.choices import PARTINGS as PARTINGS
@@ -165,9 +166,7 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     held = tuple(trials)
     fates = Counter(one.fate for one in held)
     with_category = [one for one in held if one.fate is Fate.CATEGORY]
-    by_query: dict[tuple[str, str], list[RatedTrial]] = {}
-    for one in with_category:
-        by_query.setdefault(one.query, []).append(one)
+    by_query = gathered((one.query, one) for one in with_category)
     method = Method.of(len(by_query), len(with_category))
     queries = list(by_query.values())
     totals = [len(of) for of in queries]
@@ -261,9 +260,7 @@ def label_by(one: RatedTrial, by: By) -> str:
 
 def grouped(trials: Iterable[RatedTrial], by: By) -> tuple[tuple[str, tuple[RatedTrial, ...]], ...]:
     """Label → queries; labels sorted, numbers by size, "" last."""
-    groups: dict[str, list[RatedTrial]] = {}
-    for one in trials:
-        groups.setdefault(label_by(one, by), []).append(one)
+    groups = gathered((label_by(one, by), one) for one in trials)
     return tuple((name, tuple(groups[name])) for name in sorted_labels(list(groups)))
 
 
@@ -281,9 +278,7 @@ def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigur
     """Category counts for each pair of labels."""
     rows = [label for label, _ in grouped(trials, first)]
     columns = [label for label, _ in grouped(trials, second)]
-    pairs: dict[tuple[str, str], list[RatedTrial]] = {}
-    for one in trials:
-        pairs.setdefault((label_by(one, first), label_by(one, second)), []).append(one)
+    pairs = gathered(((label_by(one, first), label_by(one, second)), one) for one in trials)
     cells = tuple(
         tuple(figures_of(pairs[row, column]) if (row, column) in pairs else None for column in columns) for row in rows
     )
@@ -332,9 +327,7 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
     """Attempts over `trials`; repetitions of a query count as far as they differ."""
     decided = [one for one in trials if one.progress.outcome in DECIDED]
     held = [one for one in decided if one.assessed]
-    by_query: dict[tuple[str, str], list[int | None]] = {}
-    for one in held:
-        by_query.setdefault(one.query, []).append(one.attempts)
+    by_query = gathered((one.query, one.attempts) for one in held)
     needed = [attempts for of in by_query.values() for attempts in of if attempts is not None]
     of = list(by_query.values())
     totals = [len(each) for each in of]
@@ -434,9 +427,7 @@ def compare_categories(
     if not shared:
         return _nothing(head, of_first, of_second)
     strata = {place: _stratum(mine[place], theirs[place], on, reading) for place in shared}
-    by_query: dict[_Query, list[_Place]] = {}
-    for place in shared:
-        by_query.setdefault(place[0], []).append(place)
+    by_query = gathered((place[0], place) for place in shared)
     clusters = [[strata[place] for place in places] for places in by_query.values()]
     single = all(len(mine[place]) == len(theirs[place]) == 1 for place in shared)
     return CategoryComparison(
@@ -469,11 +460,7 @@ def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
 
 
 def _by_place(trials: Iterable[RatedTrial]) -> dict[_Place, list[RatedTrial]]:
-    places: dict[_Place, list[RatedTrial]] = {}
-    for one in trials:
-        if one.fate is Fate.CATEGORY:
-            places.setdefault((one.query, one.conditions), []).append(one)
-    return places
+    return gathered(((one.query, one.conditions), one) for one in trials if one.fate is Fate.CATEGORY)
 
 
 def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]) -> CategoryComparison:

@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from harness.base.findings import nearest
-from harness.base.safe_csv import filled_rows, unmarked
-from harness.base.text_file import Problems, read_bytes, read_text_and_faults, shown
+from harness.base.text_file import Problems, filled_rows, read_bytes, read_text_and_faults, shown, unmarked
 from harness.base.typed_table import ColumnContent, demand_parquet
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.effect import EffectWord

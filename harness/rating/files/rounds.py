@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, Field, create_model
 
 from harness.base import plugins
-from harness.base.findings import Findings, Id, Keys, Text, read_keys, word, wrong
+from harness.base.findings import Findings, Id, Keys, Text, optional, preset, read_keys, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import (
@@ -61,16 +61,14 @@ SettingValue = Annotated[str, BeforeValidator(_setting), Field(json_schema_extra
 class ItemsKeys(Keys):
     """Which first responses are judged; a missing filter takes all."""
 
-    devices: list[Text] = Field(default=[], description="Only responses of these devices.")
-    classes: list[Text] = Field(default=[], description="Only responses to these query classes.")
-    queries: list[Text] = Field(default=[], description="Only responses to queries with these ids.")
-    trials: list[Text] = Field(default=[], description="Only responses of trials with these ids.")
-    conditions: dict[Text, list[Text]] = Field(
-        default={}, description="Only under these conditions, axis: [label, …]. One label of each axis must match."
+    devices: list[Text] = preset([], "Only responses of these devices.")
+    classes: list[Text] = preset([], "Only responses to these query classes.")
+    queries: list[Text] = preset([], "Only responses to queries with these ids.")
+    trials: list[Text] = preset([], "Only responses of trials with these ids.")
+    conditions: dict[Text, list[Text]] = preset(
+        {}, "Only under these conditions, axis: [label, …]. One label of each axis must match."
     )
-    limit: int | None = Field(
-        default=None, ge=1, description="Maximum number, drawn by the seed, known answers first. Default: all."
-    )
+    limit: int | None = optional("Maximum number, drawn by the seed, known answers first. Default: all.", ge=1)
 
 
 class ProposalsKeys(Keys):
@@ -81,20 +79,20 @@ class ProposalsKeys(Keys):
         alias="from",
         description="Judged session folders or patterns, relative to this file. Sessions of the round are refused.",
     )
-    classifier: Id = Field(default="tfidf", description="The classifier plug-in. Default tfidf.")
-    settings: dict[Text, SettingValue] = Field(
-        default={}, description="Settings of the classifier, name: value, as after -s of `harness annotate propose`."
+    classifier: Id = preset("tfidf", "The classifier plug-in. Default tfidf.")
+    settings: dict[Text, SettingValue] = preset(
+        {}, "Settings of the classifier, name: value, as after -s of `harness annotate propose`."
     )
-    show: Annotated[ProposalShown, word(ProposalShown)] = Field(
-        default=ProposalShown.AFTER,
-        description="When raters see a proposal: after their choice if it differs (the default), before it, or never.",
+    show: Annotated[ProposalShown, word(ProposalShown)] = preset(
+        ProposalShown.AFTER,
+        "When raters see a proposal: after their choice if it differs (the default), before it, or never.",
     )
 
 
 class StopKeys(Keys):
     """Stops raters who fail known answers."""
 
-    after: int = Field(default=5, ge=1, description="Number of known answers before the rule applies. Default 5.")
+    after: int = preset(5, "Number of known answers before the rule applies. Default 5.", ge=1)
     below: float = Field(gt=0, le=1, description="A smaller share of right answers stops the rater, 0 to 1.")
 
 
@@ -102,42 +100,31 @@ class RoundKeys(Keys):
     """A round of rating."""
 
     round: Id = Field(description="Name of the round, stored with every judgment.")
-    title: Text = Field(default="", description="Title for people. Default: the name.")
+    title: Text = preset("", "Title for people. Default: the name.")
     sessions: list[Text] = Field(
         min_length=1, description="Session folders, or patterns such as sessions/2026-*, relative to this file."
     )
-    seed: int = Field(default=0, ge=0, le=2**31, description="Seed of orders, shares and the draw. Default 0.")
-    items: ItemsKeys = Field(default=ItemsKeys(), description="Which first responses are judged. Default: all.")
-    transcript: Annotated[TranscriptPolicy, word(TranscriptPolicy)] = Field(
-        default=TranscriptPolicy.ON_REQUEST,
-        description="When raters see the transcript: shown, on_request (the default; requests are stored) or never.",
+    seed: int = preset(0, "Seed of orders, shares and the draw. Default 0.", ge=0, le=2**31)
+    items: ItemsKeys = preset(ItemsKeys(), "Which first responses are judged. Default: all.")
+    transcript: Annotated[TranscriptPolicy, word(TranscriptPolicy)] = preset(
+        TranscriptPolicy.ON_REQUEST,
+        "When raters see the transcript: shown, on_request (the default; requests are stored) or never.",
     )
-    raters: list[Id] = Field(default=[], description="Pseudonyms of the raters; others are refused. Default: anyone.")
-    raters_per_item: int | None = Field(default=None, ge=1, description="Number of raters per response. Default: all.")
-    training: Text = Field(
-        default=BUILT_IN,
-        description="Exercises before the first response: built_in (the default), none, or a training file.",
+    raters: list[Id] = preset([], "Pseudonyms of the raters; others are refused. Default: anyone.")
+    raters_per_item: int | None = optional("Number of raters per response. Default: all.", ge=1)
+    training: Text = preset(
+        BUILT_IN, "Exercises before the first response: built_in (the default), none, or a training file."
     )
-    pass_share: float = Field(
-        default=0.8,
-        ge=0,
-        le=1,
-        description="With a smaller share of right answers, wrong exercises are repeated once. Default 0.8.",
+    pass_share: float = preset(
+        0.8, "With a smaller share of right answers, wrong exercises are repeated once. Default 0.8.", ge=0, le=1
     )
-    gold: Text | None = Field(default=None, description="A file of known answers, mixed in without a mark.")
-    stop: StopKeys | None = Field(
-        default=None, description="Stops a rater who fails known answers: {after: 5, below: 0.6}. Default: nobody."
+    gold: Text | None = optional("A file of known answers, mixed in without a mark.")
+    stop: StopKeys | None = optional("Stops a rater who fails known answers: {after: 5, below: 0.6}. Default: nobody.")
+    must_hear: bool = preset(False, "Refuse a category until the response was heard to its end. Default false.")
+    break_after_min: float = preset(
+        25.0, "Minutes without a rest after which a break is suggested; 0: never. Default 25.", ge=0, le=1440
     )
-    must_hear: bool = Field(
-        default=False, description="Refuse a category until the response was heard to its end. Default false."
-    )
-    break_after_min: float = Field(
-        default=25.0,
-        ge=0,
-        le=1440,
-        description="Minutes without a rest after which a break is suggested; 0: never. Default 25.",
-    )
-    proposals: ProposalsKeys | None = Field(default=None, description="A classifier that proposes categories.")
+    proposals: ProposalsKeys | None = optional("A classifier that proposes categories.")
 
 
 class ExerciseKeys(Keys):
@@ -147,10 +134,10 @@ class ExerciseKeys(Keys):
     query: Text = Field(description="The query.")
     response: Text = Field(description="The response.")
     category: Word = Field(description="The right category.")
-    accept: list[Word] = Field(default=[], description="Further categories that count as right.")
+    accept: list[Word] = preset([], "Further categories that count as right.")
     why: Text = Field(description="The reason, shown after the answer.")
-    effect: Text = Field(default="", description="What the device did, if that decides.")
-    core_capability: bool = Field(default=False, description="Whether every such device must be able to do this.")
+    effect: Text = preset("", "What the device did, if that decides.")
+    core_capability: bool = preset(False, "Whether every such device must be able to do this.")
 
 
 class TrainingKeys(Keys):
@@ -168,8 +155,8 @@ class GoldKeys(Keys):
     session: Text = Field(description="Id of the session.")
     trial: Text = Field(description="Id of the trial.")
     category: Word = Field(description="The right category.")
-    accept: list[Word] = Field(default=[], description="Further categories that count as right.")
-    why: Text = Field(default="", description="The reason.")
+    accept: list[Word] = preset([], "Further categories that count as right.")
+    why: Text = preset("", "The reason.")
 
 
 class GoldFileKeys(Keys):

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.base.foreign import counted, shown
+from harness.base.gathering import gathered
 from harness.base.plain_json import picked, plain
-from harness.base.text_table import Column, text_table
+from harness.base.text_table import Column, counted, shown, text_table
 from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures
 from harness.rating.guide import LABELS
 from harness.statistics.agreement import SURE_ENOUGH, Figure, confusions
@@ -277,11 +277,11 @@ def care_in_words(figures: AgreementFigures) -> Iterator[str]:
 
 
 def _reasons(raw: Figure, alpha: Figure, ac1: Figure) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, figure in (("raw", raw), ("alpha", alpha), ("AC1", ac1)):
-        if figure.why_not:
-            found.setdefault(figure.why_not, []).append(name if figure.value is None else f"{name}'s interval")
-    return found
+    return gathered(
+        (figure.why_not, name if figure.value is None else f"{name}'s interval")
+        for name, figure in (("raw", raw), ("alpha", alpha), ("AC1", ac1))
+        if figure.why_not
+    )
 
 
 def _paradox(raw: Figure, alpha: Figure) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.base.foreign import counted, shown, width_of
-from harness.base.text_table import GAP, LEAST_LABEL, Column, text_table
+from harness.base.text_table import GAP, LEAST_LABEL, Column, counted, shown, text_table, width_of
 from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import (

@@ -34,12 +34,15 @@ from harness.model.bench import Bench, Equipment, OperatorPresence
 from harness.model.errors import DeviceError, HarnessError, InputError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkBack, LinkLost, Observation
-from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
+from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten, SessionStarted
 from harness.model.stimulus import Clip, Waveform
 from harness.model.trial import Trial
 from harness.session.bench_checks import BenchCheck
 from harness.session.conductor import Conductor
-from harness.session.engine.assemble import (
+from harness.session.engine.feed import FeedServer, Reply
+from harness.session.engine.launch import publish, this_process, withdraw
+from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
+from harness.session.engine.prepare import (
     Resolved,
     assemble,
     clock_of,
@@ -50,9 +53,6 @@ from harness.session.engine.assemble import (
     script_words,
     stands_of,
 )
-from harness.session.engine.feed import FeedServer, Reply
-from harness.session.engine.launch import publish, this_process, withdraw
-from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
 from harness.session.figures.progress import SessionFigures, check_limits
 from harness.session.levels import LevelRule
 from harness.session.log.clips import clip_of
@@ -60,7 +60,7 @@ from harness.session.log.database import SqliteLog
 from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
 from harness.session.run import Nudge, Stage
-from harness.session.summary import results_lines
+from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines
 from harness.sound.recogniser_process import RecogniserProcess
 from harness.sound.stimuli.renderer import renderer
 from harness.wake.reports.figures_text import device_lines
@@ -164,7 +164,7 @@ class Engine:
         self._resolved = resolved
         self._clock = log_clock
         self._figures = SessionFigures()
-        self._wake = WakeFigures()
+        self._wake: WakeFigures | None = None
         self._counting = threading.Lock()
         self._clips: dict[str, Clip] = {}
         self._state = StateChanged(StateWord.PREPARING, log_clock.now_s())
@@ -174,7 +174,9 @@ class Engine:
         self._server: FeedServer | None = None
         self._log: SqliteLog | None = None
         bench = resolved.bench
-        self._notifier = Notifier(bench.notify, self._folder.path, bench.id, self._so_far, self._note_undelivered)
+        self._notifier: Notifier | None = None
+        if bench.notify:
+            self._notifier = Notifier(bench.notify, self._folder.path, bench.id, self._so_far, self._note_undelivered)
 
     def run(self) -> int:
         """The exit status, which clients also receive; HarnessError when the log cannot be opened."""
@@ -210,7 +212,8 @@ class Engine:
             finally:
                 # A run can end before its client connects. The client still needs the result.
                 server.wait_for_a_client(CLIENT_WITHIN_S)
-                self._notifier.close(goodbye)
+                if self._notifier is not None:
+                    self._notifier.close(goodbye)
                 server.close(goodbye)
             return goodbye.exit_code
 
@@ -391,16 +394,20 @@ class Engine:
 
     def _wake_progress(self) -> WakeProgress:
         with self._counting:  # rows are added on the log's thread
-            return self._wake.snapshot()
+            return self._wake.snapshot() if self._wake else WakeProgress()
 
     def _explained(self, seq: int) -> bool | None:
         with self._counting:
-            return self._wake.explained(seq)
+            return self._wake.explained(seq) if self._wake else False
 
     def _so_far(self) -> SoFar:
         with self._counting:
-            progress, wake = self._figures.snapshot(), self._wake.snapshot()
-        totals, lines = progress.totals, results_lines(progress, wake, device_lines(wake))
+            progress = self._figures.snapshot()
+        wake = self._wake_progress()
+        totals, scenario = progress.totals, self._resolved.scenario
+        lines = [ran_line(progress), "", *results_lines(progress, wake, device_lines(wake))]
+        lines += [*self_wake_lines(progress), *bench_lines(progress)]
+        lines += limit_lines(check_limits(scenario.limits, totals, wake, scenario.stopping))
         outcomes = tuple((outcome.value, count) for outcome, count in totals.by_outcome)
         return SoFar(totals.planned, totals.finished, outcomes, tuple(lines))
 
@@ -413,19 +420,24 @@ class Engine:
     def _take_in(self, entry: Entry) -> None:
         with self._counting:
             self._figures.add(entry)
-            self._wake.add(entry)
+            if isinstance(entry.record, SessionStarted) and entry.record.listens:
+                self._wake = WakeFigures()
+            if self._wake is not None:
+                self._wake.add(entry)
         if (clip := clip_of(entry.record)) is not None:
             self._clips[clip.name] = clip
 
     def _committed(self, entry: Entry) -> None:
         self._take_in(entry)
-        self._notifier.committed(entry)
+        if self._notifier is not None:
+            self._notifier.committed(entry)
         if self._server is not None:
             self._server.committed(entry)
 
     def _changed_state(self, state: StateChanged) -> None:
         self._state = state
-        self._notifier.showed(state)
+        if self._notifier is not None:
+            self._notifier.showed(state)
         if self._server is not None:
             self._server.publish(state)
 

@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.clocks import HostClock
-from harness.base.foreign import counted, plain_text
+from harness.base.foreign import plain_text
+from harness.base.text_table import counted
 from harness.devices.mqtt.options import broker_of
 from harness.model.bench import Notify, NotifyInput, NotifyOn
 from harness.model.errors import DeviceError, HarnessError, InputError
@@ -224,19 +225,17 @@ class Notifier:
 
     def committed(self, entry: Entry) -> None:
         """A row of the log; never blocks."""
-        for happened in self._of_row(entry) if self._ways else ():
+        for happened in self._of_row(entry):
             self._send(happened)
 
     def showed(self, state: StateChanged) -> None:
         """A state of the run; a full disk shows here first, since its rows need room. Never blocks."""
-        if self._ways and state.word is StateWord.PAUSED:
+        if state.word is StateWord.PAUSED:
             for happened in self._pause(state.reason, time.time()):
                 self._send(happened)
 
     def close(self, goodbye: Goodbye) -> None:
         """Reports the end, and waits up to LAST_WORDS_S for its delivery."""
-        if not self._ways:
-            return
         self._send(_end(goodbye, self._session))
         until_s = time.monotonic() + LAST_WORDS_S
         for way in self._ways:

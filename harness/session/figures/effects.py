@@ -41,7 +41,6 @@ class _Look:
     cut_s: float | None = None
     cut: str = ""
     answered: bool = False
-    response_wall_s: float | None = None
     response_ends_s: float | None = None
 
     @property
@@ -87,6 +86,8 @@ class EffectRows:
         self._plays: dict[str, _Look] = {}
         self._at: dict[str, _Look] = {}
         self._answers: list[Entry] = []
+        self.responses_wall_s: dict[Key, float] = {}
+        """Unix times of the responses that are kept."""
         self._checked = False
         self._now_s = 0.0
 
@@ -111,8 +112,10 @@ class EffectRows:
                 if (found := self._looks.get((said.trial_id, said.take, said.attempt))) is not None:
                     found.row = said.measured(found.row)
             case ResponseFrozen() as frozen:
-                if (found := self._looks.get((frozen.trial_id, frozen.take, frozen.attempt))) is not None:
-                    found.response_wall_s, found.response_ends_s = entry.wall_s, frozen.ends.at_s
+                key = frozen.trial_id, frozen.take, frozen.attempt
+                self.responses_wall_s[key] = entry.wall_s
+                if (found := self._looks.get(key)) is not None:
+                    found.response_ends_s = frozen.ends.at_s
             case AttemptFinished() as row:
                 if (found := self._looks.get((row.trial_id, row.take, row.attempt))) is not None:
                     found.answered = row.outcome.answered
@@ -139,21 +142,25 @@ class EffectRows:
             case _:
                 pass
 
-    def evidence(self, answers: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[Key, EffectEvidence]:
-        """Evidence of each effect. answers: rows of judgments beside the log; zone: for times of day."""
-        said: dict[Key, list[EffectAnswered]] = {}
-        for entry in chronological(self._answers, answers):
-            if isinstance(entry.record, EffectAnswered):
-                row = entry.record
-                said.setdefault((row.trial_id, row.take, row.attempt), []).append(row)
+    def answers(self, later: Iterable[Entry] = ()) -> dict[Key, tuple[tuple[float, EffectAnswered], ...]]:
+        """People's answers with Unix times, oldest first. later: rows of judgments beside the log."""
+        found: dict[Key, tuple[tuple[float, EffectAnswered], ...]] = {}
+        for entry in chronological(self._answers, later):
+            if isinstance(row := entry.record, EffectAnswered):
+                key = row.trial_id, row.take, row.attempt
+                found[key] = (*found.get(key, ()), (entry.wall_s, row))
+        return found
+
+    def evidence(self, later: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[Key, EffectEvidence]:
+        """Evidence of each effect. later: as for `answers`; zone: for times of day."""
+        said = self.answers(later)
         found: dict[Key, EffectEvidence] = {}
         if not (self._checked or said):
             return found
         for key, look in self._looks.items():
-            if look.response_wall_s is None or not look.answered:
-                continue
-            if look.trial.effect is not None or key in said:
-                found[key] = self._evidence(look, said.get(key, []), zone)
+            wall_s = self.responses_wall_s.get(key)
+            if wall_s is not None and look.answered and (look.trial.effect is not None or key in said):
+                found[key] = self._evidence(look, wall_s, [row for _, row in said.get(key, ())], zone)
         return found
 
     def _begin(self, row: AttemptStarted, at_s: float) -> None:
@@ -162,7 +169,7 @@ class EffectRows:
             return
         look = _Look(trial, row)
         self._looks[row.trial_id, row.take, row.attempt] = self._plays[row.play_id] = look
-        for source in _sources(trial):
+        for source in (source for target in trial.targets for source in target.sources):
             if (before := self._at.get(source)) is not None:
                 before.cut_off(at_s, "it was asked something else")
             self._at[source] = look
@@ -172,10 +179,12 @@ class EffectRows:
             look.cut_off(self._now_s, why)
         self._at.clear()
 
-    def _evidence(self, look: _Look, answers: list[EffectAnswered], zone: tzinfo | None) -> EffectEvidence:
+    def _evidence(
+        self, look: _Look, response_wall_s: float, answers: list[EffectAnswered], zone: tzinfo | None
+    ) -> EffectEvidence:
         check = look.trial.effect or EffectCheck("")
         device = self._by_device(look, check)
-        due_wall_s = due(check, look.response_wall_s, zone)
+        due_wall_s = due(check, response_wall_s, zone)
         if answers and (answers[-1].word is not EffectWord.UNKNOWN or device.word is None):
             last = answers[-1]
             said = _in_words(last, device)
@@ -220,13 +229,6 @@ def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None =
     if check.at is not None:
         return next_time_of_day(check.at, response_wall_s, zone)
     return response_wall_s + (check.after_s or 0.0)
-
-
-def _sources(trial: Trial) -> tuple[str, ...]:
-    """Devices whose state an attempt may change: the trial's device, or all that hear it."""
-    if trial.listening is not None:
-        return tuple(source for target in trial.listening.targets for source in target.sources if source)
-    return trial.sources
 
 
 def _told(wanted: StateWanted, told: list[tuple[StateTold, float]]) -> tuple[bool, str]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.special import xlog1py, xlogy
 
 from harness.base.foreign import plain_text
+from harness.base.gathering import gathered
 from harness.model.observation import ResponseText, Wake
 from harness.model.record import (
     AttemptFinished,
@@ -467,10 +468,7 @@ def _holds(answer: str, phrases: Iterable[str], rule: Recognised) -> bool:
 
 def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
     """Planned waits that a pause or a slow device made longer → mean actual wait."""
-    kept: dict[float, list[float]] = {}
-    for point in points:
-        if point.waited_s is not None:
-            kept.setdefault(point.planned_s, []).append(point.waited_s)
+    kept = gathered((point.planned_s, point.waited_s) for point in points if point.waited_s is not None)
     return {
         planned_s: sum(waits) / len(waits)
         for planned_s, waits in sorted(kept.items())

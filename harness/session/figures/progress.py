@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import JudgmentStatus
-from harness.model.observation import DeviceDescribed, Observation, Overrun, Unread
+from harness.model.observation import DeviceDescribed, Observation, Overrun, Unread, Wake
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -33,9 +33,8 @@ from harness.model.record import (
 )
 from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.time import Measured
-from harness.model.trial import Outcome, Recognition
+from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.figures.effects import EffectRows, Key, right_of_known
-from harness.session.figures.self_wakes import AnswersHeard, SelfWakes
 from harness.session.figures.trials import (
     DECIDED,
     HeardTrial,
@@ -46,10 +45,62 @@ from harness.session.figures.trials import (
     understood_of,
     words_of,
 )
-from harness.statistics.intervals import Share
-from harness.statistics.latency import LatencyFigures, latency_figures
+from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard, words_heard
 from harness.wake.wake_progress import DeviceWake, Interval, WakeProgress
+
+_KEPT = 256
+"""Wake events that an answer is compared with, the latest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersHeard:
+    """A device's wake events during answers. own, others: answers with at least one, of its own and of other devices.
+
+    A wake event is during an answer if its time lies within it. The call before the answer is not.
+    """
+
+    device: str
+    own: Share
+    others: Share
+
+
+class SelfWakes:
+    """Takes a log's rows in their order; not thread-safe. Counts only devices that report wake events."""
+
+    def __init__(self) -> None:
+        self._trials: dict[str, Trial] = {}
+        self._device_of: dict[str, str] = {}
+        self._latest: deque[Wake] = deque(maxlen=_KEPT)
+        self._answers: Counter[str] = Counter()
+        self._woke: Counter[tuple[str, str]] = Counter()
+        self._reporting: dict[str, None] = {}
+
+    def observe(self, seen: Observation) -> None:
+        if isinstance(seen, Wake) and not seen.inferred:
+            self._latest.append(seen)
+            self._reporting[self._device_of.get(seen.source, seen.source)] = None
+
+    def take(self, row: Record) -> None:
+        if isinstance(row, SessionStarted):
+            self._trials = {one.id: one for one in row.trials}
+            self._device_of = {one.connection: one.device for one in row.trials if one.connection}
+        elif isinstance(row, ResponseFrozen) and row.trial_id in self._trials:
+            speaker = self._trials[row.trial_id].device
+            self._answers[speaker] += 1
+            woken = {one.source for one in self._latest if row.starts.at_s <= one.at.at_s <= row.ends.at_s}
+            for device in {self._device_of.get(source, source) for source in woken}:
+                self._woke[device, speaker] += 1
+
+    def snapshot(self) -> tuple[AnswersHeard, ...]:
+        """Each device with wake events, in the order of its first one; () without answers."""
+        found = []
+        total = self._answers.total()
+        for device in self._reporting if total else ():
+            own = Share(self._woke[device, device], self._answers[device])
+            all_of = sum(count for (one, _), count in self._woke.items() if one == device)
+            found.append(AnswersHeard(device, own, Share(all_of - own.count, total - own.total)))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +249,7 @@ def check_limits(
     devices = wake.devices if wake else ()
     found += [finding for device in devices for finding in _of_device(limits, device)]
     if not devices:
-        found += [(name, wanted, None) for name, wanted, _ in _of_device(limits, None)]
+        found += [(name, getattr(limits, name), None) for name in _WAKE_LIMITS]
     return (
         *(
             LimitVerdict(name, wanted, value, value is not None and _holds(name, wanted, value))
@@ -215,21 +266,31 @@ def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[WordsHe
     return totals.first_words + commands, totals.final_words + commands
 
 
-def _of_device(limits: Limits, device: DeviceWake | None) -> Iterator[Finding]:
-    """Limits on wake statistics; without a device, each declared limit with no result."""
-    of = DeviceWake("") if device is None else device
+_WAKE_LIMITS = (
+    "max_false_reject_share",
+    "max_false_reject_upper",
+    "max_false_accepts_per_hour",
+    "max_false_accepts_upper_per_hour",
+    "min_exposure_hours",
+    "min_command_share",
+    "max_wake_delay_p95_ms",
+)
+
+
+def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
+    """Limits on wake statistics, in the order of _WAKE_LIMITS."""
     rejects, accepts, delay = of.false_rejects, of.after_review, of.delays.p95
     found = (
-        ("max_false_reject_share", limits.max_false_reject_share, rejects.share.value),
-        ("max_false_reject_upper", limits.max_false_reject_upper, _upper(rejects.interval)),
-        ("max_false_accepts_per_hour", limits.max_false_accepts_per_hour, accepts.per_hour),
-        ("max_false_accepts_upper_per_hour", limits.max_false_accepts_upper_per_hour, _upper(accepts.interval)),
-        ("min_exposure_hours", limits.min_exposure_hours, of.exposure_s / 3600),
-        ("min_command_share", limits.min_command_share, of.commands.value),
-        ("max_wake_delay_p95_ms", limits.max_wake_delay_p95_ms, None if delay is None else delay.value_s * 1000),
+        rejects.share.value,
+        _upper(rejects.interval),
+        accepts.per_hour,
+        _upper(accepts.interval),
+        of.exposure_s / 3600,
+        of.commands.value,
+        None if delay is None else delay.value_s * 1000,
     )
-    for name, wanted, value in found:
-        yield (f"{name}[{of.device}]" if device else name), wanted, value
+    for name, value in zip(_WAKE_LIMITS, found, strict=True):
+        yield f"{name}[{of.device}]", getattr(limits, name), value
 
 
 def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[LimitVerdict]:
@@ -290,6 +351,7 @@ class Progress:
     - last_response: trial, take and attempt of the last response that was kept.
     - last_frame: the last attempt whose frame is settled: known, or certain to stay unknown.
     - effects: evidence for attempts that were answered (`effects.EffectRows`).
+    - effect_answers: people's answers with Unix times, oldest first. responses_wall_s: Unix times of responses.
     """
 
     seq: int = 0
@@ -313,6 +375,8 @@ class Progress:
     finished: EndReason | None = None
     pace_s: float | None = None
     effects: Mapping[Key, EffectEvidence] = field(default_factory=dict)
+    effect_answers: Mapping[Key, tuple[tuple[float, EffectAnswered], ...]] = field(default_factory=dict)
+    responses_wall_s: Mapping[Key, float] = field(default_factory=dict)
 
     @property
     def left(self) -> int:
@@ -446,6 +510,8 @@ class SessionFigures:
             totals=replace(self._totals, effects=self._right_of(effects)),
             pace_s=sum(self._pace) / len(self._pace) if self._pace else None,
             effects=effects,
+            effect_answers=self._effects.answers(self._later),
+            responses_wall_s=dict(self._effects.responses_wall_s),
             self_wakes=self._self_wakes.snapshot(),
         )
 

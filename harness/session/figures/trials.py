@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.base.gathering import gathered
 from harness.model.bench import ObservationKind
 from harness.model.choices import Grouping
 from harness.model.judgment import Judgment, in_force
@@ -26,7 +27,7 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind
-from harness.model.stimulus import QUIET, Recording
+from harness.model.stimulus import NO_OPENING, QUIET, Recording
 from harness.model.time import Measured
 from harness.model.transcript import WordCounts
 from harness.model.trial import LIFE_CHECK, EvidenceSource, Outcome, Recognition, Trial
@@ -407,9 +408,7 @@ def _words(attempts: Iterable[tuple[str, SaidOfAttempt]]) -> WordsHeard:
 
 def by_group(trials: Iterable[HeardTrial], grouping: str) -> tuple[tuple[str, HeardWords], ...]:
     """Label → words, in the order in which labels first occur; "" for trials that have none."""
-    groups: dict[str, list[HeardTrial]] = {}
-    for one in trials:
-        groups.setdefault(group_of(one, grouping), []).append(one)
+    groups = gathered((group_of(one, grouping), one) for one in trials)
     return tuple((label, words_of(group)) for label, group in groups.items())
 
 
@@ -440,6 +439,8 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
             return f"{recipe.gap_ms:g}"
         case Grouping.NOISE:
             return QUIET if recipe.noise is None else recipe.noise.label()
+        case Grouping.OPENING:
+            return NO_OPENING if recipe.opening is None else recipe.opening.label()
         case Grouping.ROOM if recipe.placement is not None:
             return recipe.placement.room.id
         case Grouping.DISTANCE if recipe.placement is not None:

@@ -9,13 +9,12 @@ import resource
 import sqlite3
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, NoReturn, Self, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
@@ -26,32 +25,62 @@ from harness.base.codec import RECORDS, CodecError, decode, encode
 from harness.base.places import SessionFolder
 from harness.base.whole_file import MAKE_ROOM, disk_errors
 from harness.model.errors import LogError, LogFull
-from harness.model.record import Clip, EngineStarted, Entry, Record
+from harness.model.record import Clip, EngineStarted, Entry, JudgmentGiven, Record
 from harness.model.stimulus import Waveform
 from harness.session.log.clips import ClipShelf
 
 APPLICATION_ID = 0x56484C47  # "VHLG"
-SCHEMA_VERSION = 1
 BATCH = 500
 SMALL_ROOM_BYTES = 1 << 20
 
 
+Row = tuple[int, int, float, float, str]
+"""seq, run, at_s, wall_s, body."""
+
+
+class Kinded(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+
+T = TypeVar("T", bound=Kinded)
+
+
 @dataclass(frozen=True, slots=True)
-class Content:
-    """The kind of rows in a file. whole: what it is a part of; name: of the file, for people."""
+class Content(Generic[T]):
+    """The kind of rows in a file. whole: what it is a part of; name: of the file, for people.
+
+    other_version, unreadable: what to do about a file of another version, and about a row that cannot be read. id_of:
+    the key that identifies a record sent twice; None if duplicates are allowed.
+    """
 
     application_id: int
     version: int
     whole: str
     name: str
     other_version: str
+    unreadable: str
+    adapter: TypeAdapter[T]
+    id_of: Callable[[T], str | None]
+
+    def record(self, row: Row, path: Path) -> T:
+        """The record of a row; LogError naming the row when it cannot be read."""
+        try:
+            return decode(self.adapter, row[4])
+        except CodecError as error:
+            raise LogError(f"{path}: row {row[0]} cannot be read: {error.what}", remedy=self.unreadable) from error
 
 
-SESSION = Content(
-    APPLICATION_ID, SCHEMA_VERSION, "a session", "a session log", "Use the version of the tool that session.json names"
+SESSION: Content[Record] = Content(
+    APPLICATION_ID,
+    1,
+    "a session",
+    "a session log",
+    "Use the version of the tool that session.json names",
+    "See all damage with: harness show SESSION --check",
+    RECORDS,
+    lambda record: record.judgment.id if isinstance(record, JudgmentGiven) else None,
 )
-Row = tuple[int, int, float, float, str]
-"""seq, run, at_s, wall_s, body."""
 INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 _GUARDS = (
@@ -74,11 +103,11 @@ _SCHEMA = (
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
-def _schema(content: Content) -> tuple[str, ...]:
+def _schema(content: Content[Any]) -> tuple[str, ...]:
     return (*_SCHEMA, f"PRAGMA application_id={content.application_id}", f"PRAGMA user_version={content.version}")
 
 
-def open_for_writing(path: Path, content: Content = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
+def open_for_writing(path: Path, content: Content[Any] = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
     """A connection for one thread in autocommit mode: WAL, synchronous=FULL. Creates the schema in an empty file.
 
     wait_s: how long it waits for other processes, here and at every later statement. LogError when the file is damaged,
@@ -111,7 +140,7 @@ def open_for_writing(path: Path, content: Content = SESSION, wait_s: float = 5.0
     return connection
 
 
-def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content = SESSION) -> sqlite3.Connection:
+def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content[Any] = SESSION) -> sqlite3.Connection:
     """A read-only connection that sees what is committed while a writer goes on; LogError.
 
     may_be_blank: accept a file without a schema, as one without rows.
@@ -172,18 +201,10 @@ def texts(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterato
 
 def entry_of(row: Row, path: Path) -> Entry:
     """The entry of (seq, run, at_s, wall_s, body); LogError naming the row when it cannot be read."""
-    seq, run, at_s, wall_s, body = row
-    try:
-        record = decode(RECORDS, body)
-    except CodecError as error:
-        raise LogError(
-            f"{path}: row {seq} cannot be read: {error.what}",
-            remedy="See all damage with: harness show SESSION --check",
-        ) from error
-    return Entry(seq, run, at_s, wall_s, record)
+    return Entry(*row[:4], SESSION.record(row, path))
 
 
-def demand_ours(connection: sqlite3.Connection, path: Path, content: Content = SESSION) -> None:
+def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any] = SESSION) -> None:
     """LogError when the database holds other rows, or rows of another version."""
     found = connection.execute("PRAGMA application_id").fetchone()[0]
     if found != content.application_id:
@@ -255,36 +276,20 @@ def _may_write(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-T = TypeVar("T")
 WAIT_S = 30.0
 """How long a writer waits for another one's commit."""
 
 
-class SharedRows(ABC, Generic[T]):
+class SharedRows(Generic[T]):
     """One such file; thread-safe. LogError when it cannot be written or is another one; LogFull.
 
     path: of the file. demand: raises LogError when the folder is not what it has to be.
     """
 
-    def __init__(self, path: Path, content: Content, demand: Callable[[], object]) -> None:
+    def __init__(self, path: Path, content: Content[T], demand: Callable[[], object]) -> None:
         self._path, self._content, self._demand = path, content, demand
         self._lock = threading.Lock()
         self._open()
-
-    @abstractmethod
-    def _id(self, record: T) -> str | None:
-        """The key that identifies a record sent twice; None if duplicates are allowed."""
-
-    @abstractmethod
-    def _kind(self, record: T) -> str: ...
-
-    @abstractmethod
-    def _record(self, row: Row) -> T:
-        """LogError naming a row that cannot be read."""
-
-    @property
-    @abstractmethod
-    def _adapter(self) -> TypeAdapter[T]: ...
 
     def add(self, records: Sequence[T]) -> list[Row]:
         """Writes rows all or none, at the cost of one, and returns when they are on the disk.
@@ -300,7 +305,7 @@ class SharedRows(ABC, Generic[T]):
                 seq, link = self._seq, last_link(self._connection)
                 fresh: dict[str, int] = {}
                 for record in records:
-                    id_ = self._id(record)
+                    id_ = self._content.id_of(record)
                     if id_ is not None:
                         if (there := self._known.get(id_, fresh.get(id_))) is not None:
                             found.append(next(texts(self._connection, self._path, there - 1)))
@@ -308,7 +313,7 @@ class SharedRows(ABC, Generic[T]):
                         fresh[id_] = seq + 1
                     body = self._text(record)
                     seq += 1
-                    row = (seq, 0, time.monotonic(), time.time(), self._kind(record), body)
+                    row = (seq, 0, time.monotonic(), time.time(), record.kind, body)
                     link = linked(link, row)
                     self._connection.execute(INSERT, (*row, link))
                     found.append((*row[:4], body))
@@ -321,12 +326,9 @@ class SharedRows(ABC, Generic[T]):
 
     def read(self, after_seq: int = 0) -> Iterator[tuple[Row, T]]:
         """Committed rows after a seq, by whichever process, in order; LogError."""
-        connection = open_for_reading(self._path, may_be_blank=True, content=self._content)
-        try:
+        with closing(open_for_reading(self._path, may_be_blank=True, content=self._content)) as connection:
             for row in texts(connection, self._path, after_seq):
-                yield row, self._record(row)
-        finally:
-            connection.close()
+                yield row, self._content.record(row, self._path)
 
     def close(self) -> None:
         """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""
@@ -356,16 +358,16 @@ class SharedRows(ABC, Generic[T]):
     def _catch_up(self) -> None:
         """Reads the ids that other processes have written."""
         for row in texts(self._connection, self._path, self._seq):
-            id_ = self._id(self._record(row))
+            id_ = self._content.id_of(self._content.record(row, self._path))
             self._seq = row[0]
             if id_ is not None:
                 self._known[id_] = row[0]
 
     def _text(self, record: T) -> str:
         try:
-            return encode(self._adapter, record).decode("utf-8")
+            return encode(self._content.adapter, record).decode("utf-8")
         except PydanticSerializationError as error:
-            what = f"a {self._kind(record)} row cannot be written as text: {error}"
+            what = f"a {record.kind} row cannot be written as text: {error}"
             raise LogError(what, remedy="Write it in other characters") from error
 
 
@@ -444,11 +446,8 @@ class SqliteLog:
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, in order; LogError."""
-        connection = open_for_reading(self._folder.database)
-        try:
+        with closing(open_for_reading(self._folder.database)) as connection:
             yield from rows(connection, self._folder.database, after_seq)
-        finally:
-            connection.close()
 
     def close(self) -> None:
         """Commits what is queued, seals the end and lets another writer in; may be called twice.

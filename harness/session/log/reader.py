@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -16,9 +17,10 @@ import soundfile
 from pydantic import TypeAdapter, ValidationError
 
 from harness.base.chain import COLUMN, ChainCheck, Seal, is_chained, read_seal, seal_of
-from harness.base.codec import RECORDS, CodecError, decode
-from harness.base.foreign import counted, plain_text
+from harness.base.codec import CodecError, decode
+from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
+from harness.base.text_table import counted
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError, SoundGone
 from harness.model.record import (
@@ -101,7 +103,7 @@ def check(folder: Path) -> LogFindings:
     version.
     """
     session = SessionFolder(folder)
-    log = checked(session.demand().database, SESSION, RECORDS)
+    log = checked(session.demand().database, SESSION)
     damage, entries = list(log.damage), log.entries
     damage += _files_damage(session, entries, log.sealed)
     clips = list(named_clips(entries))
@@ -118,7 +120,7 @@ def check(folder: Path) -> LogFindings:
     of_files = [log]
     if session.judgments.exists():
         try:
-            judged = checked(session.judgments, SESSION, RECORDS, may_be_blank=True)
+            judged = checked(session.judgments, SESSION, may_be_blank=True)
         except LogError as error:
             damage.append(f"{session.judgments.name}{error.what.removeprefix(str(session.judgments))}")
         else:
@@ -155,7 +157,7 @@ class _File:
     end: Seal | None
 
 
-def checked(path: Path, content: Content, adapter: TypeAdapter[Any], *, may_be_blank: bool = False) -> _File:
+def checked(path: Path, content: Content[Any], *, may_be_blank: bool = False) -> _File:
     """The rows of a file, with its damage; LogError when the file is not one of `content`."""
     damage: list[str] = []
     seal = None
@@ -163,13 +165,10 @@ def checked(path: Path, content: Content, adapter: TypeAdapter[Any], *, may_be_b
         seal = read_seal(path)  # before the rows, because a writer may be active
     except LogError as error:
         damage.append(f"{seal_of(path).name} cannot be read: {error.what}")
-    connection = open_for_reading(path, may_be_blank=may_be_blank, content=content)
-    try:
+    with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
         damage += _database_damage(connection)
         chain = ChainCheck(seal)
-        count, entries, unreadable = _read_all(connection, chain, adapter)
-    finally:
-        connection.close()
+        count, entries, unreadable = _read_all(connection, chain, content.adapter)
     damage += [*unreadable, *chain.damage()]
     sealed = chain.sealed_from == 1 or not count
     return _File(path.name, count, entries, damage, list(chain.notes()), sealed, chain.end)
@@ -339,17 +338,13 @@ def read_clip(folder: Path, clip: Clip) -> Waveform:
 def _of_kinds(
     path: Path, kinds: str = "'judgment_given', 'effect_answered'", *, may_be_blank: bool = False
 ) -> Iterator[Entry]:
-    connection = open_for_reading(path, may_be_blank=may_be_blank)
-    try:
-        with explained(path):
-            found = connection.execute(
-                f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE kind IN ({kinds}) ORDER BY seq"
-            )
-            while batch := found.fetchmany(BATCH):
-                for row in batch:
-                    yield entry_of(row, path)
-    finally:
-        connection.close()
+    with closing(open_for_reading(path, may_be_blank=may_be_blank)) as connection, explained(path):
+        found = connection.execute(
+            f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE kind IN ({kinds}) ORDER BY seq"
+        )
+        while batch := found.fetchmany(BATCH):
+            for row in batch:
+                yield entry_of(row, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import hashlib
 import json
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,17 @@ from harness.base.places import cache_folder
 from harness.base.plugins import Group, load
 from harness.base.ports import Voice
 from harness.base.whole_file import whole_stream
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError
 from harness.model.stimulus import (
     Ambience,
+    Channel,
     LevelAt,
     NoiseKind,
     NoiseSpec,
+    Opening,
     Part,
     Placement,
     Recording,
-    RecordingPiece,
     RenderedStimulus,
     Role,
     Samples,
@@ -40,191 +41,15 @@ from harness.model.stimulus import (
     Utterance,
     Waveform,
 )
-from harness.sound.level import (
-    FULL_SCALE,
-    a_weighting_of,
-    active_speech_level,
-    amplify,
-    at_level,
-    is_silent,
-    refuse_clipping,
-    rms_dbfs,
-)
-from harness.sound.recordings import at_rate, content_sha256, opened
+from harness.sound.level import a_weighting_of, active_speech_level, amplify, at_level, refuse_clipping
+from harness.sound.recordings import at_rate, content_sha256
 from harness.sound.recordings import read as read_recording
-from harness.sound.stimuli import rooms
+from harness.sound.stimuli import channel, rooms
+from harness.sound.stimuli.ambience import FADE_S, Ambiences, make_noise
 from harness.sound.stimuli.rooms import heard_in
 
 MARGIN_S = 0.5
 """Noise begins this long before a stimulus and ends this long after it."""
-LOWEST_HZ = 20.0
-CROSSFADE_S = 0.05
-
-
-def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, seed: int) -> Waveform:
-    """Noise of that length and RMS level. The same seed gives the same noise. InputError as for recordings.read."""
-    match spec.kind:
-        case NoiseKind.WHITE:
-            noise = _coloured(samples, rate_hz, seed, slope=0.0)
-        case NoiseKind.PINK:
-            noise = _coloured(samples, rate_hz, seed, slope=-0.5)
-        case NoiseKind.RECORDING:
-            noise = _repeated(at_rate(read_recording(spec.path), rate_hz), samples)
-    if is_silent(noise.samples):
-        raise InputError(
-            "the noise recording is silent in the part that is used",
-            place=Place(spec.path or spec.kind),
-            remedy="Use another recording",
-        )
-    return amplify(noise, level_dbfs - rms_dbfs(noise.samples))
-
-
-def _coloured(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
-    """Gaussian noise from 20 Hz up whose amplitude falls with frequency ** slope."""
-    white = np.random.Generator(np.random.PCG64(seed)).standard_normal(samples)
-    spectrum = np.fft.rfft(white)
-    hz = np.fft.rfftfreq(samples, 1 / rate_hz)
-    spectrum[hz < LOWEST_HZ] = 0
-    spectrum[hz >= LOWEST_HZ] *= hz[hz >= LOWEST_HZ] ** slope
-    return Waveform((np.fft.irfft(spectrum, samples) / np.sqrt(samples)).astype(np.float32), rate_hz)
-
-
-def _repeated(source: Waveform, samples: int) -> Waveform:
-    """The recording from its start, joined to itself by 50 ms crossfades of equal power."""
-    x = source.samples
-    if len(x) >= samples:
-        return Waveform(x[:samples], source.rate_hz)
-    fade = min(round(CROSSFADE_S * source.rate_hz), len(x) // 2)
-    step = len(x) - fade
-    turn = np.linspace(0, np.pi / 2, fade, endpoint=False)
-    once = x.astype(np.float64)
-    once[:fade] *= np.sin(turn)
-    once[step:] *= np.cos(turn)
-    out = np.zeros(samples + len(x))
-    for start in range(0, samples, step):
-        out[start : start + len(x)] += once
-    # Nothing comes before the start, so it is not faded in.
-    out[:fade] = x[:fade]
-    return Waveform(out[:samples].astype(np.float32), source.rate_hz)
-
-
-FADE_S = 0.005
-EXCERPTS, EXCERPT_S = 12, 5.0
-"""The level of a long recording is measured in this many excerpts, spread evenly over it."""
-PAUSES_S = (0.3, 1.5)
-"""Pause between two sayings."""
-PIECE_MARGIN_S = 0.5
-"""Samples read beyond both ends of a piece, so that resampling does not change its edges."""
-
-Speak = Callable[[Saying], Samples]
-"""A saying at the requested rate and level."""
-
-
-class Ambiences:
-    """Makes ambient sound, and remembers the measured levels of recordings."""
-
-    def __init__(self) -> None:
-        self._gains: dict[tuple[str, int, int], float] = {}
-
-    def make(self, ambience: Ambience, rate_hz: int, level_dbfs: float, speak: Speak) -> Samples:
-        """Samples at rate_hz, shape (round(duration_s · rate_hz),); the same ambience gives the same samples.
-
-        A recording is set to the active speech level as a whole file, so that a quiet passage stays quiet. Noise has
-        that RMS level. Sound that would clip is turned down as a whole. InputError for an unreadable or silent
-        recording.
-        """
-        count = round(ambience.duration_s * rate_hz)
-        if ambience.pieces:
-            made = self._pieces(ambience.pieces, count, rate_hz, level_dbfs)
-        elif ambience.noise is not None:
-            made = _noise(ambience.noise, count, rate_hz, level_dbfs, ambience.seed)
-        else:
-            made = _sayings(ambience, count, rate_hz, speak)
-        peak = float(np.abs(made).max(initial=0.0))
-        return made if peak <= FULL_SCALE else (made * (FULL_SCALE / peak)).astype(np.float32)
-
-    def _pieces(self, pieces: tuple[RecordingPiece, ...], count: int, rate_hz: int, level_dbfs: float) -> Samples:
-        whole = np.zeros(count, dtype=np.float32)
-        at_s = 0.0
-        for piece in pieces:
-            first = round(at_s * rate_hz)
-            at_s += piece.duration_s
-            last = min(count, round(at_s * rate_hz))
-            sound = _read_piece(piece, rate_hz)[: last - first]
-            sound = sound * 10 ** ((level_dbfs - self._level(piece.path)) / 20)
-            whole[first : first + len(sound)] = _faded(sound.astype(np.float32), rate_hz)
-        return whole
-
-    def _level(self, path: str) -> float:
-        """Active speech level of a recording, dBFS, from excerpts."""
-        with opened(path) as file:
-            key = (path, file.frames, file.samplerate)
-            if key not in self._gains:
-                size = round(EXCERPT_S * file.samplerate)
-                if file.frames <= EXCERPTS * size:
-                    heard = file.read(dtype="float32")
-                else:
-                    parts = []
-                    for start in np.linspace(0, file.frames - size, EXCERPTS).astype(int):
-                        file.seek(int(start))
-                        parts.append(file.read(size, dtype="float32"))
-                    heard = np.concatenate(parts)
-                level = active_speech_level(Waveform(np.nan_to_num(heard).astype(np.float32), file.samplerate))
-                if level is None:
-                    raise InputError(
-                        "the recording is silent in every excerpt that was read", place=Place(path), remedy="Remove it"
-                    )
-                self._gains[key] = level.level_dbfs
-            return self._gains[key]
-
-
-def _read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
-    """Reads only the piece, however long the file is, and resamples it."""
-    with opened(piece.path) as file:
-        own = file.samplerate
-        first, last = round(piece.offset_s * own), round((piece.offset_s + piece.duration_s) * own)
-        before = min(first, round(PIECE_MARGIN_S * own))
-        file.seek(min(first - before, file.frames))
-        sound = file.read(last - first + before + round(PIECE_MARGIN_S * own), dtype="float32")
-    if not np.isfinite(sound).all():
-        raise InputError(
-            "the recording contains invalid samples (NaN or infinite)",
-            place=Place(piece.path),
-            remedy="Export it again",
-        )
-    if own != rate_hz:
-        sound = np.asarray(soxr.resample(sound, own, rate_hz, quality="VHQ"), dtype=np.float32)
-    start = round(before * rate_hz / own)
-    made: Samples = sound[start : start + round(piece.duration_s * rate_hz)]
-    return made
-
-
-def _noise(kind: NoiseKind, count: int, rate_hz: int, level_dbfs: float, seed: int) -> Samples:
-    made = make_noise(NoiseSpec(kind, 0.0), count, rate_hz, level_dbfs, seed)
-    return _faded(made.samples.copy(), rate_hz)
-
-
-def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samples:
-    whole = np.zeros(count, dtype=np.float32)
-    chance = np.random.Generator(np.random.PCG64(ambience.seed))
-    at = number = 0
-    while at < count and ambience.sayings:
-        said = speak(ambience.sayings[number % len(ambience.sayings)])[: count - at]
-        whole[at : at + len(said)] = said
-        at += len(said) + round(chance.uniform(*PAUSES_S) * rate_hz)
-        number += 1
-    return _faded(whole, rate_hz)
-
-
-def _faded(sound: Samples, rate_hz: int) -> Samples:
-    """Fades in place, so that joined sounds do not click."""
-    fade = min(round(FADE_S * rate_hz), len(sound) // 2)
-    ramp = np.linspace(0, 1, fade, endpoint=False, dtype=np.float32)
-    sound[:fade] *= ramp
-    sound[len(sound) - fade :] *= ramp[::-1]
-    return sound
-
-
 WINDOW_S = 0.005
 BELOW_ACTIVE_DB = 35.0
 """Sound this far below the active speech level is not speech. Weak fricatives lie above, the noise of a voice below."""
@@ -387,19 +212,28 @@ class Renderer:
         - InputError: unusable recording, setting out of range, or a level that would clip (with the highest possible)
         - PluginError: unknown engine
         """
+        rendered = self._rendered(recipe)
+        return self._with_noise_beside(recipe, rendered) if recipe.noise and recipe.noise.players else rendered
+
+    def _rendered(self, recipe: StimulusRecipe) -> RenderedStimulus:
         _check(recipe)
-        content = self._content(recipe)
-        key = hashlib.sha256(content.encode()).hexdigest()
+        if recipe.opening is not None:
+            return self._opened(recipe, recipe.opening)
+        key = self.key(recipe)
         if isinstance(recipe.query, Ambience):
             sound = self._ambience(recipe.query, recipe, seed=int(key[:16], 16))
             return RenderedStimulus(sound, (), content_hash(key, sound, ()))
         if self._cache is not None and (known := self._cache.get(key)) is not None:
             return known
-        waveform, parts = self._make(recipe, seed=int(key[:16], 16))
+        waveform, parts = self._whole(recipe) if recipe.whole else self._make(recipe, seed=int(key[:16], 16))
         rendered = RenderedStimulus(waveform, parts, content_hash(key, waveform, parts))
         if self._cache is not None:
             self._cache.put(key, rendered)
         return rendered
+
+    def key(self, recipe: StimulusRecipe) -> str:
+        """Hex SHA-256 of everything that decides the samples, of a recipe without an opening. The seed of its noise."""
+        return hashlib.sha256(self._content(recipe).encode()).hexdigest()
 
     def voice(self, engine: str) -> Voice:
         """The engine of that name, constructed once; PluginError if there is none."""
@@ -418,8 +252,25 @@ class Renderer:
             del fields["as_recorded"]
         if recipe.placement is None:
             del fields["placement"]
+        del fields["opening"]  # made of three recipes without one
+        if recipe.channel == Channel():
+            del fields["channel"]
+        elif recipe.channel.codec:
+            fields["channel"]["made_by"] = channel.made_by()
+        if recipe.whole:
+            del fields["level_dbfs"], fields["gap_ms"]
+        else:
+            del fields["whole"]
         if recipe.noise is not None and not recipe.noise.a_weighted:
             del fields["noise"]["a_weighted"]
+        if recipe.noise is not None and not recipe.noise.ramp_s:
+            del fields["noise"]["ramp_s"]
+        if recipe.noise is not None:
+            del fields["noise"]["level_spl"]
+            if recipe.noise.level_dbfs is None:
+                del fields["noise"]["level_dbfs"]
+            if not recipe.noise.positions:
+                del fields["noise"]["positions"], fields["noise"]["players"]
         for name in ("query", "wake_phrase"):
             if fields[name] is not None and fields[name].get("phrase_end_s") is None:
                 fields[name].pop("phrase_end_s", None)
@@ -444,13 +295,23 @@ class Renderer:
         }
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
+    def _whole(self, recipe: StimulusRecipe) -> tuple[Waveform, tuple[Part, ...]]:
+        """A recording as it is. Where its phrase is said to end does not change what is heard."""
+        assert isinstance(recipe.query, Recording)
+        plain = replace(recipe, query=replace(recipe.query, phrase_end_s=None))
+        waveform, parts = self._make(plain, seed=int(self.key(plain)[:16], 16))
+        if (ends_s := recipe.query.phrase_end_s) is None:
+            return waveform, parts
+        ends_at = min(round(ends_s * recipe.rate_hz / recipe.channel.speed), len(waveform.samples))
+        return waveform, (replace(parts[0], start_sample=min(parts[0].start_sample, ends_at), end_sample=ends_at),)
+
     def _make(self, recipe: StimulusRecipe, seed: int) -> tuple[Waveform, tuple[Part, ...]]:
         rate = recipe.rate_hz
         assert not isinstance(recipe.query, Ambience)
         pieces = [(Role.QUERY, recipe.query)]
         if recipe.wake_phrase is not None:
             pieces.insert(0, (Role.WAKE_PHRASE, recipe.wake_phrase))
-        lead = round(LEAD_S * rate)
+        lead = 0 if recipe.whole else round(LEAD_S * rate)
         listening = bool(recipe.lead_in_s or recipe.tail_s)
         gap = round(recipe.gap_ms * rate / 1000)
         placed: list[tuple[int, Samples]] = []
@@ -475,28 +336,79 @@ class Renderer:
         else:
             waveform = at_level(waveform, level_dbfs, _label(recipe))
         # Checked before the noise, so that the advice fits what the user can change.
-        refuse_clipping(waveform, level_dbfs, _label(recipe))
+        if not recipe.whole:
+            refuse_clipping(waveform, level_dbfs, _label(recipe))
         if recipe.placement is not None:
-            waveform, level_dbfs = _in_room(
-                waveform, level_dbfs, recipe.placement, parts[-1].end_sample, _label(recipe)
-            )
+            speech_ends = len(waveform.samples) if recipe.whole else parts[-1].end_sample
+            waveform, level_dbfs = _in_room(waveform, level_dbfs, recipe.placement, speech_ends, _label(recipe))
             length = len(waveform.samples)
+            if not recipe.whole:
+                refuse_clipping(waveform, level_dbfs, f"{_label(recipe)} in the room {recipe.placement.label()}")
         if listening:
             waveform = Waveform(_with_floor(waveform.samples, seed), rate)
-        if recipe.noise is None:
-            return waveform, tuple(parts)
-        margin = 0 if listening else round(MARGIN_S * rate)
-        level = level_dbfs - recipe.noise.snr_db
-        under = make_noise(recipe.noise, length + 2 * margin, rate, level, seed)
-        if recipe.noise.a_weighted:
-            speech = Waveform(waveform.samples[parts[0].start_sample : parts[-1].end_sample], rate)
-            under = amplify(under, a_weighting_of(speech) - a_weighting_of(under))
-        mixed = under.samples.copy()
+        if recipe.noise is None or recipe.noise.players:
+            return channel.through(_turned_down(waveform), recipe.channel), tuple(parts)
+        margin = 0 if listening or recipe.whole else round(max(MARGIN_S, recipe.noise.ramp_s) * rate)
+        under = _noise_under(recipe.noise, waveform, level_dbfs, parts, length + 2 * margin, seed)
+        mixed = _ramped(under, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample)
         mixed[margin : margin + length] += waveform.samples
         loud = Waveform(mixed, rate)
-        refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise")
+        if not recipe.whole:
+            refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise")
         moved = (Part(p.role, p.start_sample + margin, p.end_sample + margin, p.text) for p in parts)
-        return loud, tuple(moved)
+        return channel.through(_turned_down(loud), recipe.channel), tuple(moved)
+
+    def _with_noise_beside(self, recipe: StimulusRecipe, rendered: RenderedStimulus) -> RenderedStimulus:
+        """The stimulus with the noise that other loudspeakers play. Generated noise differs between them."""
+        noise, main = recipe.noise, self._rendered(replace(recipe, opening=None))
+        level, rate = active_speech_level(main.waveform), main.waveform.rate_hz
+        assert noise is not None, recipe
+        assert level is not None, recipe
+        own = [part for part in rendered.parts if part.role not in (Role.OPENING, Role.CLOSING, Role.REQUEST)]
+        begins, count = own[0].start_sample - main.parts[0].start_sample, len(main.waveform.samples)
+        heard, beside = rendered.waveform.samples.copy(), {}
+        for number, (player, gain_db) in enumerate(noise.players):
+            seed = int(main.sha256[:16], 16) + number
+            under = _noise_under(noise, main.waveform, level.level_dbfs, main.parts, count, seed)
+            ramped = _ramped(under, noise.ramp_s, main.parts[0].start_sample, main.parts[-1].end_sample)
+            loud = amplify(Waveform(ramped, rate), gain_db)
+            refuse_clipping(loud, noise.dbfs(level.level_dbfs) + gain_db, f"the noise at {player}")
+            whole = np.zeros(len(heard), dtype=np.float32)
+            whole[begins : begins + count] = loud.samples
+            beside[player] = Waveform(whole, rate)
+            heard[begins : begins + count] += ramped / np.float32(np.sqrt(len(noise.players)))
+        return replace(rendered, beside=beside, as_heard=Waveform(np.clip(heard, -1.0, 1.0), rate))
+
+    def _opened(self, recipe: StimulusRecipe, opening: Opening) -> RenderedStimulus:
+        """The opening, the stimulus, and the closing words: three stimuli in one. Their lead-ins overlap the pause."""
+        phrase = recipe.query if recipe.wake_phrase is None else recipe.wake_phrase
+        assert not isinstance(phrase, Ambience)
+        quiet = replace(recipe, level_dbfs=opening.level_dbfs, noise=None, lead_in_s=0.0, tail_s=0.0, opening=None)
+        if opening.voice is not None:
+            quiet = replace(quiet, voice=opening.voice)
+
+        def said(text: str) -> RenderedStimulus:
+            asked = SpokenText(text) if text else phrase
+            return self.render(replace(quiet, query=asked, wake_phrase=phrase if text else None, as_recorded=False))
+
+        main, first = self.render(replace(recipe, opening=None)), said(opening.say)
+        begins = first.parts[-1].end_sample + round(opening.pause_s * recipe.rate_hz) - main.parts[0].start_sample
+        shift = max(0, -begins)
+        placed = [(shift, first, Role.OPENING), (shift + begins, main, None)]
+        if opening.then:
+            placed.append((shift + begins + len(main.waveform.samples), said(opening.then), Role.CLOSING))
+        whole = np.zeros(max(at + len(one.waveform.samples) for at, one, _ in placed), dtype=np.float32)
+        parts: list[Part] = []
+        for at, one, role in placed:
+            whole[at : at + len(one.waveform.samples)] += one.waveform.samples
+            roles = {} if role is None else {Role.QUERY: Role.REQUEST, one.parts[0].role: role}
+            parts += [
+                Part(roles.get(p.role, p.role), p.start_sample + at, p.end_sample + at, p.text) for p in one.parts
+            ]
+        waveform = Waveform(whole, recipe.rate_hz)
+        refuse_clipping(waveform, max(recipe.level_dbfs, opening.level_dbfs), f"{_label(recipe)} with its opening")
+        key = "|".join(one.sha256 for _, one, _ in placed)
+        return RenderedStimulus(waveform, tuple(parts), content_hash(key, waveform, tuple(parts)))
 
     def _ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:
         made = self._ambiences.make(ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._saying, recipe))
@@ -520,8 +432,8 @@ class Renderer:
                 what, recorded = path, True
                 source = read_recording(path)
                 if phrase_end_s is not None:
-                    ends_at = round(phrase_end_s * recipe.rate_hz)
-        sound = at_rate(source, recipe.rate_hz)
+                    ends_at = round(phrase_end_s * recipe.rate_hz / recipe.channel.speed)
+        sound = channel.at_speed(at_rate(source, recipe.rate_hz), recipe.channel.speed)
         as_it_is = recorded and recipe.as_recorded
         if not as_it_is:
             sound = at_level(sound, recipe.level_dbfs, what)
@@ -540,7 +452,7 @@ def _check(recipe: StimulusRecipe) -> None:
             ("level_dbfs", recipe.level_dbfs, -90.0, 0.0),
             ("lead_in_s", recipe.lead_in_s, 0.0, LONGEST_PAUSE_S),
             ("tail_s", recipe.tail_s, 0.0, LONGEST_PAUSE_S),
-            ("noise.snr_db", recipe.noise.snr_db if recipe.noise else 0.0, -40.0, 100.0),
+            ("noise.snr_db", (recipe.noise.snr_db if recipe.noise else None) or 0.0, -40.0, 100.0),
         )
         if not low <= value <= high
     ]
@@ -564,8 +476,35 @@ def _in_room(
         heard = at_level(heard, level_dbfs, label)
     elif (found := active_speech_level(heard)) is not None:
         level_dbfs = found.level_dbfs
-    refuse_clipping(heard, level_dbfs, f"{label} in the room {placement.label()}")
     return heard, level_dbfs
+
+
+def _noise_under(
+    noise: NoiseSpec, speech: Waveform, level_dbfs: float, parts: Sequence[Part], count: int, seed: int
+) -> Waveform:
+    """Noise for speech of that level, which lies in the parts."""
+    under = make_noise(noise, count, speech.rate_hz, noise.dbfs(level_dbfs), seed)
+    if not noise.a_weighted:
+        return under
+    said = Waveform(speech.samples[parts[0].start_sample : parts[-1].end_sample], speech.rate_hz)
+    like = a_weighting_of(said) if noise.level_dbfs is None else 0.0
+    return amplify(under, like - a_weighting_of(under))
+
+
+def _turned_down(waveform: Waveform) -> Waveform:
+    """The waveform, as a whole so loud that it does not exceed full scale."""
+    peak = float(np.abs(waveform.samples).max(initial=0.0))
+    return waveform if peak <= 1.0 else Waveform((waveform.samples / peak).astype(np.float32), waveform.rate_hz)
+
+
+def _ramped(noise: Waveform, ramp_s: float, first: int, last: int) -> Samples:
+    """A copy that rises linearly for `ramp_s` up to the sample `first`, and falls from `last` on."""
+    samples = noise.samples.copy()
+    if ramp := round(ramp_s * noise.rate_hz):
+        at = np.arange(len(samples))
+        gain = np.clip(np.minimum((at - (first - ramp)) / ramp, ((last + ramp) - at) / ramp), 0.0, 1.0)
+        samples *= gain.astype(np.float32)
+    return samples
 
 
 def _with_floor(samples: Samples, seed: int) -> Samples:

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.signal import oaconvolve
 
 from harness.base.plugins import installed
 from harness.model.errors import InputError
@@ -39,6 +38,8 @@ def heard_in(waveform: Waveform, placement: Placement) -> Waveform:
     if placement.problem:
         raise InputError(placement.problem, remedy="Correct `rooms`, distance_m or angle_deg")
     response, direct = _response(placement, waveform.rate_hz)
+    from scipy.signal import oaconvolve  # here, since it takes long to import and few runs have a room
+
     heard = oaconvolve(waveform.samples.astype(np.float64), response)[direct:]
     return Waveform(np.asarray(heard, dtype=np.float32), waveform.rate_hz)
 

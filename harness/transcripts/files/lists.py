@@ -4,16 +4,18 @@ A second field that ends in .txt names a file with the text, beside the list; an
 commas stand in quotes. A first row such as `audio,reference` is a header, and `audio,text` or `audio,reference_file`
 says which of the two all second fields are. Blank lines are skipped.
 Source: snsr-eval-batch (seeds/snsr-eval-batch.txt), -c.
+
+Kaldi's `text` and JSON lines are such lists too.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from harness.base.safe_csv import filled_rows
-from harness.base.text_file import Problems, encoding_name, read_text, shown
+from harness.base.text_file import Problems, encoding_name, filled_rows, read_text, repetition, shown
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.timed import Segments, declaration, read_stm
@@ -67,6 +69,81 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
         problems.add(0, 0, "the list has no rows", _LIST_EXAMPLE)
         problems.refuse()
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
+
+
+_KALDI_EXAMPLE = "Begin each line with the id of the utterance: utt1 turn on the light"
+
+
+def read_kaldi(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
+    """The transcripts of a file such as `text` of Kaldi, an id and its words in each line; InputProblems."""
+    found = _UtteranceLines(path, encoding)
+    for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
+        if fields := line.split():
+            found.add(number, fields[0], " ".join(fields[1:]))
+    return found.transcripts(_KALDI_EXAMPLE, may_be_empty=may_be_empty)
+
+
+_ID_KEYS = ("id", "utt_id", "utterance_id", "audio_filepath", "audio", "file")
+_REFERENCE_KEYS = ("text", "transcript", "reference", "sentence")
+_HYPOTHESIS_KEYS = ("pred_text", "hypothesis", "prediction")
+_OBJECT_EXAMPLE = 'Write an object in each line: {"id": "utt1", "text": "turn on the light"}'
+
+
+def read_json_lines(
+    path: Path, encoding: str | None = None, *, may_be_empty: bool = False, heard: bool = False
+) -> Transcripts:
+    """The transcripts of JSON lines, such as a NeMo manifest; InputProblems with all that is wrong with it.
+
+    heard: see read_transcripts.
+    """
+    found = _UtteranceLines(path, encoding)
+    of_text = (*_HYPOTHESIS_KEYS, *_REFERENCE_KEYS) if heard else _REFERENCE_KEYS
+    for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            found.problems.add(number, 1, f"not JSON: {error}", _OBJECT_EXAMPLE)
+            continue
+        written: list[str] = []
+        for keys in (_ID_KEYS, of_text):
+            value = next((row[key] for key in keys if key in row), None) if isinstance(row, dict) else None
+            if isinstance(value, str | int):
+                written.append(str(value))
+            else:
+                what = "a key of these with a text is missing: " + ", ".join(keys)
+                found.problems.add(number, 1, what if isinstance(row, dict) else "not an object", _OBJECT_EXAMPLE)
+                break
+        if len(written) == 2:
+            found.add(number, written[0], " ".join(written[1].split()))
+    return found.transcripts(_OBJECT_EXAMPLE, may_be_empty=may_be_empty)
+
+
+class _UtteranceLines:
+    """Gathers the utterances of a file in which each has its line."""
+
+    def __init__(self, path: Path, encoding: str | None) -> None:
+        self.problems = Problems(str(path))
+        self._file, self._encoding = str(path), encoding
+        self._texts: dict[str, str] = {}
+        self._lines: dict[str, int] = {}
+
+    def add(self, line: int, id_: str, text: str) -> None:
+        if (known := self._lines.setdefault(id_.lower(), line)) != line:
+            what, remedy = repetition(id_, known)
+            self.problems.add(line, 1, what, remedy)
+        else:
+            self._texts[id_] = text
+
+    def transcripts(self, example: str, *, may_be_empty: bool) -> Transcripts:
+        self.problems.refuse()
+        if not self._texts and not may_be_empty:
+            self.problems.add(0, 0, "the file has no transcripts", example)
+            self.problems.refuse()
+        ids, texts = tuple(self._texts), tuple(self._texts.values())
+        lines = tuple(self._lines.values())
+        return Transcripts(self._file, ids, texts, lines, ("",) * len(ids), encoding_name(self._encoding))
 
 
 def is_header(row: list[str]) -> bool:

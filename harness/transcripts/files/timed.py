@@ -1,7 +1,8 @@
-"""The fields of a line of a time-marked file: what ctm and stm have in common."""
+"""Files of words and segments with times: ctm, stm and segLST."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import struct
@@ -9,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.gathering import gathered
 from harness.base.text_file import Problems, encoding_name, is_comment, read_text, shown
 from harness.model.transcript import Segment, TimedWord
 
 _FIELD = re.compile(r"\S+")
+_BLANKS = re.compile("[ \t\r\n]*")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _SECONDS = "Write seconds, such as 12.34"
 
@@ -204,13 +207,13 @@ class Segments:
     encoding: str = "utf-8"
 
 
-def read_stm(path: Path, encoding: str | None = None) -> Segments:
+def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, may_be_empty: bool = False) -> Segments:
     """The segments of a file and the labels that it declares; InputProblems with all that is wrong with it.
 
-    Files and channels may come in any order, the segments of each in that of their begins. Speakers that differ in
-    case only are one, spelt as where they are first.
+    Files and channels may come in any order. in_order: the segments of each must come in that of their begins.
+    Speakers that differ in case only are one, spelt as where they are first. may_be_empty: see read_trn.
     """
-    text = read_text(path, encoding)
+    text = read_text(path, encoding, may_be_empty=may_be_empty)
     problems = Problems(str(path))
     segments: list[Segment] = []
     latest: Latest = {}
@@ -219,10 +222,11 @@ def read_stm(path: Path, encoding: str | None = None) -> Segments:
         segment = _segment(number, line, speakers, problems)
         if segment is None:
             continue
-        refuse_disorder(problems, latest, segment, column_of(line, 3), "segment", "begin")
+        if in_order:
+            refuse_disorder(problems, latest, segment, column_of(line, 3), "segment", "begin")
         segments.append(segment)
     problems.refuse()
-    if not segments:
+    if not segments and not may_be_empty:
         problems.add(0, 0, "the file has no segments", _STM_EXAMPLE)
         problems.refuse()
     labels = tuple(SegmentLabel(*found.groups()) for line in text.split("\n") if (found := _LABEL.fullmatch(line)))
@@ -264,6 +268,73 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
     return Segment(file, channel, speaker, start_s, end_s, words, labels, ignored, number)
 
 
+_SEGLST_EXAMPLE = (
+    'Write [{"session_id": "f1", "speaker": "ann", "start_time": 0.0, "end_time": 2.5, "words": "hello"}, …]'
+)
+_SEGLST_TEXTS, _SEGLST_TIMES = ("session_id", "speaker", "words"), ("start_time", "end_time")
+
+
+def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Segments:
+    """The segments of a file; InputProblems with all that is wrong with it. Speakers: as read_stm."""
+    text = read_text(path, encoding)
+    problems = Problems(str(path))
+    segments: list[Segment] = []
+    speakers: dict[str, str] = {}
+    for number, row in _objects(text, problems):
+        texts = [row.get(key) for key in _SEGLST_TEXTS]
+        times = [seconds(str(row.get(key))) for key in _SEGLST_TIMES]
+        wrong = [key for key, one in zip(_SEGLST_TEXTS, texts, strict=True) if not isinstance(one, str)]
+        wrong += [key for key, one in zip(_SEGLST_TIMES, times, strict=True) if one is None]
+        start_s, end_s = times
+        if wrong or start_s is None or end_s is None:
+            problems.add(number, 1, f"the segment has no valid {', '.join(wrong)}", _SEGLST_EXAMPLE)
+        elif end_s < start_s:
+            what = f"the segment ends ({end_s:g}) before it begins ({start_s:g})"
+            problems.add(number, 1, what, "The times are those of begin and end, not begin and duration")
+        else:
+            file, speaker, words = (" ".join(str(one).split()) for one in texts)
+            speaker = speakers.setdefault(speaker.lower(), speaker)
+            segments.append(Segment(file, "", speaker, start_s, end_s, words, (), False, number))
+    problems.refuse()
+    if not segments and not may_be_empty:
+        problems.add(0, 0, "the file has no segments", _SEGLST_EXAMPLE)
+        problems.refuse()
+    return Segments(str(path), tuple(segments), (), encoding_name(encoding))
+
+
+def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, object]]]:
+    """The objects of a JSON list, each with the line in which it begins."""
+    decoder = json.JSONDecoder()
+    at = _past_blanks(text, 0)
+    if text[at : at + 1] != "[":
+        problems.add(1, 1, "not a JSON list", _SEGLST_EXAMPLE)
+        return
+    at = _past_blanks(text, at + 1)
+    line, counted = 1, 0
+    while text[at : at + 1] != "]":
+        line, counted = line + text.count("\n", counted, at), at
+        try:
+            row, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            problems.add(line, 1, f"not JSON: {error}", _SEGLST_EXAMPLE)
+            return
+        if isinstance(row, dict):
+            yield line, row
+        else:
+            problems.add(line, 1, "not an object", _SEGLST_EXAMPLE)
+        at = _past_blanks(text, end)
+        if text[at : at + 1] == ",":
+            at = _past_blanks(text, at + 1)
+        elif text[at : at + 1] != "]":
+            problems.add(line, 1, "the list is not closed behind this segment", "End it with ]")
+            return
+
+
+def _past_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
+
+
 def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[TimedWord, ...], ...]:
     """The words of each segment, one for one with `segments`; words of a place without segments are in none.
 
@@ -274,9 +345,7 @@ def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[
     Words and segments of one file and channel are taken in the order given. A midpoint on a border belongs to the later
     segment. It belongs to the earlier one if the border's time rounds up in single precision, which sclite uses.
     """
-    waiting: dict[tuple[str, str], list[TimedWord]] = {}
-    for word in words:
-        waiting.setdefault(place_of(word), []).append(word)
+    waiting = gathered((place_of(word), word) for word in words)
     last = {place_of(segment): number for number, segment in enumerate(segments)}
     taken = dict.fromkeys(waiting, 0)
     pieces: list[tuple[TimedWord, ...]] = []

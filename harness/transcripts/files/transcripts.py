@@ -10,15 +10,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.gathering import gathered
 from harness.base.text_file import COMMENT, Problems, encoding_name, read_text, repetition, shown
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError, Place
 from harness.model.transcript import TimedWord, Transcripts
-from harness.transcripts.files.lists import read_csv
+from harness.transcripts.files.lists import read_csv, read_json_lines, read_kaldi
 from harness.transcripts.files.sro import read_sro
-from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_stm
+from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_seglst, read_stm
 
 EITHER = "--reference-format or --hypothesis-format"
+KALDI_NAME = "text"
+"""How recipes of Kaldi call the file."""
 
 
 def format_of(path: Path, option: str = EITHER) -> Format:
@@ -27,6 +30,10 @@ def format_of(path: Path, option: str = EITHER) -> Format:
     option: what else could name it.
     """
     suffix = path.suffix.lower().removeprefix(".")
+    if path.name == KALDI_NAME:
+        return Format.KALDI
+    if suffix == "json":
+        return Format.SEGLST
     if suffix in tuple(Format):
         return Format(suffix)
     what = f"the suffix .{suffix} names no format" if suffix else "no suffix says which format this is"
@@ -247,16 +254,22 @@ def _by_expression(written: str) -> Callable[[str], str]:
     return take
 
 
-_BY_ID = (Format.TRN, Format.SRO, Format.CSV)
+_BY_ID = (Format.TRN, Format.SRO, Format.CSV, Format.KALDI, Format.JSONL)
+_WITH_IDS = "trn, sro, csv, kaldi and jsonl"
 
 
 def read_transcripts(
-    path: Path, format: Format | None = None, encoding: str | None = None, *, may_be_empty: bool = False
+    path: Path,
+    format: Format | None = None,
+    encoding: str | None = None,
+    *,
+    may_be_empty: bool = False,
+    heard: bool = False,
 ) -> Transcripts:
-    """The transcripts of a trn, .sro or CSV file; InputProblems with all that is wrong with it.
+    """The transcripts of a file whose utterances have ids; InputProblems with all that is wrong with it.
 
     format: without it the file's suffix says so. encoding: without it UTF-8, with or without a byte order mark.
-    may_be_empty: see read_trn.
+    may_be_empty: see read_trn. heard: of a hypothesis, which JSON lines may hold beside the reference.
     """
     match format or format_of(path):
         case Format.TRN:
@@ -265,9 +278,13 @@ def read_transcripts(
             return read_sro(path, encoding, may_be_empty=may_be_empty)
         case Format.CSV:
             return read_csv(path, encoding, may_be_empty=may_be_empty)
+        case Format.KALDI:
+            return read_kaldi(path, encoding, may_be_empty=may_be_empty)
+        case Format.JSONL:
+            return read_json_lines(path, encoding, may_be_empty=may_be_empty, heard=heard)
         case other:
             what = f"a {other.value} file has times and no ids"
-            raise InputError(what, place=Place(str(path)), remedy="Write trn, sro or csv; stm and ctm go together")
+            raise InputError(what, place=Place(str(path)), remedy=f"Write {_WITH_IDS}; stm and ctm go together")
 
 
 def read_pair(
@@ -279,9 +296,9 @@ def read_pair(
 ) -> tuple[Transcripts, Transcripts]:
     """A reference and a hypothesis whose ids pair, whatever their formats; InputError when the two do not go together.
 
-    trn, .sro and CSV pair by their ids, in any mixture. Ids that differ only in case are one, spelt as in the
+    Files with ids pair by them, in any mixture. Ids that differ only in case are one, spelt as in the
     reference.
-    stm and ctm: the words are cut by the segments, and `SPEAKER-000` is a speaker's first.
+    stm or segLST, and ctm: the words are cut by the segments, and `SPEAKER-000` is a speaker's first.
     Two ctm files: one utterance for each file and channel, `FILE-CHANNEL-0000`, in the order of the file, as in sclite.
     A hypothesis without transcripts has none for any reference; a reference without any is an error.
     """
@@ -289,15 +306,35 @@ def read_pair(
     match formats:
         case (Format.STM, Format.CTM):
             return _cut_by_segments(read_stm(reference_path, encoding), hypothesis_path, encoding)
+        case (Format.SEGLST, Format.CTM):
+            return _cut_by_segments(in_order(read_seglst(reference_path, encoding)), hypothesis_path, encoding)
         case (Format.CTM, Format.CTM):
             return _by_place(reference_path, hypothesis_path, encoding)
         case (first, second) if first in _BY_ID and second in _BY_ID:
             reference = read_transcripts(reference_path, first, encoding)
-            heard = read_transcripts(hypothesis_path, second, encoding, may_be_empty=True)
+            heard = read_transcripts(hypothesis_path, second, encoding, may_be_empty=True, heard=True)
             return reference, spelt_as(reference, heard)
     what = f"a hypothesis in {formats[1].value} cannot be scored against a reference in {formats[0].value}"
-    remedy = "trn, sro and csv go with each other, ctm goes with stm or ctm"
+    ids = f"{_WITH_IDS} go with each other, ctm goes with stm, seglst or ctm"
+    remedy = f"{ids}; with --speakers, stm and seglst go with each other"
     raise InputError(what, place=Place(str(hypothesis_path)), remedy=remedy)
+
+
+def in_order(found: Segments) -> Segments:
+    """The segments by their begins."""
+    return replace(found, segments=tuple(sorted(found.segments, key=lambda one: one.start_s)))
+
+
+def read_segments(path: Path, form: Format, encoding: str | None = None, *, may_be_empty: bool = False) -> Segments:
+    """The segments of an stm or segLST file, by their begins; InputError with all that is wrong with it."""
+    match form:
+        case Format.STM:
+            return in_order(read_stm(path, encoding, in_order=False, may_be_empty=may_be_empty))
+        case Format.SEGLST:
+            return in_order(read_seglst(path, encoding, may_be_empty=may_be_empty))
+        case other:
+            what = f"a {other} file does not say who speaks when"
+            raise InputError(what, place=Place(str(path)), remedy="With --speakers, write both files as stm or seglst")
 
 
 def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
@@ -330,6 +367,7 @@ def _cut_by_segments(
     _refuse_strangers(words, {place_of(segment) for segment in reference.segments}, str(hypothesis_path))
     ids: list[str] = []
     heard: list[str] = []
+    confidences: list[tuple[float | None, ...]] = []
     heard_lines: list[int] = []
     counts: dict[str, int] = {}
     scored = [segment for segment in reference.segments if not segment.ignored]
@@ -340,6 +378,7 @@ def _cut_by_segments(
         counts[segment.speaker] = count + 1
         ids.append(f"{segment.speaker}-{count:03d}")
         heard.append(_joined(piece))
+        confidences.append(tuple(word.confidence for word in piece))
         heard_lines.append(piece[0].line if piece else 0)
     speakers = tuple(segment.speaker for segment in scored)
     texts = tuple(segment.text for segment in scored)
@@ -347,7 +386,9 @@ def _cut_by_segments(
     codec = encoding_name(encoding)
     return (
         Transcripts(reference.file, tuple(ids), texts, lines, speakers, reference.encoding),
-        Transcripts(str(hypothesis_path), tuple(ids), tuple(heard), tuple(heard_lines), speakers, codec),
+        Transcripts(
+            str(hypothesis_path), tuple(ids), tuple(heard), tuple(heard_lines), speakers, codec, tuple(confidences)
+        ),
     )
 
 
@@ -369,14 +410,14 @@ def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None)
 def _one_for_each_place(
     words: Sequence[TimedWord], names: dict[tuple[str, str], str], file: str, encoding: str | None
 ) -> Transcripts:
-    places: dict[str, list[TimedWord]] = {}
-    for word in words:
-        places.setdefault(names[place_of(word)], []).append(word)
+    places = gathered((names[place_of(word)], word) for word in words)
     ids = tuple(places)
     lines = tuple(those[0].line for those in places.values())
     texts = tuple(_joined(those) for those in places.values())
     speakers = tuple(id_.removesuffix("-0000") for id_ in ids)
-    return Transcripts(file, ids, texts, lines, speakers, encoding_name(encoding))
+    confidences = tuple(tuple(word.confidence for word in those) for those in places.values())
+    times = tuple(tuple((one.start_s, one.start_s + one.duration_s) for one in those) for those in places.values())
+    return Transcripts(file, ids, texts, lines, speakers, encoding_name(encoding), confidences, times)
 
 
 def _joined(words: Sequence[TimedWord]) -> str:

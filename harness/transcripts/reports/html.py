@@ -15,9 +15,12 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.text_table import sorted_labels
 from harness.base.whole_file import write_whole
+from harness.model.choices import ERROR_RATES, UNIT_NOUNS
 from harness.model.transcript import AlignedWord, Edit, WordCounts
+from harness.statistics.confidence import DET_TICKS, ConfidenceFigures, deviate
 from harness.statistics.intervals import Interval
 from harness.statistics.text import NOTHING, percent, percent_interval, probability
+from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
     LEAST_SPEAKERS,
     Crossed,
@@ -314,6 +317,8 @@ class _PageSystem:
     interval: Interval | None
     unit: str
     whisker: Whisker | None
+    confidence: ConfidenceFigures | None
+    entities: EntityErrors | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +365,8 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         test_names=TESTS,
         counted_unit=scorings[0].unit,
+        unit_noun=UNIT_NOUNS[scorings[0].unit],
+        error_rate=ERROR_RATES[scorings[0].unit],
         has_groups=any(groups),
         group_tables=group_tables(systems),
         group_scale=scale,
@@ -377,6 +384,8 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         other_forms=any(_has_other_form(block) for one in utterances for block in one.blocks),
         most_ids=MOST_IDS,
         per_cent=lambda value, digits=2: percent(value, digits),
+        deviate=deviate,
+        det_ticks=DET_TICKS,
         signed=_signed,
         probability=probability,
     )
@@ -393,7 +402,8 @@ def _systems(systems: Sequence[Scored]) -> list[_PageSystem]:
         name = plain_text(one.scoring.title, LONGEST_NAME) or f"system {number}"
         label = "HYP" if len(systems) == 1 else f"{number} {Path(name).stem or name}"
         at = whisker(one.scoring.totals.wer, one.interval, scale)
-        found.append(_PageSystem(label, name, one.scoring, one.interval, unit_of(one.scoring).value, at))
+        unit = unit_of(one.scoring).value
+        found.append(_PageSystem(label, name, one.scoring, one.interval, unit, at, one.confidence, one.entities))
     return found
 
 

@@ -13,9 +13,12 @@ from typing import Any
 from harness import __version__
 from harness.base.plain_json import picked, plain
 from harness.model.transcript import WordCounts
+from harness.statistics.confidence import ConfidenceFigures
 from harness.statistics.intervals import Interval
+from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import GroupedComparison, GroupFigures, GroupWords, SystemComparison, unit_of
 from harness.transcripts.scoring import Scoring
+from harness.transcripts.talkers import TalkerPair
 
 Json = dict[str, Any]
 
@@ -102,12 +105,18 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A scoring with its sources. interval: 95 % of its WER. groups: None where there are none."""
+    """A scoring with its sources. interval: 95 % of its WER. groups, confidence, entities: None without any.
+
+    talkers: who of the hypothesis is whom, if speakers were paired.
+    """
 
     scoring: Scoring
     source: Source
     interval: Interval | None
     groups: GroupFigures | None = None
+    confidence: ConfidenceFigures | None = None
+    entities: EntityErrors | None = None
+    talkers: tuple[TalkerPair, ...] = ()
 
 
 def pieces(
@@ -148,6 +157,9 @@ def _system(one: Scored) -> Iterator[str]:
         "missing_counted": scoring.missing,
         "surplus": scoring.surplus,
         "empty_references": scoring.empty_references,
+        "confidence": plain(one.confidence),
+        "entities": plain(one.entities),
+        "talkers": plain(one.talkers),
         "groups_file": plain(source.groups),
         **_group_figures(one.groups),
     }

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.base.foreign import padded, shown, width_of
-from harness.base.text_table import GAP, LEAST_LABEL, Column, note, text_table
-from harness.model.choices import Aligned, TextUnit
+from harness.base.text_table import GAP, LEAST_LABEL, Column, note, padded, shown, text_table, width_of
+from harness.model.choices import ERROR_RATES, UNIT_NOUNS, Aligned, TextUnit
 from harness.model.transcript import AlignedWord, Edit, WordCounts
-from harness.statistics.intervals import Interval
+from harness.statistics.confidence import ConfidenceFigures
+from harness.statistics.intervals import Interval, Share
 from harness.statistics.significance import Discordance, paired_difference
 from harness.statistics.text import NOTHING, p_is, percent, percent_interval, points, points_interval, probability
+from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
     Crossed,
     Grouped,
@@ -30,6 +31,7 @@ from harness.transcripts.groups import (
 from harness.transcripts.paired_tests import PairedBy, PairedTest
 from harness.transcripts.reports.scoring_json import Scored
 from harness.transcripts.scoring import Confusions, ScoredUtterance, Scoring, confusions
+from harness.transcripts.talkers import TalkerPair
 
 NO_LABEL = "(none)"
 ALL = "all"
@@ -92,7 +94,16 @@ def report(
     yield from summary(scoring, width)
     yield ""
     for line in notes(scoring, of.interval, width):
-        yield marked(line) if line.startswith(scoring.unit.rate) else line
+        yield marked(line) if line.startswith(ERROR_RATES[scoring.unit]) else line
+    if of.confidence is not None:
+        yield ""
+        yield from confidence(of.confidence, width)
+    if of.entities is not None:
+        yield ""
+        yield from entities(of.entities, width)
+    if of.talkers:
+        yield ""
+        yield from talkers(of.talkers, width)
     if of.groups is not None:
         yield ""
         yield from groups(of.groups, width, scoring.unit)
@@ -108,7 +119,7 @@ def summary(scoring: Scoring, width: int) -> Iterator[str]:
         "S.D.": [float(np.std(column, ddof=1)) if len(column) > 1 else None for column in columns],
         "Median": [float(np.median(column)) if column else None for column in columns],
     }
-    counted = (Column("speaker"), Column("sentences", gives_way=6), Column(scoring.unit.plural))
+    counted = (Column("speaker"), Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"))
     yield from text_table(
         (*counted, *_SPEAKERS),
         [(name or "(no speaker)", *_cells(counts)) for name, counts in scoring.by_speaker],
@@ -142,10 +153,10 @@ def _decimal(value: float | None) -> str:
 def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[str]:
     """The basis of the results: normalisation, rate with its 95 % interval, utterances without a partner or words."""
     yield from note("normalisation", shown(scoring.normalisation, max(20, width - 21)), width)
-    yield from note(scoring.unit.rate, wer_in_words(scoring.totals, interval, scoring.unit), width)
+    yield from note(ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit), width)
     if interval is not None:
         yield from note("interval", INTERVALS[unit_of(scoring)], width)
-    lost = f"; each {scoring.unit.noun} counts as deleted"
+    lost = f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
     counted = "; left out" if scoring.dropped else lost if scoring.missing else ""
     missing = _listed(scoring.dropped or scoring.missing, scoring.without_hypothesis, width)
     yield from note("missing hypotheses", missing + counted, width)
@@ -154,10 +165,55 @@ def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[s
     yield from note("empty references", f"{scoring.empty_references:,}", width)
 
 
+def entities(of: EntityErrors, width: int) -> Iterator[str]:
+    """The errors of marked spans, by tag."""
+
+    def row(tag: str, found: Share) -> tuple[str, ...]:
+        rate, interval = percent(found.value, 2), percent_interval(found.interval, 2)
+        return shown(tag), str(found.total), str(found.count), rate, interval
+
+    columns = (Column("tag"), Column("entities"), Column("with error"), Column("error"), Column("95 % interval"))
+    ends = [row("all", of.total)] if len(of.by_tag) > 1 else []
+    yield from text_table(columns, [row(*one) for one in of.by_tag], width, ends=ends)
+    if of.left_out:
+        yield ""
+        yield from note("entities left out", f"{of.left_out:,}", width)
+
+
+def talkers(of: Sequence[TalkerPair], width: int) -> Iterator[str]:
+    """Who is whom in each recording."""
+    rows = [(shown(one.recording), *(shown(name or NOTHING) for name in (one.reference, one.hypothesis))) for one in of]
+    columns = (Column("recording"), Column("speaker"), Column("in the hypothesis"))
+    yield from text_table(columns, rows, width)
+
+
+def confidence(of: ConfidenceFigures, width: int, what: str = "words") -> Iterator[str]:
+    """A reliability table of the confidences of words, or what else there is, and what they are worth."""
+    rows = [
+        (
+            f"{one.low:.1f}–{one.high:.1f}",
+            str(one.correct.total),
+            percent(one.mean, 1),
+            percent(one.correct.value, 1),
+            percent_interval(one.correct.interval, 1),
+        )
+        for one in of.bins
+    ]
+    columns = (Column("confidence"), Column(what), Column("mean"), Column("correct"), Column("95 % interval"))
+    yield from text_table(columns, rows, width)
+    nce = NOTHING if of.nce is None else f"{of.nce:.3f}"
+    yield ""
+    yield from note("NCE", f"{nce} (1: perfect; 0: no better than the share of correct {what})", width)
+    yield from note("calibration error", percent(of.calibration_error, 1), width)
+    yield from note("equal error", percent(of.equal_error, 1), width)
+    if of.left_out:
+        yield from note("without confidence", f"{of.left_out:,} {what}", width)
+
+
 def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit = TextUnit.WORD) -> str:
     """`12 of 120 = 10.00 % (95 % interval 5.10–16.30 %)`; over no words n/a, and the insertions are stated."""
     if counts.wer is None:
-        return f"{NOTHING} (of no {unit.plural}; {counts.insertions:,} inserted)"
+        return f"{NOTHING} (of no {UNIT_NOUNS[unit]}s; {counts.insertions:,} inserted)"
     of = f"{counts.errors:,} of {counts.words:,} = {percent(counts.wer, 2)}"
     return f"{of} (95 % interval {percent_interval(interval, 2)})"
 
@@ -199,9 +255,9 @@ def groups(found: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD) -> I
 def _grouped(one: Grouped, width: int, unit: TextUnit) -> Iterator[str]:
     columns = (
         Column("sentences", gives_way=5),
-        Column(unit.plural, gives_way=1),
+        Column(f"{UNIT_NOUNS[unit]}s", gives_way=1),
         Column("errors", gives_way=4),
-        Column(unit.rate),
+        Column(ERROR_RATES[unit]),
         *_GROUPS,
     )
     alike = len({words.unit for _, words in one.values}) == 1
@@ -230,7 +286,9 @@ def _crossed(one: Crossed, width: int, unit: TextUnit) -> Iterator[str]:
     each = max(*map(width_of, heads), *(len(text) for row in rows for cell in row for text in cell))
     room = max(LEAST_LABEL, width_of(first), *map(width_of, names))
     at_once = max(1, (width - room) // (each + len(GAP)))
-    yield shown(f"{first} by {second}: {unit.rate} in % of so many {unit.plural}, 95 % interval below", width)
+    yield shown(
+        f"{first} by {second}: {ERROR_RATES[unit]} in % of so many {UNIT_NOUNS[unit]}s, 95 % interval below", width
+    )
     for begin in range(0, len(heads), at_once):
         yield ""
         part = slice(begin, begin + at_once)
@@ -263,7 +321,7 @@ def compared(
     titles = [shown(one.scoring.title, room) for one in systems]
     widest = max(map(width_of, titles))
     for title, one in zip(titles, systems, strict=True):
-        found_of = f"{unit.rate} {wer_in_words(one.scoring.totals, one.interval, unit)}"
+        found_of = f"{ERROR_RATES[unit]} {wer_in_words(one.scoring.totals, one.interval, unit)}"
         yield from note(title, found_of, width, widest + 2)
     for index, pair in enumerate(found):
         first, second = shown(pair.first, room), shown(pair.second, room)
@@ -271,9 +329,9 @@ def compared(
         yield from ("", f"{first} against {second}", f"  on the same {pair.utterances:,} utterances: {wers}")
         for name, count in ((first, pair.first_missing), (second, pair.second_missing)):
             if count:
-                yield f"  {name} has no hypothesis for {count:,} of them: each {unit.noun} counts as deleted"
+                yield f"  {name} has no hypothesis for {count:,} of them: each {UNIT_NOUNS[unit]} counts as deleted"
         if pair.difference is None:
-            yield f"  difference {NOTHING} (of no {unit.plural})"
+            yield f"  difference {NOTHING} (of no {UNIT_NOUNS[unit]}s)"
         else:
             within = f"95 % interval {points_interval(pair.interval)}"
             yield f"  difference {points(pair.difference)} points ({within}), {p_is(pair.p)}"
@@ -300,7 +358,9 @@ def _tests(found: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) 
     rows = []
     for one in found:
         cells = (f"{one.units:,} {one.unit}", f"{one.first_better:,}", f"{one.second_better:,}", probability(one.p))
-        rows.append((TESTS[one.by].format(rate=unit.rate), *cells, *([probability(one.adjusted)] if several else [])))
+        rows.append(
+            (TESTS[one.by].format(rate=ERROR_RATES[unit]), *cells, *([probability(one.adjusted)] if several else []))
+        )
     columns = (*_TESTS, *([Column(f"p of {pairs} pairs")] if several else []))
     yield from text_table(columns, rows, width)
 
@@ -326,11 +386,11 @@ def confused(found: Confusions, most: int, width: int, unit: TextUnit = TextUnit
     """The `most` most frequent of each list (0: all), none wider than `width` columns."""
     lists: tuple[tuple[str, Sequence[tuple[tuple[str, ...], int]]], ...] = (
         ("substitution pairs, reference → hypothesis", found.pairs),
-        (f"inserted {unit.plural}", [((word,), count) for word, count in found.inserted]),
-        (f"deleted {unit.plural}", [((word,), count) for word, count in found.deleted]),
-        (f"substituted {unit.plural} of the references", [((word,), count) for word, count in found.substituted]),
+        (f"inserted {UNIT_NOUNS[unit]}s", [((word,), count) for word, count in found.inserted]),
+        (f"deleted {UNIT_NOUNS[unit]}s", [((word,), count) for word, count in found.deleted]),
+        (f"substituted {UNIT_NOUNS[unit]}s of the references", [((word,), count) for word, count in found.substituted]),
         (
-            f"falsely recognised {unit.plural} of the hypotheses",
+            f"falsely recognised {UNIT_NOUNS[unit]}s of the hypotheses",
             [((word,), count) for word, count in found.falsely_recognised],
         ),
     )

@@ -17,8 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from harness.base.safe_csv import filled_rows, unmarked
-from harness.base.text_file import Problems, fault_in, line_blocks, read_text, shown, too_long
+from harness.base.text_file import Problems, fault_in, filled_rows, line_blocks, read_text, shown, too_long, unmarked
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.understanding import Slot, Utterance, intent_set
 
@@ -344,9 +343,8 @@ def _utterance(written: dict[str, Any], place: Place, kept: dict[str, str]) -> U
     slots = (
         None if (one := written.get("slots")) is None else _read_slots(one, len(words) if text is not None else None)
     )
-    return Utterance(
-        id_.strip(), words, _read_intents(written.get("intents")), tags, slots, _read_groups(written), place
-    )
+    intents, groups = _read_intents(written.get("intents")), _read_groups(written)
+    return Utterance(id_.strip(), words, intents, tags, slots, groups, place, _read_scores(written))
 
 
 def _demand_keys(written: dict[str, Any], known: tuple[str, ...]) -> None:
@@ -419,6 +417,18 @@ def _position(written: object, key: str) -> int | None:
     if not isinstance(written, int) or isinstance(written, bool) or written < 0:
         raise _Wrong(f"{shown(key)} is not a word number", "Count words from 0; end is the word after the slot")
     return written
+
+
+def _read_scores(written: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    scores = written.get("scores")
+    if scores is None:
+        return ()
+    if not isinstance(scores, dict):
+        raise _Wrong('"scores" is not an object', 'Write {"booking": 0.93, "thanking": 0.02}')
+    for label, score in scores.items():
+        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+            raise _Wrong(f"the score of {shown(label)} is not a number from 0 to 1", "Write probabilities")
+    return tuple((label, float(score)) for label, score in scores.items())
 
 
 def _read_groups(written: dict[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.base.safe_csv import safe_csv
+from harness.base.text_file import safe_csv
 from harness.base.whole_file import disk_errors, whole_folder, write_whole
 from harness.model.errors import InputError, Place
 from harness.model.understanding import JOINT, Chunking, Corpus, Slot, Utterance, joined

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import Findings, Id, Keys, Text, nearest, read_keys, word, wrong
+from harness.base.findings import Findings, Id, Keys, Text, nearest, optional, preset, read_keys, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.transcripts.numerals import cardinal, clock_time, ordinal
@@ -160,59 +160,52 @@ Weight = Annotated[float, Field(gt=0, le=1e6)]
 class HabitsKeys(Keys):
     """How people speak. Shares are of utterances, from 0 to 1."""
 
-    two_intents: Share = Field(default=0.14, description="Share of utterances that join two sentences. Default 0.14.")
-    connectives: list[Text] = Field(default=["and"], min_length=1, description="Words between the two.")
-    hesitant: Share = Field(default=0.0, description="Share of utterances with a hesitation. Default 0.")
-    hesitations: list[Text] = Field(default=["uh"], min_length=1, description="Hesitations, outside of slots.")
-    false_starts: Share = Field(
-        default=0.0, description="Share of utterances whose beginning is said twice. Default 0."
-    )
-    restarts: list[Text] = Field(default=["no"], min_length=1, description="Words between the two beginnings.")
-    corrected: Share = Field(default=0.0, description="Share of utterances in which a value is corrected. Default 0.")
-    corrections: list[Text] = Field(default=["no"], min_length=1, description="Words between the two values.")
+    two_intents: Share = preset(0.14, "Share of utterances that join two sentences. Default 0.14.")
+    connectives: list[Text] = preset(["and"], "Words between the two.", min_length=1)
+    hesitant: Share = preset(0.0, "Share of utterances with a hesitation. Default 0.")
+    hesitations: list[Text] = preset(["uh"], "Hesitations, outside of slots.", min_length=1)
+    false_starts: Share = preset(0.0, "Share of utterances whose beginning is said twice. Default 0.")
+    restarts: list[Text] = preset(["no"], "Words between the two beginnings.", min_length=1)
+    corrected: Share = preset(0.0, "Share of utterances in which a value is corrected. Default 0.")
+    corrections: list[Text] = preset(["no"], "Words between the two values.", min_length=1)
 
 
 class ValueKeys(Keys):
     """A value with its normalised form."""
 
     say: Text = Field(description="The words.")
-    value: Text | None = Field(
-        default=None, description="Normalised form, for metrics with values. Default: the words."
-    )
-    weight: Weight = Field(default=1.0, description="Frequency relative to the list's other values. Default 1.")
+    value: Text | None = optional("Normalised form, for metrics with values. Default: the words.")
+    weight: Weight = preset(1.0, "Frequency relative to the list's other values. Default 1.")
 
 
 class SaidKeys(Keys):
     """A list of values, or numbers that are spoken."""
 
-    say: list[Text | ValueKeys] = Field(default=[], description="Values: words, or {say, value, weight}.")
-    unseen: list[Text | ValueKeys] = Field(default=[], description="Values that occur only in the test split.")
-    unseen_share: Share = Field(
-        default=0.3, description="Share of unseen values in this list's slots of the test split."
+    say: list[Text | ValueKeys] = preset([], "Values: words, or {say, value, weight}.")
+    unseen: list[Text | ValueKeys] = preset([], "Values that occur only in the test split.")
+    unseen_share: Share = preset(0.3, "Share of unseen values in this list's slots of the test split.")
+    spoken: Annotated[SpokenKind, word(SpokenKind)] | None = optional(
+        "number, ordinal or time: all from `from` to `to`, spoken as words, with digits as value."
     )
-    spoken: Annotated[SpokenKind, word(SpokenKind)] | None = Field(
-        default=None,
-        description="number, ordinal or time: all from `from` to `to`, spoken as words, with digits as value.",
-    )
-    from_: int | Text | None = Field(default=None, alias="from", description="First number, or time such as 06:00.")
-    to: int | Text | None = Field(default=None, description="Last number or time.")
-    step: int = Field(default=1, ge=1, le=100_000, description="Step, in minutes for times. Default 1.")
+    from_: int | Text | None = optional("First number, or time such as 06:00.", alias="from")
+    to: int | Text | None = optional("Last number or time.")
+    step: int = preset(1, "Step, in minutes for times. Default 1.", ge=1, le=100_000)
 
 
 class SentenceKeys(Keys):
     """A pattern with its weight."""
 
     say: Text = Field(description="The pattern: words, [optional], (one|another), {concept}, {concept=list}, <phrase>.")
-    weight: Weight = Field(default=1.0, description="Frequency relative to the intent's other patterns. Default 1.")
-    unseen: bool = Field(default=False, description="Whether it occurs only in the test split. Default false.")
+    weight: Weight = preset(1.0, "Frequency relative to the intent's other patterns. Default 1.")
+    unseen: bool = preset(False, "Whether it occurs only in the test split. Default false.")
 
 
 class IntentKeys(Keys):
     """Sentences that mean the same."""
 
     intent: Label | list[Label] = Field(description="The label or labels of these sentences.")
-    weight: Weight = Field(default=1.0, description="Frequency relative to the grammar's other intents. Default 1.")
-    alone: bool = Field(default=False, description="Whether it is never joined with another intent. Default false.")
+    weight: Weight = preset(1.0, "Frequency relative to the grammar's other intents. Default 1.")
+    alone: bool = preset(False, "Whether it is never joined with another intent. Default false.")
     say: list[Text | SentenceKeys] = Field(min_length=1, description="Patterns: texts, or {say, weight, unseen}.")
 
 
@@ -220,13 +213,13 @@ class GrammarKeys(Keys):
     """A grammar file: a domain for `harness understanding generate`."""
 
     grammar: Id = Field(description="Name of the domain, and group of its utterances.")
-    title: Text = Field(default="", description="Title.")
-    weight: Weight = Field(default=1.0, description="Frequency relative to the other files of a corpus. Default 1.")
-    habits: HabitsKeys = Field(default=HabitsKeys(), description="How people speak.")
-    values: dict[Id, SaidKeys | list[Text | ValueKeys]] = Field(
-        default={}, description="Lists of values by name: a list, or keys for more."
+    title: Text = preset("", "Title.")
+    weight: Weight = preset(1.0, "Frequency relative to the other files of a corpus. Default 1.")
+    habits: HabitsKeys = preset(HabitsKeys(), "How people speak.")
+    values: dict[Id, SaidKeys | list[Text | ValueKeys]] = preset(
+        {}, "Lists of values by name: a list, or keys for more."
     )
-    phrases: dict[Id, Text] = Field(default={}, description="Patterns by name, for <name> in others.")
+    phrases: dict[Id, Text] = preset({}, "Patterns by name, for <name> in others.")
     intents: list[IntentKeys] = Field(min_length=1, description="Intents with their sentences.")
 
 

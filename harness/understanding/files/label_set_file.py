@@ -8,9 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from harness.base.findings import Findings, Id, Keys, Text, nearest, read_keys, wrong
-from harness.base.safe_csv import filled_rows
-from harness.base.text_file import Problems, read_text
+from harness.base.findings import Findings, Id, Keys, Text, nearest, preset, read_keys, wrong
+from harness.base.text_file import Problems, filled_rows, read_text
 from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, Place
@@ -48,8 +47,8 @@ class ExampleKeys(Keys):
     """An utterance that has the label."""
 
     text: Text = Field(description="The utterance.")
-    labels: list[LabelId] = Field(default=[], description="All its labels. Default: this label only.")
-    why: Text = Field(default="", description="The reason, if it is not obvious.")
+    labels: list[LabelId] = preset([], "All its labels. Default: this label only.")
+    why: Text = preset("", "The reason, if it is not obvious.")
 
 
 class CounterexampleKeys(Keys):
@@ -64,26 +63,36 @@ class LabelKeys(Keys):
     """A label with its description for annotators."""
 
     id: LabelId = Field(description="The label in files, without blanks and #.")
-    title: Text = Field(default="", description="Title. Default: the id.")
+    title: Text = preset("", "Title. Default: the id.")
     description: Text = Field(description="When to give the label.")
-    alone: bool = Field(default=False, description="Whether it excludes all other labels. Default false.")
-    key: LabelKey = Field(default="", description="One character that selects the label. Default: none.")
-    examples: list[ExampleKeys] = Field(default=[], max_length=MOST_EXAMPLES, description="Utterances that have it.")
-    counterexamples: list[CounterexampleKeys] = Field(
-        default=[], max_length=MOST_EXAMPLES, description="Utterances that seem to have it but do not."
+    alone: bool = preset(False, "Whether it excludes all other labels. Default false.")
+    key: LabelKey = preset("", "One character that selects the label. Default: none.")
+    examples: list[ExampleKeys] = preset([], "Utterances that have it.", max_length=MOST_EXAMPLES)
+    counterexamples: list[CounterexampleKeys] = preset(
+        [], "Utterances that seem to have it but do not.", max_length=MOST_EXAMPLES
     )
+
+
+class ConceptKeys(Keys):
+    """A concept of slots with its description for annotators."""
+
+    id: LabelId = Field(description="The concept in files, without blanks and #.")
+    title: Text = preset("", "Title. Default: the id.")
+    description: Text = preset("", "Which words to mark.")
+    key: LabelKey = preset("", "One character that marks the selected words. Default: the next free.")
 
 
 class LabelSetKeys(Keys):
     """The labels of an annotation project, and the guide that annotators work by."""
 
     label_set: Id = Field(description="Name of the label set.")
-    title: Text = Field(default="", description="Title. Default: the name.")
-    intro: Text = Field(default="", description="What annotators read first.")
-    may_be_empty: bool = Field(default=False, description="Whether an utterance may have no label. Default false.")
+    title: Text = preset("", "Title. Default: the name.")
+    intro: Text = preset("", "What annotators read first.")
+    may_be_empty: bool = preset(False, "Whether an utterance may have no label. Default false.")
     labels: list[LabelKeys] = Field(min_length=1, max_length=MOST_LABELS, description="The labels, in display order.")
-    never_together: list[list[LabelId]] = Field(
-        default=[], description="Pairs of labels that exclude each other: [[one, other], …]."
+    never_together: list[list[LabelId]] = preset([], "Pairs of labels that exclude each other: [[one, other], …].")
+    concepts: list[ConceptKeys] = preset(
+        [], "Concepts of slots to mark in the words. Default: no slots.", max_length=MOST_LABELS
     )
 
 
@@ -100,6 +109,7 @@ def load_label_set(path: Path) -> LabelSet:
         never_together=tuple((one[0], one[1]) for one in keys.never_together if len(one) == 2),
         may_be_empty=keys.may_be_empty,
         intro=keys.intro,
+        concepts=tuple(Label(one.id, one.title or one.id, one.description, key=one.key) for one in keys.concepts),
     )
     _check(keys, label_set, found)
     found.refuse()
@@ -116,8 +126,11 @@ def _example_of(keys: ExampleKeys | CounterexampleKeys) -> Example:
 
 
 def _check(keys: LabelSetKeys, label_set: LabelSet, found: Findings) -> None:
-    _refuse_twins([one.id for one in keys.labels], "id", found)
-    _refuse_twins([one.key for one in keys.labels], "key", found)
+    named: tuple[tuple[str, Sequence[LabelKeys | ConceptKeys]], ...]
+    named = ("labels", keys.labels), ("concepts", keys.concepts)
+    for of, listed in named:
+        _refuse_twins([one.id for one in listed], of, "id", found)
+        _refuse_twins([one.key for one in listed], of, "key", found)
     for number, pair in enumerate(keys.never_together):
         at: At = ("never_together", number)
         if len(pair) != 2:
@@ -157,12 +170,12 @@ def _check_known(labels: Iterable[str], at: At, label_set: LabelSet, found: Find
     return not unknown
 
 
-def _refuse_twins(values: Sequence[str], key: str, found: Findings) -> None:
+def _refuse_twins(values: Sequence[str], of: str, key: str, found: Findings) -> None:
     for number, one in enumerate(values):
         if one and one in values[:number]:
-            line = found.place(("labels", values.index(one), key)).line
+            line = found.place((of, values.index(one), key)).line
             remedy = "Remove one of the two" if key == "id" else "Give one of them another key"
-            found.add(("labels", number, key), f"the {key} {one!r} is already in line {line}", remedy)
+            found.add((of, number, key), f"the {key} {one!r} is already in line {line}", remedy)
 
 
 PRESETS: Mapping[str, Mapping[str, str]] = {

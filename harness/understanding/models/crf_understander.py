@@ -49,7 +49,9 @@ class SlotField:
             self._tagger.open_inmemory(trained)
 
     @classmethod
-    def fit(cls, tagged: Sequence[Utterance], iterations: int, l1: float, l2: float, rare: int) -> Self:
+    def fit(
+        cls, tagged: Sequence[Utterance], iterations: int = 80, l1: float = 0.05, l2: float = 0.01, rare: int = 1
+    ) -> Self:
         """Learns from the tags and intents of annotated utterances.
 
         l1, l2: weights of L1 and L2 regularisation. rare: features that occur less often are left out.
@@ -95,7 +97,7 @@ def with_concepts(words: Sequence[str], tags: Sequence[str]) -> str:
 
 
 def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
-    """Features of each word: the word, neighbours up to three away, prefix, suffix, shape, and the intents."""
+    """Features of each word: the word, neighbours up to three away, prefixes, suffixes, shape, and the intents."""
     lower = [_plain(word) for word in words]
     padded = ["<s3>", "<s2>", "<s1>", *lower, "<e1>", "<e2>", "<e3>"]
     found = []
@@ -116,7 +118,14 @@ def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
             f"w+1w+2={after}|{after2}",
             f"w-1w+1={before}|{after}",
             f"end={word[-3:]}",
+            f"end2={word[-2:]}",
+            f"end4={word[-4:]}",
             f"start={word[:3]}",
+            f"start2={word[:2]}",
+            f"start4={word[:4]}",
+            f"end-1={before[-3:]}",
+            f"end+1={after[-3:]}",
+            f"start+1={after[:3]}",
             f"shape={_shape(words[at])}",
         ]
         for intent in intents:

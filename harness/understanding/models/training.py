@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from statistics import fmean, stdev
 
 from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import Understander
@@ -15,9 +16,7 @@ from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, ValueRule, count_frame, total
-from harness.understanding.grammar import fingerprint
-from harness.understanding.models.model_folder import LoadedUnderstander, ModelFacts
-from harness.understanding.scoring import (
+from harness.understanding.figures import (
     ZERO,
     FrameFigures,
     Interval,
@@ -25,8 +24,11 @@ from harness.understanding.scoring import (
     cer_interval,
     figures,
     pooled_f1_interval,
-    samples,
 )
+from harness.understanding.grammar import fingerprint
+from harness.understanding.models.model_folder import LoadedUnderstander, ModelFacts
+from harness.understanding.scoring import samples
+from harness.understanding.splitting import stratified
 
 RULE = Rule(values=ValueRule.NONE)
 
@@ -111,6 +113,7 @@ def _packages() -> list[tuple[str, str]]:
 
 FIGURES = (Metric.ACCURACY, Metric.EMR, Metric.SLOT_F1, Metric.F1MH, Metric.CER, Metric.SFA)
 THOUSAND = 1000
+HELD_OUT_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,8 @@ class BenchRow:
     """`figures`: metric, value (0–1; a CER may be more) and 95 % interval. None over nothing.
 
     train_cpu_s: processor seconds of training. `predict_cpu_s`: for a thousand utterances. `from_elsewhere`: a
-    published result, not measured in this run.
+    published result, not measured in this run. deviations: if not (), the values are means over folds, and these are
+    their standard deviations, one for each of `figures`.
     """
 
     name: str
@@ -135,6 +139,33 @@ class BenchRow:
     train_cpu_s: float | None
     predict_cpu_s: float | None
     from_elsewhere: bool = False
+    deviations: tuple[float | None, ...] = ()
+
+
+def cross_validated(contender: Contender, data: Corpus, folds: int, seed: int, tell: Callable[[str], None]) -> BenchRow:
+    """Trains and scores once for each fold, with a tenth of the others held out.
+
+    InputError, also for a corpus that is too small; PluginError.
+    """
+    parts = stratified(data, [1.0] * folds, seed)
+    rows = []
+    for number, test in enumerate(parts):
+        tell(f"fold {number + 1} of {folds}")
+        others = tuple(one for part in parts if part is not test for one in part.utterances)
+        learned, held_out = stratified(Corpus(data.path, others), (1 - HELD_OUT_SHARE, HELD_OUT_SHARE), seed)
+        rows.append(bench(contender, (learned, held_out, test), seed, tell))
+    means: list[tuple[Metric, float | None, None]] = []
+    deviations: list[float | None] = []
+    for place, figure in enumerate(FIGURES):
+        values = [value for row in rows if (value := row.figures[place][1]) is not None]
+        whole = len(values) == folds
+        means.append((figure, fmean(values) if whole else None, None))
+        deviations.append(stdev(values) if whole else None)
+    costs = ([row.train_cpu_s or 0.0 for row in rows], [row.predict_cpu_s or 0.0 for row in rows])
+    number = sum(row.utterances for row in rows)
+    return BenchRow(
+        contender.name, number, tuple(means), fmean(costs[0]), fmean(costs[1]), deviations=tuple(deviations)
+    )
 
 
 def bench(

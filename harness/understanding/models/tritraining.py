@@ -26,8 +26,8 @@ from harness.model.choices import EpisodesEnding
 from harness.model.understanding import Utterance
 from harness.statistics.intervals import Share
 from harness.understanding.counts import IntentCounts, count_intents
+from harness.understanding.figures import ZERO, IntentFigures, intent_figures
 from harness.understanding.models.votes import THRESHOLD, Intents, Refusal, Voted, agreed, given_by, sets_of, vote
-from harness.understanding.scoring import ZERO, IntentFigures, intent_figures
 
 MakeClassifier = Callable[[int], IntentClassifier]
 """Makes a new classifier from a seed."""

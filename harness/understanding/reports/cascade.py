@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from harness import __version__
-from harness.base.foreign import counted, plain_text, shown
+from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import picked, plain
-from harness.base.text_table import note
+from harness.base.text_table import counted, note, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.understanding import Utterance, joined
 from harness.statistics.text import percent, points, points_interval, probability
@@ -22,9 +22,9 @@ from harness.transcripts.reports.text import wer_in_words
 from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameFate
 from harness.understanding.comparison import Difference, Metric
 from harness.understanding.counts import Rule, items
+from harness.understanding.figures import figures
 from harness.understanding.reports.score_json import counts_json, rule_json, zero_json
 from harness.understanding.reports.score_text import chunking_in_words, details_in_words, table, zero_in_words
-from harness.understanding.scoring import figures
 
 NOTHING_TOLD = "n/a"
 NONE = "none"

@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from harness import __version__
-from harness.base.foreign import shown
-from harness.base.safe_csv import safe_csv
-from harness.base.text_table import Column, text_table
+from harness.base.text_file import safe_csv
+from harness.base.text_table import Column, shown, text_table
 from harness.model.understanding import Chunking, Detail, Utterance, joined
 from harness.statistics.text import percent
 from harness.understanding.counts import Rule, chunks

@@ -11,8 +11,10 @@ from typing import Any
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.model.understanding import Utterance
+from harness.statistics.confidence import DET_TICKS, deviate
 from harness.understanding.comparison import FrameComparison
 from harness.understanding.counts import Matched, Rule, SlotItem, items
+from harness.understanding.figures import Averages, FrameFigures, IntentFigures, figures
 from harness.understanding.reports.score_text import (
     FigureRow,
     Reported,
@@ -23,7 +25,7 @@ from harness.understanding.reports.score_text import (
     per_cent,
     zero_in_words,
 )
-from harness.understanding.scoring import Averages, FrameFigures, FrameScoring, IntentFigures, ScoredFrame, figures
+from harness.understanding.scoring import FrameScoring, ScoredFrame
 
 MOST_UTTERANCES = 2000
 MOST_ROWS = 500
@@ -32,7 +34,7 @@ FIRST_CONFUSIONS = 10
 MOST_IDS = 30
 MATRIX = 16
 """Intents in the table of confusions: the most frequent ones."""
-TILES = ("emr", "sfa", "slot_f1", "cer", "f1mh", "intent_accuracy")
+TILES = ("emr", "sfa", "slot_f1", "slu_f1", "cer", "f1mh", "intent_accuracy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ def page(
         most_ids=MOST_IDS,
         per_cent=per_cent,
         between=between,
+        deviate=deviate,
+        det_ticks=DET_TICKS,
     )
 
 

@@ -17,8 +17,10 @@ from harness.model.errors import InputError, Place
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, Rule, SlotCounts
-from harness.understanding.reports.score_text import FigureRow, Reported
-from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts, ZeroDivision, figures
+from harness.understanding.entities import EntityCounts
+from harness.understanding.figures import ZeroDivision
+from harness.understanding.reports.score_text import FigureRow, Reported, group_figures, group_means
+from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
 Json = dict[str, Any]
 _DETAIL = "detail"
@@ -26,7 +28,7 @@ _EDITS = ("correct", "substitutions", "deletions", "insertions", "sentences", "s
 
 
 def counts_json(counts: FrameCounts) -> Json:
-    """The counts. Lists of three are right, gold and predicted. Lists of four end with the number of utterances."""
+    """The counts. Lists of three are right, gold and predicted. Rows end with the number of utterances."""
     return {
         "utterances": counts.utterances,
         "intents": {
@@ -36,6 +38,8 @@ def counts_json(counts: FrameCounts) -> Json:
         },
         "slots": _slots_json(counts.slots),
         "slots_with_values": _slots_json(counts.valued),
+        "entities": _rows(counts.entities),
+        "frames_tagged": [counts.frames_tagged.count, counts.frames_tagged.total],
     }
 
 
@@ -106,7 +110,17 @@ def counts_of(written: Any) -> FrameCounts:
         IntentCounts(_matched_rows(intents["overlaps"]), _names_of(intents["labels"]), confusions),
         _slots_of(written["slots"]),
         _slots_of(written["slots_with_values"]),
+        dict(map(_entities_of, _list(written["entities"]))),
+        Share(*_counts(written["frames_tagged"], 2)),
     )
+
+
+def _entities_of(written: Any) -> tuple[EntityCounts, int]:
+    *counts, n = _counts(written, 8)
+    found = EntityCounts(*counts)
+    if not found.word_whole or not found.character_whole:
+        raise ValueError("a sum of distances is divided by 0")
+    return found, n
 
 
 def _samples_of(written: Any) -> Samples:
@@ -119,6 +133,7 @@ def _slots_json(counts: SlotCounts) -> Json:
         **picked(counts, "utterances", "placed"),
         "chunks": _by_name(counts.chunks),
         "concepts": _by_name(counts.concepts),
+        "multisets": _rows(counts.multisets),
         "edits": picked(counts.edits, *_EDITS),
         "frames": [counts.frames.count, counts.frames.total],
         "frames_placed": [counts.frames_placed.count, counts.frames_placed.total],
@@ -131,6 +146,7 @@ def _slots_of(written: Any) -> SlotCounts:
         _count(written["placed"]),
         _names_of(written["chunks"]),
         _names_of(written["concepts"]),
+        _matched_rows(written["multisets"]),
         WordCounts(**{key: _count(written["edits"][key]) for key in _EDITS}),
         Share(*_counts(written["frames"], 2)),
         Share(*_counts(written["frames_placed"], 2)),
@@ -149,7 +165,7 @@ def _names_of(written: Any) -> dict[str, Matched]:
     return {_text(name): Matched(*_counts(one, 3)) for name, one in _mapping(written).items()}
 
 
-def _rows(counts: Mapping[Matched, int]) -> list[list[int]]:
+def _rows(counts: Mapping[Matched, int] | Mapping[EntityCounts, int]) -> list[list[int]]:
     return [[*one, n] for one, n in sorted(counts.items())]
 
 
@@ -197,6 +213,7 @@ class ScoreFile:
     systems: tuple[SystemCounts, ...]
     zero: ZeroDivision
     labels: tuple[str, ...] | None
+    outside: str | None
 
 
 def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) -> str:
@@ -209,6 +226,7 @@ def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) ->
         "rule": rule_json(first.counts.details[0].rule),
         "details": [one.rule.detail.value for one in first.counts.details],
         "zero": zero_json(first.zero),
+        "out_of_scope": first.outside,
         "declared_labels": None if first.labels is None else list(first.labels),
         "systems": [_system(one) for one in systems],
         "comparisons": list(comparisons),
@@ -222,6 +240,7 @@ def _system(one: Reported) -> Json:
         "gold": {"file": counts.gold},
         "predicted": {"file": counts.predicted},
         **picked(counts, "missing", "unknown", "unannotated", "other_words"),
+        "confidence": plain(one.confidence),
         "intents_predicted": counts.intents_told,
         "slots_predicted": counts.slots_told,
         "scores": [
@@ -241,9 +260,12 @@ def _system(one: Reported) -> Json:
                 "counts": counts_json(detail.totals),
                 "samples": samples_json(detail.samples),
                 "groups": {
-                    column: [{"label": label, **_group_of(of, one), "counts": counts_json(of)} for label, of in labels]
+                    column: [
+                        {"label": label, **group_figures(of, one), "counts": counts_json(of)} for label, of in labels
+                    ]
                     for column, labels in detail.groups
                 },
+                "group_means": {column: group_means(labels, one) for column, labels in detail.groups},
             }
             for detail, found in zip(counts.details, one.figures, strict=True)
         ],
@@ -252,18 +274,6 @@ def _system(one: Reported) -> Json:
 
 def _figure_json(row: FigureRow) -> Json:
     return {"value": row.value, "interval": None if row.interval is None else list(row.interval)}
-
-
-def _group_of(counts: FrameCounts, one: Reported) -> Json:
-    of = figures(counts, one.zero, one.labels)
-    return {
-        "emr": of.intents.exact.value,
-        "intent_accuracy": of.intents.accuracy,
-        "slot_f1": of.slots.micro.f1,
-        "f1mh": of.slots.concept_sets.f1,
-        "cer": of.slots.cer,
-        "sfa": of.slots.frames.value,
-    }
 
 
 def read_score_json(path: Path, name: str) -> ScoreFile:
@@ -288,10 +298,16 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
             raise ValueError("it holds no scores")
         zero = zero_of(written["zero"])
         labels = written["declared_labels"]
-        return ScoreFile(name, systems, zero, None if labels is None else tuple(map(str, labels)))
+        outside = written.get("out_of_scope")
+        if outside is not None and not isinstance(outside, str):
+            raise TypeError("out_of_scope is not a text")
+        return ScoreFile(name, systems, zero, None if labels is None else tuple(map(str, labels)), outside)
     except json.JSONDecodeError as error:
         at = Place(name, error.lineno, error.colno)
         raise InputError(f"not JSON: {error.msg}", place=at, remedy="Check whether the file was cut off") from error
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except KeyError as error:
+        what = f"the file has no key {error}: it is damaged, or an earlier version wrote it"
+        raise InputError(what, place=place, remedy="Score again, or omit the file") from error
+    except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
         what = f"the file is damaged: {type(error).__name__}: {error}"
         raise InputError(what, place=place, remedy="Score again, or omit the file") from error

@@ -5,32 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from harness.base.foreign import padded, shown
 from harness.base.plain_json import plain
-from harness.base.text_table import Column, text_table
+from harness.base.text_table import Column, padded, shown, text_table
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.understanding import Chunking, Detail
+from harness.statistics.confidence import ConfidenceFigures
+from harness.statistics.intervals import Share
 from harness.statistics.text import percent, percent_interval, points, points_interval, probability
 from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, ValueRule, pooled
-from harness.understanding.scoring import (
+from harness.understanding.figures import (
     ZERO,
     Averages,
-    DetailCounts,
     FrameFigures,
     Interval,
-    Samples,
     SlotFigures,
-    SystemCounts,
     ZeroDivision,
     accuracy_interval,
     cer_interval,
+    concept_f1,
     figures,
+    multiset,
     pooled_f1_interval,
     pooled_spans,
     samples_spans,
+    scope_figures,
+    slu_f1s,
 )
+from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
 
 if TYPE_CHECKING:  # limits need the names of metrics, but no arrays
     from harness.understanding.comparison import Difference, FrameComparison
@@ -79,11 +83,17 @@ def comparison_in_words(rule: Rule) -> str:
 
 
 def table(
-    title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], width: int, most: int = MOST_ROWS
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[str]]],
+    width: int,
+    most: int = MOST_ROWS,
+    ends: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> Iterator[str]:
     """Lines of a table. A column whose head begins with a blank is aligned left. most: rows; 0 for all."""
     columns = [Column(title), *(Column(head.strip(), left=head.startswith(" ")) for head in heads)]
-    return text_table(columns, [(name, *cells) for name, cells in rows], width, most=most or None)
+    below = [(name, *cells) for name, cells in ends]
+    return text_table(columns, [(name, *cells) for name, cells in rows], width, most=most or None, ends=below)
 
 
 NO_INTENTS = "no intents in gold, or none in the predictions"
@@ -109,11 +119,17 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class Reported:
-    """A system's counts, and the choices for its metrics. labels: all declared intents, or None."""
+    """A system's counts, and the choices for its metrics. labels: all declared intents, or None.
+
+    outside: the intent that means out of scope, "" for no intent; None: nothing does. confidence: of intents, if the
+    predictions have scores.
+    """
 
     counts: SystemCounts
     zero: ZeroDivision = ZERO
     labels: tuple[str, ...] | None = None
+    outside: str | None = None
+    confidence: ConfidenceFigures | None = None
 
     @cached_property
     def figures(self) -> tuple[FrameFigures, ...]:
@@ -126,8 +142,13 @@ class Reported:
         found = list(self._intents())
         for one, of in zip(self.counts.details, self.figures, strict=True):
             found += _slots(one, of.slots, one.totals.slots, one.samples, valued=False)
+            tagged, frames = one.totals.frames_tagged, of.slots.frames
+            if tagged.total == frames.total and tagged != frames:
+                text = f"{_of(tagged)}; every tag as in gold"
+                found.append(FigureRow("sfa_tags", "SFA by tags", tagged.value, tagged.interval, text, one.rule.detail))
             if of.valued is not None:
                 found += _slots(one, of.valued, one.totals.valued, None, valued=True)
+                found += _slu(one)
         return tuple(found)
 
     def row(self, key: str, detail: Detail | None = None) -> FigureRow | None:
@@ -145,17 +166,26 @@ class Reported:
         zero = self.zero
         accuracy = accuracy_interval(overlaps, zero)
         yield FigureRow("intent_accuracy", "intent accuracy", of.accuracy, accuracy, over)
-        exact = f"{of.exact.count:,} of {of.exact.total:,} utterances"
-        yield FigureRow("emr", "EMR (exact match)", of.exact.value, of.exact.interval, exact)
+        yield FigureRow("emr", "EMR (exact match)", of.exact.value, of.exact.interval, _of(of.exact))
         for name, value, found in zip(_PRF, _parts(of.samples), samples_spans(overlaps, zero), strict=True):
             yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, found, over)
         labels = f"mean over {len(of.labels):,} {'declared' if of.declared else 'seen'} labels"
         for name, value in zip(_PRF, _parts(of.macro), strict=True):
             yield FigureRow(f"{name.lower()}_macro", f"{name}, macro", value, None, labels)
+        for name, value in zip(_PRF, _parts(of.weighted), strict=True):
+            text = "mean over labels, each as heavy as it is frequent in gold"
+            yield FigureRow(f"{name.lower()}_weighted", f"{name}, weighted", value, None, text)
         all_ = pooled(counts.labels.values())
         spans, texts = pooled_spans(overlaps), _texts(all_, "intents")
         for name, value, found, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
             yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, found, text)
+        if self.outside is not None:
+            shares = scope_figures(counts, self.outside)
+            for (key, name, high), share in zip(_SCOPE, shares, strict=True):
+                yield FigureRow(key, name, share.value, share.interval, _of(share), high=high)
+        for name, part in zip(("scenario", "action"), counts.parts or (), strict=False):
+            text = _texts(multiset(part), f"{name}s")[2]
+            yield FigureRow(f"{name}_f1", f"{name} F1", *concept_f1(part), text)
 
 
 def _slots(
@@ -177,10 +207,15 @@ def _slots(
         for part, value, found, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
             part_key = f"{key}slot_{part.lower()}"
             yield FigureRow(part_key, f"slot {part}{name}", value, found, text + beside * (part == "F1"), detail)
+        text = "mean over concepts, each as heavy as it is frequent in gold"
+        yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", of.weighted.f1, None, text, detail)
     concepts = pooled(counts.concepts.values())
     found = pooled_f1_interval(samples.concepts) if samples else None
     text = _texts(concepts, "concepts")[2]
     yield FigureRow(f"{key}f1mh", f"F1mh{name}", of.concept_sets.f1, found, text, detail)
+    if valued or of.unplaced:
+        text = f"{_texts(multiset(counts.multisets), 'slots')[2]}; each as often as it occurs"
+        yield FigureRow(f"{key}concept_f1", f"concept F1{name}", *concept_f1(counts.multisets), text, detail)
     edits = counts.edits
     sums = f"{edits.substitutions:,} S + {edits.deletions:,} D + {edits.insertions:,} I of {edits.words:,} concepts"
     found = cer_interval(samples.edits) if samples else None
@@ -189,8 +224,30 @@ def _slots(
         yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance has both intents and slots", detail)
         return
     how = "slots in their places" if of.by_place else "slots as lists of concepts"
-    sfa = f"{of.frames.count:,} of {of.frames.total:,} utterances; {how}"
+    sfa = f"{_of(of.frames)}; {how}"
     yield FigureRow(f"{key}sfa", f"SFA{name}", of.frames.value, of.frames.interval, sfa, detail)
+
+
+def _of(share: Share) -> str:
+    return f"{share.count:,} of {share.total:,} utterances"
+
+
+def _slu(one: DetailCounts) -> Iterator[FigureRow]:
+    """SLURP's metrics of slots with values. None without such slots."""
+    entities = one.totals.entities
+    sums = [sum(row[at] * n for row, n in entities.items()) for at in range(3)]
+    text = f"{sums[0]:,} paired by concept, {sums[1]:,} slots, {sums[2]:,} predicted"
+    for (key, name), found in zip(_SLU.items(), slu_f1s(entities), strict=True):
+        if found.value is not None:
+            yield FigureRow(key, name, *found, text, one.rule.detail)
+
+
+_SCOPE = (
+    ("out_of_scope_found", "out of scope found", True),
+    ("in_scope_refused", "in scope refused", False),
+    ("emr_in_scope", "EMR in scope", True),
+)
+_SLU = {"slu_f1": "SLU-F1", "slu_word_f1": "SLU-F1, words", "slu_character_f1": "SLU-F1, characters"}
 
 
 _PRF = ("precision", "recall", "F1")
@@ -237,6 +294,11 @@ def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSI
             yield ""
             yield from _by_label(f"concept ({one.rule.detail}{of_sets})", concepts, width)
     yield from _all_groups(system, width)
+    if system.confidence is not None:
+        from harness.transcripts.reports.text import confidence  # here, since few predictions have scores
+
+        yield ""
+        yield from confidence(system.confidence, width, "utterances")
     yield ""
     yield from _notes(system, width)
     yield ""
@@ -330,8 +392,37 @@ def _group_lines(
         )
         rows.append((label or NO_LABEL, cells))
     several = f" ({one.rule.detail})" if len(system.counts.details) > 1 else ""
+    mean = group_means(labels, system)
+    several_groups = mean and [
+        (
+            f"mean of {len(rows)}",
+            ("", *(per_cent(mean[key]) if key else "" for key in ("emr", "", "slot_f1", "f1mh", "cer", "sfa", ""))),
+        )
+    ]
     heads = ("utterances", "EMR", "95 %", "slot F1", "F1mh", "CER", "SFA", "95 %")
-    yield from table(f"by {column}{several}", heads, rows, width)
+    yield from table(f"by {column}{several}", heads, rows, width, ends=several_groups or ())
+
+
+def group_means(labels: Sequence[tuple[str, FrameCounts]], system: Reported) -> dict[str, float | None]:
+    """Means over groups, each as heavy as the others, as over locales; None where a group has nothing. {} for one."""
+    if len(labels) < 2:
+        return {}
+    of = [group_figures(counts, system) for _, counts in labels]
+    values = {key: [value for one in of if (value := one[key]) is not None] for key in of[0]}
+    return {key: fmean(given) if len(given) == len(of) else None for key, given in values.items()}
+
+
+def group_figures(counts: FrameCounts, system: Reported) -> dict[str, float | None]:
+    """The metrics of a group by their keys."""
+    of = figures(counts, system.zero, system.labels)
+    return {
+        "emr": of.intents.exact.value,
+        "intent_accuracy": of.intents.accuracy,
+        "slot_f1": of.slots.micro.f1,
+        "f1mh": of.slots.concept_sets.f1,
+        "cer": of.slots.cer,
+        "sfa": of.slots.frames.value,
+    }
 
 
 def listed(ids: Sequence[str]) -> str:

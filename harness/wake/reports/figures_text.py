@@ -12,7 +12,7 @@ from harness.model.trial import Outcome, Trial
 from harness.statistics import text
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
-from harness.wake.wake_progress import DeviceWake, Rate, Ratio, UnmatchedWake, WakeProgress
+from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake, WakeProgress
 
 OF_NONE = f"{text.NOTHING} (of none)"
 MOST_TRIALS = 20
@@ -52,6 +52,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"  wake delay         {text.delays(device.delays) if device.delays.total else OF_NONE}"
     if device.double_wakes.count:
         yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
+    for number, recovery in enumerate(device.recoveries):
+        yield f"  {'' if number else 'recovery':18} {recovery_words(recovery)}"
     if device.probes.total:
         yield f"  probes             {device.probes.count} of {device.probes.total} heard"
     if device.commands.total:
@@ -81,6 +83,17 @@ def _device(device: DeviceWake) -> Iterator[str]:
         yield f"  sequential test    {figure.replace('_', ' ')}: {'passed' if passed else 'FAILED'}"
     for condition, found in device.conditions:
         yield f"    {plain_text(condition, 60)}: {ratio(found)}"
+
+
+def recovery_words(recovery: Recovery) -> str:
+    """`after the wake phrase: between 0.5 s (0 of 12 heard) and 2 s (12 of 12 heard)`."""
+    before, after = (
+        "" if one is None else f"{one[0]:g} s ({one[1].count} of {one[1].total} heard)" for one in recovery.between
+    )
+    event = f'"{plain_text(recovery.say, 60)}"' if recovery.say else "the wake phrase"
+    if not after:
+        return f"after {event}: not within {before}"
+    return f"after {event}: {f'between {before} and' if before else 'within'} {after}"
 
 
 def disagreements(device: DeviceWake) -> str:

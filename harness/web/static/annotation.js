@@ -56,9 +56,58 @@ function refusal() {
   return pair ? `Not allowed: ${pair[0]} and ${pair[1]} exclude each other` : "";
 }
 
+// Words of slots
+
+const words = () => [...main().querySelectorAll("[data-word]")];
+let drawnFrom = -1;
+
+function selected() {
+  const { from, to } = form().elements;
+  return from?.value ? [Number(from.value) - 1, Number(to.value || from.value)] : null;
+}
+
+// Words from `first` to before `after`, from 0; none without arguments.
+function select(first = 0, after = 0) {
+  const { from, to } = form().elements;
+  if (!from) return;
+  from.value = after > first ? first + 1 : "";
+  to.value = after > first ? after : "";
+  words().forEach((word, at) => word.classList.toggle("at", first <= at && at < after));
+}
+
+// Moves or stretches the selection with a key; whether the key does so.
+function selectBy(event, key) {
+  const many = words().length;
+  if (!many || !["left", "right", "<", ">"].includes(key)) return false;
+  let [first, after] = selected() ?? [0, 0];
+  if (key === ">" || (key === "right" && event.shiftKey)) after = Math.min(many, after + 1);
+  else if (key === "<" || (key === "left" && event.shiftKey)) after = Math.max(first + 1, after - 1);
+  else {
+    first = Math.max(0, Math.min(many - 1, key === "right" ? after : first - 1));
+    after = first + 1;
+  }
+  select(first, after);
+  return true;
+}
+
+function draw(event) {
+  const at = words().indexOf(event.target.closest?.("[data-word]"));
+  if (at < 0) return;
+  if (event.type === "pointerdown") drawnFrom = event.pointerType === "touch" && selected() ? selected()[0] : at;
+  if (drawnFrom >= 0) { event.preventDefault(); select(Math.min(at, drawnFrom), Math.max(at, drawnFrom) + 1); }
+}
+
 // Keys
 
 function press(event, key) {
+  if (selectBy(event, key)) { event.preventDefault(); return; }
+  const slot = selected() && [...main().querySelectorAll("form [data-slot-key]")]
+    .find((one) => one.dataset.slotKey === (key === "Delete" ? "-" : key));
+  if (slot) {
+    event.preventDefault();
+    if (!event.repeat && !busy) slot.click();
+    return;
+  }
   const at = event.target.closest("button, a, input");
   if (at?.type !== "checkbox" && isPressed(at, key)) {
     if (event.repeat) event.preventDefault(); // the key that saved must not open it again
@@ -110,9 +159,13 @@ function guided() {
 }
 
 function leave(event) {
-  if (!event.repeat && !busy) main().querySelector("form [data-key=escape]")?.click();
+  if (selected()) select();
+  else if (!event.repeat && !busy) main().querySelector("form [data-key=escape]")?.click();
 }
 
+addEventListener("pointerdown", draw);
+addEventListener("pointerover", draw);
+addEventListener("pointerup", () => { drawnFrom = -1; });
 addEventListener("scroll", look, { passive: true });
 addEventListener("resize", look);
 desk({

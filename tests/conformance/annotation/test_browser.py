@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from harness.model.annotation import Accepted, AnnotationRow, Labelled, SecondWork, Struck, Withdrawn
-from tests.annotation_projects import annotation_project, repeated, rows
+from harness.model.understanding import Slot
+from tests.annotation_projects import CONCEPTS, LABELS, annotation_project, repeated, rows
 from tests.conformance.annotation.site import AnnotationSiteProcess
 from tests.conformance.browsing import NAMELESS, SMALL, Window
 from tests.conformance.rating.site import SiteProcess
@@ -233,3 +235,38 @@ def fits(page: Page) -> None:
     assert page.evaluate(NAMELESS) == []
     assert page.evaluate(SMALL) == []
     assert page.evaluate("[document.querySelectorAll('h1').length, document.documentElement.lang]") == [1, "en"]
+
+
+def test_slots_are_marked_with_mouse_and_keys(browser: Browser, tmp_path: Path) -> None:
+    project = annotation_project(tmp_path / "talk", [("two nights in new york please", None)], LABELS + CONCEPTS)
+    site = AnnotationSiteProcess(project, raters=("ann",))
+    site.start()
+    context = browser.new_context()
+    ann = Window(context, site, "ann")
+    page, words = ann.page, ann.page.locator("[data-word]")
+    words.nth(4).hover()
+    page.mouse.down()
+    words.nth(3).hover()
+    page.mouse.up()
+    assert [page.locator(f"[name={end}]").input_value() for end in ("from", "to")] == ["4", "5"]
+    ann.press("1")  # a concept while words are selected, a label otherwise
+    assert "new york·city" in ann.heading
+    page.keyboard.press("1")
+    assert page.locator("[name=label]:checked").get_attribute("value") == "greeting"
+    page.keyboard.press("1")
+    page.keyboard.press("3")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press(">")
+    ann.press("2")
+    assert "two nights·nights" in ann.heading
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Escape")
+    assert page.locator(".word.at").count() == 0
+    assert page.evaluate(NAMELESS) == page.evaluate(SMALL) == []
+    ann.press("Enter")
+    (row,) = given(site, "ann")
+    assert isinstance(row, Labelled)
+    assert (row.intents, row.slots) == (("booking",), (Slot("nights", None, 0, 2), Slot("city", None, 3, 5)))
+    assert ann.faults == []
+    context.close()
+    assert site.stop() == 0

@@ -35,7 +35,6 @@ def struck_or_accepted(given: list[AnnotationRow]) -> list[str]:
     return [one for row in given if isinstance(row, Accepted | Struck) for one in row.utterances]
 
 
-@pytest.mark.timeout(200)
 def test_killed_after_any_key_it_loses_and_doubles_nothing(tmp_path: Path, terminal: RatingTerminal) -> None:
     talk = [(f"yes {n:03}", ("yes_please",)) for n in range(5 * PAGES)]
     project = annotation_project(tmp_path / "talk", talk, page_size=5)

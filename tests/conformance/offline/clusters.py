@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conformance.offline.offline_runs import wait_for
+from tests.seen import until
 
 
 class Cluster:
@@ -29,7 +29,7 @@ class Cluster:
             ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"],
             {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)},
         )
-        wait_for(lambda: "Scheduler at" in self.said("scheduler"))
+        until(lambda: "Scheduler at" in self.said("scheduler"))
 
     def add(self, *names: str) -> None:
         """Workers; returns when the scheduler knows them."""
@@ -50,7 +50,7 @@ class Cluster:
 
     def wait(self) -> None:
         """Until the scheduler knows all workers."""
-        wait_for(lambda: all("Registered to" in self.said(name) for name in self.workers), 60.0)
+        until(lambda: all("Registered to" in self.said(name) for name in self.workers), 60.0)
 
     def kill(self, name: str) -> None:
         """As a power cut does."""

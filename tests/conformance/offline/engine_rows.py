@@ -99,6 +99,7 @@ ROWS = (
     ),
     Row("faster_whisper", "tiny.en", _time, "what time is it in london", ("no-such-model", "tiny.en")),
     Row("moonshine", "", _time, "what time is it in london", ("no-such-model", "tiny-en")),
+    Row("porcupine", "alexa", _alexa, "alexa", ("no_such_phrase", "hey_google|hey google")),
     Row("process", LOUD, _noise_burst, "loud", ("no-such-program", "program .* does not exist")),
     Row(
         "process",
@@ -111,5 +112,5 @@ ROWS = (
     Row("process", f"{LOUD} --scores", _noise_burst, "loud", ("no-such-program", "program .* does not exist")),
     Row("process", f"{LOUD} --kind command", _noise_burst, "loud", ("no-such-program", "program .* does not exist")),
 )
-ELSEWHERE = {"device"}
-"""Engines that need more than a file: their suites are the boards'."""
+ELSEWHERE = {"device", "livekit", "sherpa_onnx", "vosk"}
+"""Engines that need more than a file: boards have suites of their own, users' models test_users_models.py."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,8 @@ from harness.offline.run import OpensJournal, RunPace, run
 COMMAND = (sys.executable, "-c", "from harness.cli import main; main()")
 """The command line in a process of its own, for what only a process can show."""
 _TIMES = re.compile(
-    r"^INFO (start-time|completion-time|duration|real-time-factor|command-line|x-cpu-seconds) .*\n", re.MULTILINE
+    r"^INFO (start-time|completion-time|duration|real-time-factor|command-line|x-cpu-seconds|x-peak-memory-mb) .*\n",
+    re.MULTILINE,
 )
 
 
@@ -131,13 +131,6 @@ def comparable(found: JournalledOutcome) -> tuple[object, ...]:
     """All of an outcome that does not depend on time."""
     one = found.outcome
     return (found.listed, one.kind, one.number, one.samples, one.rate_hz, one.spots, one.said, one.rejected, one.error)
-
-
-def wait_for(what: Callable[[], bool], limit_s: float = 60.0) -> None:
-    until_s = time.monotonic() + limit_s
-    while not what():
-        assert time.monotonic() < until_s, "it did not come about"
-        time.sleep(0.02)
 
 
 def workers_of(pid: int) -> list[int]:

@@ -15,7 +15,6 @@ from tests.conformance.offline.offline_runs import harness, list_of
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-an-engine.md"
 
 
-@pytest.mark.timeout(120)
 def test_the_engine_of_the_page_is_installed_and_evaluated(
     tmp_path: Path, sounds: Sounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,8 @@ from harness.offline.journal_lines import JournalMark
 from tests.conformance.offline.clusters import Cluster
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
-from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, wait_for, workers_of
+from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, workers_of
+from tests.seen import until
 
 pytestmark = pytest.mark.usefixtures("loudness_plugin")
 
@@ -62,7 +63,7 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
             here.kill(to_kill.pop())
             # What is not sent out yet has to wait, or all is played before anybody looks who is there.
             killed_s = time.monotonic()
-            wait_for(lambda: time.monotonic() - killed_s > LOOK_S)
+            until(lambda: time.monotonic() - killed_s > LOOK_S)
 
     shared = shared_by(here, files, tmp_path / "shared.jsonl", on_outcome=kill)
     assert not to_kill
@@ -75,7 +76,7 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     assert both[0].complete
     assert both[0].header.facts == both[1].header.facts
     # The engines are let go of with the evaluation.
-    wait_for(lambda: not any(workers_of(one.pid) for one in here.workers.values()))
+    until(lambda: not any(workers_of(one.pid) for one in here.workers.values()))
 
     stop = threading.Event()
     stopped = shared_by(here, files, tmp_path / "gone.jsonl", stop=stop, on_outcome=lambda *_: stop.set())

@@ -22,6 +22,11 @@ pytestmark = pytest.mark.speech
 BEFORE_S = 1.5
 
 
+def some(*values: object) -> list[object]:
+    """The first and the last; those between them in a soak."""
+    return [values[0], *(pytest.param(one, marks=pytest.mark.soak) for one in values[1:-1]), values[-1]]
+
+
 @pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)
 def row(request: pytest.FixtureRequest) -> Row:
     found: Row = request.param
@@ -161,7 +166,7 @@ def test_what_was_begun_and_left_is_gone(engine: OfflineEngine, said: np.ndarray
     assert found(engine, said) == first
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_pieces_of_any_size_give_the_same(engine: OfflineEngine, said: np.ndarray, seed: int, first: Found) -> None:
     if isinstance(engine, Understands):
         pytest.skip("it is given a file whole")
@@ -179,7 +184,7 @@ def test_pieces_of_any_size_give_the_same(engine: OfflineEngine, said: np.ndarra
     assert found(engine, said, cuts) == first
 
 
-@pytest.mark.parametrize("samples", [0, 1, 159, 160, 399, 1280, 16000, 80_000])
+@pytest.mark.parametrize("samples", [0, *some(1, 159, 160, 399, 1280, 16000, 80_000)])
 def test_digital_silence_of_any_length_is_nothing(engine: OfflineEngine, samples: int) -> None:
     assert not found(engine, np.zeros(samples, np.int16))
 

@@ -100,6 +100,28 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("voices")
+def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
+    done = evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "--by", "folder", "-l", "f.log")
+    assert done.exit_code == 0, done.output
+    assert re.match(r"7 files, 0\.\d{3} hr, 1 FA \d+\.\d\d/hr, 0\.00% FR, 4 TA, .*", done.stdout)
+    assert "(none)      4  0.00 %" in done.stdout
+    (group,) = json.loads((here / "f.log.json").read_text())["groups"][0]["groups"]
+    assert (group["rejects"], group["accepts"]) == ({"count": 0, "total": 4}, 1)
+    lists = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-l", "l.log")
+    assert lists.exit_code == 0
+    folders, listed = (read((here / name).read_text()) for name in ("f.log", "l.log"))
+    assert dict(folders.totals) == dict(listed.totals)
+    again = evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
+    assert again.exit_code == 0
+    (here / "inv" / "new.wav").write_bytes((here / "inv" / "a0.wav").read_bytes())
+    other = ("--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
+    assert "the journal of another evaluation" in str(refused("evaluate", "-t", "microwakeword:alexa", *other))
+    expanded = ("--in", "inv/a0.wav", "inv/a1.wav", "inv/a2.wav")
+    said = str(refused("evaluate", "-t", "microwakeword:alexa", *expanded))
+    assert "inv/a1.wav belongs to no option, nor do 1 more. Name the folder, --in inv" in said
+
+
 def test_commands_and_their_words(here: Path) -> None:
     grammar = here / "light.gram"
     grammar.write_text("#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n")
@@ -212,7 +234,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-t", "loudness:boom"], "no list of files is given"),
+        (["-t", "loudness:boom"], "no recordings are given"),
         ([*BOOM, "-c", "i.txt"], "-c and -i cannot be used together"),
         ([*BOOM, "-w"], "-w needs -c"),
         (["-t", "loudness:boom", "-c", "i.txt", "-w", "-u"], "-u cannot be used with -w"),
@@ -266,7 +288,7 @@ def test_phrases_can_be_told_apart_by_references_and_come_before_other_audio(her
 @pytest.mark.usefixtures("loud")
 def test_progress_is_drawn_on_a_terminal_and_nowhere_else() -> None:
     command = [*COMMAND, "evaluate", *BOOM]
-    piped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert piped.stderr == ""
     for term, drawn in (("xterm", True), ("dumb", False)):
         ours, theirs = pty.openpty()

@@ -17,7 +17,9 @@ from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import evaluation_of, harness, header_for, list_of, untimed
 from tests.unit.offline.figures.outcomes import sized
 
-TIMED_KEYS = ("start_time", "completion_time", "duration_s", "cpu_s", "real_time_factor", "command_line")
+TIMED_KEYS = (
+    "start_time", "completion_time", "duration_s", "cpu_s", "peak_memory_mb", "real_time_factor", "command_line",
+)  # fmt: skip
 
 
 def told(*arguments: object, status: int = 0) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,10 +33,11 @@ from tests.conformance.offline.offline_runs import (
     evaluation_of,
     list_of,
     listed,
+    refused,
     untimed,
-    wait_for,
     workers_of,
 )
+from tests.seen import until
 
 pytestmark = pytest.mark.usefixtures("loudness_plugin")
 
@@ -126,7 +128,7 @@ def test_what_a_worker_started_ends_with_it(sounds: Sounds, tmp_path: Path) -> N
     flag = tmp_path / "flag"
     files = listed([sounds("a.wav", 2, wrong=Wrong.PARENT_OF_SLEEPER)])
     Played(evaluation_of(settings={"flag": str(flag)}), files, tmp_path / "a.jsonl")
-    wait_for(lambda: not _runs(int(flag.read_text())))
+    until(lambda: not _runs(int(flag.read_text())))
 
 
 def _runs(pid: int) -> bool:
@@ -198,7 +200,7 @@ def begun(*arguments: object, folder: Path) -> subprocess.Popen[str]:
 
 def ended(*arguments: object, folder: Path, status: int = 0) -> str:
     child = begun(*arguments, folder=folder)
-    out, err = child.communicate(timeout=120)
+    out, err = child.communicate(timeout=300)
     assert child.returncode == status, out + err
     return out + err
 
@@ -220,12 +222,12 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
     flag.unlink()
     journal = tmp_path / "a.log.jsonl"
     child = begun(*arguments, "a.log", folder=tmp_path)
-    wait_for(lambda: flag.exists() and _outcomes(journal) > 0, 60)
+    until(lambda: flag.exists() and _outcomes(journal) > 0, 60)
     workers = workers_of(child.pid)
     child.kill()
     child.communicate()
     assert len(workers) == 2
-    wait_for(lambda: not any(Path(f"/proc/{worker}/exe").exists() for worker in workers), 60)
+    until(lambda: not any(Path(f"/proc/{worker}/exe").exists() for worker in workers), 60)
     # Torn in the middle of a line, as a power cut leaves it.
     with journal.open("ab") as file:
         file.write(b'{"k":"inv","n":20,"file":"/a')
@@ -234,9 +236,9 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
 
     flag.unlink()
     child = begun(*arguments, "a.log", "--resume", folder=tmp_path)
-    wait_for(flag.exists, 60)
+    until(flag.exists, 60)
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=300)
     assert child.returncode == 130
     assert "the log is partial. Continue with the same command and --resume" in err
     interrupted = JournalFile(journal)
@@ -265,13 +267,30 @@ def test_a_second_ctrl_c_does_not_wait(sounds: Sounds, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text(f"{sounds('a.wav', 2)}\n{sounds('b.wav', 3, wrong=Wrong.HANG_DEAF)}\n")
     child = begun("evaluate", "-t", "loudness:boom", "-i", "in.txt", "-l", "a.log", folder=tmp_path)
     journal = tmp_path / "a.log.jsonl"
-    wait_for(lambda: journal.exists() and bool(workers_of(child.pid)))
+    until(lambda: journal.exists() and bool(workers_of(child.pid)))
     workers = workers_of(child.pid)
     child.send_signal(signal.SIGINT)
     child.send_signal(signal.SIGTERM)
-    child.communicate(timeout=60)
+    child.communicate(timeout=300)
     assert child.returncode == 130
-    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def test_an_engine_that_carries_state_plays_all_files_in_list_order(sounds: Sounds, tmp_path: Path) -> None:
+    inv = [sounds(f"{'i' * (at + 1)}.wav", 1.0 + at % 3, [0.5]) for at in range(9)]
+    oov = [sounds(f"{'o' * (at + 1)}.wav", 3.0 - at % 3, [0.5]) for at in range(9)]
+    program = Path(__file__).parents[2] / "data" / "engines" / "loud_engine.py"
+    evaluation = evaluation_of(f"process:{sys.executable} {program} --carries-state", hashes=True, cache=str(tmp_path))
+    files = listed(inv, oov)
+    Played(evaluation, files, tmp_path / "a.jsonl", jobs=2)
+    scores = [spot.score for one in JournalFile(tmp_path / "a.jsonl").outcomes() for spot in one.outcome.spots]
+    assert scores == [at / 100 for at in range(1, len(files) + 1)]
+    assert not list(tmp_path.rglob("*.scores"))
+    for options in (("--shard", "1/2"), ("--continuous",)):
+        lists = "-i", list_of(tmp_path / "i.txt", inv), "-o", list_of(tmp_path / "o.txt", oov)
+        assert "carries its state" in refused(
+            "evaluate", "-t", evaluation.task.name, *lists, "-l", tmp_path / "l", *options
+        )
 
 
 def test_continuous_goes_on_with_the_engine_having_heard_all(sounds: Sounds, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class RatingTerminal:
         limit_s = time.monotonic() + within_s
         while self.ask("display-message -p '#{pane_dead}'")[0] != "1":
             assert time.monotonic() < limit_s, f"it goes on:\n{self.screen()}"
-            time.sleep(0.002)
+            time.sleep(0.01)
 
     def type(self, key: str) -> None:
         self.ask(f"send-keys {'Space' if key == ' ' else shlex.quote(key)}")
@@ -90,14 +90,14 @@ class RatingTerminal:
         limit_s = time.monotonic() + within_s
         while not predicate(screen := self.screen()):
             assert time.monotonic() < limit_s, f"it did not come about in time:\n{screen}"
-            time.sleep(0.002)
+            time.sleep(0.01)
         return screen
 
     def wait_position(self, wanted: Callable[[int | None], bool], within_s: float = 90.0) -> int | None:
         limit_s = time.monotonic() + within_s
         while not wanted(at := self.position()):
             assert time.monotonic() < limit_s, f"item {at} on the screen:\n{self.screen()}"
-            time.sleep(0.002)
+            time.sleep(0.01)
         return at
 
     def close(self) -> None:
@@ -167,4 +167,4 @@ class Hand:
             assert time.monotonic() < limit_s, f"it did not come about in time:\n{screen}"
             if TOO_FAST in screen and time.monotonic() > self._last_s + REFUSED_S:
                 self.press(key)
-            time.sleep(0.002)
+            time.sleep(0.01)

@@ -37,7 +37,6 @@ def site(program: SiteProcess) -> SiteProcess:
     return program
 
 
-@pytest.mark.timeout(420)  # seconds where nothing else runs
 def test_sixty_items_by_keys_with_another_rater_beside(site: SiteProcess, window: Callable[[str], Window]) -> None:
     ann, bob = window("ann"), window("bob")
     chance = random.Random(5)
@@ -157,7 +156,6 @@ def test_an_old_window_labels_nothing(site: SiteProcess, window: Callable[[str],
     assert all("409" in one for one in old.faults)
 
 
-@pytest.mark.timeout(420)
 @pytest.mark.parametrize(("rater", "kills"), [("gil", 2), pytest.param("kim", 12, marks=pytest.mark.soak)])
 def test_kills_after_any_key_lose_no_judgment(
     site: SiteProcess, window: Callable[[str], Window], rater: str, kills: int

@@ -95,7 +95,7 @@ def test_a_port_that_is_taken_is_told(room: RatingRoom, tmp_path: Path) -> None:
 def test_inviting_listing_and_revoking(tmp_path: Path) -> None:
     def invite(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(HARNESS), "invite", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
 
     made = invite("ann", "bob", "--address", "https://raters.example", "--days", "2")
     links = dict(line.split() for line in made.stdout.splitlines())

@@ -33,7 +33,6 @@ def rows(folder: Path) -> list[Judgment]:
     return [one.record.judgment for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("items", [60, pytest.param(300, marks=pytest.mark.soak)])
 def test_responses_by_keys(tmp_path: Path, terminal: RatingTerminal, items: int) -> None:
     """Labels, skips and undos in a random order: what is on the disk is what was pressed."""
@@ -76,7 +75,6 @@ def test_responses_by_keys(tmp_path: Path, terminal: RatingTerminal, items: int)
     assert len({row.trial_id for row in final}) == items
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("kills", [5, pytest.param(24, marks=pytest.mark.soak)])
 def test_killed_after_any_key_it_loses_and_doubles_nothing(
     tmp_path: Path, terminal: RatingTerminal, kills: int

@@ -12,9 +12,13 @@ import pytest
 
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
+from harness.model.transcript import Normalisation
 from harness.transcripts.alignment import align
 from harness.transcripts.files.transcripts import read_pair, speaker_scheme
+from harness.transcripts.scoring import score, word_confidences
+from harness.transcripts.words import Wording
 from tests.conformance.scoring.sclite import SCLITE, ScliteUtterance, needs_sclite, utterances
+from tests.known import known
 
 pytestmark = needs_sclite
 
@@ -25,7 +29,7 @@ Words = tuple[tuple[str, ...], tuple[str, ...]]
 
 def ran(folder: Path, first: str, second: str, *options: str) -> subprocess.CompletedProcess[bytes]:
     command = [str(SCLITE), "-r", f"r.{first}", first, "-h", f"h.{second}", second, "-f", "0", *options]
-    told = [*command, "-o", "sgml", "stdout"]
+    told = command if "-o" in options else [*command, "-o", "sgml", "stdout"]
     return subprocess.run(told, capture_output=True, cwd=folder, timeout=120, check=False)
 
 
@@ -180,3 +184,25 @@ def test_speakers_are_taken_from_ids_as_in_sclite(tmp_path: Path, scheme: str) -
     ours = speaker_scheme(scheme)([id_.upper() for id_ in ids])
     # With sp, the name of the speaker is the id in its brackets.
     assert {id_: one.speaker.strip("()") for id_, one in theirs.items()} == dict(zip(ids, ours, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_cross_entropy_of_confidences_is_its(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    references, words = [], []
+    for number in range(40):
+        begins_s = 8.0 * number
+        said = [chance.choice(WORDS) for _ in range(8)]
+        references.append(f"f1 A s{number % 3} {begins_s:.2f} {begins_s + 8:.2f} {' '.join(said)}\n")
+        for at, word in enumerate(said):
+            sure = chance.choice([0.0, 1.0]) if chance.random() < 0.01 else chance.betavariate(4, 1.5)
+            heard = word if chance.random() < sure else chance.choice(WORDS)
+            if chance.random() > 0.1:
+                words.append(f"f1 A {begins_s + at + 0.1:.2f} 0.50 {heard} {sure:.4f}\n")
+    (tmp_path / "r.stm").write_text("".join(references))
+    (tmp_path / "h.ctm").write_text("".join(words))
+    done = ran(tmp_path, "stm", "ctm", "-s", "-o", "sum", "stdout")
+    (total,) = (line for line in done.stdout.decode().split("\n") if "Sum/Avg" in line)
+    reference, hypothesis = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
+    found = known(word_confidences(score(reference, hypothesis, Wording(Normalisation.VERBATIM)), hypothesis))
+    assert f"{known(found.nce):.3f}" == total.split("|")[-2].strip()

@@ -4,6 +4,7 @@
 loud_engine.py                 served: one process for many files
 loud_engine.py --once          bare sound on stdin until it ends, for `-s mode=once`
 loud_engine.py --scores        the level of every 20 ms as a score, so that any operating point can be looked at
+loud_engine.py --carries-state the score is the number of files so far, in hundredths
 loud_engine.py --kind command  understands "loud" or nothing
 """
 
@@ -20,8 +21,9 @@ PHRASE = "loud"
 class Loudness:
     """The engine proper: sound in any pieces, lines out."""
 
-    def __init__(self, options):
+    def __init__(self, options, files=100):
         self.options = options
+        self.files = files
         self.rest = array.array("h")
         self.position = 0
         self.began = None
@@ -43,7 +45,7 @@ class Loudness:
             self.event()
 
     def event(self):
-        found = {"start_s": self.began / RATE_HZ, "end_s": self.position / RATE_HZ, "score": 1.0}
+        found = {"start_s": self.began / RATE_HZ, "end_s": self.position / RATE_HZ, "score": self.files / 100}
         say({"phrase": PHRASE, **found} if self.options.kind == "wake" else {"text": PHRASE, **found})
         self.began = None
 
@@ -70,12 +72,15 @@ def served(options):
         hello["phrases"] = [PHRASE]
     if options.scores:
         hello["scores"] = {"threshold": options.threshold, "step": STEP}
+    if options.carries_state:
+        hello["carries_state"] = True
     say(hello)
-    engine = None
+    engine, files = None, 0
     for line in iter(sys.stdin.buffer.readline, b""):
         head = json.loads(line)
         if "begin" in head:
-            engine = Loudness(options)
+            files += 1
+            engine = Loudness(options, files if options.carries_state else 100)
         elif "samples" in head:
             engine.feed(sys.stdin.buffer.read(2 * head["samples"]))
         elif "end" in head:
@@ -95,6 +100,7 @@ if __name__ == "__main__":
     parser.add_argument("--once", action="store_true")
     parser.add_argument("--scores", action="store_true")
     parser.add_argument("--kind", default="wake")
+    parser.add_argument("--carries-state", action="store_true")
     parser.add_argument("--threshold", type=float, default=0.1)
     chosen = parser.parse_args()
     once(chosen) if chosen.once else served(chosen)

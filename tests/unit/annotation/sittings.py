@@ -13,6 +13,7 @@ import numpy.typing as npt
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger
 from harness.annotation.view import AnnotationPhase
+from harness.annotation.worklist import Worklist
 from harness.model.annotation import (
     IMPORTED,
     AnnotationProject,
@@ -67,18 +68,9 @@ class Bench:
         self, annotator: str = "ann", *, adjudicating: bool = False, again: Sequence[str] = (), **project: object
     ) -> AnnotationDesk:
         self.project = replace(self.project, utterances=self.count, **project)  # type: ignore[arg-type]
-        return AnnotationDesk(
-            annotator,
-            self.project,
-            LABELS,
-            utterances(self.count),
-            self.rows,
-            self.keep,
-            adjudicating=adjudicating,
-            again=again,
-            now_s=lambda: self.clock_s,
-            wall_s=lambda: self.clock_s,
-        )
+        facts = (self.project, LABELS, utterances(self.count), self.rows, self.keep)
+        work = Worklist(annotator, *facts, adjudicating=adjudicating, again=again)
+        return AnnotationDesk(work, now_s=lambda: self.clock_s, wall_s=lambda: self.clock_s)
 
     def keep(self, rows: Sequence[AnnotationRow]) -> None:
         if self.full:

@@ -18,6 +18,7 @@ from harness.model.annotation import (
     Adjudicated,
     AnnotationRow,
     Labelled,
+    LabelProposal,
     LabelProposalShown,
     Proposed,
     SecondWork,
@@ -25,6 +26,7 @@ from harness.model.annotation import (
     Withdrawn,
 )
 from harness.model.errors import LogFull
+from harness.model.understanding import Slot
 from tests.unit.annotation.sittings import LABELS, Bench, imported, proposed, utterances
 
 
@@ -524,3 +526,16 @@ Sittings.TestCase.settings = settings(
     max_examples=60, stateful_step_count=30, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate)
 )
 TestSittings = Sittings.TestCase
+
+
+def test_accepted_slots_are_those_of_their_own_batch() -> None:
+    bench = Bench(3)
+    city = (Slot("city", None, 0, 1),)
+    for id_, slots in (("no slots", None), ("none found", ()), ("found", city)):
+        each = tuple(LabelProposal(one.id, ("play",), slots=slots) for one in utterances(3))
+        bench.rows.append(Proposed(id_, "test", each))
+        desk = bench.desk(page_size=1)
+        (line,) = desk.view.page
+        assert desk.accept_page()
+        assert bench.ledger.standing(line.utterance, 1).slots == slots
+        assert ("[say: city]" in line.text) is (slots == city)

@@ -26,6 +26,13 @@ def test_where_there_is_no_room_columns_give_way_and_are_named() -> None:
     assert lines[3].endswith("…   1200      17")
 
 
+def test_labels_are_never_cut_so_far_that_they_look_the_same() -> None:
+    rows = [("microwakeword:alexa", "12", "1", ""), ("microwakeword:jarvis", "1200", "17", "")]
+    lines = list(text_table(COLUMNS, rows, 23))
+    assert [line.split()[0] for line in lines[2:4]] == ["microwakeword:a…", "microwakeword:j…"]
+    assert (max(map(len, lines[:4])), lines[-1]) == (23, "(no room for: errors, note)")
+
+
 def test_a_number_is_never_cut() -> None:
     assert list(text_table(COLUMNS[:2], [("amy", "123456789012")], 10))[2].endswith("123456789012")
 

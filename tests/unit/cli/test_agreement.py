@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.base.foreign import width_of
+from harness.base.text_table import width_of
 from harness.cli import group
 from harness.model.errors import InputError
 from harness.rating.figures.agreement import CATEGORIES

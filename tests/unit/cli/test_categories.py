@@ -81,13 +81,6 @@ def test_the_csv_has_a_row_for_each_category_of_each_group(folder: Path) -> None
     assert [row["count"] for row in kitchen if row["category"] in ("correct", "wrong")] == ["11", "1"]
 
 
-def test_a_page_is_written_beside_the_lines(folder: Path, tmp_path: Path) -> None:
-    result = harness(folder, "--html", tmp_path / "page.html")
-    assert result.exit_code == 0
-    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert result.output.startswith("categories of first responses, 1 session")
-
-
 @pytest.mark.parametrize(
     ("options", "status"),
     [

@@ -155,7 +155,7 @@ def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
     assert harness("init", tmp_path, "--command", "sh -c 'echo wake word hey computer 87%; sleep 9'").exit_code == 0
     (line,) = [one for one in (tmp_path / "device.yaml").read_text("utf-8").splitlines() if "devices monitor" in one]
     words = shlex.split(line.removeprefix("#").replace("devices monitor", "devices test"))[1:]
-    watched = harness(*(str(tmp_path / one) if one == "device.yaml" else one for one in words), "--seconds", "2")
+    watched = harness(*(str(tmp_path / one) if one == "device.yaml" else one for one in words), "--seconds", "5")
     assert watched.exit_code == 0, watched.output
     assert "1 lines: 1 mapped" in watched.stdout
 
@@ -293,7 +293,7 @@ def test_schemas_are_printed_or_written(tmp_path: Path) -> None:
     printed = json.loads(harness("schema", "--kind", "device").stdout)
     assert printed == json_schema(FileKind.DEVICE)
     of_rating = {"round", "training", "gold", "rater_keys"}
-    kinds = {"scenario", "bench", "device", "normalisation", "label_set", "grammar"} | of_rating
+    kinds = {"scenario", "bench", "conditions", "device", "normalisation", "label_set", "grammar"} | of_rating
     assert set(json.loads(harness("schema").stdout)) == kinds
     assert harness("schema", "--out", tmp_path / "schemas").exit_code == 0
     written = {path.name for path in (tmp_path / "schemas").iterdir()}

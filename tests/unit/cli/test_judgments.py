@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.base.safe_csv import safe_cell, safe_csv
+from harness.base.text_file import safe_cell, safe_csv
 from harness.cli import group
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
@@ -320,7 +320,7 @@ def judgments(draw: st.DrawFn) -> Callable[[str, str, str], Judgment]:
     return lambda id_, trial, clip: replace(made, id=id_, trial_id=trial, clip_sha256=clip)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(judgments(), min_size=1, max_size=6, unique_by=lambda make: make("", "", "").rater))
 def test_any_judgment_comes_back_from_any_format(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Callable[[str, str, str], Judgment]]

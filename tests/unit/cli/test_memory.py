@@ -62,15 +62,6 @@ def test_the_line_can_be_pasted_into_a_profile(tmp_path: Path) -> None:
     assert parse(line.encode(), "profile").plain() == {"context_wait_s": 8}
 
 
-def test_why_there_is_nothing_to_recommend(tmp_path: Path) -> None:
-    never = run(store(tmp_path / "never", session(*clear_cut(0.0, WAITS))))
-    assert "recommended        n/a (no memory seen, even after 2 s)" in never
-    assert "under 2 s" in never
-    longer = run(store(tmp_path / "longer", session(*clear_cut(99.0, WAITS))))
-    assert "n/a (it remembers for longer than 16 s, the longest wait)" in longer
-    assert "over 16 s (95 % interval 16 s and up)" in longer
-
-
 def test_sessions_are_taken_together_and_axes_apart(tmp_path: Path) -> None:
     near = [replace(one, conditions=(("position", "near"),)) for one in clear_cut(5.0, WAITS)]
     far = [replace(one, conditions=(("position", "far"),)) for one in clear_cut(3.0, WAITS)]

@@ -16,13 +16,14 @@ from harness.cli.options import (
     Printed,
     RatedAsked,
     Site,
-    WordOf,
+    argument,
     json_option,
+    option,
     printed_options,
-    rated_options,
     share,
     site_options,
     target_option,
+    verb,
 )
 from harness.model.choices import YARDSTICKS_KNOWN, FileKind
 from harness.model.errors import InputError
@@ -40,26 +41,29 @@ def test_every_command_says_what_it_does(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_options_keep_the_rules(name: str) -> None:
     """A short name has a long one, each is explained, and those that print or write do both in one way."""
-    for option in ALL[name].params:
-        if not isinstance(option, click.Option):
+    for one in ALL[name].params:
+        if not isinstance(one, click.Option):
             continue
-        assert any(one.startswith("--") for one in option.opts), option.opts
-        assert option.help, option.opts
-        if isinstance(option, Option):
+        assert any(name.startswith("--") for name in one.opts), one.opts
+        assert one.help, one.opts
+        if isinstance(one, Option):
             assert isinstance(ALL[name], Command), "nothing would read the former names and the FILE of its options"
-        if {"--json", "--csv"} & set(option.opts) and name != "harness judgments import":
-            assert isinstance(option, Option)
-            assert (bool(option.suffixes), option.metavar) == (True, "[FILE]")
-        assert not {"--out", "--quiet-progress", "--bound"} & set(option.opts)
+        if {"--json", "--csv"} & set(one.opts) and name != "harness judgments import":
+            assert isinstance(one, Option)
+            assert (bool(one.suffixes), one.metavar) == (True, "[FILE]")
+        former = {"--quiet-progress", "--bound"} | ({"--out"} if name != "harness evaluate" else set())
+        assert not former & set(one.opts)  # there, --in and --out are recordings with and without the phrase
 
 
-@click.command(cls=Command)
-@click.argument("files", nargs=-1)
-@json_option("as_json", "As JSON.")
-@target_option("--csv", "table", "As CSV.")
-@click.option("--output", cls=Option, former=("--out",))
-@click.option("--fail", type=click.Choice(["status", "error"]))
-def example(files: tuple[str, ...], as_json: bool, table: str | None, output: str | None, fail: str | None) -> None:
+@verb("example")
+def example(
+    *,
+    files: tuple[str, ...] = argument(),
+    as_json: bool = json_option("As JSON."),
+    table: str | None = target_option("--csv", "As CSV."),
+    output: str | None = option("A file.", former=("--out",)),
+    fail: str | None = option("How it fails.", type=click.Choice(["status", "error"])),
+) -> None:
     """Prints what it was given."""
     click.echo(json.dumps([files, as_json, table, output]))
     if fail == "error":
@@ -165,13 +169,15 @@ def test_yardsticks_that_are_offered_are_there() -> None:
     assert tuple(YARDSTICKS) == YARDSTICKS_KNOWN
 
 
-@click.command(cls=Command)
-@rated_options()
-@printed_options("As JSON.", "As CSV.")
-@site_options("raters")
-@click.option("--kind", type=WordOf(FileKind), default=FileKind.BENCH.value)
-@click.option("--most", callback=share)
-def together(asked: RatedAsked, printed: Printed, site: Site, kind: FileKind, most: float | None) -> None:
+@verb("grouped")
+def grouped(
+    *,
+    asked: RatedAsked,
+    printed: Printed = printed_options("As JSON.", "As CSV."),
+    site: Site = site_options("raters"),
+    kind: FileKind = option("A kind of file.", default=FileKind.BENCH),
+    most: float | None = option("A share.", callback=share),
+) -> None:
     """Prints what it was given."""
     site.demand_web("raters'")
     click.echo(repr((asked.named, asked.round_id, printed.as_json, printed.as_csv, site.given, kind.name, most)))
@@ -187,7 +193,7 @@ def together(asked: RatedAsked, printed: Printed, site: Site, kind: FileKind, mo
     ],
 )
 def test_options_that_go_together_come_as_one_object(line: str, told: object) -> None:
-    done = CliRunner().invoke(together, line.split())
+    done = CliRunner().invoke(grouped, line.split())
     assert done.output == f"{told!r}\n"
 
 
@@ -201,5 +207,5 @@ def test_options_that_go_together_come_as_one_object(line: str, told: object) ->
     ],
 )
 def test_what_options_demand_of_each_other(line: str, told: str) -> None:
-    done = CliRunner().invoke(together, line.split())
+    done = CliRunner().invoke(grouped, line.split())
     assert told in f"{done.exception}{done.output}"

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from harness.base.foreign import width_of
+from harness.base.text_table import width_of
 from harness.cli.plain import (
     HOW,
     HOW_EFFECT,

@@ -304,7 +304,7 @@ def test_what_was_heard_is_kept_with_the_judgment(session: Path, whole: bool) ->
     assert item is not None
     assert item.length is not None
     lines = "play\nwait\nslow\nquery\nslow\n1\n" if whole else "play\nstop\nslow\nquery\nslow\n1\n"
-    assert sit_plainly(room, desk, KEYS, player, adjudicating=False, source=io.StringIO(lines)) == 0
+    assert sit_plainly(room, desk, KEYS, player, source=io.StringIO(lines)) == 0
     room.close()
     (row,) = given(session)
     assert row.plays == 3
@@ -388,7 +388,7 @@ def long_session(tmp_path: Path) -> Path:
 def sit(long_session: Path, lines: str, before: BEFORE) -> int:
     room = open_room([long_session])
     try:
-        return sit_plainly(room, room.desk("ann"), RaterKeys(), None, adjudicating=False, source=Lines(lines, before))
+        return sit_plainly(room, room.desk("ann"), RaterKeys(), None, source=Lines(lines, before))
     finally:
         room.close()
 

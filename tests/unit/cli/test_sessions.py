@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.base.foreign import width_of
+from harness.base.text_table import width_of
 from harness.cli.options import RatedAsked
 from harness.cli.sessions import figures_of, rated_sessions
 from harness.model.choices import Grouping

@@ -179,7 +179,7 @@ def test_problems_of_strange_names_and_words_cannot_steer_a_terminal(tmp_path: P
     assert "a\\e]0;b\\x07.sro:1:1" in result.stderr
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60), st.sampled_from(Form), st.sampled_from(["utf-8", "latin-1", "utf-16", "cp1252"]))
 def test_any_bytes_give_text_or_told_problems(tmp_path: Path, content: bytes, form: Form, encoding: str) -> None:
     path = tmp_path / "any.sro"

@@ -341,16 +341,6 @@ def test_a_free_board_is_held_at_once_and_an_owner_that_is_there_keeps_it() -> N
     assert (first.state, second.state) == (Holding.HELD, Holding.TAKEN)
 
 
-def test_of_two_at_the_same_moment_one_holds_it() -> None:
-    for late_s in (0.005, 0.05, 0.3):
-        broker = Broker(late_s=late_s)
-        leases = [broker.connect(owner) for owner in ("a", "b", "c")]
-        broker.run(5.0)
-        states = [one.state for one in leases]
-        assert states.count(Holding.HELD) == 1, (late_s, states)
-        assert states.count(Holding.TAKEN) == 2, (late_s, states)
-
-
 def test_the_lease_of_an_owner_that_crashed_is_free_soon() -> None:
     broker = Broker()
     broker.connect("a")

@@ -114,7 +114,7 @@ def test_each_frame_of_the_board_is_the_json_of_the_page(
     assert (number > 0) == (topic not in {"ack", "pong"})
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.integers(0x80, 0x8C), payload=st.binary(max_size=1024))
 def test_any_frame_is_json_or_refused(program: Path, kind: int, payload: bytes) -> None:
     with Script(program, "board") as board:
@@ -177,7 +177,7 @@ def test_what_cannot_be_read_is_counted_and_not_carried_out(board: Script, topic
     assert board.counters()["bad_json"] == 1
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(st.characters(codec="utf-8"), max_size=60),
     number=st.integers(1, 2**32 - 1),
@@ -478,7 +478,7 @@ def test_what_is_no_mqtt_drops_the_connection_and_a_new_one_works(client: Script
     assert client.feed(publish("to/lone/x", b"1")) == ["message 0 to/lone/x 31"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     pieces=st.lists(
         st.one_of(

@@ -202,7 +202,7 @@ def test_other_speech_silence_noise_and_tones_are_not_the_phrase(spotter: Spotte
     assert events == []
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_samples_are_borne(checked: Spotter, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.sampled_from([-32768, 32767, 0, 1, -1, 16384]), min_size=1, max_size=30))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError, InputProblems, Place
@@ -283,7 +283,6 @@ WORDS = st.text(st.characters(blacklist_characters="\n\r\0/", codec="utf-8"), mi
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=10), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_any_names_come_back(
     tmp_path_factory: pytest.TempPathFactory, written: list[str], end: str, last_ends: bool
@@ -301,7 +300,6 @@ def test_any_names_come_back(
 FEW = st.lists(st.sampled_from(["a", "b", "./b", "c", "x/../c", "d"]), min_size=1, max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
 @given(FEW, FEW, FEW)
 def test_twice_and_both_are_what_looking_at_every_pair_says(
     tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str], out: list[str]
@@ -319,7 +317,6 @@ def test_twice_and_both_are_what_looking_at_every_pair_says(
     assert rejections(read_lists([str(paths[0]), str(paths[1])], [str(paths[2])], [])) == expected
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.booleans())
 def test_any_bytes_are_a_list_or_refused_with_a_place(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, csv: bool

@@ -54,11 +54,6 @@ def test_the_longest_come_first_long_ones_alone_and_short_ones_together(tmp_path
     assert waiting.done_s == pytest.approx(590)
 
 
-def test_no_batch_has_more_files_than_asked_for(tmp_path: Path) -> None:
-    waiting = HandingOut(sized(tmp_path, [1] * 10), np.ones(10, bool))
-    assert [len(waiting.take(1000, 4)) for _ in range(4)] == [4, 4, 2, 0]
-
-
 def test_a_million_files_are_looked_at_a_window_at_a_time() -> None:
     file = ListedFile(ListKind.OOV, 0, "a", "memory://a.wav")
     waiting = HandingOut([file] * (2 * WINDOW + 5), np.ones(2 * WINDOW + 5, bool))

@@ -10,7 +10,7 @@ from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
 from harness.rating.desk import Desk, SittingPhase
 from harness.rating.standing import Count
-from tests.unit.rating.sittings import Bench, exercises, in_sight, item, items
+from tests.unit.rating.sittings import Bench, exercises, in_sight, items
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
 
@@ -22,23 +22,6 @@ def judged_in_turn(desk: Desk, times: int) -> list[str]:
         met.append(in_sight(desk))
         desk.judge(CORRECT)
     return met
-
-
-def test_a_restart_goes_on_where_it_was() -> None:
-    bench = Bench(items(10))
-    desk = bench.desk()
-    for _ in range(4):
-        desk.judge(CORRECT)
-    again = bench.desk()
-    assert again.view.item == desk.view.item
-    assert again.view.count == desk.view.count
-
-
-def test_other_raters_do_not_count() -> None:
-    bench = Bench(items(5))
-    bench.desk("ben").judge(CORRECT)
-    view = bench.desk("ann").view
-    assert (view.count.done, view.can_undo) == (0, False)
 
 
 def test_undo_takes_back_again_and_again_across_restarts() -> None:
@@ -54,17 +37,6 @@ def test_undo_takes_back_again_and_again_across_restarts() -> None:
     assert not desk.view.can_undo
     assert in_force(bench.disk.rows) == ()
     assert desk.view.count == Count(total=4, left=4)
-
-
-def test_undo_across_sessions_follows_the_time() -> None:
-    bench = Bench([item(1, session="s1"), item(2, session="s2"), item(3, session="s1"), item(4, session="s2")])
-    desk = bench.desk()
-    met = judged_in_turn(desk, 4)
-    bench.disk.rows.sort(key=lambda row: row.session_id)  # as a room reads them, session by session
-    desk = bench.desk()
-    for expected in reversed(met):
-        assert desk.undo()
-        assert in_sight(desk) == expected
 
 
 def test_undo_follows_the_order_of_giving_when_the_clock_was_set_back() -> None:

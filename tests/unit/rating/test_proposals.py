@@ -28,7 +28,6 @@ from tests.unit.rating.sittings import Bench, exercises, items
 CORRECT, WRONG = Category.CORRECT, Category.WRONG
 AFTER, BEFORE, NEVER = ProposalShown.AFTER, ProposalShown.BEFORE, ProposalShown.NEVER
 SAYS = CategoryProposal(WRONG, 0.714)
-TOLD = "the classifier would have said Wrong (71 %)"
 
 
 def bench_of(show: ProposalShown, count: int = 3, proposal: CategoryProposal | None = SAYS) -> Bench:
@@ -37,22 +36,6 @@ def bench_of(show: ProposalShown, count: int = 3, proposal: CategoryProposal | N
 
 def facts(row: Judgment) -> tuple[object, ...]:
     return row.category, row.proposed, row.proposed_probability, row.proposal_shown, row.unaided
-
-
-def test_it_is_told_after_a_choice_that_differs_and_stored() -> None:
-    bench = bench_of(AFTER)
-    desk = bench.desk()
-    assert desk.view.proposal is None
-    assert "classifier" not in desk.view.said
-    desk.judge(CORRECT)
-    assert desk.view.said == f"{TOLD}; saved as Correct"
-    assert desk.view.proposal is None, "the next response is judged unaided too"
-    desk.judge(WRONG)
-    assert desk.view.said == "saved as Wrong"
-    assert [facts(row) for row in bench.disk.rows] == [
-        (CORRECT, WRONG, 0.714, AFTER, None),
-        (WRONG, WRONG, 0.714, NEVER, None),
-    ]
 
 
 @pytest.mark.parametrize("restarted", [False, True])

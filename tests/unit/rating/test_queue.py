@@ -257,10 +257,6 @@ def test_what_cannot_be_heard_is_put_aside_and_what_was_heard_can_be_changed() -
     assert not desk.judge(CORRECT), "it was put aside unheard"
 
 
-def test_without_the_rule_nothing_needs_to_be_heard() -> None:
-    assert Bench(spoken(1)).desk().judge(WRONG)
-
-
 def test_who_fails_known_answers_gets_no_more_and_changes_none() -> None:
     known = [item(number, gold=number <= 4) for number in range(1, 9)]
     bench = Bench(known, RatingRound(stop=StopRule(after=3, below=0.6)))

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.bench import Bench
@@ -36,7 +36,7 @@ from harness.model.scenario import (
 from harness.model.trial import Outcome, Recognition
 from harness.report import junit
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
-from harness.session.engine.assemble import Resolved, write_resolved
+from harness.session.engine.prepare import Resolved, write_resolved
 from tests.command import harness
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.known import known
@@ -258,7 +258,6 @@ suites = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(suites, max_size=3).map(tuple), texts)
 def test_whatever_a_text_holds_the_report_is_valid(found: tuple[Suite, ...], name: str) -> None:
     assert problems(as_xml(JUnitReport(name, found, 1.7e9, 3.5))) == []

@@ -16,7 +16,7 @@ from harness.model.record import EndReason, SessionFinished, SessionStarted
 from harness.report.comparison import Measure, MeasureVerdict
 from harness.report.session import read_session
 from harness.report.trend import FollowedFolder, FollowedMeasure, follow
-from harness.statistics.latency import latency_figures
+from harness.statistics.intervals import latency_figures
 from tests.command import harness
 from tests.unit.report.test_comparison import wake_session
 from tests.unit.report.test_session_page import HOSTILE, session

@@ -181,11 +181,6 @@ def test_the_nearest_profile_of_a_name_is_taken(folder: Path) -> None:
     assert load_profile("../../devices/lamp.yaml", beside=folder).wake_phrases == ("hey lamp",)
 
 
-def test_a_bench_of_the_same_name_is_no_profile(folder: Path) -> None:
-    (folder / "lamp.yaml").write_text(BENCH, encoding="utf-8")
-    assert load_bench(folder / "lamp.yaml").device("assistant").profile.id == "lamp"
-
-
 def test_profiles_of_the_project_and_of_the_current_folder_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

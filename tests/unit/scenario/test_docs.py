@@ -298,7 +298,7 @@ def test_the_file_is_right_before_anything_is_replaced(
 
 
 @pytest.mark.parametrize(("written", "load"), LOADERS, ids=["scenario", "bench", "profile"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(choice=st.data())
 def test_any_value_anywhere_is_read_or_an_input_error(
     written: dict[str, Any], load: Callable[[Path], object], choice: st.DataObject

@@ -90,6 +90,13 @@ def bench(folder: Path) -> Bench:
     return load_bench(folder / "bench.yaml")
 
 
+def test_a_device_in_an_opening_is_heard_by_a_microphone(folder: Path, bench: Bench) -> None:
+    trials = "  - {id: call, kind: wake, devices: [box], opening: {say: tell me a story, pause_s: 3%s}}\n"
+    with pytest.raises(InputProblems, match="asks whether the device is heard, but the bench has no microphone"):
+        check_together(written(folder, trials % ""), bench)
+    check_together(written(folder, trials % ", sounds: false"), bench)
+
+
 def test_a_wake_scenario_is_read(folder: Path) -> None:
     scenario = load_scenario(folder / "wake.yaml")
     call, said, ask, soak = scenario.trials

@@ -13,7 +13,7 @@ import soundfile
 from harness.base import strict_yaml
 from harness.base.findings import Findings
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.scenario import CloseDialogue, Evidence, Limits, Need, Normalisation, Order, Recognised, RepromptRule
+from harness.model.scenario import CloseDialogue, Limits, Need, Normalisation, Order, Recognised, RepromptRule
 from harness.model.stimulus import ImpulseResponse, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.scenario.bench import load_bench
 from harness.scenario.matrix import cells
@@ -93,15 +93,6 @@ def test_a_whole_scenario_is_read_with_names_resolved(whole: Path) -> None:
     assert scenario.defaults.close_dialogue == CloseDialogue(wait_s=9.0)
     assert scenario.recognised.normalisation is Normalisation.PLAIN
     assert scenario.limits == Limits(min_recognised_share=0.9, max_latency_p95_ms=3000.0, max_inconclusive=0)
-
-
-def test_a_trial_takes_from_the_defaults_what_it_does_not_say(whole: Path) -> None:
-    first, second = load_scenario(whole).trials
-    assert first.evidence is Evidence.NONE
-    assert first.reprompt == RepromptRule(max_attempts=1, context_wait_s=6.0)
-    assert first.close_dialogue == CloseDialogue(say="bye Lincoln")
-    assert (second.id, second.reprompt, second.evidence, second.voice) == ("rec", None, None, None)
-    assert second.note == "no"
 
 
 def test_the_matrix_keeps_the_order_of_its_axes_and_leaves_out_what_is_excluded(whole: Path) -> None:

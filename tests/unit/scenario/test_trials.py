@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from harness.scenario.trials import wait_notes
 from harness.session.plan import plan
 from tests.unit.session.material import PROFILE, bench
 
-ROOT = Path(__file__).parents[3]
 BENCH = """
 bench: b
 loudspeakers: {near: {driver: in_process}}
@@ -39,17 +37,6 @@ def written(folder: Path, effect: str, device: str = "one") -> Scenario:
     text = "scenario: s\nvariables: {thing: milk}\nstimuli: [{id: q, text: add milk}]\ntrials:\n  - query: q\n"
     path.write_text(f"{text}    device: {device}\n    effect: {effect}\n", encoding="utf-8")
     return load_scenario(path)
-
-
-def test_the_page_on_effects_has_a_right_example(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "how-to" / "check-effects.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "timers.yaml").write_text(example, encoding="utf-8")
-    timer, alarm, lamp = (trial.effect for trial in load_scenario(tmp_path / "timers.yaml").trials)
-    assert timer == EffectCheck("a timer of ten minutes runs", (StateWanted("timer", "10 minutes"),))
-    assert alarm is not None
-    assert lamp is not None
-    assert (alarm.later, alarm.at, lamp.later, lamp.question) == (True, "01:00", False, "is the lamp on?")
 
 
 @pytest.mark.parametrize(

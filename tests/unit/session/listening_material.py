@@ -8,7 +8,7 @@ from harness.model.bench import ObservationKind
 from harness.model.observation import Observation, StimulusEnded, StimulusStarted
 from harness.model.record import AttemptFinished, AttemptStarted, Observed, TrialFinished
 from harness.model.scenario import Evidence, RepromptRule, TrialKind, WakeSettings
-from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
+from harness.model.stimulus import Opening, SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import Listening, Target, Trial
 from harness.session.listening_trial import ListeningMachine
@@ -25,10 +25,14 @@ TIMING = StimulusTiming("5" * 64, query_start_s=1.0, query_end_s=1.6, duration_s
 
 
 def listening_trial(
-    *targets: Target, kind: TrialKind = TrialKind.WAKE, settings: WakeSettings = SETTINGS, reprompt: RepromptRule = RULE
+    *targets: Target,
+    kind: TrialKind = TrialKind.WAKE,
+    settings: WakeSettings = SETTINGS,
+    reprompt: RepromptRule = RULE,
+    opening: Opening | None = None,
 ) -> Trial:
     heard = Listening(kind, targets, settings, 1.0, 1.4, "" if kind is TrialKind.AMBIENT else "alexa")
-    recipe = StimulusRecipe(SpokenText("alexa"), None, VoiceSpec(), lead_in_s=1.0, tail_s=1.4)
+    recipe = StimulusRecipe(SpokenText("alexa"), None, VoiceSpec(), lead_in_s=1.0, tail_s=1.4, opening=opening)
     first = targets[0]
     return trial(
         id="call.r1",
@@ -46,9 +50,11 @@ class Play:
     """Drives one machine, and keeps what it asked for. `now_s` only goes forward."""
 
     def __init__(self, *targets: Target, before: tuple[AttemptFinished, ...] = (), **changes: object) -> None:
+        timing = changes.pop("timing", TIMING)
+        assert isinstance(timing, StimulusTiming)
         begin = {key: changes.pop(key) for key in ("seen", "not_before_s") if key in changes}
         self.trial = listening_trial(*targets, **changes)  # type: ignore[arg-type]
-        self.machine = ListeningMachine(self.trial, 1, TIMING, before=before, link_wait_s=60.0)
+        self.machine = ListeningMachine(self.trial, 1, timing, before=before, link_wait_s=60.0)
         self.now_s = 100.0
         self.actions: list[Action] = []
         self.take(self.machine.begin(self.now_s, **begin))  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices.in_process.driver import InProcessOptions
@@ -89,7 +89,6 @@ TRIALS = st.builds(
 STEPS = st.lists(st.tuples(st.floats(0, 4), st.one_of(OBSERVATIONS, st.none())), max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
 @given(trial=TRIALS, steps=STEPS, attended=st.booleans(), obliging=st.booleans(), stores=st.booleans())
 def test_a_trial_always_ends_once(trial, steps, attended, obliging, stores) -> None:  # type: ignore[no-untyped-def]
     machine = TrialMachine(trial, 1, TIMING, attended=attended, link_wait_s=30.0)

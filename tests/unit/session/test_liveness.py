@@ -23,7 +23,7 @@ from harness.model.record import AttemptStarted, EndReason, FaultMet, NoteWritte
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import LIFE_CHECK, Outcome, Trial
-from harness.session.liveness import Liveness
+from harness.session.pauses import Liveness
 from tests.known import known
 from tests.unit.session.house import House, house
 from tests.unit.session.material import trial

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.bench import Bench, Device, ObservationKind
@@ -234,7 +234,6 @@ def test_an_ambient_soak_is_cut_into_segments_of_one_source_each() -> None:
     assert plan(scenario(trials=(soak(1.0, TV, HISS, TALK),)), boards(), seed=99) != made
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.floats(0.001, 3.0),
     st.floats(1.0, 600.0),

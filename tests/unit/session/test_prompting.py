@@ -33,14 +33,23 @@ from harness.model.record import (
     StimulusStored,
     TrialFinished,
 )
-from harness.model.scenario import Axis, CloseDialogue, Defaults, Matrix, Scenario, TrialKind, TrialTemplate
+from harness.model.scenario import (
+    Axis,
+    CloseDialogue,
+    Defaults,
+    Matrix,
+    RepromptRule,
+    Scenario,
+    TrialKind,
+    TrialTemplate,
+)
 from harness.model.stimulus import TALKER, SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
 from harness.session import prompting
 from harness.session.conductor import Conductor
 from harness.session.plan import plan
-from harness.session.prompting import TRIES, in_a_line, prompt_for
+from harness.session.prompting import in_a_line, prompt_for
 from harness.wake.wake import WakeFigures
 from tests.unit.session.house import House, assert_whole
 from tests.unit.session.material import Here, MemoryLog, bench, scenario, sound_of
@@ -173,15 +182,15 @@ def test_a_person_who_says_nothing_is_asked_again_within_the_attempt(monkeypatch
     assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.RESPONDED]
 
 
-def test_a_trial_that_nobody_says_is_skipped_and_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompting, "WAIT_S", 2.0)
-    run, person = spoken(by_ann(1), speaks=lambda number: False)
+def test_a_trial_that_nobody_says_is_skipped_and_does_not_count() -> None:
+    rule = RepromptRule(speak_within_s=2.0, max_prompts=2)
+    run, person = spoken(by_ann(1, defaults=Defaults(voice=ANN, reprompt=rule)), speaks=lambda number: False)
     run.played()
     (finished,) = run.log.of(TrialFinished)
     assert (finished.outcome, finished.deciding_attempt) == (Outcome.SKIPPED, None)
-    assert finished.cause == f"invalid: ann was asked {TRIES} times and said nothing"
+    assert finished.cause == "invalid: ann was asked 2 times and said nothing"
     asked = [row for row in run.log.of(OperatorAsked) if row.about is Question.SPEECH]
-    assert len(asked) == len(person.asked) == TRIES
+    assert len(asked) == len(person.asked) == 2
     assert not run.log.of(StimulusSpoken)
 
 

@@ -376,10 +376,6 @@ def test_a_slow_device_has_until_its_response_has_ended() -> None:
     assert len(questions(look(BOTH, slow, attended=True))) == 1
 
 
-def test_what_is_told_ends_the_wait_at_once() -> None:
-    assert ends_after_query_s(look(STATE, [*GOOD, tells_state(6.5)])) == pytest.approx(4.5)
-
-
 def test_a_device_that_tells_no_state_is_not_waited_for() -> None:
     assert ends_after_query_s(look(STATE, GOOD, reports=WITH_STATE[:2])) < 5.0
 

@@ -96,7 +96,7 @@ def test_hostile_text_is_shown_and_not_obeyed(record: Record) -> None:
     assert len(line) < 1000
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(drawn=st.data())
 def test_every_row_is_one_printable_line_or_none(drawn: st.DataObject) -> None:
     record = drawn.draw(rows_of(drawn.draw(st.sampled_from(KINDS))))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
+import threading
+import tty
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,19 +15,21 @@ import soundfile
 from click.testing import CliRunner
 
 from harness.cli.calibrate import command
-from harness.model.calibration import Calibration
-from harness.model.errors import InputError, InputProblems
+from harness.devices.serial.commands import SerialCommandOptions, readings
+from harness.model.bench import Bench, Equipment
+from harness.model.calibration import Calibration, in_short
+from harness.model.errors import DeviceError, InputError, InputProblems
 from harness.model.record import AttemptStarted
 from harness.model.scenario import Scenario
-from harness.model.stimulus import Waveform
+from harness.model.stimulus import Opening, Role, Waveform
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
-from harness.session.engine.assemble import sound_path
+from harness.session.engine.prepare import sound_path
 from harness.session.levels import LevelRule
 from harness.session.plan import plan
-from harness.sound.calibration import RATE_HZ, CalibrationKeys, noise_of, read_calibration, write_calibration
-from harness.sound.level import active_speech_level, rms_dbfs
+from harness.sound.calibration import RATE_HZ, CalibrationKeys, noise_of, read_calibration, unfit, write_calibration
+from harness.sound.level import a_weighting_of, active_speech_level, rms_dbfs
 from harness.sound.stimuli.renderer import renderer
 from tests.known import known
 
@@ -47,6 +53,7 @@ trials:
 {more}
 """
 SOAK = "  - {{id: soak, kind: ambient, hours: 0.02, sources: [{{noise: pink}}]{}}}\n"
+OPENED = "matrix: {{axes: {{opening: [null, {{say: play, pause_s: 5, {}}}]}}}}"
 
 
 def bench(folder: Path, near: str = ", calibration: near.calibration.yaml") -> Path:
@@ -98,6 +105,9 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
         played = active_speech_level(renderer().render(trial.recipe).waveform)
         assert known(played).level_dbfs + gain_db == pytest.approx(spl, abs=0.5)
     assert "near: 0 dBFS = 93.7 dB(A) SPL at 1 m, measured on 20" in sound_path(room, trials)
+    expires_on = known(room.loudspeakers[0].calibration).expires_on
+    parts = sound_path(room, trials).split("; ")
+    assert [in_short(part) for part in parts] == [*[""] * (len(parts) - 1), f"near 93.7 dB(A) until {expires_on}"]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +121,11 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
         (None, ", level_spl: 60", "matrix: {axes: {position: [near, far]}}", "'far' cannot play 60 dB SPL"),
         (None, ", level_spl: 80, noise: {kind: pink, snr_db: -15}", "", "95.1 dB with its noise is above"),
         (None, ", level_spl: 80", "matrix: {axes: {noise: [null, {kind: pink, snr_db: -15}]}}", "95.1 dB with its"),
+        (None, ", noise: {kind: pink, level_spl: 93}", "", "'near' cannot play noise of 93 dB SPL: 93.0 dB is above"),
+        (None, ", level_spl: 88, noise: {kind: pink, level_spl: 87}", "", "90.5 dB with its noise is above"),
+        ("", ", noise: {kind: pink, level_spl: 60}", "", "'near' cannot play noise of 60 dB SPL: it is not calibrated"),
+        (None, "", OPENED.format("level_dbfs: -2"), "'near' cannot play -2 dBFS: 91.7 dB is above"),
+        (None, "", OPENED.format("level_spl: 91"), "'near' cannot play 91 dB SPL: 91.0 dB is above"),
         (None, "", SOAK.format(", level_dbfs: -2") + "matrix: {axes: {position: [far]}}", "91.7 dB is above"),
         (None, "", SOAK.format(", probe: {every_s: 60, level_dbfs: -2}"), "91.7 dB is above"),
         (None, "", "  - {id: as, kind: wake, recordings: loud.wav, level: as_recorded}", "93.5 dB is above"),
@@ -151,6 +166,111 @@ def test_probes_are_as_loud_as_the_defaults_say(tmp_path: Path) -> None:
     assert {round(trial.recipe.level_dbfs, 1) for trial in trials} == {round(60 - 93.7, 1)}
 
 
+def test_noise_and_openings_have_levels_of_their_own_in_db_spl(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--reading", "67.7")
+    axes = "noise: [{kind: pink, level_spl: 55}, {kind: white, level_spl: 55}], level_spl: [55, 65]"
+    more = f"matrix: {{axes: {{{axes}, opening: [{{pause_s: 1}}]}}}}"
+    trials = plan(scenario(tmp_path, ", level_spl: 60", more), load_bench(bench(tmp_path)))
+    assert [dict(trial.conditions)["noise"] for trial in trials[::2]] == ["pink 55 dB SPL", "white 55 dB SPL"]
+    offset_db = a_weighting_of(noise_of("pink noise", -40, 4))  # of what the meter read
+    for trial in trials:
+        assert known(trial.recipe.opening).level_dbfs == pytest.approx(60 - 93.7)
+        sound = renderer().render(replace(trial.recipe, opening=None)).waveform
+        lead_in = Waveform(sound.samples[: round(0.4 * sound.rate_hz)], sound.rate_hz)
+        by_meter = rms_dbfs(lead_in.samples) + a_weighting_of(lead_in) - offset_db + 93.7
+        assert by_meter == pytest.approx(55, abs=0.5), dict(trial.conditions)
+
+
+CORNERS = BENCH.replace(
+    "speed: 50}}\nmicrophone",
+    "speed: 50, position: left, calibration: near.calibration.yaml}}\n"
+    "  right: {{driver: in_process, speed: 50, position: right}}\nmicrophone",
+)
+FROM_LEFT = "matrix: {axes: {noise: [{kind: pink, snr_db: 6, positions: [left, right]}]}}"
+
+
+def in_corners(folder: Path) -> Bench:
+    """A calibrated loudspeaker for speech, and one for noise in each of two corners."""
+    path = folder / "bench.yaml"
+    path.write_text(CORNERS.format(device=DEVICE, near=", calibration: near.calibration.yaml"))
+    for line, name, gain_db in (("  far:", "far", 85.0), ("  right:", "right", 97.0)):
+        own = CalibrationKeys.model_validate(
+            NEAR_KEYS | {"calibration": name, "reading_db": gain_db - 26, "weighting": "A"}
+        )
+        write_calibration(folder / f"{name}.yaml", own)
+        text = path.read_text().replace(", calibration: near.calibration.yaml}\n  right", "}\n  right")
+        start = text.index(line)
+        end = text.index("}", start)
+        path.write_text(f"{text[:end]}, calibration: {name}.yaml{text[end:]}")
+    return load_bench(path)
+
+
+def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Path) -> None:
+    calibrate(tmp_path, "--reading", "67.7", "--max-spl", "90")
+    room = in_corners(tmp_path)
+    asked = scenario(tmp_path, ", level_spl: 60", FROM_LEFT)
+    check_together(asked, room)
+    (trial,) = plan(asked, room)
+    assert trial.noise_players == ("far", "right")
+    assert dict(trial.conditions) == {"noise": "pink 6 dB from left and right"}
+    rendered = renderer().render(trial.recipe)
+    by_id = {one.id: known(one.calibration) for one in room.loudspeakers}
+    powers = [10 ** (by_id[id].spl(rms_dbfs(sound.samples)) / 10) for id, sound in rendered.beside.items()]
+    assert powers[0] == pytest.approx(powers[1], rel=0.01)
+    assert 10 * np.log10(sum(powers)) == pytest.approx(60 - 6, abs=0.1)
+    left, right = (sound.samples for sound in rendered.beside.values())
+    assert abs(np.corrcoef(left, right)[0, 1]) < 0.05
+    assert len(left) == len(rendered.waveform.samples)
+    heard, speech = known(rendered.as_heard).samples, rendered.waveform.samples
+    assert rms_dbfs(heard - speech) == pytest.approx(known(trial.recipe.level_dbfs) - 6, abs=0.1)
+    opened = renderer().render(replace(trial.recipe, opening=Opening(1.0)))
+    begins = opened.parts[1].start_sample - rendered.parts[0].start_sample
+    assert not opened.beside["far"].samples[:begins].any()
+    assert np.array_equal(opened.beside["far"].samples[begins:][: len(left)], left)
+    rule = LevelRule(NEAR, by_id, 1.0)
+    begins_s, ends_s = known(rendered.span_s(Role.QUERY))
+    row = replace(ROW, query_start_s=begins_s, query_end_s=ends_s)
+    ear = Ear(known(rendered.as_heard), 93.7 - 100)
+    level = known(rule.measure(row, "near", rendered.waveform, 10.0, ear, rendered.beside))
+    assert known(level.off_db) == pytest.approx(0, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("noise", "more", "what"),
+    [
+        ("snr_db: 6, positions: [rear]", "", "no loudspeaker at 'rear'"),
+        ("snr_db: 6, positions: [left]", "  - {query: q, evidence: none}", "apply to wake trials and commands"),
+        ("level_spl: 80, positions: [left]", "", "'far' cannot play noise of -5.0 dBFS: 80.0 dB is above its max_spl"),
+    ],
+)
+def test_noise_that_other_loudspeakers_cannot_play_is_refused(tmp_path: Path, noise: str, more: str, what: str) -> None:
+    calibrate(tmp_path, "--reading", "67.7", "--max-spl", "90")
+    room = in_corners(tmp_path)
+    text = SCENARIO.format(defaults=f", noise: {{kind: pink, {noise}}}", more=f"{more}\nstimuli: [{{id: q, text: hi}}]")
+    (tmp_path / "levels.yaml").write_text(text)
+    with pytest.raises(InputProblems) as refused:
+        check_together(load_scenario(tmp_path / "levels.yaml"), room)
+    assert what in str(refused.value)
+
+
+def test_a_calibration_counts_for_the_gain_and_the_equaliser_that_it_was_measured_with(tmp_path: Path) -> None:
+    def speaker(options: str) -> Equipment:
+        path = tmp_path / "room.yaml"
+        device = f"devices: {{unit: {{profile: {DEVICE}}}}}"
+        path.write_text(
+            f"bench: b\nloudspeakers: {{near: {{driver: loudspeaker, sound_device: A{options}}}}}\n{device}"
+        )
+        return load_bench(path).loudspeakers[0]
+
+    measured = replace(NEAR, loudspeaker="near", sound_device="A", settings="gain_db -6")
+    assert not unfit(speaker(", gain_db: -6"), measured, None)
+    assert "measured with gain_db -6, but the bench has none" in unfit(speaker(""), measured, None)
+    assert "but the bench has gain_db -6, equaliser 125:-3" in unfit(
+        speaker(', gain_db: -6, equaliser: "125:-3"'), measured, None
+    )
+    assert not unfit(speaker(""), replace(measured, settings=None), None)  # written before they were kept
+
+
 @pytest.mark.parametrize(("old", "new"), [("near", "far"), ("in_process", "USB Audio")])
 def test_a_calibration_of_another_loudspeaker_is_refused(tmp_path: Path, old: str, new: str) -> None:
     calibrate(tmp_path, "--reading", "67.7")
@@ -168,6 +288,33 @@ def test_recordings_at_their_own_level_need_no_calibration(tmp_path: Path) -> No
     own, room = load_scenario(path), load_bench(bench(tmp_path, ""))
     check_together(own, room)
     assert len(plan(own, room)) == 1
+
+
+@pytest.mark.parametrize("asked", ["", "L?"])
+def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.cli.calibrate.SETTLE_S", 0.0)
+    monkeypatch.setattr("harness.cli.calibrate.METER_S", 1.5)
+    far, near = os.openpty()
+    tty.setraw(near)
+    over = threading.Event()
+
+    def measure() -> None:
+        while not over.wait(0.1):
+            if not asked or (select.select([far], [], [], 0)[0] and b"L?" in os.read(far, 100)):
+                os.write(far, b"12:45:07 LAS 67,9 dB\r\n")
+
+    meter = threading.Thread(target=measure)
+    meter.start()
+    try:
+        options = ["--meter", os.ttyname(near), "--meter-ask", asked]
+        words = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", *options], catch_exceptions=False).output
+    finally:
+        over.set()
+        meter.join()
+    assert "Meter: 67.9 dB, the median of" in words
+    assert read_calibration(tmp_path / "near.calibration.yaml").spl_at_0_dbfs == pytest.approx(93.9)
+    with pytest.raises(DeviceError, match=r"no reading from 30 to 130 in 0.1 s; it said nothing"):
+        readings(SerialCommandOptions(port=os.ttyname(near)), "", 0.1, 30, 130)
 
 
 @pytest.mark.parametrize("option", ["--reading", "--level", "--max-spl"])
@@ -295,6 +442,15 @@ class Ear:
 
 
 ROW = AttemptStarted("call", 1, 1, "p1", "sha", 0.5, 1.5, 2.0, None)
+NEAR_KEYS: dict[str, object] = {
+    "sound_device": "in_process",
+    "signal": "pink noise",
+    "level_dbfs": -26.0,
+    "at": "the device",
+    "measured_on": "2026-11-24",
+    "expires_on": "2126-11-24",
+    "max_spl": 78.0,
+}
 NEAR = Calibration("", "", "near", "", 100.0, "A", "the device", "2026-11-24", "2126-11-24", 120.0)
 
 

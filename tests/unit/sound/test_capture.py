@@ -205,7 +205,7 @@ def filled(blocks: int, seconds: float = 60.0) -> Ring:
     return ring
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(start=st.integers(0, 40_000), length=st.integers(1, 7_000))
 def test_a_cut_has_exactly_the_samples_of_its_span(start: int, length: int) -> None:
     sound, at_s = filled(100).cut(100.0 + start / RING_RATE_HZ, 100.0 + (start + length) / RING_RATE_HZ, wait_s=0.0)

@@ -72,8 +72,9 @@ def test_an_earcon_is_no_speech(sound, level_dbfs: float) -> None:
     assert seen[0].ends.at_s == pytest.approx(2.0 + len(made) / RATE_HZ, abs=0.05)
 
 
-@pytest.mark.parametrize("level_dbfs", [-26.0, -50.0])
-@pytest.mark.parametrize("voice", ["en-us", "en-us+f3", "en-gb-scotland", "flite:slt", "flite:rms", "flite:awb"])
+@pytest.mark.parametrize(
+    ("voice", "level_dbfs"), [("en-us", -26.0), ("en-us+f3", -50.0), ("flite:slt", -50.0), ("flite:awb", -26.0)]
+)
 @pytest.mark.parametrize("text", ["yes?", "ok", "no", "sure", "hello", "one moment"])
 def test_a_short_reply_is_speech(text: str, voice: str, level_dbfs: float) -> None:
     seen = told(hearing(), scene(4, (2.0, speech(text, voice, level_dbfs)), noise_dbfs=-85))
@@ -164,7 +165,7 @@ def halted(whole: Mono, at_s: float, seconds: float) -> Mono:
 
 
 @pytest.mark.parametrize("harmed", [without, repeated, halted])
-@pytest.mark.parametrize("seconds", [0.01, 0.03, 0.1])
+@pytest.mark.parametrize("seconds", [0.01, 0.1])
 @pytest.mark.parametrize("share", [0.4, 0.8])
 def test_our_own_voice_with_a_flaw_is_never_the_devices(harmed, seconds: float, share: float) -> None:
     at_s = 2.031 + share * len(speech(QUERY)) / RATE_HZ

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-import soxr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError
-from harness.model.stimulus import Samples, Waveform
+from harness.model.stimulus import Samples, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.sound.level import a_weight_db, a_weighting_of, active_speech_level, amplify, at_level, refuse_clipping
+from harness.sound.stimuli.renderer import renderer
 from harness.sound.tempo import SLOWER, at_tempo
 from tests.known import known
 from tests.unit.sound.spoken import RATE_HZ, Mono, speech
@@ -30,15 +30,13 @@ def bursts(on_s: float, off_s: float, count: int, amplitude: float = 0.5) -> Wav
     return Waveform(np.concatenate([tone(on_s, amplitude), quiet] * count), RATE)
 
 
-def test_a_steady_full_scale_sine_is_3_db_below_a_full_scale_square() -> None:
-    found = known(active_speech_level(Waveform(tone(20, 1.0), RATE)))
-    assert found.level_dbfs == pytest.approx(-3.01, abs=0.05)
+@pytest.mark.parametrize(
+    ("samples", "level_dbfs"), [(tone(20, 1.0), -3.01), (np.sign(tone(20, 1.0) + 1e-9).astype(np.float32), 0.0)]
+)
+def test_a_full_scale_sine_is_3_db_below_a_full_scale_square(samples: Samples, level_dbfs: float) -> None:
+    found = known(active_speech_level(Waveform(samples, RATE)))
+    assert found.level_dbfs == pytest.approx(level_dbfs, abs=0.05)
     assert found.activity == pytest.approx(1, abs=0.01)
-
-
-def test_a_full_scale_square_wave_is_0_dbfs() -> None:
-    found = known(active_speech_level(Waveform(np.sign(tone(20, 1.0) + 1e-9).astype(np.float32), RATE)))
-    assert found.level_dbfs == pytest.approx(0, abs=0.05)
 
 
 @pytest.mark.parametrize(("on_s", "off_s"), [(1.0, 1.0), (1.0, 3.0), (2.0, 1.0), (0.5, 2.0)])
@@ -63,7 +61,36 @@ def test_silence_around_speech_does_not_change_its_level() -> None:
     assert within.level_dbfs == pytest.approx(alone.level_dbfs, abs=0.1)
 
 
-@settings(max_examples=20, deadline=None)
+def by_the_text_of_p56(waveform: Waveform) -> float:
+    """Method B one sample after another, with the thresholds of a 16-bit converter, interpolated in dB (8.1, 8.2)."""
+    g, hold = math.exp(-1 / (waveform.rate_hz * 0.03)), round(0.2 * waveform.rate_hz)
+    thresholds = [2.0**-bit for bit in range(15, 0, -1)]
+    active, held = [0] * len(thresholds), [hold] * len(thresholds)
+    p = q = energy = 0.0
+    for x in waveform.samples.tolist():
+        energy += x * x
+        p = g * p + (1 - g) * abs(x)
+        q = g * q + (1 - g) * p
+        for j, threshold in enumerate(thresholds):
+            held[j] = 0 if q >= threshold else held[j] + 1
+            active[j] += held[j] <= hold
+    levels = [10 * math.log10(energy / count) for count in active if count]
+    above = [level - 20 * math.log10(c) - 15.9 for level, c in zip(levels, thresholds, strict=False)]
+    last = next(j for j, margin in enumerate(above) if margin <= 0)
+    share = above[last - 1] / (above[last - 1] - above[last])
+    return levels[last - 1] + share * (levels[last] - levels[last - 1])
+
+
+@pytest.mark.parametrize("level_dbfs", [-40.0, -26.0, -15.0])
+@pytest.mark.parametrize("text", ["alexa", "what are the names of the moons of Mars"])
+def test_the_level_of_speech_is_that_of_a_second_implementation(text: str, level_dbfs: float) -> None:
+    voice = VoiceSpec("flite", "slt")
+    said = renderer().render(StimulusRecipe(SpokenText(text), None, voice, rate_hz=RATE)).waveform
+    changed = amplify(said, level_dbfs + 26)
+    assert known(active_speech_level(changed)).level_dbfs == pytest.approx(by_the_text_of_p56(changed), abs=0.1)
+
+
+@settings(max_examples=20)
 @given(gain_db=st.floats(-70, 5))
 def test_a_gain_changes_the_level_by_that_gain(gain_db: float) -> None:
     speech = bursts(0.7, 0.6, 3)
@@ -77,11 +104,6 @@ def test_silence_has_no_level(samples: Samples) -> None:
     assert active_speech_level(silent) is None
     with pytest.raises(InputError, match="silent"):
         at_level(silent, -26, "it")
-
-
-def test_a_level_is_set_to_a_hundredth_of_a_decibel() -> None:
-    found = known(active_speech_level(at_level(bursts(0.6, 0.5, 4), -26, "it")))
-    assert found.level_dbfs == pytest.approx(-26, abs=0.01)
 
 
 def test_the_highest_level_that_is_named_is_possible_and_the_next_is_not() -> None:
@@ -115,7 +137,7 @@ def pitches(samples: Mono, rate_hz: int) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize("voice", ["en-us", "en-us+f3", "flite:slt", "flite:rms"])
+@pytest.mark.parametrize("voice", ["en-us+f3", "flite:rms"])
 @pytest.mark.parametrize("tempo", [SLOWER, 1.5])
 def test_speech_gets_longer_and_keeps_its_pitch(voice: str, tempo: float) -> None:
     said = Waveform(speech(SAID, voice), RATE_HZ)
@@ -129,12 +151,6 @@ def test_speech_gets_longer_and_keeps_its_pitch(voice: str, tempo: float) -> Non
     # As loud, and without steps between frames that were not there.
     assert np.sqrt(np.mean(slow.samples**2)) == pytest.approx(np.sqrt(np.mean(said.samples**2)), rel=0.1)
     assert np.abs(np.diff(slow.samples)).max() < 1.3 * np.abs(np.diff(said.samples)).max()
-
-
-def test_a_resampled_voice_would_fail_that_test() -> None:
-    said = speech(SAID)
-    slow = soxr.resample(said, RATE_HZ, RATE_HZ / SLOWER)
-    assert np.median(pitches(slow, RATE_HZ)) < 0.8 * np.median(pitches(said, RATE_HZ))
 
 
 @pytest.mark.parametrize("rate_hz", [8000, 16000, 44100])

@@ -22,7 +22,7 @@ import pytest
 import soundfile
 import soxr
 from fsspec.implementations.memory import MemoryFileSystem
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError
@@ -62,26 +62,11 @@ def refusal(path: Path | str, rate_hz: int = RATE_HZ, resample: bool = False) ->
     return refused.value
 
 
-@pytest.mark.parametrize(
-    ("ending", "form", "subtype"),
-    [
-        ("wav", "WAV", "PCM_16"),
-        ("wav", "WAVEX", "PCM_16"),
-        ("wav", "RF64", "PCM_16"),
-        ("w64", "W64", "PCM_16"),
-        ("flac", "FLAC", "PCM_16"),
-        ("aiff", "AIFF", "PCM_16"),
-        ("au", "AU", "PCM_16"),
-        ("caf", "CAF", "PCM_16"),
-        ("sph", "NIST", "PCM_16"),
-    ],
-)
+@pytest.mark.parametrize("form", ["WAV", "WAVEX", "RF64", "W64", "FLAC", "AIFF", "AU", "CAF", "NIST"])
 @pytest.mark.parametrize("samples", [1, 1023, 300_001])
-def test_whatever_holds_16_bit_mono_gives_exactly_its_samples(
-    tmp_path: Path, ending: str, form: str, subtype: str, samples: int
-) -> None:
-    path = tmp_path / f"a.{ending}"
-    soundfile.write(path, tone(samples), RATE_HZ, subtype, format=form)
+def test_whatever_holds_16_bit_mono_gives_exactly_its_samples(tmp_path: Path, form: str, samples: int) -> None:
+    path = tmp_path / f"a.{form.lower()}"
+    soundfile.write(path, tone(samples), RATE_HZ, "PCM_16", format=form)
     np.testing.assert_array_equal(all_of(path), tone(samples))
 
 
@@ -162,7 +147,7 @@ def test_an_absurd_rate_is_refused_even_with_resample(tmp_path: Path, rate_hz: i
 
 
 @pytest.mark.parametrize("ending", ["wav", "flac"])
-@pytest.mark.parametrize(("rate_hz", "samples"), [(48000, 1_000_003), (44100, 300_000), (8000, 70_001), (11025, 1)])
+@pytest.mark.parametrize(("rate_hz", "samples"), [(44100, 400_003), (8000, 70_001), (11025, 1)])
 def test_resampling_gives_soxrs_sound_rounded_and_keeps_the_files_own_count(
     tmp_path: Path, ending: str, rate_hz: int, samples: int
 ) -> None:
@@ -300,7 +285,6 @@ def test_a_damaged_or_cut_flac_file_is_refused(tmp_path: Path) -> None:
 CHANGES = st.lists(st.tuples(st.integers(0, 199), st.integers(0, 255)), min_size=1, max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(["FLAC", "AIFF", "W64", "CAF", "AU", "NIST", "OGG", "MP3", "WAV"]), CHANGES, st.booleans())
 def test_any_change_of_a_head_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, form: str, changes: list[tuple[int, int]], resample: bool
@@ -468,12 +452,6 @@ def test_a_store_sends_a_file_once_for_its_hash_and_its_sound(
     assert sound.sha256 == hashlib.sha256(content).hexdigest()
     np.testing.assert_array_equal(read, tone(samples))
     assert CountedFile.sent <= len(content)
-
-
-def test_another_rate_behind_an_address(memory: MemoryFileSystem) -> None:
-    put(memory, "/sound/a.wav", 48_000, rate_hz=48_000)
-    assert refusal("memory://sound/a.wav").reason is RejectReason.RATE
-    assert abs(len(all_of("memory://sound/a.wav", resample=True)) - 16_000) <= 1
 
 
 def test_what_is_not_there_is_refused(memory: MemoryFileSystem) -> None:

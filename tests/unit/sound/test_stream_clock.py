@@ -158,7 +158,7 @@ def test_a_clock_says_how_much_its_anchors_disagree() -> None:
     assert 0.0015 < observed(deliveries(20), lambda at_s: 0.002 if at_s % 4 > 2 else 0.0).time_of(0)[1] < 0.003
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     drift=st.floats(-100e-6, 100e-6),
     jitter_s=st.floats(0.0, 0.002),

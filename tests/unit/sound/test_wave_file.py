@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import soundfile
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.offline import RejectReason
@@ -181,7 +181,6 @@ HEADS = st.builds(
 CHANGES = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=8)
 
 
-@settings(max_examples=200, deadline=None)
 @given(HEADS, CHANGES, st.integers(0, 400))
 def test_any_head_is_read_or_refused_and_never_beyond_the_file(
     head: bytes, changes: list[tuple[int, int]], length: int

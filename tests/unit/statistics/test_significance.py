@@ -31,17 +31,11 @@ from tests.known import known
 
 def test_mcnemar_is_the_binomial_of_those_that_differ() -> None:
     assert mcnemar(1, 9) == pytest.approx(2 * binom.cdf(1, 10, 0.5))
+    assert mcnemar(9, 1) == mcnemar(1, 9)
     assert mcnemar(5, 5) == 1.0
+    assert mcnemar(0, 0) is None
     assert Discordance(80, 1, 9, 10).p == mcnemar(1, 9)
     assert Discordance(80, 1, 9, 10).total == 100
-
-
-def test_systems_that_never_differ_have_no_p() -> None:
-    assert mcnemar(0, 0) is None
-
-
-def test_mcnemar_does_not_take_a_side() -> None:
-    assert mcnemar(2, 12) == pytest.approx(mcnemar(12, 2))
 
 
 def test_pairs_are_counted_by_who_was_right() -> None:
@@ -61,11 +55,8 @@ def test_signed_ranks_are_exact_also_with_ties() -> None:
 def test_signed_ranks_are_those_of_scipy(size: int, method: str) -> None:
     drawn = np.random.default_rng(size).normal(0.1, 1, size)
     assert signed_ranks(drawn) == pytest.approx(wilcoxon(drawn, method=method).pvalue, rel=1e-9)
-
-
-def test_many_tied_signed_ranks_are_those_of_scipy() -> None:
-    drawn = np.random.default_rng(5).integers(-2, 4, 500)
-    assert signed_ranks(drawn) == pytest.approx(wilcoxon(drawn, method="asymptotic").pvalue, rel=1e-9)
+    tied = np.random.default_rng(5).integers(-2, 4, 500)
+    assert signed_ranks(tied) == pytest.approx(wilcoxon(tied, method="asymptotic").pvalue, rel=1e-9)
 
 
 def test_matched_pairs_by_hand() -> None:
@@ -81,13 +72,6 @@ def test_poisson_rates_on_different_audio() -> None:
     assert found < 0.001
     assert poisson_rates(0, 1.0, 0, 1.0) == 1.0
     assert poisson_rates(1, 0.0, 1, 1.0) is None
-
-
-def test_equal_rates_are_told_apart_no_more_often_than_they_may() -> None:
-    random = np.random.default_rng(1)
-    pairs = random.poisson((5.0, 20.0), (1000, 2))
-    found = [poisson_rates(int(a), 10.0, int(b), 40.0) for a, b in pairs]
-    assert sum(p is not None and p < 0.05 for p in found) <= 50
 
 
 DIFFERENCES = st.lists(st.fractions(-2, 2, max_denominator=6), min_size=1, max_size=9)
@@ -133,12 +117,6 @@ def test_several_figures_at_once_by_hand() -> None:
     assert swapped_together(np.array([[1, -1, 0], [1, -1, 0], [0, 0, 0]])) == swapping.Swapping(0.5, True, 2)
     assert swapped_together(np.zeros((4, 11))) is None
     assert swapped_together(np.zeros((0, 11))) is None
-
-
-def test_one_figure_at_once_is_the_single_test() -> None:
-    differences = [2, -1, 1, 1, 3, 1, -1, 1]
-    alone, together = known(swapped(differences)), known(swapped_together(np.array(differences)[:, None]))
-    assert together.p == pytest.approx(alone.p)
 
 
 @settings(max_examples=10)
@@ -190,16 +168,6 @@ def test_it_never_contradicts_the_exact_test_beside_it() -> None:
         assert (counts.p is not None and counts.p < 0.05) == (not found.low <= 0 <= found.high), counts
 
 
-def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
-    chance = np.random.default_rng(8)
-    shares = (0.70, 0.12, 0.05, 0.13)
-    covered = 0
-    for counts in chance.multinomial(80, shares, size=2000):
-        found = known(paired_difference(Discordance(*map(int, counts))))
-        covered += found.low <= shares[1] - shares[2] <= found.high
-    assert 0.93 <= covered / 2000 <= 0.975
-
-
 def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:
     counts = [0, 3, 1, 0, 7, 2, 2, 0]
     found = known(clustering(counts, [0.5] * len(counts)))
@@ -235,19 +203,6 @@ def test_it_is_never_surer_than_garwood(stretches: list[tuple[int, float]]) -> N
     assert found.interval[0] <= alone[0] < alone[1] <= found.interval[1]
 
 
-def test_the_variance_for_many_events_is_that_of_all_ways_to_fall() -> None:
-    lengths = np.array([0.2, 1.0, 3.0, 0.8])
-    events, share = 5, lengths / lengths.sum()
-    mean = square = 0.0
-    for fall in product(range(4), repeat=events):
-        counts = np.bincount(fall, minlength=4)
-        sum_ = float((counts * (counts - 1) / lengths).sum()) * lengths.sum() / events + len(lengths) - events
-        chance = float(np.prod(share[list(fall)]))
-        mean, square = mean + chance * sum_, square + chance * sum_**2
-    assert mean == pytest.approx(3)
-    assert square - mean**2 == pytest.approx(2 * 3 * (events - 1) / events)
-
-
 def test_a_long_stretch_has_more_events_without_being_a_cluster() -> None:
     counts, lengths = [100, 1, 0, 1, 2], [100.0, 1.0, 1.0, 1.0, 1.0]
     found = known(clustering(counts, lengths))
@@ -257,9 +212,9 @@ def test_a_long_stretch_has_more_events_without_being_a_cluster() -> None:
 def test_independent_events_are_seldom_called_clustered() -> None:
     random = np.random.default_rng(11)
     lengths = random.uniform(0.01, 2.0, 60)
-    found = [clustering(random.poisson(lengths * 0.7), lengths) for _ in range(20)]
+    found = [clustering(random.poisson(lengths * 0.7), lengths) for _ in range(6)]
     called = sum(one is not None and one.p < 0.05 for one in found)
-    assert called <= 5  # 1 expected; more than 5 have a chance of 1 in 3000
+    assert called <= 2  # 0.3 expected; more than 2 have a chance of 1 in 500; more runs: tests/soak
 
 
 @pytest.mark.parametrize("events", [40, MOST_SIMULATED * 2])
@@ -269,31 +224,6 @@ def test_doubled_events_are_called_clustered(events: int) -> None:
     found = known(clustering(counts, np.ones(300)))
     assert found.index == pytest.approx(4, rel=0.45)
     assert found.p < 0.01
-
-
-def test_both_ways_to_p_agree() -> None:
-    random = np.random.default_rng(8)
-    lengths = random.uniform(5, 15, 100)
-    counts = random.poisson(lengths * 4)
-    found = clustering(counts, lengths)
-    more = clustering(np.concatenate([counts] * 2), np.concatenate([lengths] * 2))
-    assert found is not None
-    assert more is not None
-    assert int(counts.sum()) < MOST_SIMULATED < 2 * int(counts.sum())
-    assert more.p == pytest.approx(found.p, abs=0.3)
-
-
-def test_the_bootstrap_covers_a_clustered_rate_where_independence_would_not() -> None:
-    random = np.random.default_rng(21)
-    by_file = by_events = 0
-    runs = 20
-    for _ in range(runs):
-        counts = 5 * random.poisson(0.2, 200)  # a mean of 1
-        found, alone = known(clustering(counts, np.ones(200))), known(garwood(int(counts.sum()), 200.0))
-        by_file += found.interval[0] <= 1 <= found.interval[1]
-        by_events += alone[0] <= 1 <= alone[1]
-    assert by_file / runs > 0.8
-    assert by_events / runs < 0.8
 
 
 def test_the_same_numbers_give_the_same_answer() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from harness.model.time import Measured
 from harness.statistics import text
-from harness.statistics.intervals import Share
-from harness.statistics.latency import Quantile
+from harness.statistics.intervals import Quantile, Share
 
 
 @pytest.mark.parametrize(

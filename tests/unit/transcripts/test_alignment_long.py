@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError
@@ -24,7 +24,6 @@ def _path(reference: list[int], hypothesis: list[int]) -> str:
     return path_of(np.array(reference, np.uint64), np.array(hypothesis, np.uint64))
 
 
-@settings(max_examples=200, deadline=None)
 @given(LONG_WORDS, LONG_WORDS)
 @example([], [])
 @example([1], [])
@@ -36,7 +35,6 @@ def test_any_texts(reference: list[int], hypothesis: list[int]) -> None:
     assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
 
 
-@settings(max_examples=200, deadline=None)
 @given(LONG_WORDS, LONG_WORDS)
 @example([1], [0] * 30)
 @example([0] * 30, [1])
@@ -46,7 +44,6 @@ def test_few_words_against_many(reference: list[int], hypothesis: list[int]) -> 
         assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
 
 
-@settings(max_examples=100, deadline=None)
 @given(LONG_WORDS, st.integers(0, 40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=4))
 def test_texts_that_are_mostly_alike_but_shifted(words: list[int], shift: int, changed: list[tuple[int, int]]) -> None:
     """The way goes along an edge of the band."""

@@ -37,13 +37,18 @@ def shown(words: tuple[AlignedWord, ...]) -> str:
     return " ".join(f"{word.edit.value}:{word.reference}|{word.hypothesis}" for word in words)
 
 
+def written_ways(network: WordNetwork) -> set[tuple[str, ...]]:
+    """Every way through a network, in words; nothing is an @."""
+    found: list[set[tuple[str, ...]]] = [{()}]
+    for arc in network.arcs:
+        before = {way for number in network.entering[arc.node] for way in found[number]}
+        found.append({(*way, arc.written) for way in before})
+    return {way for number in network.entering[-1] for way in found[number]}
+
+
 def ways(of: WordNetwork) -> set[tuple[str, ...]]:
     """Every way through a network, in words, without nothing."""
-    found: list[set[tuple[str, ...]]] = [{()}]
-    for arc in of.arcs:
-        before = {way for number in of.entering[arc.node] for way in found[number]}
-        found.append({way if arc.nothing else (*way, arc.written) for way in before})
-    return {way for number in of.entering[-1] for way in found[number]}
+    return {tuple(word for word in way if word != "@") for way in written_ways(of)}
 
 
 def price(words: tuple[AlignedWord, ...]) -> int:
@@ -174,15 +179,6 @@ MARKS = st.text(st.sampled_from("{}/@();\\ ab-\n\xa0é"), max_size=60)
 
 def shouted(text: str) -> tuple[str, ...]:
     return tuple(text.upper().replace("7", "SE VEN").replace("UH", "").split())
-
-
-def written_ways(network: WordNetwork) -> set[tuple[str, ...]]:
-    """Every way through a network, in words."""
-    found: list[set[tuple[str, ...]]] = [{()}]
-    for arc in network.arcs:
-        before = {way for number in network.entering[arc.node] for way in found[number]}
-        found.append({(*way, arc.written) for way in before})
-    return {way for number in network.entering[-1] for way in found[number]}
 
 
 @pytest.mark.parametrize(

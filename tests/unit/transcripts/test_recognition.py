@@ -40,10 +40,6 @@ def test_the_counts_are_of_the_words_that_fit_best() -> None:
     assert recognised(asked, "dim the lights").reference == ("dim", "the", "lights")
 
 
-def test_nothing_heard_leaves_every_word_out() -> None:
-    assert recognised(trial(), "").counts == WordCounts(deletions=4, sentences=1, sentences_with_error=1)
-
-
 def test_a_list_of_words_counts_on_top_of_its_base() -> None:
     rewriting = Rewriting("lamps", Normalisation.PLAIN, ((("light", "bulb"), ("lightbulb",)),))
     rule = Recognised(Normalisation.PLAIN, rewriting=rewriting)

@@ -128,6 +128,7 @@ def test_every_example_of_the_conventions(form: Form, line: str, said: str) -> N
         ("*a b*", "A B", "=A B=", "A B"),
         ("d*oe*s **", "DOES", "D=OE=S ==", "DOES"),
         ("*", "", "=", ""),
+        ("*<,> a", "A", "= A", "A"),
         ("<*does*> *<does>*", "DOES DOES", "<=DOES=> =<DOES>=", ""),
         # false starts
         ("tr-, tr-. !tr- *tr*- *tr-*", "", "TR- TR- TR- =TR=- =TR-=", ""),
@@ -236,16 +237,12 @@ def test_looking_chunks_up_says_what_reading_the_whole_line_says(line: str) -> N
 
 
 @pytest.mark.parametrize(("piece", "end"), [("a, ", ""), ("word", ""), ("<a> <b c> ", ""), ("(1 <a> ", ")")])
-def test_a_line_of_a_megabyte_takes_linear_time(piece: str, end: str) -> None:
-    """A second at most; what is quadratic would take hours, and the test's time limit."""
-    pieces = 1_000_000 // len(piece)
+def test_a_very_long_line_takes_linear_time(piece: str, end: str) -> None:
+    """A moment; what is quadratic would take hours, and the test's time limit."""
+    pieces = 400_000 // len(piece)
     letters = sum(map(str.isalpha, piece))
     said = convert(piece * pieces + end * pieces, LEXICAL)
     assert sum(map(str.isalpha, said)) == letters * pieces
-
-
-def test_the_label_of_a_list_is_text() -> None:
-    assert convert(f"1: {OAKLAND}", LEXICAL) == "1 HOW FAR DISTANCE IS SAN FRANCISCO FROM OAKLAND (BT0041SX)"
 
 
 def test_the_example_of_the_documentation() -> None:

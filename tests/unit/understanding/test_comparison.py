@@ -13,7 +13,8 @@ from harness.statistics.significance import mcnemar
 from harness.understanding.cascade import FrameFate, joined, understood
 from harness.understanding.comparison import SHARES, Metric, basis, columns, compare, differences
 from harness.understanding.counts import FrameCounts, Rule, ValueRule, total
-from harness.understanding.scoring import ONE, SEED, ZERO, FrameFigures, FrameScoring, ZeroDivision, figures, score
+from harness.understanding.figures import ONE, SEED, ZERO, FrameFigures, ZeroDivision, concept_f1, figures, slu_f1s
+from harness.understanding.scoring import FrameScoring, score
 from tests.known import known
 from tests.unit.understanding.cascades import GOLD, heard, said, scored, small, understand
 from tests.unit.understanding.random_frames import counted, near, pairs, utterance
@@ -25,11 +26,13 @@ def counts_of(seed: int, utterances: int) -> list[FrameCounts]:
     return [counted([pair], RULE) for pair in pairs(random.Random(seed), utterances)]
 
 
-def values(found: FrameFigures) -> dict[Metric, float | None]:
+def values(found: FrameFigures, counts: FrameCounts) -> dict[Metric, float | None]:
     intents, valued = found.intents, known(found.valued)
     of = [intents.accuracy, intents.exact.value, intents.samples.f1, intents.macro.f1, intents.micro.f1]
     for slots in (found.slots, valued):
         of += [slots.micro.f1, slots.concept_sets.f1, slots.cer, slots.frames.value]
+    of += [None if found.slots.by_place else concept_f1(counts.slots.multisets).value]
+    of += [concept_f1(counts.valued.multisets).value, slu_f1s(counts.entities)[0].value]
     return dict(zip(Metric, of, strict=True))
 
 
@@ -40,7 +43,7 @@ def test_columns_have_the_figures_of_counts(zero: ZeroDivision, utterances: int)
     declared = ("annulation", "never seen")
     found = columns([counts], basis([counts], zero, declared)).found()
     expected = figures(total(counts), zero, declared)
-    for figure, of in values(expected).items():
+    for figure, of in values(expected, total(counts)).items():
         assert found[figure].tolist() == pytest.approx([np.nan if of is None else of], nan_ok=True), figure
 
 
@@ -52,10 +55,12 @@ def test_samples_have_the_figures_of_the_utterances_they_are_of() -> None:
     assert made.utterances == 180
     drawn = made.resampled(400, 1)
     for figure, of in made.found().items():
-        assert np.mean(drawn[figure]) == pytest.approx(of[0], abs=0.02)
+        assert np.mean(drawn[figure]) == pytest.approx(of[0], abs=0.02, nan_ok=True)
 
 
-NOT_VALUED = [figure for figure in Metric if "values" not in figure.value]
+WITHOUT = (Metric.CONCEPT_F1, Metric.SLU_F1)
+"""Not of slots that have places and no values."""
+NOT_VALUED = [figure for figure in Metric if "values" not in figure.value and figure not in WITHOUT]
 
 
 def corpus(seed: int, utterances: int) -> Corpus:
@@ -83,18 +88,6 @@ def test_a_better_system_is_told_from_a_worse_one() -> None:
         assert low < known(one.difference) < high
         # Errors are fewer, all other figures higher.
         assert (high < 0) if figure is Metric.CER else (low > 0)
-
-
-def test_turned_round_the_difference_has_the_other_sign() -> None:
-    gold = corpus(2, 150)
-    first, second = system(gold, 1, 0.6), system(gold, 2, 0.5)
-    there, back = compare(first, second), compare(second, first)
-    for figure in NOT_VALUED:
-        one, other = there.differences[figure], back.differences[figure]
-        assert one.difference == pytest.approx(-(other.difference or 0))
-        if figure in SHARES:
-            assert one.p == other.p
-            assert known(one.interval) == pytest.approx(tuple(-end for end in reversed(known(other.interval))))
 
 
 def test_a_system_does_not_differ_from_itself() -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError, InputProblems
-from harness.model.understanding import Chunking, Corpus, Utterance
-from harness.understanding.counts import chunks
+from harness.model.understanding import Corpus, Utterance
 from harness.understanding.files.grammar_file import (
     MOST_DEPTH,
     load_grammar,
@@ -91,12 +90,6 @@ def test_every_label_is_learned_some_are_rare_and_a_share_has_two() -> None:
     sets = [one.intents or () for one in default().utterances]
     assert 0.12 < sum(len(one) > 1 for one in sets) / len(sets) < 0.17
     assert {one for one in sets if "discourse_marker" in one} == {("discourse_marker",)}, "it stands alone"
-
-
-def test_slots_say_what_the_tags_say() -> None:
-    for one in default().utterances:
-        found = [(it.concept, it.start, it.end) for it in chunks(one.tags or (), Chunking.IOB2)]
-        assert found == [(slot.concept, slot.start, slot.end) for slot in one.slots or ()]
 
 
 def test_numbers_are_normalised_and_specifiers_told_apart() -> None:
@@ -303,6 +296,7 @@ def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
     assert (first.key, first.examples[1].labels) == ("o", ("switch_on", "thank"))
     assert first.counterexamples[0].labels == ("ask",)
     assert found.labels[4].alone
+    assert [(one.id, one.key) for one in found.concepts] == [("room", "r"), ("brightness", "")]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from harness.report.junit_xml import as_xml
 from harness.session.figures.progress import Totals, check_limits
 from harness.session.summary import limit_lines
 from harness.session.wording import Happenings
-from harness.statistics.intervals import Share
-from harness.statistics.latency import latency_figures
+from harness.statistics.intervals import Share, latency_figures
 from harness.wake.counting import Matching, SourceEvent, Window, match_events, merge_sources
 from harness.wake.reports.figures_text import unmatched_line, wake_summary
 from harness.wake.wake_progress import DeviceWake, Disagreement, WakeProgress, due_decisions, needless, rate, ratio
@@ -51,12 +50,6 @@ def test_groups_hold_one_report_of_each_source_and_do_not_depend_on_the_order(
     again = merge_sources(shuffled, 1.0)
     as_events = sorted(sorted((reports[at].rank, reports[at].at_s) for at in group) for group in groups)
     assert as_events == sorted(sorted((shuffled[at].rank, shuffled[at].at_s) for at in group) for group in again)
-
-
-def test_as_many_pairs_as_can_be_then_the_nearest() -> None:
-    log = [SourceEvent(0, 0.0, 0.1), SourceEvent(0, 0.9, 0.1)]
-    led = [SourceEvent(1, 1.0, 0.1)]
-    assert set(merge_sources([*log, *led], 1.0)) == {(0,), (1, 2)}
 
 
 def watched(trial: Trial, within_s: float = 1.0) -> Trial:
@@ -386,13 +379,6 @@ def test_a_limit_on_the_wake_delay_is_over_its_p95() -> None:
         assert (one.name, one.ok) == ("max_wake_delay_p95_ms[a]", holds)
     (none,) = check_limits(Limits(max_wake_delay_p95_ms=900), Totals(), WakeProgress((DeviceWake("a"),)))
     assert (none.found, none.ok) == (None, False)
-
-
-def test_a_failed_sequential_test_fails() -> None:
-    decisions = (("false_accepts", True), ("false_rejects", False))
-    wake = WakeProgress((DeviceWake("a", decisions=decisions),))
-    found = check_limits(Limits(), Totals(), wake)
-    assert [(one.name, one.ok) for one in found] == [("false_accepts_test[a]", True), ("false_rejects_test[a]", False)]
 
 
 @pytest.mark.parametrize("meaning", list(OnUndecided))

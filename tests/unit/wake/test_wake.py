@@ -20,19 +20,18 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.stimulus import Recording, VoiceSpec
+from harness.model.stimulus import Opening, Recording, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.statistics.intervals import Share
 from harness.statistics.significance import Discordance
 from harness.wake.reports.figures_text import device_lines, wake_summary
-from harness.wake.wake import WakeFigures, comparisons, discordance
+from harness.wake.wake import WakeFigures, comparisons
 from harness.wake.wake_device import UnmatchedEvents
 from harness.wake.wake_progress import MarkKind, UnmatchedWake
 from tests.known import known
 from tests.unit.session.figures.rows import clip_of
 from tests.unit.wake.wake_rows import WakeRows, played, rows_of, wake_trial
-from tests.written_sessions import progress_of
 
 AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
 AIR_AND_WIRE = pytest.mark.parametrize("injected", [False, True], ids=["air", "wire"])
@@ -79,6 +78,32 @@ def test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake() -> None:
     found = rows.device()
     assert (found.hits, found.double_wakes) == (4, Share(2, 4))
     assert "  double wakes       2 of 4 = 50.0 %" in "\n".join(device_lines(rows.progress))
+
+
+@pytest.mark.parametrize(
+    ("heard", "words"),
+    [
+        ({0.5: "nnn", 1.0: "ynn", 2.0: "yyn", 4.0: "yyy"}, "between 1 s (1 of 3 heard) and 2 s (2 of 3 heard)"),
+        ({0.5: "yyy", 1.0: "nnn", 2.0: "yyy"}, "between 1 s (0 of 3 heard) and 2 s (3 of 3 heard)"),
+        ({0.5: "yy", 1.0: "yy"}, "within 0.5 s (2 of 2 heard)"),
+        ({0.5: "nn", 1.0: "yn", 2.0: "nn"}, "not within 2 s (0 of 2 heard)"),
+        ({0.5: "yn"}, ""),
+    ],
+)
+def test_recovery_is_between_the_pauses_where_half_of_the_phrases_are_heard(
+    heard: dict[float, str], words: str
+) -> None:
+    cases = [(pause_s, each == "y") for pause_s, found in heard.items() for each in found]
+    sounding = Opening(3.0, "play some music", sounds=True)
+    trials = []
+    for number, opening in enumerate([*(Opening(pause_s) for pause_s, _ in cases), sounding], 1):
+        trial = wake_trial(number)
+        trials.append(replace(trial, recipe=replace(trial.recipe, opening=opening)))
+    rows = rows_of(*trials)
+    for trial, (_, woke) in zip(trials, [*cases, (0.0, False)], strict=True):
+        rows.play(trial, [("kitchen", 1.8)] if woke else [])
+    found = "\n".join(device_lines(rows.progress))
+    assert f"  recovery           after the wake phrase: {words}" in found if words else "recovery" not in found
 
 
 def test_one_event_across_two_segments_is_one() -> None:
@@ -394,14 +419,6 @@ def test_what_a_device_says_of_itself() -> None:
     assert rows.device().link_up
 
 
-def test_a_counted_trial_is_finished_and_is_no_query() -> None:
-    rows = played(wake_trial(1), [("kitchen", 1.8)])
-    totals = progress_of(rows).totals
-    assert (totals.finished, totals.count(Outcome.COUNTED)) == (1, 1)
-    assert (totals.recognised, totals.answered, totals.first_attempt) == (Share(), Share(), Share())
-    assert totals.wake_delay.total == 0
-
-
 def test_rows_that_come_again_change_nothing() -> None:
     rows = played(wake_trial(1), [("kitchen", 1.8)])
     once, figures = rows.progress, rows.figures
@@ -484,12 +501,6 @@ def test_the_groups_add_up_to_all_events() -> None:
     assert (found.uncounted, found.pending, found.outside, found.in_vocabulary) == (0, 0, 0, 0)
 
 
-def test_trials_are_paired_by_their_id_and_those_of_one_device_left_out() -> None:
-    first = {"a": True, "b": True, "c": False, "d": False, "e": True}
-    second = {"d": False, "c": True, "b": False, "a": True, "f": True}
-    assert discordance(first, second) == Discordance(both=1, only_first=1, only_second=1, neither=1)
-
-
 @pytest.mark.parametrize(("count", "pairs"), [(1, 0), (2, 1), (3, 3), (5, 4)])
 def test_all_pairs_of_a_few_devices_and_each_with_the_first_of_many(count: int, pairs: int) -> None:
     names = [f"d{n}" for n in range(count)]
@@ -502,3 +513,27 @@ def test_all_pairs_of_a_few_devices_and_each_with_the_first_of_many(count: int, 
     assert all(one.counts.total == 4 for one in found)
     if count == 5:
         assert found[-1].counts == Discordance(both=1, only_first=3, only_second=0, neither=0)
+
+
+@AIR_AND_WIRE
+@pytest.mark.parametrize(
+    ("events_s", "hits", "false_accepts", "doubled"),
+    [
+        ((0.3, 1.8, 2.6), 1, 0, 0),  # opening, phrase and closing
+        ((0.3, 2.6), 0, 0, 0),
+        ((0.3,), 0, 0, 0),
+        ((1.8,), 1, 0, 0),
+        ((0.3, 1.8, 2.0, 2.6), 1, 1, 1),
+    ],
+)
+def test_events_of_an_opening_are_neither_hits_nor_false_accepts(
+    injected: bool, events_s: tuple[float, ...], hits: int, false_accepts: int, doubled: int
+) -> None:
+    settings = WakeSettings(count_in_vocabulary=True, window_after_s=0.5)
+    trial = wake_trial(1, injected=injected, settings=settings)
+    other = ((0.0, 0.2), (2.3, 2.5))
+    rows = played(trial, [("kitchen", at_s) for at_s in events_s], other_phrases=other)
+    found = rows.device()
+    assert found.hits == hits
+    assert sum(count for _, count in found.events) == false_accepts
+    assert found.double_wakes == Share(doubled, hits)

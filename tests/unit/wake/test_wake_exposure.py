@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import observation as seen_by
@@ -183,7 +183,6 @@ def test_probes_and_heartbeats_together_prove_each_second_once() -> None:
 Op = Literal["heard", "unheard", "segment", "lost", "engine"]
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.sampled_from(["heard", "heard", "unheard", "segment", "segment", "lost", "engine"]), max_size=14))
 def test_exposure_is_what_lies_between_two_phrases_that_were_heard(ops: list[Op]) -> None:
     trials = [segment(n, every_s=5000.0) if op == "segment" else probe(n) for n, op in enumerate(ops)]

@@ -81,6 +81,7 @@ class WakeRows(Rows):
         speed: float = 1.0,
         error_s: float = 0.0,
         finish: bool = True,
+        other_phrases: tuple[tuple[float, float], ...] = (),
     ) -> list[int]:
         """A whole take of one attempt. events: (device, seconds from the stimulus's start). Numbers of their rows."""
         listening = known(trial.listening)
@@ -91,7 +92,8 @@ class WakeRows(Rows):
         play_id = f"p{self.plays}"
         if attempt == 1:
             self.add(TrialStarted(trial.id, take), 0.5)
-        self.add(AttemptStarted(trial.id, take, attempt, play_id, f"sha-{trial.id}", *phrase, long_s, None))
+        sha = f"sha-{trial.id}"
+        self.add(AttemptStarted(trial.id, take, attempt, play_id, sha, *phrase, long_s, None, other_phrases))
         begun_s, line_s = self.at_s, self.audio_s
         targets = {target.device: target for target in listening.targets}
         injected = listening.targets[0].injected

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,7 +31,7 @@ from harness.model.annotation import (
     Withdrawn,
 )
 from harness.model.errors import HarnessError, InputError, InputProblems
-from harness.model.understanding import Corpus
+from harness.model.understanding import Corpus, Slot
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.corpus_writing import jsonl
 from tests.unit.annotation.sittings import SPOKEN_LABELS, spoken
@@ -356,6 +357,25 @@ def test_proposals_are_kept_as_one_batch_and_counted(tmp_path: Path) -> None:
     assert "labelled by consensus" in _run("report", project).output
 
 
+def test_one_classifier_proposes_and_says_how_wrong_it_expects_to_be(tmp_path: Path) -> None:
+    project = _project(tmp_path, 60)
+    status = json.loads(_run("status", project, "--json").stdout)
+    done = _run("propose", project, "--method", "classifier")
+    assert done.exit_code == 0, done.output
+    assert "learnt from 60, proposed for" in done.stdout
+    assert f"estimated error of these: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in done.stdout
+    assert status["target_error"] == 0.01
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(InputError, match="have no final labels"):
+        _run("export", project, "--output", str(out))
+    exported = _run("export", project, "--output", str(out), "--proposed")
+    assert exported.exit_code == 0, exported.output
+    assert "with labels that nobody has looked at" in exported.stderr
+    assert all(one.intents for one in read_corpus(out).utterances)
+    with pytest.raises(InputError, match="--triads applies to tri-training only"):
+        _run("propose", project, "--method", "classifier", "--triads", "2")
+
+
 def test_what_waits_for_a_second_annotator_is_learnt_from_too(tmp_path: Path) -> None:
     project = _project(tmp_path, 60, "--double", "1")
     told = _run("propose", project, "--seed", "1")
@@ -375,3 +395,75 @@ def test_what_is_wrong_is_refused_and_keeps_nothing(tmp_path: Path) -> None:
             _run("propose", project, *words)
         assert what in str(caught.value)
     assert json.loads(_run("report", project, "--json").output)["batches"] == 0
+
+
+CONCEPTS = """concepts:
+  - {id: city, description: Where.}
+  - {id: day}
+"""
+
+
+def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) -> None:
+    (files / "labels.yaml").write_text(LABELS + CONCEPTS, encoding="utf-8")
+    data = [
+        {"id": "1", "text": "play it in new york", "intents": ["play"], "tags": ["O", "O", "O", "B-city", "I-city"]},
+        {"id": "2", "text": "stop on monday in rome"},
+    ]
+    (files / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in data), encoding="utf-8")
+    assert new(run, files, "--take-labels", "--double", "1").exit_code == 0
+    project = files / "p"
+    assert [row.slots for row in rows(project) if isinstance(row, Labelled)] == [(Slot("city", None, 3, 5),)]
+    lines = "slot city 5\nslot CITY 5-5\nslot day 3\nslot city 9\n"
+    found = run("review", project, "--utterance", "2", "--annotator", "ann", "--plain", lines=lines)
+    assert "words: 1 stop 2 on 3 monday 4 in 5 rome" in found.output
+    assert "'rome' is city" in found.output
+    assert "'rome' is not city" in found.output
+    assert "stop on [monday: day] in rome" in found.output
+    assert found.exit_code == 2
+    assert "the utterance has the words 1 to 5" in found.output
+    for name, marks in (("ann", "slot day 3\nslot city 5\n"), ("ben", "slot day 2-3\nslot city 4\nclear 4\n")):
+        found = run("review", project, "--utterance", "2", "--annotator", name, "--plain", lines=f"{marks}stop\n")
+        assert found.exit_code == 0, found.output
+    assert "saved as stop (day: on monday)" in found.output
+    agreed = run("agreement", project).output
+    assert re.search(r"^same labels +100 %", agreed, re.MULTILINE)
+    assert re.search(r"^slot F1 +0.000 ", agreed, re.MULTILINE)
+    assert re.search(r"^slot F1, overlapping +0.667 ", agreed, re.MULTILINE)
+    assert re.search(r"^city +0 +1 +0$", agreed, re.MULTILINE)
+    assert "ben: stop (day: on monday)" in run("agreement", project, "--differing").output
+    assert run("agreement", project, "--spans").output == "ann,day,2,3\nann,city,4,5\nben,day,1,3\n"
+    assert re.search(r" 1  disputed", run("status", project).output)
+    settled = run("review", project, "--annotator", "zoe", "--adjudicate", "--plain", lines="slot day 3\nstop\n")
+    assert "given 1: stop (day: monday, city: rome)" in settled.output
+    out = files / "out.jsonl"
+    assert run("export", project, "--out", out, "--final-only").exit_code == 0
+    (only,) = read_corpus(out).utterances
+    assert (only.tags, only.slots) == (("O", "O", "B-day", "O", "O"), (Slot("day", "monday", 2, 3),))
+    (files / "labels.yaml").write_text(LABELS + CONCEPTS.replace("city", "town"), encoding="utf-8")
+    wrong = new(run, files, "--take-labels", project="r")
+    assert "the label set has no concept 'city'" in str(wrong.exception)
+
+
+@pytest.mark.parametrize("method", ["classifier", "tri-training"])
+def test_slots_are_proposed_and_accepted_with_their_labels(run: Run, files: Path, method: str) -> None:
+    pytest.importorskip("pycrfsuite")
+    (files / "labels.yaml").write_text(LABELS + CONCEPTS, encoding="utf-8")
+    cities = ["rome", "paris", "new york", "lyon", "bonn"]
+    data = []
+    for number in range(60):
+        city = cities[number % 5].split()
+        text = [("play", "stop")[number % 2], f"w{number}", "in", *city]
+        tags = ["O", "O", "O", "B-city", *["I-city"] * (len(city) - 1)]
+        known = {"intents": [text[0]], "tags": tags} if number < 50 else {}
+        data.append({"id": f"u{number}", "text": " ".join(text), **known})
+    (files / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in data), encoding="utf-8")
+    new(run, files, "--take-labels")
+    done = run("propose", files / "p", "--method", method)
+    assert "slots learnt from 50 utterances" in done.output, done.output
+    found = run("review", files / "p", "--annotator", "ann", "--plain", lines="1\naccept\naccept\ntake\nstatus\n")
+    assert "w58 in [lyon: city]" in found.output
+    out = files / "out.jsonl"
+    run("export", files / "p", "--out", out, "--final-only")
+    marked = [one for one in read_corpus(out).utterances if int(one.id[1:]) >= 50]
+    assert len(marked) == 9
+    assert all(slot.value in cities for one in marked for slot in one.slots or [Slot("none", "none")])

@@ -148,7 +148,8 @@ def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch:
         write_jsonl(Corpus("", tuple(one for one in gold.utterances if one.id in some)), Path(f"{name}.g.jsonl"))
         write_jsonl(Corpus("", tuple(one for one in predicted.utterances if one.id in kept)), Path(f"{name}.p.jsonl"))
         done = harness(
-            "--gold", f"{name}.g.jsonl", "--pred", f"{name}.p.jsonl", "--detail", "both", "--json", f"{name}.json"
+            "--gold", f"{name}.g.jsonl", "--pred", f"{name}.p.jsonl", "--detail", "both", "--spoken",
+            "--json", f"{name}.json",
         )  # fmt: skip
         assert done.exit_code == 0, done.output
     done = harness("two.json", "one.json", "--json", "merged.json", "--html", "m.html", verb="merge")
@@ -156,7 +157,7 @@ def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch:
     merged, whole = (Path(f"{name}.json").read_text(encoding="ascii") for name in ("merged", "all"))
     assert merged.replace("two.", "all.") == whole
     assert re.sub(
-        "all.[gp]", "", harness(*["--gold", "all.g.jsonl", "--pred", "all.p.jsonl", "--detail", "both"]).stdout
+        "all.[gp]", "", harness("--gold", "all.g.jsonl", "--pred", "all.p.jsonl", "--detail", "both", "--spoken").stdout
     ) == re.sub("two.[gp]", "", done.stdout)
     assert "<article" not in Path("m.html").read_text(encoding="utf-8")
 
@@ -258,3 +259,57 @@ def test_a_session_in_which_nobody_knows_what_was_understood_is_refused(tmp_path
     done = harness(store(tmp_path / "s", {"ann1": [OPEN]}))
     assert isinstance(done.exception, InputError)
     assert "no trial has an intent to score: no report says what was understood in 1 (ann1)" in str(done.exception)
+
+
+def test_what_is_out_of_scope_is_told_apart_and_merges(files: list[str]) -> None:
+    done = harness(*files, "--out-of-scope", "bye")
+    assert row(done, "out of scope found")[1::2] == ["0.00 %", "0 of 1 utterances"]
+    assert row(done, "in scope refused")[1::2] == ["0.00 %", "0 of 2 utterances"]
+    assert row(done, "EMR in scope")[1::2] == ["100.00 %", "2 of 2 utterances"]
+    for number in "ab":
+        harness(*files, "--out-of-scope", "bye", "--json", f"{number}.json")
+    assert row(harness("a.json", "b.json", verb="merge"), "EMR in scope")[-1] == "4 of 4 utterances"
+    harness(*files, "--json", "c.json")
+    for arguments, verb, said in (
+        ((*files, "--out-of-scope", "by"), "score", "no utterance of gold has the intent 'by'"),
+        (("a.json", "c.json"), "merge", "--out-of-scope differs"),
+    ):
+        refused = harness(*arguments, verb=verb).exception
+        assert isinstance(refused, InputError)
+        assert said in str(refused)
+
+
+def test_utterances_without_intent_may_be_those_out_of_scope(tmp_path: Path) -> None:
+    def lines(*intents: str) -> str:
+        return "".join(f'{{"id": "{at}", "intents": [{one}]}}\n' for at, one in enumerate(intents))
+
+    (tmp_path / "g.jsonl").write_text(lines("", "", '"a"', '"a"', '"b"'), "utf-8")
+    (tmp_path / "p.jsonl").write_text(lines("", '"a"', "", '"a"', '"a"'), "utf-8")
+    done = harness("--gold", tmp_path / "g.jsonl", "--pred", tmp_path / "p.jsonl", "--out-of-scope", "none")
+    found = [row(done, name)[-1] for name in ("out of scope found", "in scope refused", "EMR in scope")]
+    assert found == ["1 of 2 utterances", "1 of 3 utterances", "1 of 3 utterances"]
+
+
+def test_groups_have_a_mean_in_which_each_is_as_heavy(files: list[str]) -> None:
+    done = harness(*files)
+    assert row(done, "mean of 2")[1] == "75.00 %"
+    harness(*files, "--json", "a.json")
+    (system,) = json.loads(Path("a.json").read_text())["systems"]
+    assert system["scores"][0]["group_means"]["voice"]["emr"] == 0.75
+
+
+def test_scores_of_predictions_are_compared_with_what_is_right(files: list[str]) -> None:
+    scored = PREDICTED.replace('"tags"', '"scores":{"go":0.9,"hi":0.2},"tags"', 1)
+    scored = scored.replace('{"id":"2"', '{"scores":{"go":0.6,"hi":0.7,"bye":0.1},"id":"2"', 1)
+    Path("p.jsonl").write_text(scored, "utf-8")
+    harness(*files, "--json", "a.json", "--html", "page.html")
+    assert Path("page.html").read_text("utf-8").count("class=many") == 2
+    (system,) = json.loads(Path("a.json").read_text())["systems"]
+    found = system["confidence"]
+    assert [(one["low"], one["mean"]) for one in found["bins"]] == [(0.6, 0.6), (0.8, 0.8)]
+    assert (found["correct"]["count"], found["left_out"]) == (2, 1)
+    assert re.search("without confidence +1 utterances", harness(*files).stdout)
+    Path("p.jsonl").write_text(scored.replace("0.9", "1.9"), "utf-8")
+    refused = harness(*files).exception
+    assert isinstance(refused, InputError)
+    assert "the score of 'go' is not a number from 0 to 1" in str(refused)

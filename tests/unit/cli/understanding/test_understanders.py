@@ -195,6 +195,24 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
     assert "*" not in plain.stdout
 
 
+def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_path: Path) -> None:
+    done = ran("split", place / "data", "--parts", "train=3,test=1", "--output", tmp_path / "parts")
+    assert done.exit_code == 0, done.output
+    parts = [read_corpus(tmp_path / "parts", split=name).utterances for name in ("train", "test")]
+    whole = read_corpus(place / "data").utterances
+    assert sorted(one.text for part in parts for one in part) == sorted(one.text for one in whole)
+    told = tmp_path / "rows.json"
+    bench = ("bench", "--data", place / "data", "--understander", "crf", "-s", "crf:iterations=5", "--folds", "3")
+    done = ran(*bench, "--json", told)
+    assert "±" in done.stdout.splitlines()[4]
+    ((row,),) = (one["rows"] for one in json.loads(told.read_text()))
+    assert row["utterances"] == len(whole)
+    assert 0 < row["figures"]["sfa"]["value"] <= 1
+    assert row["figures"]["sfa"]["sd"] >= 0
+    for wrong in ("train", "train=0", "a=1,a=2"):
+        assert ran("split", place / "data", "--parts", wrong, "--output", tmp_path / "no").exit_code == 2
+
+
 def test_bench_goes_on_without_an_understander_that_is_not_installed(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices.profiles.profile import load_profile
@@ -37,7 +37,6 @@ TEXT = st.text("ab\n", min_size=1, max_size=20).map(lambda text: (False, text.en
 
 
 @given(st.lists(st.one_of(FRAME, TEXT), max_size=8), st.lists(st.integers(1, 30), max_size=20))
-@settings(deadline=None)
 def test_frames_and_text_come_out_in_their_order(parts: list[tuple[bool, bytes]], cuts: list[int]) -> None:
     stream = b"".join(frame(data) if is_frame else data for is_frame, data in parts)
     finder = FrameFinder(SHAPE)
@@ -149,7 +148,6 @@ STREAM = b"".join(
 
 
 @given(st.lists(st.integers(1, 40), max_size=40))
-@settings(deadline=None)
 def test_wyoming_is_read_in_whatever_pieces_it_comes(cuts: list[int]) -> None:
     console, found, position = Console(shipped("wyoming_events"), "dev"), list[Observation](), 0
     for cut in [*cuts, len(STREAM)]:

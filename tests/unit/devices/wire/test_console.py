@@ -6,7 +6,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.foreign import ELLIPSIS, plain_text
@@ -47,7 +47,6 @@ def test_colours_are_no_part_of_the_match_and_stay_in_the_log() -> None:
 
 
 @given(st.lists(st.integers(1, 60), max_size=12))
-@settings(deadline=None)
 def test_it_does_not_matter_in_which_pieces_the_bytes_come(cuts: list[int]) -> None:
     data = b"wake one\r\nnoise\x00\xfe\n\n\rwake two\nwake three\n" + "wake vier ü\nhalf".encode()
     console, at = Console(profile(WAKE), "dev"), Stamp(1.0)
@@ -110,7 +109,6 @@ def test_binary_frames_are_lines_of_their_own() -> None:
 
 
 @given(st.lists(st.binary(max_size=300), max_size=8))
-@settings(deadline=None)
 def test_no_bytes_raise(pieces: list[bytes]) -> None:
     console = Console(profile(WAKE, frames=FRAMES), "dev")
     for number, piece in enumerate(pieces):

@@ -65,7 +65,7 @@ def followed(device: Device, minutes: float, period_s: float = 1.0) -> tuple[lis
     return errors, bounds
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     ppm=st.floats(-500, 500),
     since_s=st.floats(0, 1e6),
@@ -216,7 +216,6 @@ def test_other_texts_are_no_times(text: str, kind: ClockKind) -> None:
 
 
 @given(st.integers(0, 10_000), st.floats(-2e-4, 2e-4), st.floats(0.05, 2.0))
-@settings(max_examples=60, deadline=None)
 def test_the_truth_stays_inside(seed: int, drift: float, every_s: float) -> None:
     """80 lines of a crystal clock with random delays: each stated interval holds the truth."""
     stamps = run(seed, drift, every_s)
@@ -256,7 +255,6 @@ def test_a_line_that_is_held_back_is_stamped_when_it_was_written_and_a_clock_tha
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 0.1)), min_size=1, max_size=60))
-@settings(deadline=None)
 def test_a_device_time_that_is_nonsense_does_little_harm(lines: list[tuple[float, float]]) -> None:
     clock = LineClock()
     for number, (device_s, delay_s) in enumerate(lines):

@@ -133,12 +133,6 @@ def test_memory_is_bounded() -> None:
     assert let_through + decoder.holds == len(flood)
 
 
-@pytest.mark.parametrize("kind", [0, 0x08, 0x80, 0x8C, 0xFF])
-def test_an_unknown_type_is_console_text(kind: int) -> None:
-    (only,) = Decoder().feed(encode(kind, b"payload"))
-    assert isinstance(only, bytes)
-
-
 def test_a_payload_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="1024"):
         encode(FrameKind.LOG, bytes(1025))
@@ -160,7 +154,6 @@ U8, U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32, 64))
 SCORES = U16.map(lambda number: number / 65535)
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 
-BOOTS = U32.map("{:08x}".format)
 MESSAGES = st.one_of(
     st.builds(messages.Ping, U32),
     st.builds(messages.TextCommand, WORDS),

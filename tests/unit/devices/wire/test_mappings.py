@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.devices.wire.lines import LineRules, Unmapped
 from harness.devices.wire.mappings import for_device, observations, pointed, topic_matches
-from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, MessageMapping, ObservationKind, ScoreBlock
+from harness.model.bench import ConsoleSettings, LineMapping, MessageMapping, ObservationKind
 from harness.model.observation import (
     DeviceState,
     Intent,
@@ -120,15 +120,6 @@ def test_conditions_choose_among_mappings() -> None:
     assert isinstance(line, LogLine)
 
 
-def test_one_message_may_be_several_observations() -> None:
-    rules = [
-        MessageMapping("t", KIND.TRANSCRIPT, (("text", "/q"),)),
-        MessageMapping("t", KIND.RESPONSE, (("text", "/a"),)),
-    ]
-    found = observations(rules, "t", b'{"q": "hi", "a": "ho"}', AT, "dev")
-    assert found == (Transcript("dev", AT, "hi"), ResponseText("dev", AT, "ho"))
-
-
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [
@@ -178,18 +169,6 @@ def test_slots_of_another_shape_are_a_log_line(slots: object) -> None:
     assert "slot" in one.text
 
 
-def test_a_text_payload_is_searched_like_a_console_line() -> None:
-    rules = [
-        MessageMapping("t", KIND.WAKE, match="Detected '(?P<phrase>[^']+)'.* is (?P<score>[0-9.]+)"),
-        MessageMapping("t", KIND.TRANSCRIPT, (("text", "{who}: {said}"),), match='(?P<who>I) heard "(?P<said>.*)"'),
-    ]
-    found = observations(rules, "t", b"\x1b[36m[D] Detected 'Okay Nabu' with average is 0.97\x1b[0m", AT, "dev")
-    assert found == (Wake("dev", AT, "Okay Nabu", 0.97),)
-    assert observations(rules, "t", b'I heard "yes"', AT, "dev") == (Transcript("dev", AT, "I: yes"),)
-    (line,) = observations(rules, "t", b"nothing", AT, "dev")
-    assert isinstance(line, LogLine)
-
-
 def test_topics_are_those_of_the_device_on_the_bench() -> None:
     (rule,) = for_device([MessageMapping("a/{device}/b", KIND.INTENT, (("name", "/n"),), score_scale=7)], "one")
     assert (rule.topic, rule.score_scale) == ("a/one/b", 7)
@@ -204,9 +183,6 @@ TWO = LineMapping(
     values=(("1.2", "hi esp"),),
     within_lines=3,
     within_s=0.5,
-)
-BLOCK = LineMapping(
-    "^Predictions", KIND.WAKE, more=(r"^  (?P<phrase>\w+): (?P<score>[\d.]+)",), block=ScoreBlock(0.8, ("noise",))
 )
 BRACES = LineMapping(
     r"^\{$",
@@ -226,13 +202,6 @@ def lines(*mappings: LineMapping, takes_audio: bool = False) -> LineRules:
     return LineRules(mappings, ConsoleSettings(), "dev", takes_audio=takes_audio)
 
 
-def test_a_second_line_fills_in_the_first_and_others_may_stand_between() -> None:
-    reader = lines(TWO)
-    assert said(reader, "wakeword detected", "something else") == []
-    assert said(reader, "model index:1, word index:2", at=Stamp(1.2)) == [Wake("dev", ARRIVED, "hi esp")]
-    assert said(reader, "model index:1, word index:2") == []
-
-
 def test_what_does_not_come_in_time_is_told_without_it() -> None:
     reader = lines(TWO)
     said(reader, "wakeword detected")
@@ -244,19 +213,6 @@ def test_what_does_not_come_in_time_is_told_without_it() -> None:
     said(reader, "wakeword detected")
     assert said(reader, "wakeword detected") == [Wake("dev", ARRIVED)]
     assert [one.observations for one in reader.flush()] == [(Wake("dev", ARRIVED),)]
-
-
-def test_of_a_block_the_best_word_is_told_once_until_it_was_below() -> None:
-    reader = lines(BLOCK)
-
-    def block(yes: float, noise: float) -> list[Observation]:
-        return said(reader, "Predictions (…):", f"  yes: {yes}", f"  noise: {noise}")
-
-    assert block(0.9, 0.1) == []
-    assert block(0.95, 0.05) == [Wake("dev", ARRIVED, "yes", 0.9)]
-    assert block(0.1, 0.9) == []
-    assert block(0.85, 0.1) == []
-    assert said(reader, "the end") == [Wake("dev", ARRIVED, "yes", 0.85)]
 
 
 def test_braces_over_several_lines() -> None:
@@ -282,28 +238,12 @@ def test_the_first_rule_that_fits_takes_the_line() -> None:
     assert "'dancing' is not mapped" in unmapped.text
 
 
-def test_a_piece_of_state_has_its_value_from_a_group() -> None:
-    rule = LineMapping(r"^state: (?P<name>\w+)=(?P<value>.*)$", KIND.STATE, values=(("tmr", "timer"),))
-    told = said(lines(rule), "state: tmr=10 minutes", "state: list=")
-    assert told == [StateTold("dev", ARRIVED, "timer", "10 minutes"), StateTold("dev", ARRIVED, "list", "")]
-
-
 def test_a_condition_leaves_the_line_to_later_rules() -> None:
     rule = LineMapping(r"(?P<what>\w+) (?P<text>.*)", KIND.TRANSCRIPT, when=(("what", "heard"),))
     other = LineMapping(r"(?P<what>\w+) (?P<text>.*)", KIND.RESPONSE)
     reader = lines(rule, other)
     assert said(reader, "heard a word") == [Transcript("dev", ARRIVED, "a word")]
     assert [one.kind for one in said(reader, "said a word")] == ["response_text"]
-
-
-def test_scores_and_audio_times() -> None:
-    rule = LineMapping(
-        r"(?P<phrase>\w+) \((?P<score>\d+)\) @(?P<time>\d+)ms", KIND.WAKE, score_scale=255, clock=ClockKind.AUDIO_MS
-    )
-    (seen,) = said(lines(rule, takes_audio=True), "yes (204) @4056ms")
-    assert seen == Wake("dev", ARRIVED, "yes", 0.8, 4.056)
-    (seen,) = said(lines(rule), "yes (999) @4056ms")
-    assert seen == Wake("dev", ARRIVED, "yes", None)
 
 
 def test_all_pairs_of_one_line_are_slots_in_their_order() -> None:

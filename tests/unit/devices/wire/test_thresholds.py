@@ -63,16 +63,6 @@ def test_a_first_state_may_begin_anywhere_since_the_first_reading() -> None:
     assert (first.at.at_s, first.at.error_s) == pytest.approx((0.1, 0.1))
 
 
-def test_between_the_levels_nothing_changes() -> None:
-    assert lines(fed(lamp(), [10, 300, 499, 300, 10])) == ["lamp at first: off"]
-    assert lines(fed(lamp(), [600, 300, 201, 600])) == ["lamp at first: on"]
-    assert fed(lamp(), [300, 300]) == []
-
-
-def test_a_reading_between_the_levels_ends_what_has_not_lasted() -> None:
-    assert lines(fed(lamp(min_s=0.15), [10, 10, 10, 600, 300, 300, 300])) == ["lamp at first: off"]
-
-
 def test_hysteresis_keeps_a_state_that_touches_another_one() -> None:
     states = (LevelState("off", (("A0", None, 100.0),), 0), LevelState("on", (("A0", 100.0, None),), 0))
     noisy = [90.0, 104.0, 98.0, 103.0, 120.0, 96.0, 85.0]

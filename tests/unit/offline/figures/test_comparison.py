@@ -32,7 +32,7 @@ from harness.offline.figures.comparison import (
 from harness.offline.figures.session_comparison import AmbientCounts, DeviceComparison, HeardOffline, compare_device
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
 from harness.offline.reports.session import lines as session_lines
-from harness.statistics.latency import latency_figures
+from harness.statistics.intervals import latency_figures
 from harness.statistics.significance import Discordance, mcnemar, paired_difference, poisson_rates
 from tests.known import known
 from tests.unit.wake.wake_rows import WakeRows, played, rows_of, wake_trial

@@ -191,7 +191,7 @@ def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     curve, developed = Curve("reported", report.at()), Curve("development", dev.at())
     chosen = choose(SweepTarget(Aim.FALSE_ACCEPTS, 3.0), developed.det, POINTS, report)
     for name in ("a.png", "b.png", "a.svg", "b.svg"):
-        draw(tmp_path / name, "an engine & <its> model", curve, POINTS, developed, chosen)
+        draw(tmp_path / name, "an engine & <its> model", [curve, developed], POINTS, chosen)
     for ending in ("png", "svg"):
         assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
     text = (tmp_path / "a.svg").read_text()
@@ -205,14 +205,14 @@ def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     assert chosen is not None
     assert f"{known(chosen.reported).false_accepts} FA in 2 h" in text
     with pytest.raises(LogError, match="cannot be written"):
-        draw(tmp_path / "no folder" / "a.png", "", curve, POINTS)
+        draw(tmp_path / "no folder" / "a.png", "", [curve], POINTS)
 
 
 @pytest.mark.parametrize(("files", "target"), [(1, 0.0), (3, 50.0)])
 def test_few_files_and_no_false_accept_can_be_drawn(tmp_path: Path, files: int, target: float) -> None:
     few = sweep(5, files=files, hours=1)
     chosen = choose(SweepTarget(Aim.FALSE_ACCEPTS, target), few.at(), POINTS, None)
-    draw(tmp_path / "few.png", "few", Curve("list", few.at()), POINTS, chosen=chosen)
+    draw(tmp_path / "few.png", "few", [Curve("list", few.at())], POINTS, chosen)
     assert (tmp_path / "few.png").stat().st_size > 10_000
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.engines.settings import operating_points
@@ -29,7 +29,6 @@ LEVELS = np.array([0, 0.1, 0.25, 0.5, 0.75, 0.9, 1], np.float32)
     st.integers(1, 4),
     st.sampled_from([-0.5, 0.0, 0.1, 0.2, 0.25, 0.7, 0.9, 0.95, 1.0]),
 )
-@settings(max_examples=120, deadline=None)
 def test_spans_tell_the_spots_of_every_threshold(
     levels: list[int], refractory_samples: int, step: int, threshold: float
 ) -> None:
@@ -39,19 +38,6 @@ def test_spans_tell_the_spots_of_every_threshold(
     assert at.tolist() == crossings(track.scores, threshold, refractory_samples / step).tolist()
     ends = [one.end for one in spots(track, SpotRule(threshold, refractory_samples, 5))]
     assert (track.first_end + at * step).tolist() == ends
-
-
-def test_steps_are_sums_of_spans() -> None:
-    random = np.random.default_rng(3)
-    low = random.random(5000, np.float32)
-    high = (low + random.random(5000, np.float32)).astype(np.float32)
-    steps = Steps(Grid(np.zeros(0, np.float32)))
-    for part in range(0, 5000, 500):
-        steps.add(low[part : part + 500], high[part : part + 500], 3)
-    asked = np.concatenate([low[:50], random.random(50, np.float32)])
-    expected = [3 * int(np.sum((low <= one) & (one < high))) for one in asked]
-    assert steps.at(asked).tolist() == expected
-    assert not steps.coarse
 
 
 def test_a_grid_keeps_its_own_thresholds_exact() -> None:
@@ -248,10 +234,6 @@ def keys(of: FileOutcome, counting: Counting = DEFAULT) -> str:
 )
 def test_lines_of_an_outcome(of: FileOutcome, counting: Counting, wanted: str) -> None:
     assert keys(of, counting) == wanted
-
-
-def test_many_spots_are_all_counted() -> None:
-    assert [fact.spots for fact in judged(outcome(INV, EARLY, GOOD, LATER), DEFAULT).facts][-1] == 3
 
 
 def test_u_changes_what_counts_and_no_line() -> None:

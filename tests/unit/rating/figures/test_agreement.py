@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from harness.model.errors import InputError
@@ -13,11 +12,9 @@ from harness.model.judgment import Category, Exercise, GoldItem, Judgment, Judgm
 from harness.model.trial import MemoryPart, Outcome, Recognition
 from harness.rating.figures.agreement import CATEGORIES, AgreementFigures, RaterFigures, agreement_figures
 from harness.rating.figures.judged import Basis, Fate, judged_in, rated_in, read_sessions, rows_asked_for
-from harness.statistics.agreement import ALL_EQUAL, MISSING, NO_OVERLAP, NOTHING_JUDGED, ONE_RATER
 from harness.statistics.intervals import Share
 from tests.judged_sessions import WALL_S, answers, clips_of, give, judged, store_session
 from tests.unit.rating.figures.rated_rows import Case, progress_of, rated
-from tests.unit.statistics.simulations import confusion_matrix, said, true_raw_and_alpha, truths
 
 C = Category
 
@@ -170,51 +167,6 @@ def test_sub_flags_of_the_same_category(folder: Path) -> None:
     assert found[SubFlag.TOO_LITTLE].set_again == Share(2, 3)
     assert (found[SubFlag.TOO_MUCH].both, found[SubFlag.TOO_MUCH].one, found[SubFlag.TOO_MUCH].neither) == (0, 1, 2)
     assert SubFlag.RECOVERABLE not in found
-
-
-@pytest.mark.parametrize(
-    ("labels", "why"),
-    [
-        ({}, NOTHING_JUDGED),
-        ({"ann": "012345"}, ONE_RATER),
-        ({"ann": "01....", "bob": "..23.."}, NO_OVERLAP),
-        ({"ann": "000000", "bob": "000000"}, ALL_EQUAL),
-    ],
-)
-def test_no_figure_and_why(folder: Path, labels: dict[str, str], why: str) -> None:
-    give(folder, labelled(folder, **labels))
-    found = figures(folder)
-    assert (found.agreement.alpha.value, found.agreement.alpha.why_not) == (None, why)
-
-
-def test_simulated_raters_are_found_again(tmp_path: Path) -> None:
-    """300 responses, four raters: agreement within 0.08 of theirs, the worst rater last, the consensus 93 % right."""
-    rights = {"ann": 0.95, "bob": 0.9, "cat": 0.85, "dan": 0.6}
-    matrices = [confusion_matrix(right) for right in rights.values()]
-    random = np.random.default_rng(8)
-    truth = truths(300, random)
-    table = said(truth, matrices, random, missing=0.1)
-    folder = store_session(tmp_path / "s1", answers(300))
-    clips = list(clips_of(folder).items())
-    give(
-        folder,
-        [
-            judged(trial, clip, name, CATEGORIES[label])
-            for name, row in zip(rights, table, strict=True)
-            for (trial, (_, clip)), label in zip(clips, row, strict=True)
-            if label != MISSING
-        ],
-    )
-    found = figures(folder)
-    shares = np.bincount(truth, minlength=len(CATEGORIES)) / len(truth)
-    raw, alpha = true_raw_and_alpha(matrices, shares)
-    for figure, known in ((found.agreement.raw, raw), (found.agreement.alpha, alpha)):
-        assert figure.value == pytest.approx(known, abs=0.08)
-    assert min(found.raters, key=lambda one: one.others.value or 0).rater == "dan"
-    right = {trial: CATEGORIES[at] for (trial, _), at in zip(clips, truth, strict=True)}
-    decided = [one for one in found.items if one.consensus is not None]
-    assert len(decided) > 250
-    assert sum(one.consensus is right[one.trial_id] for one in decided) / len(decided) > 0.93
 
 
 CORRECT, W, A = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.choices import Derived, Grouping, Parting, Reading
+from harness.model.choices import Grouping, Parting, Reading
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
 from harness.rating.figures.categories import (
-    MEMBERS,
     PARTINGS,
     Method,
     Waits,
@@ -26,7 +24,7 @@ from harness.rating.figures.categories import (
 from harness.rating.figures.judged import Basis, Fate, RatedTrial
 from harness.statistics.intervals import wilson
 from harness.statistics.significance import Discordance, mcnemar
-from tests.unit.rating.figures.rated_rows import Case, Fleet, rated, simulated
+from tests.unit.rating.figures.rated_rows import Case, rated
 
 C, W, A, I = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT, Category.INFERRABLE  # noqa: E741
 LACKS = ("core_capability_missing",)
@@ -84,21 +82,6 @@ def test_queries_asked_once_have_wilson_intervals() -> None:
     assert right.together[0] < right.interval[0] < right.interval[1] < right.together[1]
 
 
-def test_repetitions_that_agree_say_no_more_than_one() -> None:
-    alike = [Case(f"q{n}.{r}", {"ann": C if n < 5 else W}, query=f"q{n}") for n in range(10) for r in range(8)]
-    figures = figures_of(rated(*alike))
-    assert (figures.method, figures.queries, figures.total) == (Method.CLUSTERED, 10, 80)
-    interval, alone = figures.share(C).interval, wilson(40, 80)
-    assert interval is not None
-    assert alone is not None
-    assert interval[1] - interval[0] > 2 * (alone[1] - alone[0])
-    assert interval[0] == pytest.approx(1 - interval[1])
-    none, one = figures.share(A).interval, wilson(0, 80)
-    assert none is not None
-    assert one is not None
-    assert none[1] > 5 * one[1]
-
-
 @pytest.mark.parametrize("queries", [2, 3, 5])
 def test_a_few_queries_said_often_say_less_than_if_each_were_another(queries: int) -> None:
     """Also less than all queries together, of which they are a part."""
@@ -149,13 +132,6 @@ def test_a_share_over_nothing_says_why(cases: list[Case], why: str) -> None:
     assert (figures.share(C).value is None) == bool(why) == (figures.share(C).interval is None)
 
 
-def test_derived_groups_are_sums_of_their_members() -> None:
-    figures = figures_of(rated(*(Case(one.value, {"ann": one}) for one in Category)))
-    for derived in Derived:
-        assert figures.share(derived).count == len(MEMBERS[derived])
-    assert figures.share(Derived.HELPFUL).count == 4
-
-
 def test_groups_and_crossed_tables_have_the_labels_of_the_matrix() -> None:
     trials = rated(
         Case("a", {"ann": C}, query_class="time", conditions=(("level_dbfs", "-26"),), attempts=4),
@@ -204,7 +180,6 @@ def cases(draw: st.DrawFn, prefix: str) -> list[Case]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases("x"), cases("y"))
 def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[Case], second: list[Case]) -> None:
     one, other = rated(*first), rated(*second, session_id="s2")
@@ -293,12 +268,6 @@ def test_the_readings_part_what_is_wrong() -> None:
     assert found == {Reading.ADMITTED: -1.0, Reading.WRONG: -0.5}
 
 
-def test_derived_groups_can_be_compared() -> None:
-    found = compare_categories(pairs((I, C), (C, W)), "a", "b", Derived.HELPFUL)
-    assert found.difference is not None
-    assert (found.difference.first, found.difference.second) == (1.0, 0.5)
-
-
 def test_devices_that_never_differ_have_no_p() -> None:
     found = compare_categories(pairs((C, C), (W, W)), "a", "b", C)
     assert (found.swap, found.all_swap, found.alone_p, found.apart) == (None, None, None, ())
@@ -337,17 +306,6 @@ def test_sessions_are_compared_where_no_device_has_the_name() -> None:
 def test_nothing_to_pair_says_why(trials: tuple[RatedTrial, ...], why: str) -> None:
     found = compare_categories(trials, "a", "b", C)
     assert (found.why_not, found.difference, found.swap, found.strata) == (why, None, None, 0)
-
-
-def test_a_known_difference_is_found_again() -> None:
-    fleet = Fleet(queries=60, repeats=3, first=0.75, second=0.5)
-    found = [compare_categories(simulated(np.random.default_rng(seed), fleet), "a", "b", C) for seed in range(8)]
-    intervals = [one.difference.interval for one in found if one.difference]
-    assert sum(low <= 0.25 <= high for low, high in filter(None, intervals)) >= 6
-    assert sum(one.swap is not None and one.swap.p < 0.05 for one in found) >= 6
-
-
-NEVER = {"outcome": Outcome.MISHEARD, "recognition": Recognition.NO}
 
 
 def test_the_mean_is_of_recognised_queries_and_the_share_of_all_assessed() -> None:

@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli.validate import command as validate
@@ -500,7 +500,6 @@ def test_formats_by_suffix() -> None:
 values = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.lists(st.text(max_size=3))
 
 
-@settings(max_examples=150)
 @given(
     st.dictionaries(
         st.sampled_from(["trial", "rater", "category", "plays", "comment", "flags", "span_start_s"]), values

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.foreign import width_of
+from harness.base.text_table import width_of
 from harness.model.choices import Parting
 from harness.model.judgment import Category
 from harness.rating.figures.judged import Fate
 from harness.rating.reports.categories import CategoryReport, Selection
 from harness.rating.reports.category_page import page, write_html
-from harness.rating.reports.category_text import FUNNEL, TOO_FEW_WHY, bar, report_lines, stages
+from harness.rating.reports.category_text import FUNNEL, TOO_FEW_WHY, report_lines, stages
 from tests.unit.rating.figures.rated_rows import Case
 from tests.unit.rating.reports.reports import HOSTILE, A, C, W, every_sort, reported, two_devices
 
@@ -83,11 +83,6 @@ def test_asked_groupings_are_shown_even_of_one_label() -> None:
         "query",
         "session",
     ]
-
-
-@pytest.mark.parametrize(("value", "drawn"), [(None, ""), (0.0, ""), (0.001, "▏"), (0.5, "█████"), (1.0, "█" * 10)])
-def test_a_share_that_is_not_nothing_is_drawn(value: float | None, drawn: str) -> None:
-    assert bar(value, 10) == drawn
 
 
 def test_wrong_is_compared_under_both_readings() -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.model.effect import EffectCheck, EffectSource, EffectWord, StateWanted
 from harness.model.observation import LinkLost, StimulusHeard
@@ -31,14 +29,6 @@ from harness.session.figures.progress import LimitVerdict, SessionFigures, Total
 from harness.statistics.intervals import Share
 from tests.unit.session.figures.effect_rows import ASKED, BOTH, KEY, TIMER, WALL_S, Session, answer, effects_in, trial
 from tests.unit.session.figures.rows import clip_of
-
-
-def test_what_is_told_in_its_time_is_right() -> None:
-    found = Session(trial(TIMER)).asked().told(4.5, "10  MINUTES").answered().ends(8.0).found()
-    assert (found.word, found.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
-    assert found.said == "reported timer: “10  MINUTES” 1.5 s after the query"
-    assert not found.is_open
-    assert found.due_wall_s is None
 
 
 @pytest.mark.parametrize(
@@ -248,13 +238,3 @@ def unix(text: str) -> float:
 )
 def test_the_next_such_time(clock: str, after: str, found: str) -> None:
     assert next_time_of_day(clock, unix(after), BERLIN) == unix(found)
-
-
-@given(st.floats(0, 4e9), st.integers(0, 23), st.integers(0, 59))
-def test_it_comes_after_and_within_two_days(after_s: float, hour: int, minute: int) -> None:
-    found = next_time_of_day(f"{hour:02}:{minute:02}", after_s, BERLIN)
-    assert after_s < found <= after_s + timedelta(hours=49).total_seconds()
-    shown = datetime.fromtimestamp(found, BERLIN)
-    assert (shown.minute, shown.second) == (minute, 0)
-    utc = next_time_of_day(f"{hour:02}:{minute:02}", after_s, UTC)
-    assert utc - after_s <= timedelta(days=1).total_seconds() + 1

@@ -155,14 +155,6 @@ def test_the_latest_finished_take_counts() -> None:
     assert progress_of(rows).totals.first_words.counts == RIGHT
 
 
-def test_alternatives_count_by_the_one_that_fits_best() -> None:
-    rows = Rows.of(replace(planned(1), alternatives=("tell me the time please",)))
-    take(rows, "time-1", [(MISHEARD, "tell me the dime please"), (RESPONDED, ASKED)])
-    totals = progress_of(rows).totals
-    assert totals.first_words.counts == WordCounts(4, 1, 0, 0, 1, 1)
-    assert totals.final_words.counts == RIGHT
-
-
 def sounding(number: int, **conditions: str) -> Trial:
     return replace(planned(number), conditions=tuple(conditions.items()))
 
@@ -357,11 +349,6 @@ def test_what_nobody_knows_counts_in_no_share() -> None:
     assert (found.right, found.unknown) == (Share(1, 1), 1)
     empty = understood_session({}).totals.understood
     assert (empty.right.value, empty.attempts_needed) == (None, ())
-
-
-def test_a_frame_that_was_right_before_the_attempt_that_decided() -> None:
-    found = understood_session({"a": [(Outcome.MISHEARD, GOOD[1]), (Outcome.UNDERSTOOD, SLOT[1])]}).totals.understood
-    assert (found.right, found.first_right, found.attempts) == (Share(0, 1), Share(1, 1), ((1, 1),))
 
 
 def test_understanding_is_in_no_figure_about_words_or_answers() -> None:

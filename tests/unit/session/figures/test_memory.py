@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -191,11 +191,6 @@ def pairs(**shown: str) -> list[Pair]:
     return [Pair(float(wait.strip("_").replace("_", ".")), one == "y") for wait, each in shown.items() for one in each]
 
 
-def test_of_no_pairs_nothing_is_said() -> None:
-    assert levels([]) == ()
-    assert memory_length([]) is None
-
-
 def test_a_device_that_always_remembers_for_as_long_is_bracketed_and_pairs_say_how_surely() -> None:
     three = pairs(_2="yyy", _4="yyy", _8="nnn", _16="nnn")
     assert memory_length(three) == MemoryLength((4.0, 8.0), (4.0, 8.0))
@@ -259,7 +254,6 @@ def test_the_interval_is_that_of_all_shares_that_may_be(shown: tuple[int, ...]) 
     assert found.interval == (ends[within[0]], ends[within[-1] + 1])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0.5, 1.0, 2.0, 4.0, 8.0]), st.booleans()), min_size=1, max_size=30))
 def test_the_interval_holds_the_bracket_whatever_was_seen_and_in_whatever_order(seen: list[tuple[float, bool]]) -> None:
     made = [Pair(wait_s, shown) for wait_s, shown in seen]

@@ -32,12 +32,10 @@ from harness.model.scenario import Limits
 from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.figures.progress import LimitVerdict, SessionFigures, Totals, check_limits, total
-from harness.session.figures.self_wakes import AnswersHeard
+from harness.session.figures.progress import AnswersHeard, LimitVerdict, SessionFigures, Totals, check_limits, total
 from harness.session.figures.trials import TrialState
 from harness.session.summary import self_wake_lines
-from harness.statistics.intervals import Share
-from harness.statistics.latency import latency_figures
+from harness.statistics.intervals import Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 from tests.known import known

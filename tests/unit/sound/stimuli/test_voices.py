@@ -201,13 +201,6 @@ def test_an_engine_that_is_missing_is_listed_with_its_remedy(monkeypatch: pytest
     assert "Apache-2.0" in said
 
 
-def test_the_voices_of_an_engine_are_listed_with_their_variants() -> None:
-    shown = CliRunner().invoke(command, ["list", "--engine", "espeak"])
-    assert "en-us" in shown.output
-    assert "f3" in shown.output
-    assert len(shown.output) < 4000
-
-
 def test_a_text_is_written_with_its_level(tmp_path: Path) -> None:
     out = tmp_path / "said.wav"
     argv = ["say", "What time is it?", "--voice", "espeak:en-us+f3", "--rate-wpm", "160", "--wake-phrase", "Alexa"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.text_file import read_text
@@ -51,17 +51,10 @@ def test_a_text_may_stand_in_a_file_of_its_own(tmp_path: Path, monkeypatch: pyte
     assert_told(told(read_csv, path), [(3, 1, "3.txt:1:4: byte 0xe9 is not UTF-8")])
 
 
-def test_a_header_can_say_that_texts_are_files(tmp_path: Path) -> None:
+def test_a_header_can_say_whether_texts_are_files(tmp_path: Path) -> None:
     written(tmp_path, "1.lab", "turn it on")
     assert read_csv(written(tmp_path, "a.csv", "Audio,Reference file\na.wav,1.lab\n")).texts == ("turn it on",)
-
-
-def test_a_header_can_say_that_texts_are_texts(tmp_path: Path) -> None:
     assert read_csv(written(tmp_path, "a.csv", "audio,heard\na.wav,open notes.txt\n")).texts == ("open notes.txt",)
-
-
-def test_case_of_file_names_counts(tmp_path: Path) -> None:
-    assert read_csv(written(tmp_path, "a.csv", "a.wav,x\nA.wav,y\n")).ids == ("a.wav", "A.wav")
 
 
 WRONG: list[tuple[str, Told]] = [
@@ -87,7 +80,6 @@ def test_a_field_of_more_than_a_megabyte(tmp_path: Path) -> None:
     assert len(read.texts[0].split()) == 400_000
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.text(st.sampled_from('ab,"\n\r .'), max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -350,13 +342,8 @@ def test_control_characters_are_refused(tmp_path: Path, content: bytes, wanted: 
 def test_half_of_a_pair_is_no_text(tmp_path: Path) -> None:
     path = written(tmp_path, "a.trn", b"a (x)\n\\ud800 (y)\n")
     assert_told(told(lambda one: read_text(one, "unicode_escape"), path), [(2, 1, "U+D800")])
-
-
-def test_a_file_of_windows_that_is_read_as_latin_1_is_told(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.trn", b"it\x92s (x)\n")
-    (problem,) = problems_of(lambda one: read_text(one, "latin-1"), path)
-    assert "--encoding cp1252" in problem.remedy
-    assert read_text(path, "cp1252") == "it’s (x)\n"
+    windows = written(tmp_path, "b.trn", b"it\x92s (x)\n")
+    assert "--encoding cp1252" in problems_of(lambda one: read_text(one, "latin-1"), windows)[0].remedy
 
 
 @pytest.mark.parametrize("content", ["a (x)\n".encode("utf-16"), "é".encode("utf-16-be")])

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.model.choices import TranscriptFormat as Format
@@ -83,15 +83,6 @@ def test_at_most_fifty_problems_are_told_and_the_rest_is_counted(tmp_path: Path)
     assert problems[-1].what == "and 123 more problems"
 
 
-def test_a_file_of_comments_alone_has_no_transcripts(tmp_path: Path) -> None:
-    assert_told(told(read_trn, written(tmp_path, "a.trn", ";; one\n;; two\n")), [(0, 0, "no transcripts")])
-
-
-def test_a_line_of_more_than_a_megabyte(tmp_path: Path) -> None:
-    read = read_trn(written(tmp_path, "a.trn", f"{'word ' * 400_000}(x_1)\n"))
-    assert len(read.texts[0].split()) == 400_000
-
-
 LINES = st.lists(
     st.text(st.sampled_from("ab ()_;1\t"), max_size=12)
     | st.from_regex(r" \([ab][0-9]{1,2}\)", fullmatch=True)
@@ -101,7 +92,6 @@ LINES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=500)
 @given(LINES)
 @example(["a (a1)", " (b(b1)"])
 @example(["a (a1)", " (b1)", " (b2)", "(b (b3)"])
@@ -116,7 +106,6 @@ def test_a_file_is_the_same_parted_at_once_or_line_by_line(lines: list[str]) -> 
     assert tuple(map(list, found)) == wanted
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.binary(max_size=80) | st.text(max_size=40).map(str.encode))
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -224,11 +213,6 @@ def test_an_empty_hypothesis_has_none_for_any_reference(tmp_path: Path, first: s
         read_pair(empty, empty)
 
 
-def test_an_empty_hypothesis_leaves_every_word_of_a_segment_out(tmp_path: Path) -> None:
-    segments = written(tmp_path, "r.stm", "f A ann 0 9 b a\n")
-    assert read_pair(segments, written(tmp_path, "h.ctm", ""))[1].texts == ("",)
-
-
 def test_words_of_a_place_that_the_reference_has_not_are_told_once_for_each_place(tmp_path: Path) -> None:
     reference = written(tmp_path, "r.stm", "f1 A ann 0 2 a\n")
     hypothesis = written(tmp_path, "h.ctm", "f1 A 0 1 a\nf1 1 0 1 b\nf1 1 1 1 b\nf2 A 0 1 c\n")
@@ -299,3 +283,48 @@ def test_what_is_no_scheme_is_told(written: str, what: str) -> None:
 def test_an_expression_that_does_not_come_to_an_end_is_told() -> None:
     with pytest.raises(InputError, match="does not come to an end"):
         speaker_scheme("/((?:a|a|aa)+$)b/")(["a" * 40])
+
+
+def test_the_text_file_of_a_kaldi_recipe_needs_no_format(tmp_path: Path) -> None:
+    file = written(tmp_path, "text", "utt1  turn it\ton\n\nutt2\nUtt3 (thank) you\n")
+    read = read_transcripts(file)
+    assert (read.ids, read.texts) == (("utt1", "utt2", "Utt3"), ("turn it on", "", "(thank) you"))
+    assert read.lines == (1, 3, 4)
+    with pytest.raises(InputProblems, match="the id 'UTT1' occurs twice, first in line 1"):
+        read_transcripts(written(tmp_path, "twice", "utt1 a\nUTT1 b\n"), Format.KALDI)
+    with pytest.raises(InputError, match="the file is empty"):
+        read_transcripts(written(tmp_path, "blank", "\n\n"), Format.KALDI)
+
+
+def test_json_lines_may_hold_reference_and_hypothesis(tmp_path: Path) -> None:
+    lines = (
+        '{"audio_filepath": "a.wav", "duration": 1.5, "text": "turn  it on", "pred_text": "turn it"}\n\n'
+        '{"audio_filepath": "b.wav", "text": ""}\n'
+    )
+    file = written(tmp_path, "manifest.jsonl", lines)
+    reference, heard = read_pair(file, file)
+    assert (reference.ids, reference.texts) == (("a.wav", "b.wav"), ("turn it on", ""))
+    assert (heard.ids, heard.texts) == (("a.wav", "b.wav"), ("turn it", ""))
+    numbered = read_transcripts(written(tmp_path, "n.jsonl", '{"id": 7, "transcript": "hi"}'))
+    assert numbered.ids == ("7",)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"id": "a"}', "a key of these with a text is missing: text, transcript"),
+        ('{"text": "a"}', "a key of these with a text is missing: id, utt_id"),
+        ('{"id": "a", "text": ["b"]}', "a key of these with a text is missing"),
+        ('["a", "b"]', "not an object"),
+        ('{"id": "a", "text"', "not JSON"),
+        ('{"id": "A", "text": "b"}', "A"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named_with_its_place(tmp_path: Path, line: str, what: str) -> None:
+    file = written(tmp_path, "a.jsonl", f'{{"id": "a", "text": "b"}}\n{line}\n')
+    with pytest.raises(InputProblems) as refused:
+        read_transcripts(file)
+    (problem,) = refused.value.problems
+    assert what in problem.what
+    assert problem.place is not None
+    assert problem.place.line == 2

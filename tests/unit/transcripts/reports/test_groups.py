@@ -20,7 +20,6 @@ from harness.transcripts.groups import (
     group_figures,
 )
 from harness.transcripts.reports import html, text
-from harness.transcripts.reports.html import group_tables
 from harness.transcripts.reports.scoring_json import pieces
 from harness.transcripts.scoring import Scoring
 from tests.unit.transcripts.reports.scorings import HOSTILE, WIDE, reported, scored
@@ -145,20 +144,6 @@ def test_columns_hold_whatever_the_labels_are(width: int) -> None:
         assert all(cell_len(head) == cell_len(rule) <= max(width, 43) for head, rule in heads)
 
 
-def test_two_systems_are_compared_within_each_value() -> None:
-    one, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
-    lines = list(text.compared([reported(one), reported(two)], compare([one, two]), 100, [within(one, two)]))
-    at = lines.index("by noise  sentences     first    second  difference         95 % interval      p")
-    assert lines[at + 2 : at + 5] == [
-        "fan               3   22.22 %   11.11 %      +11.11      -42.39 to +64.61  0.433",
-        "hum               2  200.00 %  100.00 %     +100.00  -1170.62 to +1370.62  0.500",
-        "(none)            1    0.00 %    0.00 %         n/a                   n/a    n/a",
-    ]
-    assert not any(
-        line.startswith("by ") for line in text.compared([reported(one), reported(two)], compare([one, two]), 80)
-    )
-
-
 def as_json(*systems: Scoring) -> Any:
     found = [reported(one, groups=figures(one)) for one in systems]
     pairs = [within(first, second) for first, second in combinations(systems, 2)]
@@ -218,23 +203,9 @@ def test_a_page_on_several_systems_compares_them_within_each_value() -> None:
     assert found.text.count("level_dbfs by noise") == 2
 
 
-def test_a_column_with_one_value_is_a_sentence_on_the_page() -> None:
-    one = Groupings("g.csv", tuple(SPOKEN), (ColumnGrouping("room", ("lab",) * 6),))
-    scoring = scored(SPOKEN, HEARD)
-    found = Page(html.page([reported(scoring, groups=group_figures(scoring, [one]))], "Kitchen"))
-    assert not found.open
-    assert "room is lab in every utterance." in found.text
-
-
 def test_foreign_labels_are_only_text_on_the_page() -> None:
     found = page_of(scored(SPOKEN, HEARD), scored(SPOKEN, BETTER), listed=hostile())
     assert not found.open
     assert "<script>alert(1)</script>" in found.text
     assert "alert(" not in found.raw
     assert "\x1b" not in found.text
-
-
-def test_a_page_without_groups_has_no_such_part() -> None:
-    found = Page(html.page([reported(scored(SPOKEN, HEARD))], "Kitchen"))
-    assert "Groups" not in found.text
-    assert group_tables([reported(scored(SPOKEN, HEARD))]) == []

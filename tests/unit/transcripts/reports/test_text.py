@@ -215,8 +215,9 @@ def test_one_system_is_one_object() -> None:
     assert list(found) == [
         "format", "harness", "title", "normalisation", "unit", "like_sclite", "optional_words", "fragments",
         "reference", "hypothesis", "totals", "wer", "interval", "interval_over", "speakers", "missing",
-        "missing_counted", "surplus", "empty_references", "groups_file", "groups", "crossed", "groups_left_out",
-        "without_group", "groups_of_no_utterance", "utterances",
+        "missing_counted", "surplus", "empty_references", "confidence", "entities", "talkers", "groups_file", "groups",
+        "crossed",
+        "groups_left_out", "without_group", "groups_of_no_utterance", "utterances",
     ]  # fmt: skip
     assert found["totals"] == {
         "sentences": 5,

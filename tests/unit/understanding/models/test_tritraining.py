@@ -15,6 +15,7 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger
 from harness.annotation.proposing import batch, material
 from harness.annotation.report import annotation_report
+from harness.annotation.worklist import Worklist
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
@@ -33,7 +34,7 @@ from harness.model.understanding import Corpus, Utterance
 from harness.understanding.models.model_folder import MODEL_FILE, VERSION, load_model, save_model
 from harness.understanding.models.training import LoadedUnderstander, train
 from harness.understanding.models.tritraining import TriRule, TriTraining, classifier_maker, drawn, tri_train
-from harness.understanding.models.votes import Intents, given_by, vote
+from harness.understanding.models.votes import Intents, vote
 from tests.unit.annotation.sittings import (
     LABEL_SET,
     SPOKEN_LABELS,
@@ -66,7 +67,7 @@ def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: ty
 
     project = AnnotationProject("p", len(utterances), page_size=7)
     bare = [replace(one, intents=None) for one in utterances]
-    struck = review(AnnotationDesk("ann", project, LABEL_SET, bare, rows, rows.extend), gold)
+    struck = review(AnnotationDesk(Worklist("ann", project, LABEL_SET, bare, rows, rows.extend)), gold)
 
     assert struck == mistaken
     ledger = Ledger(LABEL_SET, rows)
@@ -107,7 +108,9 @@ def test_what_is_undone_is_not_counted() -> None:
     rows: list[AnnotationRow] = [
         Proposed("b", "t", tuple(LabelProposal(one.utterance, one.intents, one.votes) for one in voted))
     ]
-    desk = AnnotationDesk("ann", AnnotationProject("p", 12, page_size=50), LABEL_SET, utterances, rows, rows.extend)
+    desk = AnnotationDesk(
+        Worklist("ann", AnnotationProject("p", 12, page_size=50), LABEL_SET, utterances, rows, rows.extend)
+    )
     desk.strike_number(1)
     desk.accept_page()
     assert annotation_report(utterances, rows, {}).struck == 1
@@ -142,12 +145,6 @@ def test_votes_against_a_slow_reading(may_be_empty: bool) -> None:
         assert bool(one.refused) is (many >= 2 and not stands)
         assert one.unanimous is (many == 3 and stands)
         assert may_be_empty or () not in one.votes
-
-
-def test_a_text_that_can_be_nothing_gets_no_label() -> None:
-    given = given_by(np.array([[0.0, 0.0], [0.2, 0.1], [0.6, 0.7]]), may_be_empty=False)
-    assert given.tolist() == [[False, False], [True, False], [True, True]]
-    assert given_by(np.zeros((2, 0)), may_be_empty=False).shape == (2, 0)
 
 
 def test_where_empty_is_not_allowed_no_agreement_on_it_is_refused_or_taught() -> None:

@@ -17,10 +17,11 @@ from harness.model.errors import InputError
 from harness.model.understanding import Corpus, Detail, Slot, Utterance
 from harness.understanding.comparison import compare
 from harness.understanding.counts import Rule
+from harness.understanding.figures import SEED
 from harness.understanding.reports.score_html import FrameLine, ShownFrames, page, selection
 from harness.understanding.reports.score_json import read_score_json, score_json
 from harness.understanding.reports.score_text import Reported
-from harness.understanding.scoring import SEED, FrameScoring, SystemCounts, added, counted, score
+from harness.understanding.scoring import FrameScoring, SystemCounts, added, counted, score
 from tests.unit.understanding.reports.frames import HOSTILE, INTENTS, made
 
 WORDS = tuple("abcdefgh")
@@ -171,7 +172,7 @@ def cut(gold: Corpus, predicted: Corpus, parts: int, seed: int) -> list[tuple[Co
     ]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10_000), parts=st.integers(2, 6))
 def test_shards_put_together_in_any_order_are_the_whole_byte_for_byte(seed: int, parts: int) -> None:
     gold, predicted = made(seed, 120)
@@ -203,7 +204,10 @@ def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
         ("{", "not JSON"),
         ("[]", "this is not a file of understanding scores"),
         ('{"kind": "understanding", "format": 99}', "the file has format 99, but this version reads 1"),
-        ('{"kind": "understanding", "format": 1}', "the file is damaged: KeyError"),
+        (
+            '{"kind": "understanding", "format": 1}',
+            "the file has no key 'details': it is damaged, or an earlier version wrote it",
+        ),
         ("\xff", "the file is damaged"),
     ],
 )
@@ -214,7 +218,6 @@ def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
         read_score_json(path, "a.json")
 
 
-@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_a_file_with_one_value_changed_is_read_or_refused(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

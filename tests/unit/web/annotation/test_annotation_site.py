@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import unescape
+from pathlib import Path
 
 import pytest
 
 from harness.annotation.project import AnnotationLog
 from harness.model.annotation import Accepted, Adjudicated, AnnotationRow, Labelled, Skipped, Struck, Withdrawn
 from harness.model.errors import LogFull
-from tests.annotation_projects import LABELS, annotation_project, repeated
+from harness.model.understanding import Slot
+from tests.annotation_projects import CONCEPTS, LABELS, annotation_project, repeated
 from tests.unit.web.annotation.visitors import Browser, Premises, fields_of, heading
 
 
@@ -499,5 +501,35 @@ def test_foreign_words_stay_words_and_too_many_are_told(premises: Premises) -> N
         assert "No utterance of yours has" in page
         assert len(page) < 6000
         assert "No utterance" not in look_for(ann, "   ")
+    finally:
+        made.close()
+
+
+def test_words_are_marked_as_slots_and_disputed_ones_shown(tmp_path: Path) -> None:
+    talk = [("two nights in new york", None)]
+    made = Premises(tmp_path, annotation_project(tmp_path / "talk", talk, LABELS + CONCEPTS, per_utterance=2))
+    try:
+        for name, spans in (("ann", [("nights", "1", "2"), ("city", "4", "5")]), ("bob", [("city", "4", "5")])):
+            browser = made.annotator(name)
+            for concept, first, last in spans:
+                browser.press(f"mark.{concept}", **{"from": [first], "to": [last]}, label=["booking"])
+            assert "·city" in heading(browser.page())
+            assert fields_of(browser.page())["label"] == ["booking"], "labels stay with a mark"
+            browser.press("mark.date", **{"from": ["9"], "to": [""]})
+            assert "the utterance has the words 1 to 5" in browser.page()
+            browser.press("save")
+        city, nights = Slot("city", None, 3, 5), Slot("nights", None, 0, 2)
+        assert [row.slots for row in made.rows if isinstance(row, Labelled)] == [(nights, city), (city,)]
+        zoe = made.annotator("zoe")
+        page = zoe.page("/adjudicate")
+        assert "= city: new york" in page
+        assert "≠ nights: two nights" in page
+        assert ">new</span>" in page
+        assert "·city" in heading(page), "what both marked is marked already"
+        zoe.press("clear", place="/adjudicate", **{"from": ["5"], "to": [""]})
+        assert "·city" not in heading(zoe.page("/adjudicate"))
+        zoe.press("save", place="/adjudicate", label=["booking"])
+        assert isinstance(made.rows[-1], Adjudicated)
+        assert made.rows[-1].slots == ()
     finally:
         made.close()

@@ -1,0 +1,144 @@
+"""What a classifier of the labels given so far is least sure of, and how wrong it would be about the rest.
+
+Uncertainty sampling: Lewis & Gale, A sequential algorithm for training text classifiers, SIGIR 1994. The classifier
+learns again after each batch of labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.annotation.ledger import Ledger, Shares, State, outcome
+from harness.model.annotation import IMPORTED, AnnotationProject, Intents, LabelSet
+from harness.model.understanding import Utterance
+from harness.understanding.models.tritraining import classifier_maker
+from harness.understanding.models.votes import given_by, sets_of
+
+CLASSIFIER = "tfidf"
+LEAST_SETS = 2
+UNLABELLED = (State.OPEN, State.PROPOSED, State.STRUCK)
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What the classifier makes of an utterance. certainty: the probability of its least certain label."""
+
+    intents: Intents
+    certainty: float
+
+
+def guesses(
+    learned: Sequence[tuple[Utterance, Intents]], unlabelled: Sequence[Utterance], label_set: LabelSet, seed: int
+) -> dict[str, Guess]:
+    """A guess for each unlabelled utterance, by id; {} if there are too few labels to learn from.
+
+    The same arguments give the same guesses. PluginError without scikit-learn.
+    """
+    known = [(one, intents) for one, intents in learned if one.words and not label_set.refusal(intents)]
+    if len({intents for _, intents in known}) < LEAST_SETS or not unlabelled:
+        return {}
+    classifier = classifier_maker(CLASSIFIER, [])(seed)
+    classifier.fit([one.text for one, _ in known], [intents for _, intents in known], label_set.ids)
+    found = classifier.probabilities([one.text for one in unlabelled])
+    given = given_by(found, may_be_empty=label_set.may_be_empty)
+    certainties: npt.NDArray[np.float64] = np.where(given, found, 1 - found).min(axis=1)
+    sets = sets_of(given, label_set.ids)
+    return {
+        one.id: Guess(intents, float(certainty))
+        for one, intents, certainty in zip(unlabelled, sets, certainties, strict=True)
+    }
+
+
+def estimated_error(of: Mapping[str, Guess]) -> float | None:
+    """The share of guesses that is expected to be wrong, by the classifier's own probabilities; None of none.
+
+    On generated corpora the true share was smaller, by a third to a half: docs/explanation/tri-training.md.
+    """
+    return float(np.mean([1 - one.certainty for one in of.values()])) if of else None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectGuesses:
+    """What one classifier makes of all that nobody has labelled. learned: labelled utterances that it has seen."""
+
+    learned: int
+    guesses: Mapping[str, Guess]
+
+    @property
+    def error(self) -> float | None:
+        return estimated_error(self.guesses)
+
+
+def of_project(
+    utterances: Sequence[Utterance], shares: Shares, ledger: Ledger, label_set: LabelSet, seed: int
+) -> ProjectGuesses:
+    """From the labels of all annotators, also of the first of two."""
+    now = outcome(utterances, shares, ledger).standing
+    learned = [(one, intents) for one in utterances if (intents := now[one.id].intents) is not None]
+    unlabelled = [one for one in utterances if one.words and now[one.id].state in UNLABELLED]
+    return ProjectGuesses(len(learned), guesses(learned, unlabelled, label_set, seed))
+
+
+@dataclass(slots=True)
+class _KnownDoubts:
+    """One annotator's labels with the numbers of their rows, as of so many touches of a ledger, and what they gave."""
+
+    ledger: Ledger
+    touches: int
+    labels: dict[str, tuple[int, Intents]]
+    learned: tuple[tuple[int, str], ...] = ()
+    turns: Mapping[str, int] = field(default_factory=dict)
+    error: float | None = None
+
+
+class Doubts:
+    """The order in which one annotator is asked, from the annotator's own labels and imported ones only.
+
+    So two annotators of the same utterance stay independent of each other.
+    """
+
+    def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
+        self._project, self._label_set = project, label_set
+        self._utterances = {one.id: one for one in utterances}
+        self._known: dict[str, _KnownDoubts] = {}
+
+    def turns(self, annotator: str, ledger: Ledger) -> Mapping[str, int]:
+        """The turn of each utterance that is not labelled, most doubtful first; {} before the first batch.
+
+        Learns when another batch of labels is complete, which takes some tenths of a second.
+        """
+        known = self._known.get(annotator)
+        if known is None or known.ledger is not ledger:
+            known = self._known[annotator] = _KnownDoubts(ledger, ledger.touches, {})
+            touched: Iterable[str] = self._utterances
+        else:
+            touched = ledger.touched(known.touches)
+        for id_ in touched:
+            known.labels.pop(id_, None)
+            choices = ledger.choices(id_)
+            if id_ in self._utterances and (row := choices.get(annotator) or choices.get(IMPORTED)) is not None:
+                known.labels[id_] = ledger.number(row), row.intents
+        known.touches = ledger.touches
+        numbers = sorted((number, id_) for id_, (number, _) in known.labels.items())
+        learned = tuple(numbers[: len(numbers) - len(numbers) % self._project.batch])
+        if learned != known.learned:
+            known.learned = learned
+            found = guesses(
+                [(self._utterances[id_], known.labels[id_][1]) for _, id_ in learned],
+                [one for id_, one in self._utterances.items() if id_ not in known.labels and one.words],
+                self._label_set,
+                self._project.seed,
+            )
+            ordered = sorted(found, key=lambda id_: (found[id_].certainty, id_))
+            known.turns = {id_: at for at, id_ in enumerate(ordered)}
+            known.error = estimated_error(found)
+        return known.turns
+
+    def error(self, annotator: str) -> float | None:
+        """The estimated error of the classifier that gave the latest turns; None before the first batch."""
+        known = self._known.get(annotator)
+        return None if known is None else known.error

@@ -1,0 +1,17 @@
+"""Values by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Key → its values; keys and values in the order of the pairs."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found

@@ -1,0 +1,63 @@
+"""`harness mix`: plant phrases in hours of background, with labels."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from harness.base.text_table import counted, shown
+from harness.cli.options import argument, many, option, seed_option, verb
+from harness.cli.streams import print_lines
+from harness.model.errors import InputError, Place
+
+_TWO = {"nargs": 2, "metavar": "LEAST MOST"}
+
+
+@verb("mix")
+def command(
+    *,
+    phrases: tuple[str, ...] = argument("PLACE...", required=True),
+    background: tuple[str, ...] = many("Background: a place, as for the phrases.", required=True, metavar="PLACE"),
+    output: Path = option(
+        "Folder to write, new or empty.", "-o", required=True, type=click.Path(path_type=Path, file_okay=False)
+    ),
+    hours: float | None = option(
+        "Hours to write (default: all of the background once).", type=click.FloatRange(0, 10_000, min_open=True)
+    ),
+    gap: tuple[float, float] = option(
+        "Seconds between phrases, drawn evenly.", type=click.FloatRange(0, 86_400), default=(10.0, 60.0), **_TWO
+    ),
+    snr: tuple[float, float] = option(
+        "SNR of the phrases, dB, drawn evenly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_TWO
+    ),
+    phrase: str = option("Phrase of the labels, unless a manifest has a column `phrase`.", default=""),
+    file_minutes: float = option(
+        "Length of each recording.", type=click.FloatRange(0.1, 60), default=10.0, metavar="MIN"
+    ),
+    rate: int = option("Sample rate, Hz.", type=click.IntRange(8000, 48_000), default=16_000, metavar="HZ"),
+    seed: int = seed_option("Seed of order, gaps and SNRs.", default=0),
+) -> None:
+    """Plant recordings of phrases in hours of background. Write recordings with labels for `harness evaluate --long`.
+
+    PLACE is a folder, a sound file, a quoted pattern, or a manifest (.csv, .jsonl, .parquet) whose columns go into the
+    labels.
+
+    Exit status: 0 done · 2 wrong usage or input.
+    """
+    if output.is_dir() and any(output.iterdir()):
+        raise InputError("the folder is not empty", place=Place(str(output)), remedy="Choose another -o, or empty it")
+    from harness.offline.gathered import gather
+    from harness.offline.mixing import MixAsked, Mixer
+
+    asked = MixAsked(rate, hours, gap, snr, file_minutes * 60, phrase, seed)
+    mixer = Mixer(asked, [gather(one) for one in phrases], [gather(one) for one in background])
+    output.mkdir(parents=True, exist_ok=True)
+    recordings = samples = planted = 0
+    for one in mixer.write(output):
+        recordings, samples, planted = recordings + 1, samples + one.samples, planted + len(one.planted)
+    folder = shown(str(output), 200)
+    hours_written = f"{samples / rate / 3600:.3f} h"
+    print_lines([f"{folder}: {counted(recordings, 'recording')}, {hours_written}, {counted(planted, 'phrase')}"])
+    print_lines([f"To evaluate: harness evaluate -t ENGINE:MODEL --long {shlex.quote(folder)}"])

@@ -1,0 +1,96 @@
+"""What engines share that hear sound in frames of one size."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.model.errors import InputError, Place
+from harness.model.offline import OfflineSpot
+
+Pcm = npt.NDArray[np.int16]
+
+
+class Framed:
+    """Cuts sound into frames of one size. taken: samples in the frames so far."""
+
+    def __init__(self, samples: int) -> None:
+        self._samples = samples
+        self._rest: Pcm = np.zeros(0, np.int16)
+        self.taken = 0
+
+    def cut(self, samples: Pcm) -> Iterator[Pcm]:
+        """The whole frames; what is left waits for more."""
+        sound = np.concatenate([self._rest, samples])
+        whole = len(sound) // self._samples * self._samples
+        self._rest = sound[whole:]
+        for first in range(0, whole, self._samples):
+            self.taken += self._samples
+            yield sound[first : first + self._samples]
+
+    @property
+    def rest(self) -> Pcm:
+        """Samples after the last whole frame."""
+        return self._rest
+
+
+class FramedSpots:
+    """A stream of an engine that names the phrases that end with a frame. spot_samples: assumed length of a phrase.
+
+    finish: takes the samples after the last frame at the end of the file, and names phrases too; None ignores them.
+    """
+
+    def __init__(
+        self,
+        frame_samples: int,
+        spot_samples: int,
+        hear: Callable[[Pcm], Iterable[str]],
+        finish: Callable[[Pcm], Iterable[str]] | None = None,
+    ) -> None:
+        self._frames, self._spot_samples = Framed(frame_samples), spot_samples
+        self._hear, self._finish = hear, finish
+        self._spots: list[OfflineSpot] = []
+
+    def feed(self, samples: Pcm) -> None:
+        for frame in self._frames.cut(samples):
+            self._known(self._hear(frame), self._frames.taken)
+
+    def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
+        if flush and self._finish is not None:
+            rest, finish, self._finish = self._frames.rest, self._finish, None
+            self._known(finish(rest), self._frames.taken + len(rest))
+        found, self._spots = tuple(self._spots), []
+        return found
+
+    def _known(self, phrases: Iterable[str], end: int) -> None:
+        self._spots += (OfflineSpot(one, max(0, end - self._spot_samples), end) for one in phrases)
+
+
+def sha256_of(*files: Path) -> str:
+    """Over the content of model files. InputError if one cannot be read."""
+    digest = hashlib.sha256()
+    for path in files:
+        try:
+            digest.update(path.read_bytes())
+        except OSError as error:
+            raise InputError(f"the model file cannot be read: {error.strerror}", place=Place(str(path))) from error
+    return digest.hexdigest()
+
+
+def model_folder(model: str, engine: str, wanted: Iterable[str]) -> Path:
+    """A folder with a model, which holds a match for each pattern; InputError that names what is missing."""
+    folder = Path(model)
+    if not model or not folder.is_dir():
+        raise InputError(
+            f"{engine} needs the folder of a model" + (f", and {model!r} is not a folder" if model else ""),
+            remedy=f"Download a model, unpack it, and name its folder: -t {engine}:FOLDER",
+        )
+    missing = [pattern for pattern in wanted if not any(folder.glob(pattern))]
+    if missing:
+        what = f"this is not a model of {engine}: it has no {', '.join(missing)}"
+        raise InputError(what, place=Place(str(folder)), remedy="Name the folder that holds these files")
+    return folder

@@ -1,0 +1,111 @@
+"""The wake engine Porcupine. https://picovoice.ai/docs/api/porcupine-python/
+
+Version 1.9.5 carries its models and needs no key. Later ones need the user's key, in the environment variable
+PV_ACCESS_KEY. It is never logged, and errors of the package are not quoted, since they might contain it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+from harness.base.plugins import installed
+from harness.engines.framed import FramedSpots, Pcm, sha256_of
+from harness.engines.offline_loading import fingerprint
+from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
+from harness.model.errors import EngineError, InputError, PluginError
+from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Setting, SettingKind
+
+KEY = "PV_ACCESS_KEY"
+SENSITIVITY = Setting(
+    "sensitivity", SettingKind.NUMBER, "0.5", "0 (strictest) to 1 (most lenient), for every phrase", low=0, high=1,
+    scores=True,
+)  # fmt: skip
+LICENCE = "Apache-2.0; models by Picovoice's terms"
+
+
+class Porcupine:
+    """Finds packaged phrases, or those of .ppn files. model: one, or several separated by commas.
+
+    Each file gets a new instance, since the package cannot reset one. PluginError without the package or its key,
+    InputError for an unknown phrase.
+    """
+
+    kind: ClassVar[EngineKind] = EngineKind.WAKE
+    settings: ClassVar[tuple[Setting, ...]] = (SENSITIVITY, LEAD_IN, SPOT_DURATION)
+
+    def __init__(self, model: str, settings: Mapping[str, str]) -> None:
+        package = _package()
+        named = [one.strip() for one in model.split(",") if one.strip()]
+        packaged: Mapping[str, str] = package.KEYWORD_PATHS
+        paths = [packaged.get(one.replace("_", " "), one) for one in named]
+        unknown = [name for name, path in zip(named, paths, strict=True) if not path.endswith(".ppn")]
+        if unknown or not named:
+            raise InputError(
+                f"porcupine has no phrase {', '.join(map(repr, unknown))}" if unknown else "porcupine needs a phrase",
+                remedy=f"Name a .ppn file, or one of: {', '.join(sorted(packaged))}",
+            )
+        hashed = sha256_of(*map(Path, paths))
+        self._phrases = [Path(one).stem if one.endswith(".ppn") else one.replace("_", " ") for one in named]
+        self._sensitivities = [number(settings, SENSITIVITY)] * len(paths)
+        self._package, self._paths = package, paths
+        self._instance: Any = self._created()
+        self._spot_samples = round(number(settings, SPOT_DURATION) / 1000 * self._instance.sample_rate)
+        installed_version = version("pvporcupine")
+        self.facts = EngineFacts(
+            EngineKind.WAKE,
+            f"pvporcupine {installed_version}",
+            self._instance.sample_rate,
+            tuple(self._phrases),
+            fingerprint(Porcupine, installed_version, hashed, settings),
+            licence=LICENCE,
+            lead_in_ms=number(settings, LEAD_IN),
+            settings=tuple(sorted(settings.items())),
+        )
+
+    @classmethod
+    def models(cls) -> tuple[OfflineModel, ...]:
+        return tuple(OfflineModel(one.replace(" ", "_"), (one,), LICENCE) for one in sorted(_package().KEYWORD_PATHS))
+
+    def listen(self) -> FramedSpots:
+        self.close()
+        self._instance = self._created()
+        return FramedSpots(self._instance.frame_length, self._spot_samples, self._hear)
+
+    def close(self) -> None:
+        if self._instance is not None:
+            self._instance.delete()
+            self._instance = None
+
+    def _hear(self, frame: Pcm) -> Iterator[str]:
+        place = self._instance.process(frame.tolist())
+        if place >= 0:
+            yield self._phrases[place]
+
+    def _created(self) -> Any:
+        options: dict[str, Any] = {"keyword_paths": self._paths, "sensitivities": self._sensitivities}
+        if _needs_key(self._package):
+            options["access_key"] = os.environ[KEY]
+        try:
+            return self._package.create(**options)
+        except Exception as error:  # noqa: BLE001 – of classes that differ by version
+            what = f"porcupine cannot be started: {type(error).__name__}"
+            raise EngineError(what, remedy=f"Check the .ppn files, and {KEY} for versions that need it") from None
+
+
+def _needs_key(package: Any) -> bool:
+    return "access_key" in inspect.signature(package.create).parameters
+
+
+def _package() -> Any:
+    package = installed("pvporcupine", "the engine porcupine", "porcupine")
+    if _needs_key(package) and not os.environ.get(KEY):
+        raise PluginError(
+            f"pvporcupine {version('pvporcupine')} needs an access key",
+            remedy=f"Set it in the environment: export {KEY}=…, or install pvporcupine==1.9.5, which needs none",
+        )
+    return package

@@ -1,0 +1,119 @@
+"""Keyword spotting by sherpa-onnx, with the user's model. https://k2-fsa.github.io/sherpa/onnx/kws/index.html"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from harness.base.plugins import installed
+from harness.engines.framed import FramedSpots, Pcm, model_folder, sha256_of
+from harness.engines.offline_loading import fingerprint
+from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
+from harness.model.errors import EngineError, InputError, Place
+from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Setting, SettingKind
+
+RATE_HZ = 16000
+FRAME_SAMPLES = 1600
+"""100 ms, as the package's own microphone loop reads."""
+TAIL_SAMPLES = 10560
+"""0.66 s of silence after a file, as in the package's example."""
+KEYWORDS = Setting(
+    "keywords", SettingKind.FILE, "", "file of keywords in the model's tokens (default: keywords.txt in the folder)"
+)
+THRESHOLD = Setting("keywords-threshold", SettingKind.NUMBER, "0.25", "probability that a keyword needs", low=0, high=1)
+SCORE = Setting("keywords-score", SettingKind.NUMBER, "1", "boost of keywords in the search", low=0, high=100)
+_PARTS = ("encoder", "decoder", "joiner")
+
+
+class SherpaOnnx:
+    """Finds the keywords of a file. model: the folder of a transducer, with tokens.txt.
+
+    PluginError without the package; InputError for a folder without a model, and for a missing list of keywords.
+    """
+
+    kind: ClassVar[EngineKind] = EngineKind.WAKE
+    settings: ClassVar[tuple[Setting, ...]] = (KEYWORDS, THRESHOLD, SCORE, LEAD_IN, SPOT_DURATION)
+
+    def __init__(self, model: str, settings: Mapping[str, str]) -> None:
+        package = _package()
+        folder = model_folder(model, "sherpa_onnx", ["tokens.txt", *(f"{part}*.onnx" for part in _PARTS)])
+        # Smaller, quantised networks only where there are no others.
+        parts = {part: sorted(folder.glob(f"{part}*.onnx"), key=lambda one: (".int8" in one.name, one.name))[0]
+                 for part in _PARTS}  # fmt: skip
+        keywords = Path(settings.get(KEYWORDS.name, folder / "keywords.txt"))
+        phrases = tuple(_phrases(keywords))
+        hashed = sha256_of(folder / "tokens.txt", keywords, *parts.values())
+        try:
+            self._spotter: Any = package.KeywordSpotter(
+                tokens=str(folder / "tokens.txt"),
+                keywords_file=str(keywords),
+                num_threads=1,
+                keywords_threshold=number(settings, THRESHOLD),
+                keywords_score=number(settings, SCORE),
+                **{part: str(path) for part, path in parts.items()},
+            )
+        except (RuntimeError, ValueError) as error:
+            raise EngineError(f"sherpa-onnx cannot load the model: {error}") from error
+        self._spot_samples = round(number(settings, SPOT_DURATION) / 1000 * RATE_HZ)
+        installed_version = version("sherpa-onnx")
+        self.facts = EngineFacts(
+            EngineKind.WAKE,
+            f"sherpa-onnx {installed_version}",
+            RATE_HZ,
+            phrases,
+            fingerprint(SherpaOnnx, installed_version, hashed, settings),
+            licence="Apache-2.0; the model's own",
+            lead_in_ms=number(settings, LEAD_IN),
+            settings=tuple(sorted(settings.items())),
+        )
+
+    @classmethod
+    def models(cls) -> tuple[OfflineModel, ...]:
+        _package()
+        return (OfflineModel("FOLDER", (), "the model's own", "a keyword-spotting transducer that you downloaded"),)
+
+    def listen(self) -> FramedSpots:
+        stream = self._spotter.create_stream()
+
+        def hear(samples: Pcm) -> Iterator[str]:
+            stream.accept_waveform(RATE_HZ, samples.astype(np.float32) / np.float32(32768))
+            while self._spotter.is_ready(stream):
+                self._spotter.decode_stream(stream)
+                if found := self._spotter.get_result(stream):
+                    self._spotter.reset_stream(stream)
+                    yield found
+
+        def finish(rest: Pcm) -> Iterator[str]:
+            yield from hear(rest)
+            stream.accept_waveform(RATE_HZ, np.zeros(TAIL_SAMPLES, np.float32))
+            stream.input_finished()
+            yield from hear(np.zeros(0, np.int16))
+
+        return FramedSpots(FRAME_SAMPLES, self._spot_samples, hear, finish)
+
+    def close(self) -> None:
+        """Nothing outlives a file."""
+
+
+def _package() -> Any:
+    return installed("sherpa_onnx", "the engine sherpa_onnx", "sherpa")
+
+
+def _phrases(path: Path) -> Iterator[str]:
+    """The keywords of a file: `▁HE Y ▁JA R VIS :1.5 #0.3 @hey jarvis`. The text after @ names it, else its tokens."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the keywords cannot be read: {error}",
+            place=Place(str(path)),
+            remedy="Write them with `sherpa-onnx-cli text2token`, and name the file with -f keywords FILE",
+        ) from error
+    for line in filter(str.strip, lines):
+        tokens, at, name = line.partition("@")
+        said = "".join(one for one in tokens.split() if one[0] not in ":#").replace("▁", " ").strip()
+        yield name.strip() if at else said

@@ -1,0 +1,218 @@
+"""Several engines on the same recordings: false rejects at equal false accepts per hour, delays, processor, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness.base.gathering import gathered
+from harness.model.errors import InputError
+from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OperatingPoint
+from harness.model.time import Measured
+from harness.offline.figures.counts import ACCEPTED, FileVerdict
+from harness.offline.figures.det import Det, at_most_false_accepts
+from harness.offline.figures.figures import Figures
+from harness.offline.figures.sweep import PointFigures, Sweep
+from harness.offline.figures.sweep import figures as point_at
+from harness.offline.journal import JournalFile
+from harness.statistics.intervals import Interval, LatencyFigures, clustered_interval, latency_figures
+from harness.statistics.word_intervals import WerDifference, share_difference
+
+SpokenKey = tuple[str, int, int]
+"""A recording with the phrase, by kind and number; or a labelled phrase in it, also by its start in ms (else -1)."""
+Ends = Mapping[SpokenKey, Measured]
+"""Where phrases, or speech, end in their recordings, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenPhrase:
+    """A phrase that was said: a recording that holds one, or a label in a long recording.
+
+    known_s: when its true accept was known, from the start of the recording; None if it was missed.
+    """
+
+    key: SpokenKey
+    known_s: float | None
+    label: LabelledPhrase | None = None
+
+
+def spoken_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhrase]:
+    """The phrases of a recording that count."""
+    if outcome.kind is ListKind.OOV or verdict.rejected is not None:
+        return
+    if outcome.kind is not ListKind.LABELLED:
+        right = any(fact.key in ACCEPTED for fact in verdict.facts)
+        spot = verdict.accepted
+        known_s = spot.end / outcome.engine_rate_hz if spot is not None else 0.0 if right else None
+        yield SpokenPhrase((outcome.kind.value, outcome.number, -1), known_s)
+        return
+    for fact in verdict.facts:
+        if fact.label is not None:
+            key = outcome.kind.value, outcome.number, round(fact.label.start_s * 1000)
+            known_s = None if fact.spot is None else fact.spot.end / outcome.engine_rate_hz
+            yield SpokenPhrase(key, known_s, fact.label)
+
+
+Missed = Mapping[SpokenKey, bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvaluatedEngine:
+    """One evaluation, read for a comparison. log: its name for people and files.
+
+    sweep: None, for the reason no_scores, if there is no score of every file. phrases: those that count, as it ran.
+    missed_at: which of them are missed at a threshold; without scores at the one that it ran with.
+    """
+
+    name: str
+    log: Path
+    journal: JournalFile
+    counted: Figures
+    sweep: Sweep | None
+    no_scores: str
+    phrases: Mapping[SpokenKey, SpokenPhrase]
+    missed_at: Callable[[float], Missed]
+
+    @property
+    def own(self) -> PointFigures:
+        """As it ran."""
+        counts, facts = self.counted.counts, self.journal.header.facts
+        wrong = counts.rejects_and_substitutions
+        return PointFigures(
+            0.0 if facts.rule is None else facts.rule.threshold,
+            facts.operating_point,
+            wrong,
+            wrong + counts.true_accepts,
+            counts.false_accepts(self.counted.counting),
+            counts.exposure_hours(self.counted.counting),
+        )
+
+    @property
+    def own_interval(self) -> Interval | None:
+        """Of false rejects, as it ran."""
+        return self.counted.with_substitutions or self.counted.false_rejects
+
+    @property
+    def points(self) -> Sequence[OperatingPoint]:
+        return self.journal.header.facts.operating_points
+
+    @property
+    def det(self) -> Det:
+        """At every threshold; without scores at the one that the engine ran with."""
+        if self.sweep is not None:
+            return self.sweep.at()
+        own = self.own
+        return Det(
+            np.array([own.threshold], np.float32),
+            np.array([own.misses]),
+            own.files,
+            np.array([own.false_accepts]),
+            np.array([own.hours]),
+        )
+
+    def at_most(self, per_hour: float | None) -> PointFigures | None:
+        """The threshold with the fewest false rejects at no more false accepts per hour; None if there is none."""
+        if per_hour is None:
+            return None
+        det = self.det
+        index = at_most_false_accepts(det, per_hour)
+        return None if index is None else point_at(det, index, self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRow:
+    """An engine's results. own: as it ran. equal: at no more than the rate at which all are compared; its interval
+    takes each cluster as a whole.
+
+    apart: false rejects at `equal` less those of the first engine, on the files of both. wer: a share 0–1.
+    delays: from the end of the phrase to the detection, of files whose end is known. cpu_s_per_hour: of audio; None
+    where the scores of most had been stored.
+    """
+
+    name: str
+    own: PointFigures
+    equal: PointFigures | None
+    equal_interval: Interval | None
+    apart: WerDifference | None
+    wer: float | None
+    delays: LatencyFigures
+    cpu_s_per_hour: float | None
+    memory_mb: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EnginesTable:
+    """rows: in the order given. per_hour: false accepts at which they are compared; None without data.
+
+    clustered_by: the column whose values intervals take as a whole, or ""."""
+
+    rows: tuple[EngineRow, ...]
+    per_hour: float | None
+    clustered_by: str
+    ends_are_labels: bool
+
+
+def engines_table(
+    engines: Sequence[EvaluatedEngine],
+    per_hour: float | None = None,
+    *,
+    ends: Ends,
+    ends_are_labels: bool = False,
+    clusters: Mapping[SpokenKey, str],
+    clustered_by: str = "",
+) -> EnginesTable:
+    """per_hour: the false accepts at which they are compared; None for those of the first engine as it ran.
+
+    clusters: the talker of each phrase, or what else clustered_by names; none: each phrase by itself. InputError if
+    two engines have no phrase in common."""
+    rows = []
+    per_hour = engines[0].own.per_hour if per_hour is None else per_hour
+    first: Missed = {}
+    for place, one in enumerate(engines):
+        if place and one.phrases and not (engines[0].phrases.keys() & one.phrases.keys()):
+            raise InputError(f"{engines[0].name} and {one.name} have no file in common", remedy="Give the same lists")
+        equal = one.at_most(per_hour)
+        missed = {} if equal is None else one.missed_at(equal.threshold)
+        apart = _apart(missed, first, clusters) if place and first and missed else None
+        first = first if place else missed
+        counts, used = one.counted.counts, one.journal.used
+        heard_s = (counts.inv_ms + counts.oov_ms) / 1000
+        played_s = heard_s - used.cached_s
+        errors = one.counted.totals.get("WER")
+        delays = [
+            Measured(phrase.known_s - ends[key].value_s, ends[key].error_s)
+            for key, phrase in one.phrases.items()
+            if key in ends and phrase.known_s
+        ]
+        rows.append(
+            EngineRow(
+                one.name,
+                one.own,
+                equal,
+                None if equal is None else _interval(equal, missed, clusters),
+                apart,
+                None if errors is None else errors / 100,
+                latency_figures(delays),
+                (counts.cpu_s + used.programs_cpu_s) * 3600 / played_s if played_s > heard_s / 2 else None,
+                used.memory_mb or None,
+            )
+        )
+    return EnginesTable(tuple(rows), per_hour, clustered_by if clusters else "", ends_are_labels)
+
+
+def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, str]) -> Interval | None:
+    if not clusters:
+        return equal.false_reject_interval
+    parts = gathered((clusters.get(key) or f"\0{key}", lost) for key, lost in missed.items()).values()
+    return clustered_interval([sum(one) for one in parts], [len(one) for one in parts])
+
+
+def _apart(one: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> WerDifference | None:
+    both = [key for key in first if key in one]
+    if not both:
+        return None
+    groups = [clusters.get(key) or f"\0{key}" for key in both] if clusters else None
+    return share_difference([one[key] for key in both], [first[key] for key in both], groups)

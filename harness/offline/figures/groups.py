@@ -1,0 +1,218 @@
+"""Results by groups of recordings: false rejects and false accepts of each, and how far groups are apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from harness.base.gathering import gathered
+from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKind, file_number
+from harness.offline.figures.counts import Key, OfflineCounts, Tally, judged
+from harness.offline.figures.labelled import compared
+from harness.statistics.intervals import Interval, Share, clopper_pearson, clustered_interval, garwood
+from harness.statistics.significance import holm
+from harness.statistics.word_intervals import WerDifference, rates_apart, shares_apart
+
+Labels = Mapping[ListKind, Sequence[str]]
+"""The label of each file, by its kind and number."""
+PHRASE = "phrase"
+"""The column that the phrases of labels make."""
+NO_LABEL = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """One group. clusters: how many talkers, or what else, its in-vocabulary files come from.
+
+    rejects_p, accepts_p: of the difference from all other groups together, corrected for all groups (Holm); None if
+    there is none. Rates are per hour.
+    """
+
+    label: str
+    rejects: Share
+    rejects_interval: Interval | None
+    rejects_p: float | None
+    clusters: int
+    accepts: int
+    hours: float
+    accepts_interval: Interval | None
+    accepts_p: float | None
+
+    @property
+    def accepts_per_hour(self) -> float | None:
+        return self.accepts / self.hours if self.hours else None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGap:
+    """The worst group and the best one, and how far they are apart. Chosen as extremes, so p is not corrected."""
+
+    worst: str
+    best: str
+    apart: WerDifference
+
+
+@dataclass(frozen=True, slots=True)
+class FileBreakdown:
+    """by: the column, or several joined by a comma. clustered_by: the column whose values are clusters, or "".
+
+    labelled: whether phrases in long recordings are counted. groups: worst first, by false rejects, then by false
+    accepts per hour.
+    """
+
+    by: str
+    clustered_by: str
+    labelled: bool
+    groups: tuple[FileGroup, ...]
+    rejects_gap: GroupGap | None
+    accepts_gap: GroupGap | None
+
+
+def breakdown(
+    outcomes: Iterable[FileOutcome],
+    counting: Counting,
+    columns: Mapping[str, Labels],
+    by: Sequence[str],
+    clustered_by: str,
+    conditions: int = 0,
+) -> FileBreakdown:
+    """The groups of a column, or of several crossed. columns: those that are known, by name.
+
+    conditions: how many times each file is there, one after the other; these are a cluster.
+    """
+    tallies: defaultdict[tuple[str, str], Tally] = defaultdict(lambda: Tally(counting))
+    clustered_by = "" if clustered_by in by else clustered_by  # a group that is one talker varies by its files
+    clusters = bool(clustered_by)
+    labelled = False
+    for outcome in outcomes:
+        value = partial(label_of, outcome.kind, outcome.number, columns)
+        # A file of no known talker is a cluster by itself.
+        of = (clustered_by and value(clustered_by)) or f"{outcome.kind} {file_number(outcome.number, conditions)}"
+        if outcome.kind is ListKind.LABELLED:
+            labelled = True
+            _add_labelled(tallies, outcome, counting, columns, by, clustered_by, conditions)
+        else:
+            tallies[", ".join(value(name) or NO_LABEL for name in by), of].add(outcome)
+    parts = gathered((label, tally.counts) for (label, _), tally in sorted(tallies.items()))
+    rejects = {label: [share for one in of if (share := _rejects(one)).total] for label, of in parts.items()}
+    accepts = {label: sum(one.false_accepts(counting) for one in of) for label, of in parts.items()}
+    hours = {label: sum(one.exposure_hours(counting) for one in of) for label, of in parts.items()}
+    rejects_p = _corrected(
+        {
+            label: shares_apart(of, [share for other, some in rejects.items() if other != label for share in some])
+            for label, of in rejects.items()
+        }
+    )
+    every, heard = sum(accepts.values()), sum(hours.values())
+    accepts_p = _corrected(
+        {
+            label: rates_apart(accepts[label], of, every - accepts[label], max(0.0, heard - of))
+            if 0 < of < heard - 1e-9
+            else None
+            for label, of in hours.items()
+        }
+    )
+    groups = [
+        FileGroup(
+            label,
+            share := sum(rejects[label], Share()),
+            _interval(rejects[label], share, clustered=clusters or any(one.total > 1 for one in rejects[label])),
+            rejects_p[label],
+            len(rejects[label]) if clusters else 0,
+            accepts[label],
+            hours[label],
+            garwood(accepts[label], hours[label]) if hours[label] else None,
+            accepts_p[label],
+        )
+        for label in parts
+    ]
+    groups.sort(key=_badness)
+    return FileBreakdown(
+        ", ".join(by), clustered_by, labelled, tuple(groups), _rejects_gap(groups, rejects), _accepts_gap(groups)
+    )
+
+
+def label_of(
+    kind: ListKind, number: int, columns: Mapping[str, Labels], name: str, label: LabelledPhrase | None = None
+) -> str:
+    """What a column says of a file, or of a phrase in it."""
+    if label is not None and (of_label := (dict(label.traits) | {PHRASE: label.phrase}).get(name)):
+        return of_label
+    of_kind = columns.get(name, {}).get(kind, ())
+    return of_kind[number] if of_kind else ""
+
+
+def _add_labelled(
+    tallies: defaultdict[tuple[str, str], Tally],
+    outcome: FileOutcome,
+    counting: Counting,
+    columns: Mapping[str, Labels],
+    by: Sequence[str],
+    clustered_by: str,
+    conditions: int,
+) -> None:
+    """Each phrase of a long recording goes to its own group; false accepts and hours go to that of the recording.
+
+    By phrase, a false accept goes to the phrase that was detected, and the engine listened for each all the time.
+    """
+    verdict = judged(outcome, counting)
+    if verdict.rejected is not None:
+        return
+    phrases = counting.phrases if PHRASE in by else ("",)
+    order = {label: at for at, label in enumerate(outcome.labels)}
+    value = partial(label_of, outcome.kind, outcome.number, columns)
+
+    def of(label: LabelledPhrase | None, phrase: str) -> OfflineCounts:
+        """The counts of the group and cluster of a label, or of the recording."""
+        values = [phrase if name == PHRASE else value(name, label) for name in by]
+        cluster = clustered_by and value(clustered_by, label)
+        by_itself = f"{outcome.kind} {file_number(outcome.number, conditions)}"
+        by_itself += f" {order[label]}" if label is not None else ""  # its time depends on the speed of a condition
+        return tallies[", ".join(one or NO_LABEL for one in values), cluster or by_itself].counts
+
+    for phrase in phrases:
+        of(None, phrase).oov[outcome.rate_hz] += outcome.samples
+    for fact in verdict.facts:
+        if fact.key in (Key.INVTA, Key.INVFR) and fact.label is not None:
+            of(fact.label, compared(fact.label.phrase)).lines[fact.key] += 1
+        elif fact.key is Key.OOVFA and fact.spot is not None:
+            of(None, compared(fact.spot.phrase)).lines[fact.key] += 1
+
+
+def _badness(one: FileGroup) -> tuple[bool, float, float, str]:
+    return not one.rejects.total, -(one.rejects.value or 0.0), -(one.accepts_per_hour or 0.0), one.label
+
+
+def _rejects(counts: OfflineCounts) -> Share:
+    return Share(counts.rejects_and_substitutions, counts.true_accepts + counts.rejects_and_substitutions)
+
+
+def _interval(shares: Sequence[Share], whole: Share, *, clustered: bool) -> Interval | None:
+    if not clustered:
+        return clopper_pearson(whole.count, whole.total)
+    return clustered_interval([one.count for one in shares], [one.total for one in shares])
+
+
+def _corrected(of: Mapping[str, WerDifference | None]) -> dict[str, float | None]:
+    ps = iter(holm([one.p for one in of.values() if one is not None]))
+    return {label: None if one is None else next(ps) for label, one in of.items()}
+
+
+def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Share]]) -> GroupGap | None:
+    known = [one for one in groups if one.rejects.value is not None]
+    if len(known) < 2:
+        return None
+    worst, best = known[0].label, known[-1].label
+    apart = shares_apart(rejects[worst], rejects[best])
+    return None if apart is None else GroupGap(worst, best, apart)
+
+
+def _accepts_gap(groups: Sequence[FileGroup]) -> GroupGap | None:
+    known = sorted((one for one in groups if one.hours), key=lambda one: (one.accepts_per_hour or 0.0, one.label))
+    if len(known) < 2:
+        return None
+    best, worst = known[0], known[-1]
+    apart = rates_apart(worst.accepts, worst.hours, best.accepts, best.hours)
+    return None if apart is None else GroupGap(worst.label, best.label, apart)

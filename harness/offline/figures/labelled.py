@@ -1,0 +1,55 @@
+"""Detections in a long recording against the phrases that are labelled in it, one to one.
+
+A detection belongs to a phrase of its name if it ends between the phrase's beginning and the tolerance after its end.
+As many pairs as possible are formed; among equal choices, those nearest to the ends of the phrases. Every other
+detection is a false accept, every other phrase a false reject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from harness.base.gathering import gathered
+from harness.model.offline import Counting, LabelledPhrase, OfflineSpot
+from harness.model.transcript import Normalisation
+from harness.wake.counting import Window, match_events
+
+
+@lru_cache(maxsize=4096)
+def compared(phrase: str) -> str:
+    """A phrase as it is compared: lower case, without punctuation, single spaces; `okay_nabu` is `okay nabu`."""
+    from harness.transcripts.words import normalise  # imported here, since it takes long
+
+    return " ".join(normalise(phrase, Normalisation.PLAIN))
+
+
+def counting_labels(labels: Sequence[LabelledPhrase], counting: Counting) -> tuple[LabelledPhrase, ...]:
+    """The labels that count: of the engine's phrases, or without a phrase."""
+    if not counting.phrases:
+        return tuple(labels)
+    return tuple(one for one in labels if not one.phrase or compared(one.phrase) in counting.phrases)
+
+
+def by_phrase(labels: Sequence[LabelledPhrase]) -> Iterator[tuple[str, list[int]]]:
+    """Phrases as compared, each with the indices of its labels; "" for labels of any phrase."""
+    found = gathered((compared(label.phrase) if label.phrase else "", index) for index, label in enumerate(labels))
+    yield from found.items()
+
+
+def window(label: LabelledPhrase, tolerance_s: float) -> Window:
+    return Window(label.start_s, label.end_s + tolerance_s, label.end_s)
+
+
+def match_labels(
+    labels: Sequence[LabelledPhrase], spots: Sequence[OfflineSpot], rate_hz: int, tolerance_s: float
+) -> tuple[tuple[int, int], ...]:
+    """(label, spot) pairs, as indices, in the order of the labels. labels: in order of their starts."""
+    pairs: list[tuple[int, int]] = []
+    ends = sorted(range(len(spots)), key=lambda index: spots[index].end)
+    for phrase, mine in by_phrase(labels):
+        heard = [index for index in ends if not phrase or compared(spots[index].phrase) == phrase]
+        windows = [window(labels[index], tolerance_s) for index in mine]
+        found = match_events(windows, [spots[index].end / rate_hz for index in heard], 0.0)
+        pairs += [(mine[row], heard[event]) for row, event in found.pairs]
+    return tuple(sorted(pairs))

@@ -1,0 +1,205 @@
+"""Places of recordings other than lists: folders, patterns, archives, standard input, and manifests with columns.
+
+Each becomes a list, with what is known of every file as columns: its folder, or the columns of a manifest.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import hashlib
+import io
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.findings import nearest
+from harness.model.errors import InputError, Place
+from harness.model.offline import LabelledPhrase
+
+SOUNDS = (".wav", ".flac", ".aiff", ".aif", ".w64", ".caf", ".au", ".sph", ".rf64", ".bw64")
+OTHER_SOUNDS = (".mp3", ".ogg", ".opus", ".m4a", ".webm")
+"""Found too, so that the log says that they are rejected."""
+MANIFESTS = (".csv", ".jsonl", ".parquet")
+AUDIO = ("audio", "audio_file", "audio_filepath", "file", "filename", "path", "wav")
+FOLDER = "folder"
+_TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_MANIFEST_REMEDY = f"Write a column with the sound files, called {AUDIO[0]} or {', '.join(AUDIO[1:])}"
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredFiles:
+    """What a place holds. folder: where relative names may be too; None for the current folder only.
+
+    columns: a label for each file, by the name of the column; "" for none. labels: of the phrases in each.
+    """
+
+    place: str
+    names: tuple[str, ...]
+    columns: dict[str, tuple[str, ...]]
+    folder: str | None = None
+    labels: tuple[tuple[LabelledPhrase, ...], ...] = ()
+
+    def content(self) -> bytes:
+        """As a list: a name in each line."""
+        return "".join(f"{name}\n" for name in self.names).encode("utf-8", "surrogateescape")
+
+    def sha256(self) -> str | None:
+        """Of the names and labels; None without labels, where the list's own is enough."""
+        if not self.labels:
+            return None
+        return hashlib.sha256(self.content() + repr(self.labels).encode()).hexdigest()
+
+
+def gather(place: str) -> GatheredFiles:
+    """The recordings of a folder, a sound file, a pattern, a .zip, a manifest, or `-`; InputError for none."""
+    if place == "-":
+        return _of_names(place, [line.rstrip("\r\n") for line in _standard_input() if line.strip()])
+    lower = place.lower()
+    path = Path(place)
+    if path.is_dir():
+        return _of_names(place, list(_below(place)))
+    if path.is_file():
+        if _is_sound(place):
+            return _of_names(place, [place])
+        if lower.endswith(".zip"):
+            return _of_zip(place)
+        if lower.endswith(MANIFESTS):
+            return _of_manifest(place)
+    if lower.endswith(_TAR):
+        remedy = f"Unpack it, and name the folder: tar xf {place}"
+        raise InputError("sound in a tar archive cannot be read in place", place=Place(place), remedy=remedy)
+    if glob.has_magic(place):
+        found = [name for one in sorted(glob.glob(place, recursive=True)) for name in _each(one)]
+        if not found:
+            raise InputError("no sound file matches this pattern", place=Place(place), remedy="Check it with ls")
+        return _of_names(place, found)
+    if path.is_file():
+        remedy = f"Give a list with -i or -o; here, a folder, {', '.join(SOUNDS[:2])}, .zip or {', '.join(MANIFESTS)}"
+        raise InputError("this is neither a folder nor a sound file", place=Place(place), remedy=remedy)
+    raise InputError("there is no such file or folder", place=Place(place), remedy="Check the path")
+
+
+def _of_names(place: str, names: Sequence[str]) -> GatheredFiles:
+    if not names:
+        raise InputError("there are no sound files here", place=Place(place), remedy=f"Known are {', '.join(SOUNDS)}")
+    if wrong := next((name for name in names if "\n" in name), None):
+        raise InputError(f"the name {wrong!r} has a line end", place=Place(place), remedy="Rename the file")
+    top = place if Path(place).is_dir() else ""
+    folders = (os.path.relpath(os.path.dirname(name), top) if top else os.path.dirname(name) for name in names)
+    return GatheredFiles(place, tuple(names), {FOLDER: tuple("" if one == "." else one for one in folders)})
+
+
+def _standard_input() -> Iterator[str]:
+    if sys.stdin is None:
+        raise InputError("standard input is closed", remedy="Name a folder")
+    return io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="surrogateescape", newline="\n")
+
+
+def _each(name: str) -> Iterator[str]:
+    """A match of a pattern: itself, or the sounds below it."""
+    if os.path.isdir(name):
+        yield from _below(name)
+    elif _is_sound(name):
+        yield name
+
+
+def _below(folder: str) -> Iterator[str]:
+    """The sound files below a folder, in the order of their names. A folder that links lead to again is left out."""
+    seen: set[str] = set()
+    for top, inside, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(top)
+        if real in seen:
+            inside.clear()
+            continue
+        seen.add(real)
+        inside.sort()
+        yield from (os.path.join(top, name) for name in sorted(files) if _is_sound(name))
+
+
+def _is_sound(name: str) -> bool:
+    return name.lower().endswith((*SOUNDS, *OTHER_SOUNDS))
+
+
+def _of_zip(place: str) -> GatheredFiles:
+    try:
+        with zipfile.ZipFile(place) as archive:
+            inside = sorted(name for name in archive.namelist() if _is_sound(name))
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"this archive cannot be read: {error}", place=Place(place), remedy="Make it again") from error
+    found = _of_names(place, inside)
+    names = tuple(f"zip://{name}::file://{os.path.abspath(place)}" for name in inside)
+    return GatheredFiles(place, names, found.columns)
+
+
+def _of_manifest(place: str) -> GatheredFiles:
+    rows = list(_rows(place))
+    columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    audio = next((name for name in AUDIO if name in columns), None)
+    if audio is None:
+        raise InputError("no column names the sound files", place=Place(place, 1), remedy=_MANIFEST_REMEDY)
+    for number, row in rows:
+        if not row.get(audio, "").strip():
+            raise InputError(f"the row has no {audio}", place=Place(place, number), remedy=_MANIFEST_REMEDY)
+    found = _of_names(place, [row[audio].strip() for _, row in rows])
+    others = {name: tuple(row.get(name, "").strip() for _, row in rows) for name in columns if name != audio}
+    return GatheredFiles(place, found.names, found.columns | others, os.path.dirname(os.path.abspath(place)))
+
+
+def _rows(place: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row with its line, values as text."""
+    try:
+        if place.lower().endswith(".parquet"):
+            yield from enumerate(_parquet_rows(place), 1)
+            return
+        with open(place, encoding="utf-8-sig", newline="") as file:
+            if place.lower().endswith(".csv"):
+                reader = csv.DictReader(file, strict=True, restval="")
+                for row in reader:
+                    if None in row:
+                        what = f"more fields than the {len(reader.fieldnames or ())} of the header"
+                        raise InputError(what, place=Place(place, reader.line_num), remedy="Quote fields with commas")
+                    yield reader.line_num, row
+                return
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    written = json.loads(line)
+                    if not isinstance(written, dict):
+                        raise InputError("the line is not an object", place=Place(place, number))
+                    yield number, {str(name): _text(value) for name, value in written.items()}
+    except (OSError, UnicodeDecodeError, csv.Error, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        what = f"this manifest cannot be read: {error}"
+        raise InputError(what, place=Place(place), remedy="Write CSV with a header, JSON lines, or Parquet") from error
+
+
+def _parquet_rows(place: str) -> Iterator[dict[str, str]]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        remedy = "Install voice-harness[parquet], or write CSV"
+        raise InputError("reading Parquet needs pyarrow", place=Place(place), remedy=remedy) from error
+    try:
+        for row in parquet.read_table(place).to_pylist():
+            yield {str(name): _text(value) for name, value in row.items()}
+    except ArrowException as error:
+        raise InputError(f"this is not Parquet: {error}", place=Place(place), remedy="Write it again") from error
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return " ".join(value.split()) if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def demand_columns(known: Sequence[str], wanted: Sequence[str]) -> None:
+    """InputError for a column that no place has."""
+    for name in wanted:
+        if name not in known:
+            remedy = nearest(name, sorted(known), listed="Columns") if known else "Give folders or a manifest with --in"
+            raise InputError(f"no recording has the column {name!r}", remedy=remedy)

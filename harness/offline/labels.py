@@ -1,0 +1,308 @@
+"""Labels of phrases in long recordings: CSV with a header, RTTM, Praat's TextGrid, Audacity's label tracks.
+
+Sources: NIST RTTM (rt-04f evaluation plan, appendix A), Praat manual "TextGrid file formats", Audacity manual
+"Importing and exporting labels". Times are seconds from the start of the recording.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from harness.base.text_file import COMMENT, Problems, read_text, shown
+from harness.base.text_table import counted
+from harness.model.errors import InputError, Place, did_you_mean
+from harness.model.offline import LabelledPhrase
+from harness.offline.gathered import AUDIO, GatheredFiles
+
+LABELS = (".csv", ".rttm", ".textgrid", ".txt")
+_START = ("start", "start_s", "begin", "begin_s", "onset", "from")
+_END = ("end", "end_s", "stop", "stop_s", "offset", "to")
+_DURATION = ("duration", "duration_s", "dur")
+_PHRASE = ("phrase", "keyword", "label", "text", "word")
+_NONE = "<NA>"
+_RTTM_PHRASES = ("LEXEME", "SPEAKER")
+_RTTM_OTHERS = ("SEGMENT", "NOSCORE", "NO_RT_METADATA", "NON-LEX", "NON-SPEECH", "FILLER", "EDIT", "IP", "SU", "CB",
+                "A/P", "SPKR-INFO")  # fmt: skip
+_CSV_REMEDY = "Write the header audio,start,end,phrase (audio and phrase may be left out), with times in seconds"
+_RTTM_REMEDY = "Write: LEXEME FILE 1 START DURATION PHRASE lex TALKER <NA>"
+_AUDACITY_REMEDY = "Write start, end and label with tabs between: 12.3<tab>13.1<tab>okay nabu"
+_GRID_REMEDY = "Save it in Praat with File > Save as text file"
+_GRID_TOKEN = re.compile(r'"((?:[^"]|"")*)"|(?<!\S)([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)|\S+')
+Labels = tuple[LabelledPhrase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """A file of labels. of: labels by recording as the file names it, each in order of time; "" for no name."""
+
+    path: str
+    of: dict[str, Labels]
+
+    @property
+    def named(self) -> bool:
+        """Whether it names its recordings; otherwise its own name does."""
+        return "" not in self.of
+
+
+def read_labels(path: str) -> LabelFile:
+    """InputError or InputProblems, with the place of each line, for anything but labels."""
+    ending = PurePath(path).suffix.lower()
+    if ending not in LABELS:
+        remedy = "Write CSV (.csv), RTTM (.rttm), TextGrid (.TextGrid) or Audacity labels (.txt)"
+        raise InputError("no kind of label file has this ending", place=Place(path), remedy=remedy)
+    text = read_text(Path(path), _grid_encoding(path) if ending == ".textgrid" else None, may_be_empty=True)
+    if not text.strip():  # a recording without phrases
+        return LabelFile(path, {"": ()})
+    problems = Problems(path)
+    reader = {".csv": _csv, ".rttm": _rttm, ".textgrid": _grid, ".txt": _audacity}[ending]
+    found: dict[str, list[LabelledPhrase]] = {} if ending in (".csv", ".rttm") else {"": []}
+    for recording, label in reader(text, problems):
+        found.setdefault(recording, []).extend([] if label is None else [label])
+    problems.refuse()
+    ordered = {name: sorted(of, key=lambda one: (one.start_s, one.end_s)) for name, of in found.items()}
+    return LabelFile(path, {name: tuple(of) for name, of in ordered.items()})
+
+
+def _label(
+    problems: Problems, line: int, start: str, end: str, phrase: str, remedy: str, *, lasts: bool = False,
+    traits: tuple[tuple[str, str], ...] = (),
+) -> LabelledPhrase | None:  # fmt: skip
+    """lasts: `end` is a duration. None after a problem, which is noted."""
+    times: list[float] = []
+    for text in (start, end):
+        try:
+            time_s = float(text)
+        except ValueError:
+            time_s = math.nan
+        if not (math.isfinite(time_s) and time_s >= 0):
+            problems.add(line, 0, f"{shown(text)} is not a time in seconds", remedy)
+            return None
+        times.append(time_s)
+    start_s, end_s = times[0], round(times[0] + times[1], 9) if lasts else times[1]
+    if end_s < start_s:
+        problems.add(line, 0, f"the phrase ends at {end} s, before it begins at {start} s", remedy)
+        return None
+    return LabelledPhrase(start_s, end_s, phrase.strip(), traits)
+
+
+_Read = Iterator[tuple[str, LabelledPhrase | None]]
+"""The recording, and a label of it; None for a recording that is named, but without phrases."""
+
+
+def _csv(text: str, problems: Problems) -> _Read:
+    reader = csv.reader(text.splitlines(), strict=True)
+    try:
+        header = [name.strip().lower() for name in next(reader, [])]
+
+        def column(names: Sequence[str]) -> int | None:
+            return next((header.index(name) for name in names if name in header), None)
+
+        audio, start, phrase = column(AUDIO), column(_START), column(_PHRASE)
+        end, lasts = column(_END), False
+        if end is None:
+            end, lasts = column(_DURATION), True
+        if start is None or end is None:
+            problems.add(1, 0, f"no column has the {'start' if start is None else 'end'} of the phrases", _CSV_REMEDY)
+            return
+        others = [at for at in range(len(header)) if at not in (audio, start, end, phrase) and header[at]]
+        for name in (header[at] for at in others if phrase is None):
+            if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):  # else any phrase would count
+                problems.add(1, 0, f"the column {name!r} is not known", f"{did_you_mean(name, _PHRASE)}{_CSV_REMEDY}")
+                return
+        for row in reader:
+            line = reader.line_num
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) != len(header):
+                what = f"{counted(len(row), 'field')}, and the header has {len(header)}"
+                problems.add(line, 0, what, "Put a field with a comma in quotes")
+                continue
+            name = "" if audio is None else row[audio].strip()
+            if audio is not None and not name:
+                problems.add(line, 0, "the row names no recording", _CSV_REMEDY)
+            elif audio is not None and not (row[start].strip() or row[end].strip()):
+                yield name, None
+            else:
+                traits = tuple((header[at], row[at].strip()) for at in others)
+                said = "" if phrase is None else row[phrase]
+                yield name, _label(problems, line, row[start], row[end], said, _CSV_REMEDY, lasts=lasts, traits=traits)
+        if audio is None:
+            yield "", None
+    except csv.Error as error:
+        problems.add(reader.line_num, 0, f"no CSV: {error}", 'Write a quote within quotes twice: "say ""hey"""')
+
+
+def _rttm(text: str, problems: Problems) -> _Read:
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith(COMMENT) or fields[0].upper() in _RTTM_OTHERS:
+            continue
+        if fields[0].upper() not in _RTTM_PHRASES or len(fields) < 8:
+            what = f"{shown(fields[0])} is not a type of RTTM" if len(fields) >= 8 else f"only {len(fields)} fields"
+            problems.add(number, 1, what, _RTTM_REMEDY)
+            continue
+        _, recording, _, start, lasts, words, _, talker, *_ = fields
+        # Tools that label anything but talkers write the label in the place of the talker.
+        said = (talker if words == _NONE else words).replace("_", " ")
+        traits = () if words == _NONE or talker == _NONE else (("talker", talker),)
+        said = "" if said == _NONE else said
+        yield recording, _label(problems, number, start, lasts, said, _RTTM_REMEDY, lasts=True, traits=traits)
+
+
+def _audacity(text: str, problems: Problems) -> _Read:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("\\"):  # frequencies of the label above
+            continue
+        fields = line.split("\t")
+        if len(fields) < 2:
+            problems.add(number, 1, f"{shown(line)} is not a label of Audacity", _AUDACITY_REMEDY)
+            continue
+        yield "", _label(problems, number, fields[0], fields[1], " ".join(fields[2:]), _AUDACITY_REMEDY)
+
+
+def _grid_encoding(path: str) -> str | None:
+    """Praat writes UTF-16 where a text has letters beyond ASCII."""
+    try:
+        with open(path, "rb") as file:
+            return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else None
+    except OSError:
+        return None  # reported when it is read
+
+
+def _grid(text: str, problems: Problems) -> _Read:
+    """Both text formats: the short one has the values of the long one without their names."""
+    values = list(_grid_values(text))
+    at = 0
+
+    def take(kind: type[str] | type[float]) -> tuple[int, str]:
+        nonlocal at
+        line, of, value = values[at] if at < len(values) else (text.count("\n") + 1, None, "the end of the file")
+        if of is not kind:
+            what = f"{shown(value)} is not the {'text' if kind is str else 'number'} that a TextGrid has here"
+            raise InputError(what, place=Place(problems.file, line), remedy=_GRID_REMEDY)
+        at += 1
+        return line, value
+
+    try:
+        if (take(str)[1], take(str)[1]) != ("ooTextFile", "TextGrid"):
+            raise InputError("this is not a TextGrid", place=Place(problems.file, 1), remedy=_GRID_REMEDY)
+        take(float)
+        take(float)
+        tiers = int(float(take(float)[1]))
+        intervals_seen = False
+        for _ in range(tiers):
+            line, kind = take(str)
+            tier = take(str)[1]
+            take(float)
+            take(float)
+            for _ in range(int(float(take(float)[1]))):
+                line, start = take(float)
+                end = take(float)[1] if kind == "IntervalTier" else start
+                said = take(str)[1]
+                intervals_seen |= kind == "IntervalTier"
+                if kind == "IntervalTier" and said.strip():
+                    yield "", _label(problems, line, start, end, said, _GRID_REMEDY, traits=(("tier", tier),))
+        if tiers and not intervals_seen:
+            problems.add(1, 0, "no tier has intervals, and points have no end", "Label phrases as intervals in Praat")
+    except InputError as error:
+        problems.take(error)
+
+
+def _grid_values(text: str) -> Iterator[tuple[int, type[str] | type[float], str]]:
+    """Line, kind and text of each value: texts in quotes, and numbers between blanks. All else is for people."""
+    line, at = 1, 0
+    for found in _GRID_TOKEN.finditer(text):
+        line, at = line + text.count("\n", at, found.start()), found.start()
+        if found.lastindex == 1:
+            yield line, str, found[1].replace('""', '"')
+        elif found.lastindex == 2:
+            yield line, float, found[2]
+
+
+class LabelsOfRecordings:
+    """Finds the labels of recordings: in files that name them, or that have their name. places: label files and
+    folders of them; none for those beside the recordings."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        self._places = places
+        self._files = [read_labels(path) for place in places for path in _below(place)]
+        self._used: set[tuple[str, str]] = set()
+        self._by_name: dict[str, tuple[LabelFile, str]] = {}
+        for file in self._files:
+            for recording in file.of:
+                name = recording or PurePath(file.path).stem
+                if name in self._by_name:
+                    what = f"it labels {shown(name)}, and so does {self._by_name[name][0].path}"
+                    raise InputError(what, place=Place(file.path), remedy="Keep one of them")
+                self._by_name[name] = file, recording
+
+    def of(self, gathered: GatheredFiles) -> tuple[Labels, ...]:
+        """The labels of each recording. InputError if one has none."""
+        only = len(gathered.names) == 1 and len(self._files) == 1 and not self._files[0].named
+        found = []
+        for name in gathered.names:
+            labelled = (self._files[0], "") if only else self._found(name)
+            if labelled is None:
+                beside = (
+                    "" if self._places else f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt beside it"
+                )
+                remedy = "Name its labels with --labels. For a recording without phrases, use --out, or an empty file"
+                raise InputError(f"there are no labels of it{beside}", place=Place(name), remedy=remedy)
+            file, recording = labelled
+            self._used.add((file.path, recording))
+            found.append(file.of[recording])
+        self._demand_phrases(found)
+        return tuple(found)
+
+    def unused(self) -> list[str]:
+        """Recordings that are labelled, but were not asked for."""
+        every = [(file.path, recording) for file in self._files for recording in file.of]
+        return [recording or path for path, recording in every if (path, recording) not in self._used]
+
+    def _found(self, name: str) -> tuple[LabelFile, str] | None:
+        path = PurePath(name.partition("::")[0])  # within an archive
+        if not self._places:
+            beside = [f"{path.with_suffix('')}{ending}" for ending in (*LABELS, ".TextGrid", ".RTTM")]
+            there = [one for one in beside if os.path.isfile(one)]
+            if len(there) > 1:
+                remedy = "Name one with --labels"
+                raise InputError(
+                    f"it has several files of labels: {', '.join(there)}", place=Place(name), remedy=remedy
+                )
+            if not there:
+                return None
+            file = read_labels(there[0])
+            if not file.named:
+                return file, ""
+            known = {recording: (file, recording) for recording in file.of}
+        else:
+            known = self._by_name
+        return next((known[one] for one in (name, path.name, path.stem) if one in known), None) or next(
+            (known[one] for one in known if PurePath(one).name == path.name), None
+        )
+
+    def _demand_phrases(self, found: Sequence[Labels]) -> None:
+        every = [label for labels in found for label in labels]
+        named = sum(bool(label.phrase) for label in every)
+        if 0 < named < len(every):
+            nameless = next(label for label in every if not label.phrase)
+            what = (
+                f"{named} labels name a phrase, and {len(every) - named} do not, such as that at {nameless.start_s:g} s"
+            )
+            raise InputError(what, remedy="Name the phrase of every label, or of none: then any phrase counts")
+
+
+def _below(place: str) -> list[str]:
+    if not os.path.isdir(place):
+        return [place]
+    inside = sorted(str(path) for path in Path(place).rglob("*") if path.suffix.lower() in LABELS)
+    if not inside:
+        raise InputError("there are no label files here", place=Place(place), remedy=f"Known are {', '.join(LABELS)}")
+    return inside

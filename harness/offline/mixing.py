@@ -1,0 +1,197 @@
+"""Plants phrases in hours of background: recordings with labels, as benchmarks of wake words use them.
+
+Every phrase is used as often as every other, in random order, at random gaps and SNRs; a seed gives the same samples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from harness.base.text_file import safe_csv
+from harness.base.whole_file import whole_stream, write_whole
+from harness.model.errors import InputError, Place
+from harness.model.stimulus import RecordingPiece, Samples, Waveform
+from harness.offline.gathered import GatheredFiles
+from harness.sound.level import active_speech_level, rms_dbfs
+from harness.sound.recordings import at_rate, check, opened
+from harness.sound.recordings import read as read_recording
+from harness.sound.stimuli.ambience import read_piece
+from harness.sound.stimuli.renderer import cut_speech
+
+QUIETEST_DBFS = -60.0
+"""A background below this level counts as having it, so that a phrase in silence can be heard."""
+PHRASE = "phrase"
+AFTER_S = 2.0
+"""Background after the last phrase of a recording, in which its detection may come."""
+_MOST_KEPT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class MixAsked:
+    """hours: of background; None for all of it once. gap_s, snr_db: least and most, drawn evenly.
+
+    file_s: length of each recording. phrase: what all recordings say, unless a column of a manifest does.
+    """
+
+    rate_hz: int = 16_000
+    hours: float | None = None
+    gap_s: tuple[float, float] = (10.0, 60.0)
+    snr_db: tuple[float, float] = (10.0, 10.0)
+    file_s: float = 600.0
+    phrase: str = ""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in (("gap", self.gap_s), ("snr", self.snr_db)):
+            if least > most:
+                raise InputError(f"--{name} {least:g} {most:g}: the first is the larger", remedy="Swap them")
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedPhrase:
+    """A phrase in a recording. start, end: samples of its speech. number: of its recording, from 0."""
+
+    number: int
+    start: int
+    end: int
+    snr_db: float
+
+
+@dataclass(frozen=True, slots=True)
+class MixedRecording:
+    path: Path
+    samples: int
+    planted: tuple[PlantedPhrase, ...]
+
+
+class Mixer:
+    """phrases, background: recordings on this computer. InputError for one that cannot be used, before any is mixed."""
+
+    def __init__(self, asked: MixAsked, phrases: Sequence[GatheredFiles], background: Sequence[GatheredFiles]) -> None:
+        self._asked = asked
+        self._chance = np.random.Generator(np.random.PCG64(asked.seed))
+        self._names = [name for of in phrases for name in of.names]
+        self._phrases = [_path(name, of.folder) for of in phrases for name in of.names]
+        columns = dict.fromkeys(name for of in phrases for name in of.columns)
+        self._traits = [
+            {name: of.columns[name][at] if name in of.columns else "" for name in columns}
+            for of in phrases
+            for at in range(len(of.names))
+        ]
+        self._background = [_path(name, of.folder) for of in background for name in of.names]
+        self._lengths_s = [check(path) for path in self._background]
+        for path in self._phrases:
+            check(path)
+            if self._speech(path) is None:
+                raise InputError("it contains no speech", place=Place(path), remedy="Remove it")
+        self.hours = sum(self._lengths_s) / 3600 if asked.hours is None else asked.hours
+        if round(self.hours * 3600) < 1:
+            raise InputError("there is less than a second of background", remedy="Add recordings, or give --hours")
+        self._waiting: list[int] = []
+
+    def write(self, folder: Path) -> Iterator[MixedRecording]:
+        """Writes mix-001.wav with its labels, mix-001.csv, and so on. OSError if that fails."""
+        left, number = round(self.hours * 3600 * self._asked.rate_hz), 0
+        pieces = self._pieces()
+        while left > 0:
+            number += 1
+            count = min(left, round(self._asked.file_s * self._asked.rate_hz))
+            left -= count
+            sound = self._stretch(pieces, count)
+            planted = tuple(self._plant(sound))
+            path = folder / f"mix-{number:03}.wav"
+            with whole_stream(path) as file:
+                samples = np.clip(np.rint(sound * 32768), -32768, 32767).astype(np.int16)
+                soundfile.write(file, samples, self._asked.rate_hz, format="WAV", subtype="PCM_16")
+            write_whole(path.with_suffix(".csv"), self._labels(planted).encode())
+            yield MixedRecording(path, count, planted)
+
+    def _pieces(self) -> Iterator[RecordingPiece]:
+        """The background in random order, again and again, in pieces that fit into memory."""
+        while True:
+            for at in self._chance.permutation(len(self._background)):
+                offset_s = 0.0
+                while offset_s < self._lengths_s[at]:
+                    length_s = min(self._asked.file_s, self._lengths_s[at] - offset_s)
+                    yield RecordingPiece(self._background[at], offset_s, length_s)
+                    offset_s += length_s
+
+    def _stretch(self, pieces: Iterator[RecordingPiece], count: int) -> Samples:
+        """So many samples of background."""
+        sound = np.zeros(count, dtype=np.float32)
+        at = 0
+        while at < count:
+            piece = read_piece(next(pieces), self._asked.rate_hz)[: count - at]
+            sound[at : at + len(piece)] = piece
+            at += len(piece)
+        return sound
+
+    def _plant(self, sound: Samples) -> Iterator[PlantedPhrase]:
+        """Adds phrases to the background, from the first to the last that fits."""
+        asked, at = self._asked, 0
+        while True:
+            at += round(self._chance.uniform(*asked.gap_s) * asked.rate_hz)
+            snr_db = float(self._chance.uniform(*asked.snr_db))
+            if not self._waiting:
+                self._waiting = self._chance.permutation(len(self._phrases)).tolist()
+            found = self._speech(self._phrases[self._waiting[-1]])
+            assert found is not None, self._phrases[self._waiting[-1]]
+            speech, start, end, level_dbfs = found
+            if at - start < 0:
+                at = start
+            first = at - start
+            if first + len(speech) + round(AFTER_S * asked.rate_hz) > len(sound):
+                return
+            under = sound[first : first + len(speech)]
+            noise_dbfs = max(QUIETEST_DBFS, rms_dbfs(under[start:end]))
+            gain = 10 ** ((noise_dbfs + snr_db - level_dbfs) / 20)
+            most = float(np.abs(under).max(initial=0.0)) + gain * float(np.abs(speech).max())
+            if most > 1.0:  # only as loud as fits; its label says how loud that is
+                quieter = max(0.05, (1.0 - float(np.abs(under).max(initial=0.0))) / float(np.abs(speech).max())) / gain
+                gain, snr_db = gain * quieter, snr_db + 20 * float(np.log10(quieter))
+            under += np.float32(gain) * speech
+            yield PlantedPhrase(self._waiting.pop(), at, at + end - start, snr_db)
+            at += end - start
+
+    def _speech(self, path: str) -> tuple[Samples, int, int, float] | None:
+        return _speech(path, self._asked.rate_hz)
+
+    def _labels(self, planted: Sequence[PlantedPhrase]) -> str:
+        """CSV: when each phrase is spoken, and what is known of its recording."""
+        rate_hz = self._asked.rate_hz
+        names = [name for name in dict.fromkeys(name for of in self._traits for name in of) if name != PHRASE]
+        rows = [
+            [
+                f"{one.start / rate_hz:.4f}", f"{one.end / rate_hz:.4f}",
+                self._traits[one.number].get(PHRASE) or self._asked.phrase, f"{one.snr_db:.2f}",
+                self._names[one.number], *(self._traits[one.number][name] for name in names),
+            ]
+            for one in planted
+        ]  # fmt: skip
+        return safe_csv([["start", "end", PHRASE, "snr_db", "source", *names], *rows])
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _speech(path: str, rate_hz: int) -> tuple[Samples, int, int, float] | None:
+    """A phrase cut to its speech, where that begins and ends, and its active speech level; None for silence."""
+    sound = at_rate(read_recording(path), rate_hz)
+    cut = cut_speech(sound, recorded=True)
+    if cut is None:
+        return None
+    samples, start, end = cut
+    level = active_speech_level(Waveform(samples, rate_hz))
+    return None if level is None else (samples, start, end, level.level_dbfs)
+
+
+def _path(name: str, folder: str | None) -> str:
+    """InputError for a recording in a store or an archive."""
+    path = name if folder is None or os.path.exists(name) else os.path.join(folder, name)
+    with opened(path):
+        return os.path.abspath(path)

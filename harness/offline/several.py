@@ -1,0 +1,205 @@
+"""Evaluations read together: one engine or several on the same recordings, for tables, pictures and pages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from harness.base.whole_file import write_whole
+from harness.model.errors import InputError, Place
+from harness.model.offline import ListKind, Task, file_number
+from harness.model.stimulus import SoundCondition
+from harness.model.time import Measured
+from harness.offline.figures.counts import Tally, judged
+from harness.offline.figures.engines import Ends, EnginesTable, EvaluatedEngine, SpokenKey, engines_table, spoken_in
+from harness.offline.figures.figures import figures
+from harness.offline.figures.groups import Labels, label_of
+from harness.offline.figures.sweep import Sweep
+from harness.offline.journal import JournalFile
+from harness.offline.one_file import spots_in
+from harness.offline.reports import det as pictures
+from harness.offline.reports.comparison import journal_of
+from harness.offline.reports.engines import det_rows, table_json
+from harness.offline.score_cache import ScoreCache
+from harness.offline.sweep import sweep_of
+from harness.sound.sound_files import UnusableSound, open_sound
+from harness.sound.sound_stores import is_address
+
+MOST_TIMED = 300
+"""In-vocabulary files in which the harness finds the end of speech: enough for a 95th percentile."""
+SPEECH_END_ERROR_S = 0.1
+"""Of the speech detector, in quiet; see voice_activity.py."""
+PHRASE_END = "phrase_end_s"
+"""Column of a manifest: where the phrase ends, in seconds."""
+Columns = Mapping[str, Labels]
+
+
+def read_engines(logs: Sequence[Path], warn: Callable[[str], None]) -> list[EvaluatedEngine]:
+    """Reads evaluations by their logs or journals; InputError for a log without its journal."""
+    return list(_named([_journal(one) for one in logs], logs, warn))
+
+
+def _journal(log: Path) -> JournalFile:
+    path = log if log.suffix == ".jsonl" else journal_of(log)
+    if not path.is_file():
+        raise InputError(
+            f"{path.name} is not beside the log", place=Place(str(log)), remedy="Give a log of `harness evaluate`"
+        )
+    return JournalFile(path)
+
+
+def _named(
+    journals: Sequence[JournalFile], logs: Sequence[Path], warn: Callable[[str], None]
+) -> Iterator[EvaluatedEngine]:
+    names = _names([one.header.evaluation.task for one in journals], logs)
+    for journal, log, name in zip(journals, logs, names, strict=True):
+        header, sweep, why = journal.header, None, ""
+        cache = scores_of(journal, warn)
+        try:
+            if any(one.kind is ListKind.REFERENCED for one in header.lists):
+                raise InputError("files with references have no thresholds")
+            outcomes = ((one.outcome, one.listed) for one in journal.outcomes())
+            sweep = sweep_of(outcomes, header.facts, header.evaluation, header.counting, cache)
+        except InputError as error:
+            why = error.what
+        yield _read(journal, log, name, sweep, why, cache)
+
+
+def _read(
+    journal: JournalFile, log: Path, name: str, sweep: Sweep | None, no_scores: str, cache: ScoreCache
+) -> EvaluatedEngine:
+    header, rule = journal.header, journal.header.facts.rule
+    tally = Tally(header.counting, len(header.evaluation.conditions))
+    phrases = {
+        phrase.key: phrase for one in journal.outcomes() for phrase in spoken_in(one.outcome, tally.add(one.outcome))
+    }
+
+    def missed_at(threshold: float) -> dict[SpokenKey, bool]:
+        if sweep is None or rule is None:
+            return {key: phrase.known_s is None for key, phrase in phrases.items()}
+        found = {}
+        for one in journal.outcomes():
+            if one.outcome.kind is ListKind.OOV or not sweep.wants(one.outcome):
+                continue
+            tracks = cache.get(header.facts.fingerprint, one.outcome.sha256) or ()
+            again = replace(one.outcome, spots=spots_in(tracks, replace(rule, threshold=threshold)))
+            for phrase in spoken_in(again, judged(again, header.counting)):
+                found[phrase.key] = phrase.known_s is None
+        return found
+
+    return EvaluatedEngine(name, log, journal, figures(tally, header.counting), sweep, no_scores, phrases, missed_at)
+
+
+def _names(tasks: Sequence[Task], logs: Sequence[Path]) -> list[str]:
+    """The shortest names that differ: of engines, of models, of both, or of logs."""
+    if len(tasks) > 1:
+        engines, models = [one.engine for one in tasks], [PurePath(one.model).name or one.engine for one in tasks]
+        for names in (engines, models, [one.name for one in tasks]):
+            if len(set(names)) == len(names):
+                return names
+        return [one.name.removesuffix(".jsonl") for one in logs]
+    return [one.name for one in tasks]
+
+
+def scores_of(journal: JournalFile, warn: Callable[[str], None]) -> ScoreCache:
+    """The scores that an evaluation stored: where it put them, or beside its journal if that has moved."""
+    named = Path(journal.header.evaluation.cache or f"{journal.path.stem}.scores")
+    beside = journal.path.parent / named.name
+    return ScoreCache(named if named.is_dir() or not beside.is_dir() else beside, warn)
+
+
+def sound_path(listed: str, bases: Iterable[str], condition: SoundCondition | None = None) -> str:
+    """Where a file of a list is, from its name in the list and the folders of relative names."""
+    if condition is not None:
+        listed = listed.removesuffix(f" @ {condition.label()}")
+    if listed.startswith("/") or is_address(listed):
+        return listed
+    found = (str(Path(base) / listed) for base in bases)
+    return next((one for one in found if Path(one).is_file()), listed)
+
+
+def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
+    """Where phrases end, and whether that was stated: by labels, or by the column PHRASE_END of a manifest. Else the
+    end of speech in at most MOST_TIMED recordings, evenly spread."""
+    stated = {key: Measured(one.label.end_s) for key, one in engine.phrases.items() if one.label is not None}
+    for at, text in enumerate(columns.get(PHRASE_END, {}).get(ListKind.INV, ())):
+        try:
+            stated |= {(ListKind.INV.value, at, -1): Measured(float(text) / _speed(engine, at))} if text else {}
+        except ValueError as error:
+            raise InputError(f"the column {PHRASE_END} has no number: {error}", remedy="Write seconds") from error
+    if stated:
+        return stated, True
+    bases = engine.journal.header.bases
+    every = [
+        (key, sound_path(one.listed, bases, engine.journal.header.evaluation.condition(one.outcome.number)))
+        for one in engine.journal.outcomes()
+        if (key := (one.outcome.kind.value, one.outcome.number, -1)) in engine.phrases
+    ]
+    if len(every) > MOST_TIMED:
+        every = [every[at] for at in np.linspace(0, len(every) - 1, MOST_TIMED, dtype=int)]
+    found = ((key, _speech_end(path)) for key, path in every)
+    return {
+        key: Measured(at_s / _speed(engine, key[1]), SPEECH_END_ERROR_S) for key, at_s in found if at_s is not None
+    }, False
+
+
+def _speed(engine: EvaluatedEngine, number: int) -> float:
+    """How much faster a file is played than it was recorded."""
+    condition = engine.journal.header.evaluation.condition(number)
+    return 1.0 if condition is None else condition.channel.speed
+
+
+def _speech_end(path: str) -> float | None:
+    from harness.engines import voice_activity  # imported here, since it takes a second
+
+    try:
+        with open_sound(path, voice_activity.RATE_HZ, resample=True) as sound:
+            blocks = list(sound.blocks())
+    except (UnusableSound, OSError):
+        return None
+    span = voice_activity.speech_span(np.concatenate(blocks)) if blocks else None
+    return None if span is None else span[1] / voice_activity.RATE_HZ
+
+
+def table_of(
+    engines: Sequence[EvaluatedEngine], per_hour: float | None, columns: Columns, clustered_by: str = ""
+) -> EnginesTable:
+    """The table of the engines. columns: what is known of the files."""
+    one = engines[0]
+    timed = any(phrase.known_s for phrase in one.phrases.values())
+    ends, stated = phrase_ends(one, columns) if timed else ({}, False)
+    clusters = {}
+    conditions = len(one.journal.header.evaluation.conditions)
+    if clustered_by or conditions > 1:
+        places: Counter[tuple[str, int]] = Counter()
+        for (kind, number, start_ms), phrase in one.phrases.items():
+            known = label_of(ListKind(kind), number, columns, clustered_by, phrase.label) if clustered_by else ""
+            by_itself = f"{kind} {file_number(number, conditions)} {places[kind, number]}"
+            places[kind, number] += 1
+            clusters[kind, number, start_ms] = known or by_itself
+        clustered_by = clustered_by or "file"
+    return engines_table(
+        engines, per_hour, ends=ends, ends_are_labels=stated, clusters=clusters, clustered_by=clustered_by
+    )
+
+
+def write_joint(
+    prefix: str, engines: Sequence[EvaluatedEngine], table: EnginesTable, *, picture: bool
+) -> Iterator[str]:
+    """Writes PREFIX.csv (every threshold of every engine), .json (the table), and .png and .svg; yields their names."""
+    write_whole(Path(f"{prefix}.csv"), det_rows(engines).encode())
+    write_whole(Path(f"{prefix}.json"), (json.dumps(table_json(table), indent=1) + "\n").encode())
+    yield from (f"{prefix}.csv", f"{prefix}.json")
+    curves = [
+        pictures.Curve(one.name, det, one.own) for one in engines if (det := one.det).has_accepts and det.has_rejects
+    ]
+    if not picture or not curves:
+        return
+    for ending in pictures.ENDINGS:
+        pictures.draw(Path(f"{prefix}.{ending}"), f"{len(engines)} engines", curves)
+        yield f"{prefix}.{ending}"

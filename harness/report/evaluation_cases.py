@@ -1,0 +1,201 @@
+"""The errors of an evaluation of files: each with its sound, spectrogram and score around it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+
+from harness.base.foreign import plain_text
+from harness.devices.playing import quantised
+from harness.model.errors import HarnessError
+from harness.model.offline import FileOutcome, LabelledPhrase, OfflineSpot, ScoreTrack
+from harness.offline.figures.counts import MISSED, MISTAKEN, Key, judged
+from harness.offline.figures.engines import EvaluatedEngine
+from harness.offline.figures.labelled import compared
+from harness.offline.score_cache import ScoreCache
+from harness.offline.several import scores_of, sound_path
+from harness.report.charts import PICTURE
+from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, ScoreCurve, SoundsIn
+from harness.sound.sound_files import UnusableSound, open_sound
+from harness.sound.stimuli.renderer import Renderer
+
+MOST_NAMED = 2000
+BEFORE_S, AFTER_S = 2.5, 1.0
+"""Of a false accept, around the moment at which it was known."""
+LONGEST_S = 6.0
+"""Of a missed file; of a longer one the part with its highest score."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileError:
+    """An error in a file. spot: of a false accept. label: of a phrase that was missed in a long recording. score: of
+    the spot, or the highest where it was missed."""
+
+    listed: str
+    outcome: FileOutcome
+    spot: OfflineSpot | None = None
+    label: LabelledPhrase | None = None
+    score: float | None = None
+    said: str = ""
+
+    def told(self) -> Iterator[str]:
+        if self.spot is not None:
+            rate_hz = self.outcome.engine_rate_hz
+            yield f"“{plain_text(self.spot.phrase, 80)}” at {self.spot.end / rate_hz:.2f} s"
+        if self.label is not None:
+            traits = "".join(f", {plain_text(name, 40)} {plain_text(value, 80)}" for name, value in self.label.traits)
+            yield f"“{plain_text(self.label.phrase, 80)}” at {self.label.start_s:.2f} s{traits}"
+        if self.outcome.reference:
+            yield f"said: {plain_text(self.outcome.reference, 300)}"
+            yield f"heard: {plain_text(self.said, 300) or 'nothing'}"
+        if self.score is not None:
+            yield f"score {self.score:.3f}" if self.spot is not None else f"highest score {self.score:.3f}"
+
+    @property
+    def line(self) -> str:
+        return ", ".join([plain_text(self.listed, 200), *self.told()])
+
+
+def errors_of(engine: EvaluatedEngine) -> tuple[list[FileError], list[FileError], list[FileError]]:
+    """Misses, false accepts (the highest score first), and other words than those said."""
+    counting, missed, accepted, mistaken = engine.counted.counting, list[FileError](), list[FileError](), []
+    for one in engine.journal.outcomes():
+        outcome = one.outcome
+        for fact in judged(outcome, counting).facts:
+            spot = fact.spot
+            if fact.key is Key.OOVFA or (fact.key is Key.INVFA and counting.count_in_vocabulary):
+                accepted.append(FileError(one.listed, outcome, spot, score=None if spot is None else spot.score))
+            elif fact.key in MISSED:
+                missed.append(FileError(one.listed, outcome, label=fact.label))
+            elif fact.key in MISTAKEN:
+                mistaken.append(FileError(one.listed, outcome, said=spot.phrase if spot else ""))
+    accepted.sort(key=_score, reverse=True)
+    return missed, accepted, mistaken
+
+
+def _score(one: FileError) -> float:
+    return -1.0 if one.score is None else one.score
+
+
+class EvaluationCases:
+    """The cases of one evaluation; number: its place on the page."""
+
+    def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int = MOST_LISTED) -> None:
+        self._engine, self._number, self._sounds, self._most = engine, number, sounds, most
+        self._scores: ScoreCache | None = scores_of(engine.journal, lambda line: None) if engine.sweep else None
+
+    def listed(self) -> Iterator[Cases]:
+        titles = (("missed", "False rejects"), ("accepted", "False accepts"), ("mistaken", "Understood otherwise"))
+        missed, *others = errors_of(self._engine)
+        if len(missed) <= MOST_NAMED:  # the nearest to a detection first
+            missed = sorted((self._with_highest(one) for one in missed), key=_score, reverse=True)
+        for (id, title), errors in zip(titles, (missed, *others), strict=True):
+            shown = tuple(self._case(at, id, one) for at, one in enumerate(errors[: self._most]))
+            rest = tuple(one.line for one in errors[self._most : self._most + MOST_NAMED])
+            yield Cases(f"{id}-{self._number}", title, shown, len(errors), rest)
+
+    def _case(self, at: int, kind: str, one: FileError) -> ListedCase:
+        title, lines = plain_text(one.listed, 200), tuple(one.told())
+        header = self._engine.journal.header
+        rate_hz = header.facts.rate_hz
+        track = self._track(one)
+        first, last = _window(one, track, rate_hz)
+        curve = None if track is None else _curve(track, first, last, rate_hz, self._threshold)
+        if self._sounds.where is SoundsIn.NONE:
+            return ListedCase(title, lines, HeardSound("", title, None), curve)
+        try:
+            condition = header.evaluation.condition(one.outcome.number)
+            path = sound_path(one.listed, header.bases, condition)
+            if condition is None:
+                samples = _cut(path, rate_hz, first, last, resample=header.evaluation.resample)
+            else:
+                recipe = condition.recipe(path, rate_hz)
+                samples = quantised(Renderer(None).render(recipe).waveform, rate_hz)[first:last]
+        except (UnusableSound, OSError, HarnessError):
+            self._sounds.missing += 1
+            return ListedCase(title, lines, HeardSound("", title, None), curve)
+        flac = io.BytesIO()
+        soundfile.write(flac, samples, rate_hz, format="FLAC", subtype="PCM_16")
+        span = f"{first / rate_hz:.2f} s to {(first + len(samples)) / rate_hz:.2f} s"
+        name = f"{kind}-{self._number}-{at + 1}.flac"
+        sound = self._sounds.placed(span, name, flac.getvalue(), (samples / 32768).astype(np.float32), rate_hz)
+        return ListedCase(title, lines, sound, curve)
+
+    def _with_highest(self, one: FileError) -> FileError:
+        track = self._track(one)
+        if track is None:
+            return one
+        rate_hz = self._engine.journal.header.facts.rate_hz
+        first, last = 0, len(track.scores)
+        if one.label is not None:
+            end_s = one.label.end_s + self._engine.counted.counting.tolerance_s
+            first, last = (
+                int((at_s * rate_hz - track.first_end) // track.step) + 1 for at_s in (one.label.start_s, end_s)
+            )
+        scores = track.scores[max(0, first) : max(0, last)]
+        return replace(one, score=float(scores.max(initial=0.0)))
+
+    @property
+    def _threshold(self) -> float:
+        rule = self._engine.journal.header.facts.rule
+        return 0.0 if rule is None else rule.threshold
+
+    def _track(self, one: FileError) -> ScoreTrack | None:
+        """The scores of the phrase that was found, or of the one with the highest score."""
+        if self._scores is None or not one.outcome.sha256:
+            return None
+        tracks = self._scores.get(self._engine.journal.header.facts.fingerprint, one.outcome.sha256) or ()
+        named = one.spot.phrase if one.spot is not None else one.label.phrase if one.label is not None else ""
+        of_phrase = [track for track in tracks if compared(track.phrase) == compared(named)]
+        return max(of_phrase or tracks, key=lambda track: float(track.scores.max(initial=0.0)), default=None)
+
+
+def _window(one: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[int, int]:
+    """First and last sample of the clip, at the engine's rate."""
+    outcome = one.outcome
+    length = outcome.samples * rate_hz // outcome.rate_hz
+    if one.label is not None:
+        start, end = (round(at_s * rate_hz) for at_s in (one.label.start_s - BEFORE_S / 2, one.label.end_s + AFTER_S))
+        return max(0, start), min(length, max(end, start + rate_hz))
+    if one.spot is not None:
+        return max(0, one.spot.end - round(BEFORE_S * rate_hz)), min(length, one.spot.end + round(AFTER_S * rate_hz))
+    longest = round(LONGEST_S * rate_hz)
+    if length <= longest:
+        return 0, length
+    peak = longest if track is None else track.first_end + int(np.argmax(track.scores)) * track.step
+    first = min(max(0, peak - longest * 2 // 3), length - longest)
+    return first, first + longest
+
+
+def _cut(path: str, rate_hz: int, first: int, last: int, *, resample: bool) -> npt.NDArray[np.int16]:
+    parts, at = [], 0
+    with open_sound(path, rate_hz, resample=resample) as sound:
+        for block in sound.blocks():
+            parts.append(block[max(0, first - at) : max(0, last - at)].copy())
+            at += len(block)
+            if at >= last:
+                break
+    return np.concatenate([*parts, np.zeros(0, np.int16)])
+
+
+def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: float) -> ScoreCurve | None:
+    """At most PICTURE points, each the highest score of its stretch."""
+    low = max(0, -(-(first - track.first_end) // track.step))
+    scores = track.scores[low : max(low, (last - track.first_end) // track.step + 1)]
+    if not len(scores):
+        return None
+    edges = np.unique(np.linspace(0, len(scores), min(len(scores), PICTURE) + 1).astype(int))
+    highest = np.maximum.reduceat(scores, edges[:-1])
+    places = (track.first_end + (low + edges[:-1]) * track.step - first) * PICTURE / max(1, last - first)
+    points: Sequence[str] = [f"{x:.1f} {_up(float(y)):.1f}" for x, y in zip(places, highest, strict=True)]
+    words = f"score of “{plain_text(track.phrase, 80)}”, 0 to 1; dashed: threshold {threshold:.4g}"
+    return ScoreCurve(f"M{'L'.join(points)}", _up(threshold), words)
+
+
+def _up(score: float) -> float:
+    return 39 - 38 * min(max(score, 0.0), 1.0)

@@ -1,0 +1,106 @@
+"""Condition files: in which noise, rooms and channels recordings are evaluated. Their axes are those of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.base.findings import Id, Keys, Text, optional, preset, written_in
+from harness.model.choices import FileKind
+from harness.model.scenario import AxisName, AxisValue, Defaults, channel_of, placement_of
+from harness.model.stimulus import NoiseSpec, SoundCondition
+from harness.scenario.keys import NoiseKeys, Seed
+from harness.scenario.matrix import cells, refuse_placement
+from harness.scenario.scenario import ScenarioReader, null_may_stand
+from harness.scenario.sound_keys import AngleDeg, ChannelAxesKeys, ChannelExcludeKeys, DistanceM, RoomKeys
+from harness.sound.recordings import content_sha256
+
+
+class ConditionAxesKeys(ChannelAxesKeys):
+    """The dimensions of the conditions."""
+
+    noise: list[NoiseKeys | None] | None = optional("Noises; null is none.", min_length=1)
+    room: list[Id | None] | None = optional("Simulated rooms, from `rooms`; null is none.", min_length=1)
+    distance_m: list[DistanceM] | None = optional(
+        "Distances of the talker from the device in the rooms, m.", min_length=1
+    )
+    angle_deg: list[AngleDeg] | None = optional(
+        "Angles of the talker from where the device faces, degrees.", min_length=1
+    )
+
+
+class ConditionExcludeKeys(ChannelExcludeKeys):
+    """Combinations to leave out: all that match every key given here."""
+
+    noise: NoiseKeys | None = optional("One of the axis's noises; null is none.")
+    room: Id | None = optional("One of the axis's rooms; null is none.")
+    distance_m: DistanceM | None = optional("One of the axis's distances.")
+    angle_deg: AngleDeg | None = optional("One of the axis's angles.")
+
+
+class ConditionMatrixKeys(Keys):
+    """Every recording is evaluated in each combination of the axes that is not excluded."""
+
+    axes: ConditionAxesKeys = Field(description="Values of each axis.")
+    exclude: list[ConditionExcludeKeys] = Field(default_factory=list, description="Combinations to leave out.")
+
+
+class ConditionsKeys(Keys):
+    """Conditions in which recordings are evaluated: noise, rooms, codecs."""
+
+    conditions: Id = Field(description="Name of the conditions.")
+    seed: Seed = preset(0, "Seed of the noise; another seed gives other noise.")
+    assets: dict[Id, Text] = Field(default_factory=dict, description="Asset roots, name: folder, relative to the file.")
+    rooms: dict[Id, RoomKeys] = Field(default_factory=dict, description="Simulated rooms by name.")
+    matrix: ConditionMatrixKeys = Field(description="The conditions, as axes whose values are combined.")
+
+
+def load_conditions(path: Path | str) -> tuple[SoundCondition, ...]:
+    """The conditions of a file, in the order of its axes, each once.
+
+    InputProblems with every mistake; InputError if the file is not YAML."""
+    path = Path(path)
+    _, written, found = written_in(path, FileKind.CONDITIONS, ConditionsKeys, null_may_stand)
+    matrix = ScenarioReader(path, written, found, {}).matrix()
+    values = {axis.name: dict(zip(axis.labels, axis.values, strict=True)) for axis in matrix.axes}
+    seed = written.get("seed") if isinstance(written, dict) else None
+    for axis in matrix.axes:
+        if axis.name in ("distance_m", "angle_deg") and not values.get("room"):
+            found.add(("matrix", "axes", axis.name), "it has no effect without a room", "Add the axis room", key=True)
+        for number, value in enumerate(axis.values):
+            at = ("matrix", "axes", axis.name, number)
+            if isinstance(value, NoiseSpec) and value.level_spl is not None:
+                found.add(at, "level_spl needs a calibrated loudspeaker", "Write snr_db or level_dbfs")
+            if isinstance(value, NoiseSpec) and value.positions:
+                found.add((*at, "positions"), "recordings have no loudspeakers", "Remove positions", key=True)
+    conditions: dict[SoundCondition, None] = {}
+    refused: set[str] = set()
+    for cell in cells(matrix):
+        made = _condition(dict(cell), {name: values[name][text] for name, text in cell}, seed)
+        if made.placement is not None:
+            refuse_placement(made.placement, refused, found)
+        conditions[made] = None
+    found.refuse()
+    return tuple(replace(one, files_sha256=tuple(map(content_sha256, _files(one)))) for one in conditions)
+
+
+def _files(condition: SoundCondition) -> Iterator[str]:
+    if condition.noise is not None and condition.noise.path:
+        yield condition.noise.path
+    if condition.placement is not None:
+        yield from (one.path for one in condition.placement.room.recorded)
+
+
+def _condition(labels: Mapping[AxisName, str], axis: Mapping[AxisName, AxisValue], seed: object) -> SoundCondition:
+    noise, placement = axis.get("noise"), placement_of(Defaults(), axis)
+    left_out = {"distance_m", "angle_deg"} if placement is None else set()  # without a room, they make no difference
+    return SoundCondition(
+        tuple((name, "none" if name in left_out else text) for name, text in labels.items()),
+        noise if isinstance(noise, NoiseSpec) else None,
+        placement,
+        channel_of(axis),
+        seed if isinstance(seed, int) else 0,
+    )

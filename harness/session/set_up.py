@@ -1,0 +1,299 @@
+"""What is set up before a trial, and set back after the run: the power of devices, their settings, and stands.
+
+Devices are power cycled between trials as the scenario asks, and after a fault as the bench allows. The log has the
+devices' own settings before any change.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+
+from harness.base.findings import nearest
+from harness.base.ports import HasSettings
+from harness.model.bench import DeviceSetting, OnFault
+from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.feed import StateWord
+from harness.model.observation import DeviceState, LinkBack, Observation, Status
+from harness.model.record import FaultMet, PowerSwitched, SettingsNoted, SettingsOf, TrialFinished
+from harness.model.trial import Outcome, Trial
+from harness.session.pauses import Liveness
+from harness.session.run import Run
+
+POWER_BY = "power"
+"""Who pauses the run until the operator has switched the power, in the rows."""
+_PROVES_NOTHING = (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.ABORTED)
+
+
+class PowerCycling:
+    """The power of the devices that have a switch on the bench.
+
+    - played: device → its trials since its last power cycle in this run; a device that is missing has had none.
+    - spent: device → power cycles after faults since its last trial that succeeded.
+    """
+
+    def __init__(self, run: Run, liveness: Liveness) -> None:
+        self._run = run
+        self._liveness = liveness
+        self._played: dict[str, int] = {}
+        self._spent: dict[str, int] = {}
+        self._on_s = 0.0
+        self._answered: dict[str, float] = {}
+
+    def see(self, seen: Observation) -> None:
+        """Takes an observation that may show that a device has booted."""
+        match seen:
+            case LinkBack(source=source, at=at) | Status(source=source, at=at) if at.at_s >= self._on_s:
+                if not isinstance(seen, Status) or seen.state is not DeviceState.GONE:
+                    self._answered[source] = at.at_s
+            case _:
+                pass
+
+    def before(self, trial: Trial) -> bool:
+        """Power cycles the devices of a trial that are due. False if the run ends first.
+
+        DeviceError if one cannot be switched, or does not come back.
+        """
+        if trial.memory is not None and trial.memory.primed_by:
+            return True  # nothing may happen to the device between a prime and its follow-up
+        every, heard = trial.power_cycle, {one.device: one.sources for one in trial.targets}
+        due = {
+            device: sources
+            for device, sources in heard.items()
+            if every and self._played.get(device, every) >= every and device in self._run.stage.power
+        }
+        if due and not self._cycle(due, f"before {trial.id}"):
+            return False
+        for device in heard:
+            self._played[device] = self._played.get(device, 0) + 1
+        return True
+
+    def finished(self, trial: Trial, row: TrialFinished) -> None:
+        """A device with a trial that succeeded may be power cycled again as often as the bench allows."""
+        if row.outcome not in _PROVES_NOTHING:
+            for one in trial.targets:
+                if not self._liveness.silent(one.device):
+                    self._spent.pop(one.device, None)
+
+    def revive(self, trial: Trial, reason: str, devices: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Power cycles devices of a trial after a fault: those that answer again. () without a power cycle left.
+
+        devices: None: those whose connection is lost, or that the reason names.
+        """
+        run, heard = self._run, {one.device: one.sources for one in trial.targets}
+        lost = run.seen.lost | run.seen.gone
+        if devices is None:
+            named = set(re.findall(r"[\w.-]*\w", reason))
+            devices = [device for device, sources in heard.items() if (lost | named) & set(sources)]
+        most = (run.stage.on_fault or OnFault()).power_cycles
+        due = {one: heard[one] for one in devices if one in run.stage.power and self._spent.get(one, 0) < most}
+        for device in due:
+            self._spent[device] = self._spent.get(device, 0) + 1
+        try:
+            return tuple(due) if due and self._cycle(due, reason, after_fault=True) else ()
+        except DeviceError as error:
+            run.append(FaultMet(POWER_BY, str(error)))
+            return ()
+
+    def restore(self, reason: str) -> None:
+        """Switches on what is off, also what an earlier run left off. What fails is a fault in the log."""
+        for device in sorted(self._run.standing.unpowered):
+            try:
+                if self._turn([device], on=True):
+                    self._run.append(PowerSwitched(device, True, reason))
+                    continue
+                why = "nobody has switched it on"
+            except HarnessError as error:
+                why = str(error)
+            self._run.append(FaultMet(POWER_BY, f"the power of {device} may still be off: {why}"))
+
+    def abandon(self) -> None:
+        """As `restore`, when the run has failed and its log may be unusable."""
+        for device in sorted(self._run.standing.unpowered):
+            try:
+                self._turn([device], on=True)
+            except HarnessError as error:
+                sys.stderr.write(f"the power of {device} may still be off: {error}\n")
+
+    def _cycle(self, devices: Mapping[str, tuple[str, ...]], reason: str, *, after_fault: bool = False) -> bool:
+        """False if the run ends first; then `restore` switches on."""
+        try:
+            return self._off_and_on(devices, reason, after_fault)
+        except DeviceError:
+            self.restore(reason)  # a switch that did not answer may have switched
+            raise
+
+    def _off_and_on(self, devices: Mapping[str, tuple[str, ...]], reason: str, after_fault: bool) -> bool:
+        run, power = self._run, self._run.stage.power
+        for device in devices:
+            run.append(PowerSwitched(device, False, reason, after_fault=after_fault))
+        if not self._turn(devices, on=False):
+            return False
+        off_s, boot_s, ready_s = (
+            max(getattr(power[one].switch, key) for one in devices) for key in ("off_s", "boot_s", "ready_s")
+        )
+        named = ", ".join(devices)
+        run.show(StateWord.PREPARING, f"{named}: the power is off")
+        if not run.rest(off_s):
+            return False
+        self._answered, self._on_s = {}, run.now_s()
+        if not self._turn(devices, on=True):
+            return False
+        run.show(StateWord.PREPARING, f"{named}: boots")
+        if not run.rest(boot_s, until=lambda: all(map(self._is_back, devices.values()))):
+            return False
+        if not run.rest(ready_s):
+            return False
+        for device, sources in devices.items():
+            answers = [self._answered[one] for one in sources if one in self._answered]
+            answered_s = max(answers) - self._on_s if answers and self._is_back(sources) else None
+            run.append(PowerSwitched(device, True, reason, answered_s, after_fault))
+            self._played[device] = 0
+        if gone := [one for one, sources in devices.items() if self._are_lost(sources)]:
+            what = f"{', '.join(gone)}: no answer within {boot_s:g} s after power on"
+            raise DeviceError(what, remedy="Check the device, its switch, and `boot_s` in the bench")
+        return True
+
+    def _is_back(self, sources: tuple[str, ...]) -> bool:
+        return any(one in self._answered for one in sources) and not self._are_lost(sources)
+
+    def _are_lost(self, sources: tuple[str, ...]) -> bool:
+        return bool((self._run.seen.lost | self._run.seen.gone) & set(sources))
+
+    def _turn(self, devices: Iterable[str], *, on: bool) -> bool:
+        """False if the run ends first."""
+        for device in devices:
+            power = self._run.stage.power[device]
+            if power.by_hand and not self._run.by_hand(power.request(on=on), POWER_BY):
+                return False
+            if not self._run.meanwhile(lambda given_up, power=power: power.turn(on=on, given_up=given_up)):  # type: ignore[misc]
+                return False
+        return True
+
+
+BY_HAND = "stands"
+"""Who pauses the run until the operator has moved a stand, in the rows."""
+
+
+class TrialSettings:
+    """The settings that a plan varies. What a trial does not name has its original value, or its stand goes home."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._stands = {id: one.stand for id, one in run.stage.stands.items()}
+        # A run that was killed may have left them changed.
+        self._to_restore = bool(run.standing.originals) or any(map(self._home, self._stands))
+
+    def note(self) -> None:
+        """Logs the original values, unless an earlier run has. InputError or DeviceError if a device cannot be set."""
+        wanted: dict[str, dict[str, set[str]]] = {}
+        for trial in self._run.trials.values():
+            for connection in _connections(trial) if trial.settings else ():
+                for name, value in trial.settings:
+                    wanted.setdefault(connection, {}).setdefault(name, set()).add(value)
+        for connection, values in wanted.items():
+            has = self._driver(connection).settings()
+            for name, texts in values.items():
+                for text in sorted(texts):
+                    _demand(connection, name, text, has)
+            known = self._run.standing.originals.get(connection, {})
+            originals = tuple((name, has[name].value) for name in sorted(values) if name not in known)
+            if unread := [name for name, value in originals if not value]:
+                what = f"{connection} reports no value of {unread[0]}, so it could not be set back"
+                raise DeviceError(what, remedy="Set it once by hand, or leave it out of `device_settings`")
+            if originals:
+                self._run.append(SettingsNoted(connection, SettingsOf.ORIGINAL, originals))
+
+    def apply(self, trial: Trial) -> bool:
+        """Whether the devices and stands report what the trial asks for; False if the run ends first.
+
+        DeviceError if one does not in time.
+        """
+        for connection in _connections(trial):
+            originals = self._run.standing.originals.get(connection)
+            if originals:
+                self._to_restore = True
+                self._set(connection, {**originals, **dict(trial.settings)}, SettingsOf.TRIAL)
+        places = dict(trial.stands)
+        for id, stand in self._stands.items():
+            wanted = {stand.moves: places[id]} if id in places else self._home(id)
+            self._to_restore |= bool(wanted)
+            self._set(id, wanted, SettingsOf.TRIAL)
+        return self._run.ending is None
+
+    def restore(self) -> None:
+        """Sets everything back to the original values. What fails is a fault in the log."""
+        for fault in self._restore():
+            self._run.append(fault)
+
+    def abandon(self) -> None:
+        """As `restore`, when the run has failed and its log may be unusable."""
+        for fault in self._restore():
+            sys.stderr.write(f"{fault.source}: {fault.what}\n")
+
+    def _restore(self) -> list[FaultMet]:
+        faults: list[FaultMet] = []
+        if not self._to_restore:
+            return faults
+        self._to_restore = False
+        for source, originals in self._originals():
+            try:
+                self._set(source, originals, SettingsOf.RESTORED)
+            except HarnessError as error:
+                values = ", ".join(f"{name}={value}" for name, value in originals.items())
+                faults.append(FaultMet(source, f"its settings may not be set back ({error}). Set them: {values}"))
+        return faults
+
+    def _originals(self) -> Iterator[tuple[str, Mapping[str, str]]]:
+        yield from self._run.standing.originals.items()
+        # A person is not sent to the room for nothing at the end of a night.
+        yield from ((id, self._home(id)) for id in self._stands if not self._run.stage.stands[id].by_hand)
+
+    def _home(self, stand: str) -> Mapping[str, str]:
+        home = self._stands[stand].home
+        return {} if home is None else {self._stands[stand].moves: f"{home:g}"}
+
+    def _set(self, source: str, wanted: Mapping[str, str], of: SettingsOf) -> None:
+        if not wanted:
+            return
+        driver = self._driver(source)
+        has = driver.settings()
+        changes = {name: value for name, value in wanted.items() if name not in has or not has[name].holds(value)}
+        for name, value in changes.items():
+            if not self._change(source, name, value):
+                return
+        if changes:
+            self._run.append(SettingsNoted(source, of, tuple(changes.items())))
+
+    def _change(self, source: str, name: str, value: str) -> bool:
+        """Whether it is done; False if the run ends before the operator has moved a stand."""
+        run, stand = self._run, self._run.stage.stands.get(source)
+        if stand is None:
+            self._driver(source).set_setting(name, value)
+            return True
+        if stand.by_hand and not run.by_hand(stand.request(value), BY_HAND):
+            return False
+        run.show(StateWord.PREPARING, f"{source}: sets {name} to {value}")
+        return run.meanwhile(lambda given_up: stand.set_setting(name, value, given_up))
+
+    def _driver(self, source: str) -> HasSettings:
+        driver = self._run.stage.stands.get(source) or self._run.stage.settings.get(source)
+        if driver is None:
+            remedy = "Use a driver that can, such as esphome"
+            raise InputError(f"the connection of {source} cannot set settings", remedy=remedy)
+        return driver
+
+
+def _connections(trial: Trial) -> tuple[str, ...]:
+    """Ids of the connections of the trial's devices."""
+    return tuple(dict.fromkeys(one.connection for one in trial.targets if one.connection))
+
+
+def _demand(connection: str, name: str, value: str, has: Mapping[str, DeviceSetting]) -> None:
+    """InputError if the device has no such setting, or the setting no such value."""
+    if name not in has:
+        what = f"device_settings: {connection} has no setting {name!r}"
+        raise InputError(what, remedy=nearest(name, list(has), listed="Its settings"))
+    if refusal := has[name].refusal(value):
+        raise InputError(f"device_settings: {connection}: {name}: {value!r} {refusal}", remedy=has[name].remedy)

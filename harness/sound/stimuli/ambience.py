@@ -1,0 +1,181 @@
+"""Noise, and ambient sound: noise, recordings and sayings without a wake phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import soxr
+
+from harness.model.errors import InputError, Place
+from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, RecordingPiece, Samples, Saying, Waveform
+from harness.sound.level import FULL_SCALE, active_speech_level, amplify, is_silent, rms_dbfs
+from harness.sound.recordings import at_rate, opened
+from harness.sound.recordings import read as read_recording
+
+LOWEST_HZ = 20.0
+CROSSFADE_S = 0.05
+
+
+def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, seed: int) -> Waveform:
+    """Noise of that length and RMS level. The same seed gives the same noise. InputError as for recordings.read."""
+    match spec.kind:
+        case NoiseKind.WHITE:
+            noise = _coloured(samples, rate_hz, seed, slope=0.0)
+        case NoiseKind.PINK:
+            noise = _coloured(samples, rate_hz, seed, slope=-0.5)
+        case NoiseKind.RECORDING:
+            noise = _repeated(at_rate(read_recording(spec.path), rate_hz), samples)
+    if is_silent(noise.samples):
+        raise InputError(
+            "the noise recording is silent in the part that is used",
+            place=Place(spec.path or spec.kind),
+            remedy="Use another recording",
+        )
+    return amplify(noise, level_dbfs - rms_dbfs(noise.samples))
+
+
+def _coloured(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
+    """Gaussian noise from 20 Hz up whose amplitude falls with frequency ** slope."""
+    white = np.random.Generator(np.random.PCG64(seed)).standard_normal(samples)
+    spectrum = np.fft.rfft(white)
+    hz = np.fft.rfftfreq(samples, 1 / rate_hz)
+    spectrum[hz < LOWEST_HZ] = 0
+    spectrum[hz >= LOWEST_HZ] *= hz[hz >= LOWEST_HZ] ** slope
+    return Waveform((np.fft.irfft(spectrum, samples) / np.sqrt(samples)).astype(np.float32), rate_hz)
+
+
+def _repeated(source: Waveform, samples: int) -> Waveform:
+    """The recording from its start, joined to itself by 50 ms crossfades of equal power."""
+    x = source.samples
+    if len(x) >= samples:
+        return Waveform(x[:samples], source.rate_hz)
+    fade = min(round(CROSSFADE_S * source.rate_hz), len(x) // 2)
+    step = len(x) - fade
+    turn = np.linspace(0, np.pi / 2, fade, endpoint=False)
+    once = x.astype(np.float64)
+    once[:fade] *= np.sin(turn)
+    once[step:] *= np.cos(turn)
+    out = np.zeros(samples + len(x))
+    for start in range(0, samples, step):
+        out[start : start + len(x)] += once
+    # Nothing comes before the start, so it is not faded in.
+    out[:fade] = x[:fade]
+    return Waveform(out[:samples].astype(np.float32), source.rate_hz)
+
+
+FADE_S = 0.005
+EXCERPTS, EXCERPT_S = 12, 5.0
+"""The level of a long recording is measured in this many excerpts, spread evenly over it."""
+PAUSES_S = (0.3, 1.5)
+"""Pause between two sayings."""
+PIECE_MARGIN_S = 0.5
+"""Samples read beyond both ends of a piece, so that resampling does not change its edges."""
+
+Speak = Callable[[Saying], Samples]
+"""A saying at the requested rate and level."""
+
+
+class Ambiences:
+    """Makes ambient sound, and remembers the measured levels of recordings."""
+
+    def __init__(self) -> None:
+        self._gains: dict[tuple[str, int, int], float] = {}
+
+    def make(self, ambience: Ambience, rate_hz: int, level_dbfs: float, speak: Speak) -> Samples:
+        """Samples at rate_hz, shape (round(duration_s · rate_hz),); the same ambience gives the same samples.
+
+        A recording is set to the active speech level as a whole file, so that a quiet passage stays quiet. Noise has
+        that RMS level. Sound that would clip is turned down as a whole. InputError for an unreadable or silent
+        recording.
+        """
+        count = round(ambience.duration_s * rate_hz)
+        if ambience.pieces:
+            made = self._pieces(ambience.pieces, count, rate_hz, level_dbfs)
+        elif ambience.noise is not None:
+            made = _noise(ambience.noise, count, rate_hz, level_dbfs, ambience.seed)
+        else:
+            made = _sayings(ambience, count, rate_hz, speak)
+        peak = float(np.abs(made).max(initial=0.0))
+        return made if peak <= FULL_SCALE else (made * (FULL_SCALE / peak)).astype(np.float32)
+
+    def _pieces(self, pieces: tuple[RecordingPiece, ...], count: int, rate_hz: int, level_dbfs: float) -> Samples:
+        whole = np.zeros(count, dtype=np.float32)
+        at_s = 0.0
+        for piece in pieces:
+            first = round(at_s * rate_hz)
+            at_s += piece.duration_s
+            last = min(count, round(at_s * rate_hz))
+            sound = read_piece(piece, rate_hz)[: last - first]
+            sound = sound * 10 ** ((level_dbfs - self._level(piece.path)) / 20)
+            whole[first : first + len(sound)] = _faded(sound.astype(np.float32), rate_hz)
+        return whole
+
+    def _level(self, path: str) -> float:
+        """Active speech level of a recording, dBFS, from excerpts."""
+        with opened(path) as file:
+            key = (path, file.frames, file.samplerate)
+            if key not in self._gains:
+                size = round(EXCERPT_S * file.samplerate)
+                if file.frames <= EXCERPTS * size:
+                    heard = file.read(dtype="float32")
+                else:
+                    parts = []
+                    for start in np.linspace(0, file.frames - size, EXCERPTS).astype(int):
+                        file.seek(int(start))
+                        parts.append(file.read(size, dtype="float32"))
+                    heard = np.concatenate(parts)
+                level = active_speech_level(Waveform(np.nan_to_num(heard).astype(np.float32), file.samplerate))
+                if level is None:
+                    raise InputError(
+                        "the recording is silent in every excerpt that was read", place=Place(path), remedy="Remove it"
+                    )
+                self._gains[key] = level.level_dbfs
+            return self._gains[key]
+
+
+def read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
+    """Reads only the piece, however long the file is, and resamples it."""
+    with opened(piece.path) as file:
+        own = file.samplerate
+        first, last = round(piece.offset_s * own), round((piece.offset_s + piece.duration_s) * own)
+        before = min(first, round(PIECE_MARGIN_S * own))
+        file.seek(min(first - before, file.frames))
+        sound = file.read(last - first + before + round(PIECE_MARGIN_S * own), dtype="float32")
+    if not np.isfinite(sound).all():
+        raise InputError(
+            "the recording contains invalid samples (NaN or infinite)",
+            place=Place(piece.path),
+            remedy="Export it again",
+        )
+    if own != rate_hz:
+        sound = np.asarray(soxr.resample(sound, own, rate_hz, quality="VHQ"), dtype=np.float32)
+    start = round(before * rate_hz / own)
+    made: Samples = sound[start : start + round(piece.duration_s * rate_hz)]
+    return made
+
+
+def _noise(kind: NoiseKind, count: int, rate_hz: int, level_dbfs: float, seed: int) -> Samples:
+    made = make_noise(NoiseSpec(kind, 0.0), count, rate_hz, level_dbfs, seed)
+    return _faded(made.samples.copy(), rate_hz)
+
+
+def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samples:
+    whole = np.zeros(count, dtype=np.float32)
+    chance = np.random.Generator(np.random.PCG64(ambience.seed))
+    at = number = 0
+    while at < count and ambience.sayings:
+        said = speak(ambience.sayings[number % len(ambience.sayings)])[: count - at]
+        whole[at : at + len(said)] = said
+        at += len(said) + round(chance.uniform(*PAUSES_S) * rate_hz)
+        number += 1
+    return _faded(whole, rate_hz)
+
+
+def _faded(sound: Samples, rate_hz: int) -> Samples:
+    """Fades in place, so that joined sounds do not click."""
+    fade = min(round(FADE_S * rate_hz), len(sound) // 2)
+    ramp = np.linspace(0, 1, fade, endpoint=False, dtype=np.float32)
+    sound[:fade] *= ramp
+    sound[len(sound) - fade :] *= ramp[::-1]
+    return sound

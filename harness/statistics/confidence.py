@@ -1,0 +1,129 @@
+"""How well confidences from 0 to 1 foretell whether answers, such as recognised words, are correct.
+
+NCE: normalised cross entropy as NIST defines it. 1: perfect; 0: no better than the share of correct answers for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.intervals import Share
+
+BINS = 10
+MOST_POINTS = 100
+SUREST = 1e-7
+"""A confidence nearer to 0 or 1 counts as this near, since one wrong answer of confidence 1 would decide everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceBin:
+    """Answers whose confidence lies in [low, high); the last bin includes 1. mean: of their confidences."""
+
+    low: float
+    high: float
+    correct: Share
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class DetPoint:
+    """Answers of at least this confidence are accepted. missed: share of the correct ones that are not.
+
+    false: share of the wrong ones that are. None over nothing.
+    """
+
+    threshold: float
+    missed: float | None
+    false: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceFigures:
+    """nce: None if all answers are correct, or none. calibration_error: mean distance of a bin's share from its mean.
+
+    equal_error: error at the point of the DET where both errors are most alike. left_out: answers without a usable
+    confidence.
+    """
+
+    correct: Share
+    nce: float | None
+    calibration_error: float
+    equal_error: float | None
+    left_out: int
+    bins: tuple[ConfidenceBin, ...]
+    det: tuple[DetPoint, ...]
+
+
+def confidence_figures(values: Sequence[float], rights: Sequence[bool], left_out: int) -> ConfidenceFigures:
+    """values: a confidence from 0 to 1 for each answer, at least one. rights: whether it is right."""
+    confidence, right = np.array(values), np.array(rights)
+    det = _det(confidence, right)
+    alike = min(
+        (point for point in det if point.missed is not None and point.false is not None),
+        key=lambda point: abs((point.missed or 0.0) - (point.false or 0.0)),
+        default=None,
+    )
+    bins = _bins(confidence, right)
+    return ConfidenceFigures(
+        Share(int(right.sum()), len(right)),
+        _nce(confidence, right),
+        sum(one.correct.total * abs((one.correct.value or 0.0) - one.mean) for one in bins) / len(right),
+        None if alike is None else ((alike.missed or 0.0) + (alike.false or 0.0)) / 2,
+        left_out,
+        bins,
+        det,
+    )
+
+
+DET_TICKS = (0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
+
+
+def deviate(share: float) -> float:
+    """Where an error lies on an axis of a DET picture, from 0 (0.5 %) to 1 (99.5 %).
+
+    Axes are normal deviates: Martin et al., The DET curve in assessment of detection task performance, 1997.
+    """
+    from statistics import NormalDist  # here, since only pages need it
+
+    low, at = map(NormalDist().inv_cdf, (0.005, min(0.995, max(0.005, share))))
+    return (at - low) / (-2 * low)
+
+
+def _nce(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float | None:
+    count, correct = len(right), int(right.sum())
+    if correct in (0, count):
+        return None
+    share = correct / count
+    most = -correct * np.log2(share) - (count - correct) * np.log2(1 - share)
+    sure = np.clip(confidence, SUREST, 1 - SUREST)
+    return float((most + np.log2(np.where(right, sure, 1 - sure)).sum()) / most)
+
+
+def _bins(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[ConfidenceBin, ...]:
+    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    found = []
+    for number in range(BINS):
+        inside = place == number
+        if count := int(inside.sum()):
+            share = Share(int(right[inside].sum()), count)
+            found.append(ConfidenceBin(number / BINS, (number + 1) / BINS, share, float(confidence[inside].mean())))
+    return tuple(found)
+
+
+def _det(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[DetPoint, ...]:
+    levels = np.unique(confidence)
+    if len(levels) > MOST_POINTS:
+        levels = np.unique(np.quantile(confidence, np.linspace(0, 1, MOST_POINTS), method="nearest"))
+    good, bad = np.sort(confidence[right]), np.sort(confidence[~right])
+    return tuple(
+        DetPoint(
+            float(level),
+            float(np.searchsorted(good, level)) / len(good) if len(good) else None,
+            float(len(bad) - np.searchsorted(bad, level)) / len(bad) if len(bad) else None,
+        )
+        for level in levels
+    )

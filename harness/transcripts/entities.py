@@ -1,0 +1,82 @@
+"""Errors of marked spans: words of a reference with a tag, such as `new;city york;city`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.model.choices import TextUnit
+from harness.model.transcript import Edit, Transcripts
+from harness.statistics.intervals import Share
+from harness.transcripts.scoring import ScoredUtterance, Scoring
+
+TAG = ";"
+NOTHING_SAID = "@"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityErrors:
+    """by_tag: share of the entities with an error, by tag in the order of the letters; total: of all.
+
+    left_out: entities of utterances with alternatives, or whose words the normalisation splits differently.
+    """
+
+    by_tag: tuple[tuple[str, Share], ...]
+    total: Share
+    left_out: int
+
+
+def entity_errors(scoring: Scoring, references: Transcripts) -> EntityErrors | None:
+    """Errors of the entities of a reference; None if no word has a tag.
+
+    Neighbouring words with the same tag are one entity. It has an error if one of its words is not correct, or a word
+    was inserted within it.
+    """
+    texts = dict(zip(references.ids, references.texts, strict=True))
+    tagged = {id_ for id_, text in texts.items() if TAG in text}
+    by_tag: dict[str, Share] = {}
+    left_out = 0
+    for utterance in scoring.utterances() if tagged and scoring.unit is TextUnit.WORD else ():
+        if utterance.id not in tagged:
+            continue
+        tags = [_tag(word) for word in texts[utterance.id].split() if word != NOTHING_SAID]
+        if "{" in texts[utterance.id] or len(tags) != sum(bool(word.reference) for word in utterance.words):
+            left_out += sum(1 for _ in _spans(tags))
+            continue
+        for tag, wrong in _judged(tags, utterance):
+            by_tag[tag] = by_tag.get(tag, Share()) + Share(int(wrong), 1)
+    if not by_tag and not left_out:
+        return None
+    return EntityErrors(tuple(sorted(by_tag.items())), sum(by_tag.values(), Share()), left_out)
+
+
+def _tag(word: str) -> str:
+    before, mark, tag = word.rpartition(TAG)
+    return tag if mark and before and not before.endswith("\\") else ""
+
+
+def _spans(tags: list[str]) -> Iterator[tuple[int, int]]:
+    """First word and the one behind the last, of each entity."""
+    first = 0
+    for at in range(1, len(tags) + 1):
+        if at == len(tags) or tags[at] != tags[first]:
+            if tags[first]:
+                yield first, at
+            first = at
+
+
+def _judged(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, bool]]:
+    """The tag of each entity, and whether it has an error."""
+    wrong: set[int] = set()
+    inserted: set[int] = set()
+    at = 0
+    for word in utterance.words:
+        if not word.reference:
+            inserted.add(at)
+            continue
+        if word.edit is not Edit.CORRECT:
+            wrong.add(at)
+        at += 1
+    for first, behind in _spans(tags):
+        bad = any(place in wrong for place in range(first, behind))
+        yield tags[first], bad or any(place in inserted for place in range(first + 1, behind))

@@ -1,0 +1,320 @@
+"""Several speakers at once: who of a hypothesis is whom of the reference, and the words of each pair side by side.
+
+cpWER (Watanabe et al., CHiME-6, 2020), tcpWER and ORC-WER (von Neumann et al., MeetEval, 2023), counted as in
+meeteval. Every error costs one. Of equally good alignments, the one with a deletion or an insertion is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.model.choices import SpeakersBy
+from harness.model.errors import InputError, Place
+from harness.model.transcript import AlignedWord, Segment, Transcripts
+from harness.transcripts.alignment import side_by_side
+from harness.transcripts.files.timed import Segments
+from harness.transcripts.words import Wording
+
+COLLAR_S = 5.0
+TOUCHING_S = 1e-9
+"""Words whose times only touch do not overlap; rounding must not decide."""
+MOST_STATES, MOST_STEPS = 300_000_000, 30_000_000_000
+_INSERTED, _DELETED, _PAIRED = range(3)
+_FAR = 1 << 30
+Words = tuple[str, ...]
+Times = NDArray[np.float64]
+"""Begin and end of each word in seconds, shape (words, 2)."""
+
+
+@dataclass(slots=True)
+class _Talk:
+    """What one speaker says in one recording. utterances: words of each segment, in the order of their starts."""
+
+    speaker: str
+    utterances: list[Words] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+
+    @property
+    def words(self) -> list[str]:
+        return [word for words in self.utterances for word in words]
+
+    def times(self) -> Times:
+        """A segment's time, shared out by the characters of its words."""
+        found: list[tuple[float, float]] = []
+        for words, segment in zip(self.utterances, self.segments, strict=True):
+            if ends := list(accumulate(map(len, words), initial=0)):
+                each_s = (segment.end_s - segment.start_s) / max(1, ends[-1])
+                found += [
+                    (segment.start_s + each_s * one, segment.start_s + each_s * two) for one, two in pairwise(ends)
+                ]
+        return np.array(found).reshape(-1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class TalkerPair:
+    """Who of a hypothesis is whom of the reference in one recording; None for nobody."""
+
+    recording: str
+    reference: str | None
+    hypothesis: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTalkers:
+    """A reference and a hypothesis in which each speaker is one text, with their words side by side, by row.
+
+    pairs: who is whom; () for ORC, where a stream holds segments of several.
+    """
+
+    references: Transcripts
+    hypotheses: Transcripts
+    aligned: Mapping[int, tuple[AlignedWord, ...]]
+    pairs: tuple[TalkerPair, ...]
+
+
+def pair_talkers(
+    reference: Segments, hypothesis: Segments, wording: Wording, by: SpeakersBy, collar_s: float = COLLAR_S
+) -> PairedTalkers:
+    """Pairs the speakers of each recording so that errors are fewest; InputError for unknown recordings or too many.
+
+    Both files have their segments by their begins.
+    CP: each speaker's words in one row; a speaker goes to at most one other. TCP: and words may only be paired if
+    the hypothesis's, a point in the middle of its time, lies within collar_s of the reference's. ORC: each reference
+    segment goes to the stream that suits it, regardless of who spoke; a row is a stream.
+    """
+    known = _recordings(reference, wording)
+    heard = _recordings(hypothesis, wording)
+    if strangers := [name for name in heard if name not in known]:
+        first = next(one for one in hypothesis.segments if one.file.lower() == strangers[0])
+        what = f"the reference has nothing of recording {first.file!r}"
+        raise InputError(what, place=Place(hypothesis.file, first.line), remedy="Spell it as the reference does")
+    of: list[tuple[str, str, list[str], int]] = []
+    said: list[list[str] | None] = []
+    aligned: dict[int, tuple[AlignedWord, ...]] = {}
+    pairs: list[TalkerPair] = []
+    for name, talks in known.items():
+        others = heard.get(name, [])
+        recording = talks[0].segments[0].file
+        if by is SpeakersBy.ORC:
+            paired = _by_streams(talks, others, Place(reference.file, talks[0].segments[0].line))
+        else:
+            paired, whom = _by_speakers(talks, others, collar_s if by is SpeakersBy.TCP else None)
+            pairs += [TalkerPair(recording, *two) for two in whom]
+        for speaker, ours, theirs, path in paired:
+            aligned[len(of)] = side_by_side(ours, theirs or [], path)
+            of.append((f"{recording}-{speaker}", speaker, ours, talks[0].segments[0].line))
+            said.append(theirs)
+    ids, speakers, texts, lines = zip(*of, strict=True)
+    rows = [row for row, words in enumerate(said) if words is not None]
+    return PairedTalkers(
+        Transcripts(reference.file, ids, tuple(map(" ".join, texts)), lines, speakers, reference.encoding),
+        Transcripts(
+            hypothesis.file,
+            tuple(ids[row] for row in rows),
+            tuple(" ".join(said[row] or ()) for row in rows),
+            (0,) * len(rows),
+            tuple(speakers[row] for row in rows),
+            hypothesis.encoding,
+        ),
+        aligned,
+        tuple(pairs),
+    )
+
+
+def _recordings(found: Segments, wording: Wording) -> dict[str, list[_Talk]]:
+    """The speakers of each recording, in the order of their first segments."""
+    rows = [one for one in found.segments if not one.ignored]
+    texts = wording.texts(
+        Transcripts(
+            found.file,
+            tuple(map(str, range(len(rows)))),
+            tuple(one.text for one in rows),
+            tuple(one.line for one in rows),
+            ("",) * len(rows),
+        )
+    )
+    recordings: dict[str, dict[str, _Talk]] = {}
+    for segment, text in zip(rows, texts, strict=True):
+        talk = recordings.setdefault(segment.file.lower(), {}).setdefault(segment.speaker, _Talk(segment.speaker))
+        talk.utterances.append(tuple(text.split()))
+        talk.segments.append(segment)
+    return {name: list(talks.values()) for name, talks in recordings.items()}
+
+
+_Row = tuple[str, list[str], list[str] | None, str]
+"""A speaker, their words, those of their counterpart (None for none), and the path between them."""
+
+
+def _by_speakers(
+    talks: Sequence[_Talk], others: Sequence[_Talk], collar_s: float | None
+) -> tuple[list[_Row], list[tuple[str | None, str | None]]]:
+    """Each speaker with the counterpart that makes all errors together fewest; at the end those who have none.
+
+    Then the names of the two, None for nobody.
+    """
+    from scipy.optimize import linear_sum_assignment  # here, since it takes longer to import than files to score
+
+    nobody = _Talk("")
+    most = max(len(talks), len(others))
+    ours = [*talks, *[nobody] * (most - len(talks))]
+    theirs = [*others, *[nobody] * (most - len(others))]
+    codes = _codes([talk.words for talk in (*ours, *theirs)])
+    grids = [
+        [_Grid(codes[row], codes[most + column], _overlap(one, other, collar_s)) for column, other in enumerate(theirs)]
+        for row, one in enumerate(ours)
+    ]
+    chosen = linear_sum_assignment([[grid.errors() for grid in row] for row in grids])[1].tolist()
+    taken = {one.speaker for one in talks}
+    rows: list[_Row] = []
+    whom: list[tuple[str | None, str | None]] = []
+    for one, column, line in zip(ours, chosen, grids, strict=True):
+        other = theirs[column]
+        name = one.speaker
+        if one is nobody:
+            name = other.speaker if other.speaker not in taken else f"{other.speaker} (hypothesis)"
+        rows.append((name, one.words, None if other is nobody else other.words, line[column].path()))
+        whom.append((one.speaker or None, other.speaker or None))
+    return rows, whom
+
+
+def _overlap(one: _Talk, other: _Talk, collar_s: float | None) -> NDArray[np.bool_] | None:
+    """Which words may be paired, shape (words of one, words of the other); None if all may."""
+    if collar_s is None:
+        return None
+    of, middle = one.times(), other.times().mean(axis=1)
+    low, high = middle - collar_s + TOUCHING_S, middle + collar_s - TOUCHING_S
+    allowed: NDArray[np.bool_] = (of[:, :1] < high[None]) & (of[:, 1:] > low[None])
+    return allowed
+
+
+def _codes(texts: Iterable[Sequence[str]]) -> list[NDArray[np.int64]]:
+    """Each word as a number."""
+    known: dict[str, int] = {}
+    return [np.array([known.setdefault(word, len(known)) for word in words], np.int64) for words in texts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Two texts. allowed: see _overlap."""
+
+    reference: NDArray[np.int64]
+    hypothesis: NDArray[np.int64]
+    allowed: NDArray[np.bool_] | None
+
+    def errors(self) -> int:
+        """The least number of errors."""
+        row = self._first()
+        for number in range(len(self.reference)):
+            row = self._next(row, number)[0]
+        return int(row[-1])
+
+    def path(self) -> str:
+        """The letters of the edits of the alignment with that number."""
+        steps: list[NDArray[np.int8]] = []
+        row = self._first()
+        for number in range(len(self.reference)):
+            before = row
+            row, pairing = self._next(before, number)
+            deletion, insertion = before[1:] + 1, row[:-1] + 1
+            least = np.minimum(deletion, insertion)
+            free = np.where(deletion < insertion, _DELETED, _INSERTED)
+            steps.append(np.where(pairing < least, _PAIRED, free).astype(np.int8))
+        letters: list[str] = []
+        at, to = len(self.reference), len(self.hypothesis)
+        while at or to:
+            step = _INSERTED if not at else _DELETED if not to else steps[at - 1][to - 1]
+            at, to = at - (step != _INSERTED), to - (step != _DELETED)
+            if step == _PAIRED:
+                letters.append("C" if self.reference[at] == self.hypothesis[to] else "S")
+            else:
+                letters.append("I" if step == _INSERTED else "D")
+        return "".join(reversed(letters))
+
+    def _first(self) -> NDArray[np.int64]:
+        return np.arange(len(self.hypothesis) + 1)
+
+    def _next(self, row: NDArray[np.int64], number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The costs after one more word of the reference, and those if it is paired with the word of each column."""
+        pairing = row[:-1] + (self.hypothesis != self.reference[number])
+        if self.allowed is not None:
+            pairing = np.where(self.allowed[number], pairing, _FAR)
+        row = row + 1
+        row[1:] = np.minimum(row[1:], pairing)
+        columns = np.arange(len(row))
+        return np.minimum.accumulate(row - columns) + columns, pairing
+
+
+def _by_streams(talks: Sequence[_Talk], others: Sequence[_Talk], place: Place) -> list[_Row]:
+    """Each stream of the hypothesis with the reference segments that suit it."""
+    spoken = sorted(
+        (one for talk in talks for one in zip(talk.utterances, talk.segments, strict=True) if one[0]),
+        key=lambda one: (one[1].start_s, one[1].line),
+    )
+    streams = others or [_Talk("")]
+    codes = _codes([words for words, _ in spoken] + [talk.words for talk in streams])
+    chosen = _best_streams(codes[: len(spoken)], codes[len(spoken) :], place)
+    rows: list[_Row] = []
+    for number, stream in enumerate(streams):
+        ours = [word for (words, _), to in zip(spoken, chosen, strict=True) if to == number for word in words]
+        theirs = stream.words
+        of, said = _codes([ours, theirs])
+        path = _Grid(of, said, None).path()
+        rows.append((stream.speaker, ours, theirs if others else None, path))
+    return rows
+
+
+def _best_streams(
+    utterances: Sequence[NDArray[np.int64]], streams: Sequence[NDArray[np.int64]], place: Place
+) -> list[int]:
+    """The stream of each utterance, with which errors are fewest.
+
+    costs[i, j, …]: the fewest errors of the utterances so far against the first i words of one stream, j of the next, …
+    """
+    shape = tuple(len(stream) + 1 for stream in streams)
+    states, steps = prod(shape), prod(shape) * len(streams) * sum(map(len, utterances))
+    if states * len(utterances) > MOST_STATES or steps > MOST_STEPS:
+        sizes = ", ".join(str(len(stream)) for stream in streams)
+        what = f"too much for ORC-WER: streams of {sizes} words, {len(utterances)} utterances"
+        raise InputError(what, place=place, remedy="Use --speakers cp or tcp, or cut the recording into shorter ones")
+    costs = sum(np.ogrid[tuple(slice(size) for size in shape)], np.zeros(shape, np.int64))
+    taken: list[tuple[NDArray[np.int8], NDArray[np.int32]]] = []
+    for words in utterances:
+        best: NDArray[np.int64] | None = None
+        which, begins = np.zeros(shape, np.int8), np.zeros(shape, np.int32)
+        for axis, stream in enumerate(streams):
+            found, begin = _through(costs, words, stream, axis)
+            better = np.ones(shape, bool) if best is None else found < best
+            best = found if best is None else np.minimum(found, best)
+            which[better], begins[better] = axis, begin[better]
+        assert best is not None
+        costs = best
+        taken.append((which, begins))
+    at = [size - 1 for size in shape]
+    chosen: list[int] = []
+    for which, begins in reversed(taken):
+        state = tuple(at)
+        chosen.append(int(which[state]))
+        at[chosen[-1]] = int(begins[state])
+    return chosen[::-1]
+
+
+def _through(
+    costs: NDArray[np.int64], words: NDArray[np.int64], stream: NDArray[np.int64], axis: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The costs after an utterance that goes to one stream, and where in the stream it begins for each of them."""
+    places = np.arange(len(stream) + 1)
+    scale = len(places)
+    # Cost and begin in one number, so that the least of them carries its begin along.
+    row = np.moveaxis(costs, axis, -1) * scale + places
+    for word in words:
+        pairing = row[..., :-1] + scale * (stream != word)
+        row = row + scale
+        row[..., 1:] = np.minimum(row[..., 1:], pairing)
+        row = np.minimum.accumulate(row - scale * places, axis=-1) + scale * places
+    return np.moveaxis(row // scale, -1, axis), np.moveaxis(row % scale, -1, axis)

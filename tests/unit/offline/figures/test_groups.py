@@ -1,0 +1,117 @@
+"""Results by groups of recordings."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from scipy.stats import fisher_exact
+
+from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OfflineSpot
+from harness.offline.figures.counts import Tally
+from harness.offline.figures.figures import figures
+from harness.offline.figures.groups import FileBreakdown, breakdown
+from harness.offline.reports.groups import group_lines
+from harness.statistics.intervals import Share, clopper_pearson, clustered_interval
+from tests.known import known
+
+COUNTING = Counting(False, False, False, 0.0, LeadInRef.END)
+HOUR = 3600 * 16000
+
+
+def outcome(kind: ListKind, number: int, spots: int) -> FileOutcome:
+    found = tuple(OfflineSpot("hey", at * 100, at * 100 + 50) for at in range(spots))
+    return FileOutcome(kind, number, HOUR, 16000, 16000, found)
+
+
+def by(
+    rejects: dict[str, tuple[int, int]], accepts: dict[str, tuple[int, int]], talkers: dict[str, int] | None = None
+) -> FileBreakdown:
+    """rejects: missed, files. accepts: events, hours, all in the first. talkers: how many share a group's files."""
+    outcomes: list[FileOutcome] = []
+    groups: dict[ListKind, list[str]] = {ListKind.INV: [], ListKind.OOV: []}
+    of: dict[ListKind, list[str]] = {ListKind.INV: [], ListKind.OOV: []}
+    for kind, given in ((ListKind.INV, rejects), (ListKind.OOV, accepts)):
+        for label, (events, files) in given.items():
+            for at in range(files):
+                spots = int(at >= events) if kind is ListKind.INV else events * (not at)
+                outcomes.append(outcome(kind, len(groups[kind]), spots))
+                groups[kind].append(label)
+                of[kind].append(f"{label}{at % (talkers or {}).get(label, 1)}")
+    random.Random(1).shuffle(outcomes)
+    columns = {"accent": groups, "talker": of}
+    return breakdown(outcomes, COUNTING, columns, ["accent"], "talker" if talkers else "")
+
+
+def test_groups_come_worst_first_and_add_up_to_the_whole() -> None:
+    found = by({"us": (3, 40), "gb": (9, 30), "au": (0, 20)}, {"us": (4, 10), "tv": (30, 10)})
+    assert [one.label for one in found.groups] == ["gb", "us", "au", "tv"]
+    assert sum((one.rejects for one in found.groups), Share()) == Share(12, 90)
+    assert sum(one.accepts for one in found.groups) == 34
+    assert sum(one.hours for one in found.groups) == pytest.approx(20)
+    gb = found.groups[0]
+    assert gb.rejects_interval == clopper_pearson(9, 30)
+    # Holm: the smallest of three is corrected three times.
+    assert gb.rejects_p == pytest.approx(3 * float(fisher_exact([[9, 21], [3, 57]]).pvalue))
+    assert (found.groups[-1].rejects.value, found.groups[-1].rejects_p) == (None, None)
+    gap = known(found.rejects_gap)
+    assert (gap.worst, gap.best, gap.apart.difference) == ("gb", "au", pytest.approx(0.3))
+    assert known(found.accepts_gap).apart.difference == pytest.approx(2.6)
+
+
+def test_talkers_are_clusters() -> None:
+    found = by({"us": (10, 40), "gb": (0, 40)}, {}, talkers={"us": 4, "gb": 4})
+    us = found.groups[0]
+    # The first ten of forty files are missed, of four talkers in turn: 3, 3, 2, 2.
+    assert us.clusters == 4
+    assert us.rejects_interval == clustered_interval([3, 3, 2, 2], [10] * 4)
+    assert known(us.rejects_interval)[1] > known(clopper_pearson(10, 40))[1]
+
+
+def test_the_table_says_what_it_rests_on() -> None:
+    text = "\n".join(group_lines(by({"us": (1, 4), "gb": (0, 4)}, {"us": (2, 4)}), 120))
+    assert " ".join(text.splitlines()[3].split()) == "us 4 25.00 % 0.63–80.59 % 1.000 4.00 0.50 0.061–1.81 n/a"
+    assert "us less gb: +25.00 points (-39.98 to +80.59)" in text
+    none = "\n".join(group_lines(by({}, {"us": (2, 4)}), 120))
+    assert "FR" not in none
+
+
+def test_groups_of_random_evaluations_add_up_to_the_total() -> None:
+    drawn = random.Random(3)
+    for _ in range(200):
+        kinds = [drawn.choice([ListKind.INV, ListKind.OOV]) for _ in range(drawn.randint(1, 60))]
+        numbers = {ListKind.INV: 0, ListKind.OOV: 0}
+        outcomes = []
+        for kind in kinds:
+            outcomes.append(outcome(kind, numbers[kind], drawn.randint(0, 3)))
+            numbers[kind] += 1
+        columns = {
+            name: {kind: [drawn.choice(["", "a", "b"]) for _ in range(many)] for kind, many in numbers.items()}
+            for name in ("x", "y", "talker")
+        }
+        found = breakdown(outcomes, COUNTING, columns, ["x", "y"], drawn.choice(["", "talker"]))
+        whole = Tally(COUNTING)
+        for one in outcomes:
+            whole.add(one)
+        counts = whole.counts
+        assert sum(one.rejects.count for one in found.groups) == counts.false_rejects
+        assert sum(one.accepts for one in found.groups) == counts.false_accepts(COUNTING)
+        assert sum(one.hours for one in found.groups) == pytest.approx(counts.exposure_hours(COUNTING))
+
+
+def test_files_in_conditions_count_once_for_the_intervals_of_the_whole() -> None:
+    """Eight conditions in which the engine does the same say no more than one."""
+    missed, heard = {1, 4}, {0: 3, 2: 1}
+    once, eightfold = Tally(COUNTING, 1), Tally(COUNTING, 8)
+    for kind in (ListKind.INV, ListKind.OOV):
+        for file in range(10):
+            spots = heard.get(file, 0) if kind is ListKind.OOV else int(file not in missed)
+            once.add(outcome(kind, file, spots))
+            for condition in range(8):
+                eightfold.add(outcome(kind, file * 8 + condition, spots))
+    one, eight = figures(once, COUNTING), figures(eightfold, COUNTING)
+    assert one.false_rejects == clopper_pearson(2, 10)
+    assert (eight.counts.false_rejects, eight.by_file, eight.false_rejects_wilson) == (16, True, None)
+    assert known(eight.false_rejects) == pytest.approx(clustered_interval([8, 8] + 8 * [0], 10 * [8]))
+    assert len(eightfold.false_accepts) == len(once.false_accepts) == 10
+    assert list(eightfold.false_accepts) == [8 * count for count in once.false_accepts]

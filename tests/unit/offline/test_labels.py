@@ -1,0 +1,163 @@
+"""Files of labels, and the recordings that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import InputError, InputProblems
+from harness.model.offline import LabelledPhrase, ListKind
+from harness.offline.gathered import GatheredFiles, gather
+from harness.offline.labels import LabelsOfRecordings, read_labels
+from harness.offline.lists import read_lists
+
+SAID = (LabelledPhrase(1.5, 2.25, "okay nabu"), LabelledPhrase(10.0, 11.0, 'say "hey" 5'))
+CSV = 'audio,begin,end,phrase\nhour.wav,10,11,"say ""hey"" 5"\nhour.wav,1.5,2.25,okay nabu\nquiet.wav,,,\n'
+RTTM = ";; comment\nSPKR-INFO hour 1 <NA> <NA> <NA> unknown ann <NA>\n" + "".join(
+    f"LEXEME hour 1 {at} {lasts} {words} lex <NA> <NA>\n"
+    for at, lasts, words in ((1.5, 0.75, "okay_nabu"), (10, 1, 'say_"hey"_5'))
+)
+AUDACITY = '1.500000\t2.250000\tokay nabu\n\\\t100.0\t4000.0\n10.0\t11.0\tsay "hey" 5\n'
+LONG_GRID = """File type = "ooTextFile"
+Object class = "TextGrid"
+
+xmin = 0
+xmax = 11.0
+tiers? <exists>
+size = 2
+item []:
+    item [1]:
+        class = "TextTier"
+        name = "clicks 1"
+        xmin = 0
+        xmax = 11.0
+        points: size = 1
+        points [1]:
+            number = 3.5
+            mark = "x"
+    item [2]:
+        class = "IntervalTier"
+        name = "wake"
+        xmin = 0
+        xmax = 11.0
+        intervals: size = 4
+        intervals [1]:
+            xmin = 0
+            xmax = 1.5
+            text = ""
+        intervals [2]:
+            xmin = 1.5
+            xmax = 2.25
+            text = "okay nabu"
+        intervals [3]:
+            xmin = 2.25
+            xmax = 10
+            text = ""
+        intervals [4]:
+            xmin = 10
+            xmax = 11.0
+            text = "say ""hey"" 5"
+"""
+SHORT_GRID = """"ooTextFile"
+"TextGrid"
+0
+11
+<exists>
+1
+"IntervalTier"
+"wake"
+0
+11
+2
+1.5
+2.25
+"okay nabu"
+10
+11
+"say ""hey"" 5"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("l.csv", CSV.encode()),
+        ("l.rttm", RTTM.encode()),
+        ("hour.txt", AUDACITY.encode()),
+        ("hour.TextGrid", LONG_GRID.encode()),
+        ("hour.textgrid", SHORT_GRID.encode("utf-16")),
+        ("hour.csv", b'start,duration,label\n1.5,0.75,okay nabu\n10,1,"say ""hey"" 5"\n'),
+    ],
+)
+def test_each_format_gives_the_same_labels(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    (tmp_path / "hour.wav").write_bytes(b"")
+    recordings = gather(str(tmp_path / "hour.wav"))
+    (found,) = LabelsOfRecordings([str(tmp_path)]).of(recordings)
+    assert tuple(LabelledPhrase(one.start_s, one.end_s, one.phrase) for one in found) == SAID
+
+
+@pytest.mark.parametrize("name", ["hour.csv", "hour.rttm", "hour.txt"])
+def test_an_empty_file_says_that_a_recording_has_no_phrases(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    assert LabelsOfRecordings([]).of(GatheredFiles("x", (str(tmp_path / "hour.wav"),), {})) == ((),)
+
+
+def test_other_columns_are_known_of_each_phrase(tmp_path: Path) -> None:
+    (tmp_path / "hour.csv").write_text("start,end,phrase,talker\n1,2,alexa,ann\n3,4,alexa,\n", encoding="utf-8")
+    (tmp_path / "hour.wav").write_bytes(b"")
+    gathered = gather(str(tmp_path / "hour.wav"))
+    labels = LabelsOfRecordings([]).of(gathered)
+    assert [one.traits for one in labels[0]] == [(("talker", "ann"),), (("talker", ""),)]
+    long = GatheredFiles(gathered.place, gathered.names, gathered.columns, labels=labels)
+    listing = read_lists([], [], [], [], [], [long])
+    assert listing.label_columns == ("phrase", "talker")
+    assert (listing.files[0].kind, listing.files[0].labels) == (ListKind.LABELLED, labels[0])
+    other = GatheredFiles(gathered.place, gathered.names, gathered.columns, labels=(labels[0][:1],))
+    assert listing.lists[0].sha256 != read_lists([], [], [], [], [], [other]).lists[0].sha256
+
+
+def _two(path: Path) -> object:
+    (path.parent / "hour.txt").write_text("1\t2\n", encoding="utf-8")
+    (path.parent / "hour.rttm").write_text("", encoding="utf-8")
+    return LabelsOfRecordings([]).of(GatheredFiles("x", (str(path.parent / "hour.wav"),), {}))
+
+
+def _none(path: Path) -> object:
+    return LabelsOfRecordings([]).of(GatheredFiles("x", ("nowhere/hour.wav",), {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", "audio,begin\nx.wav,1\n", "a.csv:1: no column has the end"),
+        ("a.csv", "start,end\n1,x\n2,1\n", "a.csv:2: 'x' is not a time in seconds.*a.csv:3: the phrase ends at 1 s"),
+        ("a.csv", "start,end\n1,2,3\n", "a.csv:2: 3 fields, and the header has 2"),
+        ("a.csv", "start,end,phras\n1,2,alexa\n", "a.csv:1: the column 'phras' is not known.*Did you mean 'phrase'"),
+        ("a.rttm", "LEXEME a 1 0\nWORD a 1 0 1 x lex y <NA>\n", "a.rttm:1:1: only 4 fields.*'WORD' is not a type"),
+        ("a.txt", "1 2 alexa\n", "a.txt:1:1: '1 2 alexa' is not a label of Audacity.*tabs"),
+        ("a.TextGrid", '"ooTextFile"\n"TextGrid"\n0\n1\n<exists>\n1\n"IntervalTier"\n"w"\n0\n1\n1\n0\n"x"\n',
+         "a.TextGrid:13: 'x' is not the number"),
+        ("a.TextGrid", "hello\n", "a.TextGrid:2: 'the end of the file' is not the text"),
+        ("a.lab", "", "no kind of label file has this ending"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_all_listed_with_their_lines(tmp_path: Path, name: str, content: str, said: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises((InputError, InputProblems), match=f"(?s){said}"):
+        read_labels(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(("made", "said"), [(_two, "several files of labels"), (_none, "no labels of it.*--labels")])
+def test_a_recording_has_one_file_of_labels(tmp_path: Path, made: Callable[[Path], object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        made(tmp_path / "x")
+
+
+def test_labels_all_name_a_phrase_or_none_does(tmp_path: Path) -> None:
+    (tmp_path / "hour.txt").write_text("1\t2\talexa\n3\t4\n", encoding="utf-8")
+    with pytest.raises(InputError, match="1 labels name a phrase, and 1 do not, such as that at 3 s"):
+        LabelsOfRecordings([]).of(GatheredFiles("x", (str(tmp_path / "hour.wav"),), {}))

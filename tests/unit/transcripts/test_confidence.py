@@ -1,0 +1,95 @@
+"""What the confidences of recognised words are worth."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.choices import TextUnit
+from harness.model.transcript import Normalisation
+from harness.statistics.confidence import ConfidenceFigures, deviate
+from harness.statistics.intervals import Share
+from harness.transcripts.files.transcripts import read_pair
+from harness.transcripts.reports.html import page
+from harness.transcripts.reports.scoring_json import Scored
+from harness.transcripts.reports.text import confidence
+from harness.transcripts.scoring import score, word_confidences
+from harness.transcripts.words import Wording
+from tests.known import known
+from tests.unit.transcripts.files.told import written
+
+REFERENCE = "f1 A ann 0.0 2.0 hello world good bye\n"
+HEARD = (("hello", "0.98"), ("word", "0.3"), ("good", "0.9"), ("by", "0.8"), ("oh", "NA"))
+
+
+def figures(
+    folder: Path, heard: tuple[tuple[str, str], ...] = HEARD, reference: str = REFERENCE, wording: Wording | None = None
+) -> ConfidenceFigures | None:
+    lines = (f"f1 A {0.1 + 0.3 * at:.2f} 0.2 {word} {sure}\n" for at, (word, sure) in enumerate(heard))
+    files = written(folder, "r.stm", reference), written(folder, "h.ctm", "".join(lines))
+    of, said = read_pair(*files)
+    return word_confidences(score(of, said, wording or Wording(Normalisation.VERBATIM)), said)
+
+
+def test_cross_entropy_reliability_and_detection_by_hand(tmp_path: Path) -> None:
+    found = known(figures(tmp_path))
+    assert (found.correct, found.left_out) == (Share(2, 4), 1)
+    lost = math.log2(0.98) + math.log2(0.9) + math.log2(0.7) + math.log2(0.2)
+    assert found.nce == pytest.approx((4 + lost) / 4)
+    assert [(one.low, one.high, one.correct) for one in found.bins] == [
+        (0.3, 0.4, Share(0, 1)),
+        (0.8, 0.9, Share(0, 1)),
+        (0.9, 1.0, Share(2, 2)),
+    ]
+    assert found.calibration_error == pytest.approx((0.3 + 0.8 + 2 * 0.06) / 4)
+    assert [(one.threshold, one.missed, one.false) for one in found.det] == [
+        (0.3, 0.0, 1.0),
+        (0.8, 0.0, 0.5),
+        (0.9, 0.0, 0.0),
+        (0.98, 0.5, 0.0),
+    ]
+    assert found.equal_error == 0.0
+    lines = list(confidence(found, 80))
+    assert lines[-1].split() == ["without", "confidence", "1", "words"]
+    assert any(line.startswith("NCE") and "0.246" in line for line in lines)
+
+
+def test_one_wrong_word_of_confidence_1_does_not_decide_everything(tmp_path: Path) -> None:
+    found = known(figures(tmp_path, (("hello", "1"), ("word", "1"), ("good", "0.5"))))
+    assert found.nce == pytest.approx((3 * 0.9182958 + math.log2(1e-7) + math.log2(0.5)) / (3 * 0.9182958), rel=1e-4)
+
+
+@pytest.mark.parametrize("heard", [(("hello", "0.9"), ("world", "0.8")), (("a", "0.9"), ("b", "0.8"))])
+def test_there_is_no_cross_entropy_if_all_words_are_right_or_none_is(
+    tmp_path: Path, heard: tuple[tuple[str, str], ...]
+) -> None:
+    found = known(figures(tmp_path, heard))
+    assert (found.nce, found.equal_error) == (None, None)
+    assert any("NCE" in line and "n/a" in line for line in confidence(found, 80))
+
+
+def test_confidences_that_are_none_are_left_out(tmp_path: Path) -> None:
+    assert figures(tmp_path, (("hello", "NA"), ("world", "7"))) is None
+    assert known(figures(tmp_path, (("hello", "0.5"), ("world", "7")))).left_out == 1
+
+
+def test_words_that_a_normalisation_parts_are_left_out(tmp_path: Path) -> None:
+    spoken = replace(Wording(Normalisation.SPOKEN))
+    assert figures(tmp_path, (("845", "0.5"),), "f1 A ann 0.0 2.0 eight forty five\n", spoken) is None
+    assert figures(tmp_path, wording=Wording(Normalisation.VERBATIM, unit=TextUnit.CHAR)) is None
+
+
+def test_a_page_draws_reliability_and_detection_error(tmp_path: Path) -> None:
+    of = known(figures(tmp_path))
+    files = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
+    scoring = score(*files, Wording(Normalisation.VERBATIM))
+    whole = page([Scored(scoring, {}, None, None, of)], "words")
+    assert whole.count("class=line d=") == whole.count("class=many") == len(of.bins)
+    (drawn,) = re.findall(r'<polyline class=line points="([^"]*)"', whole)
+    assert len(drawn.split()) == len(of.det)
+    assert [deviate(share) for share in (0, 0.5, 1)] == pytest.approx([0, 0.5, 1])
+    assert deviate(0.2) == pytest.approx(1 - deviate(0.8))

@@ -1,0 +1,123 @@
+"""Several speakers at once, and words by their times, against what meeteval 0.4.3 and sclite count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.model.choices import SpeakersBy, TranscriptFormat
+from harness.model.errors import InputError, InputProblems
+from harness.model.transcript import Normalisation, Segment, WordCounts
+from harness.transcripts.alignment import count
+from harness.transcripts.files.timed import Segments, read_seglst
+from harness.transcripts.files.transcripts import read_pair, read_segments
+from harness.transcripts.scoring import by_time, score
+from harness.transcripts.talkers import PairedTalkers, TalkerPair, pair_talkers
+from harness.transcripts.words import Wording
+
+CASES = json.loads((Path(__file__).parents[2] / "data" / "meeteval_counts.json").read_text("utf-8"))
+VERBATIM = Wording(Normalisation.VERBATIM)
+
+
+def talk(*rows: tuple[str, float, float, str], file: str = "m") -> Segments:
+    segments = [
+        Segment(file, "", name, start_s, end_s, text, (), False, line)
+        for line, (name, start_s, end_s, text) in enumerate(rows, 1)
+    ]
+    return Segments(f"{file}.json", tuple(sorted(segments, key=lambda one: one.start_s)), ())
+
+
+def counted(found: PairedTalkers) -> WordCounts:
+    return WordCounts.total(count("".join(word.edit.value for word in words)) for words in found.aligned.values())
+
+
+@pytest.mark.parametrize(
+    ("by", "collar_s", "key"),
+    [(SpeakersBy.CP, 5, "cp"), (SpeakersBy.TCP, 2, "tcp2"), (SpeakersBy.TCP, 5, "tcp5"), (SpeakersBy.ORC, 5, "orc")],
+)
+def test_errors_are_those_of_meeteval(by: SpeakersBy, collar_s: float, key: str) -> None:
+    """Made-up talk of one to three speakers, chosen so that the four rates of each differ."""
+    for case in CASES:
+        found = counted(pair_talkers(talk(*case["reference"]), talk(*case["hypothesis"]), VERBATIM, by, collar_s))
+        assert [found.errors, found.words] == case["counts"][key][:2]
+
+
+def test_who_is_whom_and_who_is_nobody() -> None:
+    of = talk(("ann", 0, 2, "turn it on"), ("bob", 1, 3, "what time is it"), ("cem", 4, 5, "hello"))
+    said = talk(("2", 0, 2, "turn it on"), ("1", 1, 3, "what time it is"))
+    found = pair_talkers(of, said, VERBATIM, SpeakersBy.CP)
+    assert found.pairs == (TalkerPair("m", "ann", "2"), TalkerPair("m", "bob", "1"), TalkerPair("m", "cem", None))
+    assert (found.references.ids, found.hypotheses.ids) == (("m-ann", "m-bob", "m-cem"), ("m-ann", "m-bob"))
+    more = pair_talkers(said, of, VERBATIM, SpeakersBy.CP)
+    assert more.pairs[-1] == TalkerPair("m", None, "cem")
+    assert (counted(more).insertions, more.references.texts[-1]) == (2, "")
+
+
+def test_words_are_paired_only_within_the_collar() -> None:
+    of, said = talk(("ann", 0, 1, "good morning")), talk(("1", 20, 21, "good morning"))
+    assert counted(pair_talkers(of, said, VERBATIM, SpeakersBy.TCP, 5)).errors == 4
+    assert counted(pair_talkers(of, said, VERBATIM, SpeakersBy.TCP, 30)).errors == 0
+
+
+def test_a_recording_that_nobody_knows_and_one_that_is_too_long_are_refused() -> None:
+    with pytest.raises(InputError, match="the reference has nothing of recording 'other'"):
+        pair_talkers(talk(("a", 0, 1, "a")), talk(("a", 0, 1, "a"), file="other"), VERBATIM, SpeakersBy.CP)
+    long = talk(*((str(speaker), 0.0, 60.0, "word " * 300) for speaker in range(4)))
+    with pytest.raises(InputError, match="too much for ORC-WER: streams of 300, 300, 300, 300 words"):
+        pair_talkers(long, long, VERBATIM, SpeakersBy.ORC)
+
+
+def test_a_recording_without_hypothesis_is_deleted() -> None:
+    of = talk(("ann", 0, 1, "one two"))
+    for by in SpeakersBy:
+        assert counted(pair_talkers(of, Segments("h", (), ()), VERBATIM, by)).deletions == 2
+
+
+SEGMENT: dict[str, Any] = {"session_id": "m", "speaker": "ann", "start_time": 1, "end_time": "2.5", "words": " a  b"}
+
+
+def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([SEGMENT, SEGMENT | {"start_time": 0, "speaker": "ANN"}], indent=1), "utf-8")
+    assert [one.line for one in read_seglst(path).segments] == [2, 9]
+    first, _ = read_segments(path, TranscriptFormat.SEGLST).segments
+    assert first == Segment("m", "", "ann", 0.0, 2.5, "a b", (), False, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "1:1: not a JSON list"),
+        ("[\n{]", "2:1: not JSON"),
+        ("[1]", "not an object"),
+        (json.dumps([SEGMENT])[:-1], "not closed"),
+        (json.dumps([SEGMENT | {"words": None, "end_time": "x"}]), "no valid words, end_time"),
+        (json.dumps([SEGMENT | {"end_time": 0}]), r"ends \(0\) before it begins \(1\)"),
+        ("[]", "the file has no segments"),
+    ],
+)
+def test_what_is_wrong_with_seglst_is_said(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputProblems, match=said):
+        read_seglst(path)
+
+
+def test_words_by_their_times_are_paired_as_sclite_pairs_them(tmp_path: Path) -> None:
+    """The counts are those of sclite -T of SCTK 2.4.10."""
+    words = {
+        "r": "0.90 0.59 a,1.56 0.12 d,1.99 0.35 d,2.34 0.11 d,2.45 0.58 d",
+        "h": "0.90 0.53 a,1.74 0.22 b,2.86 0.11 c,2.97 0.06 a,3.93 0.05 d,3.98 0.32 a,"
+        "5.20 0.19 d,5.70 0.40 b,6.17 0.19 b",
+    }
+    for name, text in words.items():
+        lines = "".join(f"f A {word}\n" for word in text.split(","))
+        (tmp_path / f"{name}.ctm").write_text(lines, "utf-8")
+    of, said = read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm")
+    found = score(of, said, VERBATIM, aligned=by_time).totals
+    assert (found.correct, found.substitutions, found.deletions, found.insertions) == (1, 1, 3, 7)
+    with pytest.raises(InputError, match="words have lost their times"):
+        by_time(of, said, (["a"], ["a"]))
