@@ -62,7 +62,8 @@ def sweep_of(
     rule = demand_scores(facts, evaluation)
     if refractory_ms is not None:
         rule = replace(rule, refractory_samples=round(refractory_ms / 1000 * facts.rate_hz))
-    sweep = Sweep(counting, rule, facts.operating_points, phrase=phrase)
+    repeats = max(1, len(evaluation.conditions))
+    sweep = Sweep(counting, rule, facts.operating_points, phrase=phrase, repeats=repeats)
     missing: list[str] = []
     gone = 0
     for outcome, name in outcomes:

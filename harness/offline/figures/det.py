@@ -28,6 +28,9 @@ class Det:
     misses: of `files` with the phrase. hours: in which false accepts were counted, which may depend on the threshold.
 
     targets: utterances within those hours, which are not chances for a false accept.
+
+    repeats: how many times each recording counts, once per condition. Intervals count it once: what a recording does in
+    its conditions goes together, and how much so is not known at each threshold. So they are never too narrow.
     """
 
     thresholds: npt.NDArray[np.float32]
@@ -36,6 +39,7 @@ class Det:
     false_accepts: Counts
     hours: Floats
     targets: int = 0
+    repeats: int = 1
 
     def __post_init__(self) -> None:
         if np.any(np.diff(self.thresholds) >= 0):
@@ -74,17 +78,17 @@ class Det:
         """Exact intervals of the shares, as `clopper_pearson`; nan without data."""
         if not self.files:
             return np.full(len(self), np.nan), np.full(len(self), np.nan)
-        counts, tail = self.misses.astype(np.float64), (1 - confidence) / 2
-        rest = self.files - counts
-        low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), rest + 1, tail), 0.0)
-        high = np.where(rest > 0, betaincinv(counts + 1, np.maximum(rest, 1), 1 - tail), 1.0)
+        counts, tail = self.misses / self.repeats, (1 - confidence) / 2
+        rest = self.files / self.repeats - counts
+        low = np.where(counts > 0, betaincinv(np.where(counts > 0, counts, 1), rest + 1, tail), 0.0)
+        high = np.where(rest > 0, betaincinv(counts + 1, np.where(rest > 0, rest, 1), 1 - tail), 1.0)
         return low, high
 
     def per_hour_band(self, confidence: float = CONFIDENCE) -> Band:
         """Exact intervals of the rates, as `garwood`; nan without data."""
-        counts, tail = self.false_accepts.astype(np.float64), (1 - confidence) / 2
-        hours = np.where(self.hours > 0, self.hours, np.nan)
-        low = np.where(counts > 0, gammaincinv(np.maximum(counts, 1), tail), 0.0) / hours
+        counts, tail = self.false_accepts / self.repeats, (1 - confidence) / 2
+        hours = np.where(self.hours > 0, self.hours / self.repeats, np.nan)
+        low = np.where(counts > 0, gammaincinv(np.where(counts > 0, counts, 1), tail), 0.0) / hours
         return low, gammaincinv(counts + 1, 1 - tail) / hours
 
 

@@ -88,6 +88,7 @@ class EvaluatedEngine:
             wrong + counts.true_accepts,
             counts.false_accepts(self.counted.counting),
             counts.exposure_hours(self.counted.counting),
+            max(1, len(self.journal.header.evaluation.conditions)),
         )
 
     @property
@@ -111,6 +112,7 @@ class EvaluatedEngine:
             own.files,
             np.array([own.false_accepts]),
             np.array([own.hours]),
+            repeats=own.repeats,
         )
 
     def at_most(self, per_hour: float | None) -> PointFigures | None:

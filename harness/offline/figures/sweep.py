@@ -26,7 +26,7 @@ from harness.offline.figures.det import (
     term_weighted_value,
 )
 from harness.offline.figures.labelled import by_phrase, compared, counting_labels, window
-from harness.statistics.intervals import Interval, clopper_pearson, garwood
+from harness.statistics.intervals import Interval, mean_ends, share_ends
 from harness.wake.counting import Window, match_events
 
 Scores = npt.NDArray[np.float32]
@@ -187,7 +187,7 @@ class Sweep:
     always exact. Up to two million distinct scores, counts are exact at all thresholds. With more they are exact on a
     grid of forty thousand.
 
-    phrase: as compared; only its scores and labels count.
+    phrase: as compared; only its scores and labels count. repeats: as in `Det`.
     """
 
     def __init__(
@@ -197,8 +197,9 @@ class Sweep:
         points: Iterable[OperatingPoint] = (),
         most: int = MOST_VALUES,
         phrase: str | None = None,
+        repeats: int = 1,
     ) -> None:
-        self.counting, self.rule, self._phrase = counting, rule, phrase
+        self.counting, self.rule, self._phrase, self._repeats = counting, rule, phrase, repeats
         self.points = tuple(points)
         own = np.array([one.threshold for one in self.points] + [rule.threshold], np.float32)
         self._grid = Grid(own)
@@ -267,7 +268,7 @@ class Sweep:
             inv_ms = float(1000 * exact_seconds(self._inv))
             hours = hours + np.round(inv_ms - self._own_spots.at(asked) * 1000 / rate) / 3_600_000
         targets = self.inv_files if self.counting.count_in_vocabulary else 0
-        return Det(asked, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets)
+        return Det(asked, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets, self._repeats)
 
     def _in_vocabulary(self, outcome: FileOutcome, found: list[tuple[ScoreTrack, ThresholdSpans]]) -> None:
         """The first spot after the lead-in is the true accept; there is one if any spot lies after the lead-in."""
@@ -328,7 +329,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class PointFigures:
-    """The counts at one threshold; point: the number of its operating point, if any."""
+    """The counts at one threshold; point: the number of its operating point, if any. repeats: as in `Det`."""
 
     threshold: float
     point: int | None
@@ -336,6 +337,7 @@ class PointFigures:
     files: int
     false_accepts: int
     hours: float
+    repeats: int = 1
 
     @property
     def false_rejects(self) -> float | None:
@@ -343,7 +345,8 @@ class PointFigures:
 
     @property
     def false_reject_interval(self) -> Interval | None:
-        return clopper_pearson(self.misses, self.files)
+        found = self.files - self.misses
+        return share_ends(self.misses / self.repeats, found / self.repeats) if self.files else None
 
     @property
     def per_hour(self) -> float | None:
@@ -351,7 +354,10 @@ class PointFigures:
 
     @property
     def per_hour_interval(self) -> Interval | None:
-        return garwood(self.false_accepts, self.hours)
+        if not self.hours:
+            return None
+        low, high = mean_ends(self.false_accepts / self.repeats)
+        return low * self.repeats / self.hours, high * self.repeats / self.hours
 
     def keeps(self, target: SweepTarget) -> bool | None:
         """Whether it meets the target, by the target's own measure; None for a cost, or without data."""
@@ -432,6 +438,7 @@ def figures(det: Det, index: int, points: Sequence[OperatingPoint]) -> PointFigu
         det.files,
         int(det.false_accepts[index]),
         float(det.hours[index]),
+        det.repeats,
     )
 
 

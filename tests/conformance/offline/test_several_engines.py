@@ -15,10 +15,12 @@ import soundfile
 from playwright.sync_api import Browser
 
 from harness.offline.several import read_engines
+from harness.statistics.intervals import clopper_pearson
 from harness.statistics.word_intervals import share_difference
 from tests.conformance.accessible import barriers
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.offline_runs import harness, refused, untimed
+from tests.known import known
 from tests.unit.report.junit_schema import problems
 
 FOLDERS = ("--in", "yes", "--out", "no")
@@ -133,13 +135,17 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
 def test_errors_in_conditions_have_the_sound_that_the_engine_heard(here: Path) -> None:
     (here / "c.yaml").write_text("conditions: faint\nmatrix:\n  axes:\n    gain_db: [-40, -60]\n")
     done = harness(
-        "evaluate", "-t", SCORES, *FOLDERS, "--conditions", "c.yaml", "--report", "faint.html", "--audio", "beside"
-    )
+        "evaluate", "-t", SCORES, *FOLDERS, "--conditions", "c.yaml", "--report", "faint.html", "--audio", "beside",
+        "--sweep", "--no-picture",
+    )  # fmt: skip
     assert done.exit_code == 0, done.output
     clips = sorted(here.glob("faint*/*.flac"))
     assert len(clips) == 8  # every phrase is missed in both conditions
     levels = [float(np.abs(soundfile.read(clip)[0]).max()) for clip in clips]
     assert 0 < max(levels) <= 10 ** (-40 / 20)
+    strictest = next(csv.DictReader((here / "loudness-boom.det.csv").read_text().splitlines()))
+    assert (strictest["files"], strictest["false_rejects"]) == ("8", "8")
+    assert float(strictest["fr_low"]) == pytest.approx(known(clopper_pearson(4, 4))[0], rel=1e-5)
 
 
 def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
-from harness.offline.figures.sweep import Aim, PointFigures, Sweep, SweepTarget, choose, figures_at
+from harness.offline.figures.sweep import Aim, PointFigures, Sweep, SweepTarget, choose, figures, figures_at
 from harness.offline.reports.det import (
     FLATTERS,
     MOST_ROWS,
@@ -237,3 +238,24 @@ def test_both_lists_stand_side_by_side_and_one_list_flatters_itself() -> None:
 
 def test_nothing_over_nothing() -> None:
     assert figures_text(PointFigures(0.5, None, 0, 0, 0, 0.0)) == "FA n/a; FR n/a"
+
+
+def test_recordings_that_are_there_in_each_condition_count_once_in_intervals() -> None:
+    once, often = det((0.9, 7, 0), (0.5, 0, 3), files=20), det((0.9, 28, 0), (0.5, 0, 12), files=80, hours=40.0)
+    often = replace(often, repeats=4)
+    assert often.false_rejects() == pytest.approx(once.false_rejects())
+    for of, wanted in zip(often.false_reject_band(), once.false_reject_band(), strict=True):
+        assert of == pytest.approx(wanted)
+    for of, wanted in zip(often.per_hour_band(), once.per_hour_band(), strict=True):
+        assert of == pytest.approx(wanted)
+    point, alone = figures(often, 1, ()), figures(once, 1, ())
+    assert (point.misses, point.false_accepts, point.hours) == (0, 12, 40.0)
+    assert point.false_reject_interval == pytest.approx(alone.false_reject_interval)
+    assert point.per_hour_interval == pytest.approx(alone.per_hour_interval)
+    # Three misses of 80 are less than one of 20: still an interval, and wider than of 80 separate recordings.
+    few = replace(det((0.9, 3, 0), files=80), repeats=4)
+    low, high = (float(of[0]) for of in few.false_reject_band())
+    narrow = known(clopper_pearson(3, 80))
+    assert 0 < low < narrow[0]
+    assert narrow[1] < high
+    assert figures(few, 0, ()).false_reject_interval == pytest.approx((low, high))
