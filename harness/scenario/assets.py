@@ -106,7 +106,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 class Assets:
-    """The scenario's folder and its asset roots; notes problems in `found`."""
+    """A YAML file's folder and its asset roots; notes problems in `found`."""
 
     def __init__(self, folder: Path, found: Findings) -> None:
         self._folder = folder
@@ -121,11 +121,11 @@ class Assets:
                 continue
             if Path(text).is_absolute():
                 self._refuse_root(
-                    name, f"{text!r} is an absolute path", "Write a path relative to the scenario's folder"
+                    name, f"{text!r} is an absolute path", "Write a path relative to this file's folder"
                 )
             elif not _is_folder(self._folder / text):
                 self._refuse_root(
-                    name, f"there is no folder {text!r} relative to the scenario", "Create it, or correct the path"
+                    name, f"there is no folder {text!r} relative to this file", "Create it, or correct the path"
                 )
             else:
                 self._roots[name] = (self._folder / text).resolve()
@@ -237,7 +237,7 @@ class Assets:
     def _root(self, written: str, at: KeyPath) -> tuple[Path | None, str, str]:
         """The folder that a path is relative to, its name for messages, and the path in it."""
         if ":" not in written:
-            return self._folder.resolve(), "the scenario's folder", written
+            return self._folder.resolve(), "this file's folder", written
         name, inner = written.split(":", 1)
         if name not in self._roots and name not in self._broken:
             self._found.add(at, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots"))

@@ -408,7 +408,7 @@ class StimulusKeys(Keys):
 
     id: Id = Field(description="Name of the query.")
     text: Spoken | None = optional("Text that the voice says.")
-    recording: PathText | None = optional("Sound file: a path in the scenario's folder, or root:path.")
+    recording: PathText | None = optional("Sound file: a path in this file's folder, or root:path.")
     transcript: Spoken | None = optional("Words that are said in the recording.")
     sro: Spoken | None = optional(
         "Words that are said, in .sro conventions: instead of a transcript, or together with a text."

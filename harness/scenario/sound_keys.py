@@ -67,7 +67,7 @@ class ChannelExcludeKeys(Keys):
     codec: Codec | None = optional("One of the axis's codecs; null is none.")
 
 
-PathText = Annotated[Text, Field(description="A path in the scenario's folder, or root:path in a named asset root.")]
+PathText = Annotated[Text, Field(description="A path in this file's folder, or root:path in a named asset root.")]
 DistanceM = Annotated[float, Field(gt=0, le=100)]
 AngleDeg = Annotated[float, Field(ge=-180, le=180)]
 Metres3 = Annotated[list[Annotated[float, Field(ge=0, le=1000)]], Field(min_length=3, max_length=3)]
