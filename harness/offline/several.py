@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -176,12 +175,9 @@ def table_of(
     clusters = {}
     conditions = len(one.journal.header.evaluation.conditions)
     if clustered_by or conditions > 1:
-        places: Counter[tuple[str, int]] = Counter()
-        for (kind, number, start_ms), phrase in one.phrases.items():
+        for (kind, number, place), phrase in one.phrases.items():
             known = label_of(ListKind(kind), number, columns, clustered_by, phrase.label) if clustered_by else ""
-            by_itself = f"{kind} {file_number(number, conditions)} {places[kind, number]}"
-            places[kind, number] += 1
-            clusters[kind, number, start_ms] = known or by_itself
+            clusters[kind, number, place] = known or f"{kind} {file_number(number, conditions)} {place}"
         clustered_by = clustered_by or "file"
     return engines_table(
         engines, per_hour, ends=ends, ends_are_labels=stated, clusters=clusters, clustered_by=clustered_by

@@ -120,9 +120,7 @@ class Assets:
             if name in extra:
                 continue
             if Path(text).is_absolute():
-                self._refuse_root(
-                    name, f"{text!r} is an absolute path", "Write a path relative to this file's folder"
-                )
+                self._refuse_root(name, f"{text!r} is an absolute path", "Write a path relative to this file's folder")
             elif not _is_folder(self._folder / text):
                 self._refuse_root(
                     name, f"there is no folder {text!r} relative to this file", "Create it, or correct the path"

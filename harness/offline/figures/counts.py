@@ -52,7 +52,8 @@ TARGETS = frozenset({*ACCEPTED, *MISSED, *MISTAKEN})
 class Fact:
     """One line of the log. spot: positions at the engine's rate. Its phrase and `reference` are normalised.
 
-    words: of STTTA, STTSB and STTFR. spots: all spots of INVTX. text: of ERROR. label: the phrase of a long recording.
+    words: of STTTA, STTSB and STTFR. spots: all spots of INVTX. text: of ERROR. label: the phrase of a long recording;
+    place: among the labels of its file, the same in all conditions, where times depend on the speed; else -1.
     """
 
     key: Key
@@ -62,6 +63,7 @@ class Fact:
     spots: int = 0
     text: str = ""
     label: LabelledPhrase | None = None
+    place: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +146,17 @@ def _spots(outcome: FileOutcome, counting: Counting) -> FileVerdict:
 def _labelled(outcome: FileOutcome, counting: Counting) -> tuple[Fact, ...]:
     """True accepts, misses and false accepts of a long recording, in order of time."""
     labels, spots = counting_labels(outcome.labels, counting), _in_time(outcome.spots)
-    pairs = match_labels(labels, spots, outcome.engine_rate_hz, counting.tolerance_s)
-    label_of = {spot: labels[label] for label, spot in pairs}
-    heard = {label for label, _ in pairs}
+    pairs = match_labels([*labels.values()], spots, outcome.engine_rate_hz, counting.tolerance_s)
+    places = [*labels]
+    place_of = {spot: places[label] for label, spot in pairs}
+    missed = labels.keys() - place_of.values()
     facts = [
-        (spot.end / outcome.engine_rate_hz, Fact(Key.INVTA, spot, label=label_of[index]))
-        if index in label_of
+        (spot.end / outcome.engine_rate_hz, Fact(Key.INVTA, spot, label=labels[place_of[index]], place=place_of[index]))
+        if index in place_of
         else (spot.end / outcome.engine_rate_hz, Fact(Key.OOVFA, spot))
         for index, spot in enumerate(spots)
     ]
-    facts += [(label.end_s, Fact(Key.INVFR, label=label)) for index, label in enumerate(labels) if index not in heard]
+    facts += [(labels[place].end_s, Fact(Key.INVFR, label=labels[place], place=place)) for place in sorted(missed)]
     return tuple(fact for _, fact in sorted(facts, key=lambda one: one[0]))
 
 
@@ -301,14 +304,12 @@ class Tally:
         """Counts a file; returns its verdict."""
         verdict, counts = judged(outcome, self._counting), self.counts
         counts.cpu_s += outcome.cpu_s
-        file, labelled = (outcome.kind, file_number(outcome.number, self._conditions)), 0
+        file = outcome.kind, file_number(outcome.number, self._conditions)
         for fact in verdict.facts:
             counts.lines[fact.key] += 1
             counts.phrases += fact.label is not None
             if self._conditions > 1 and fact.key in TARGETS:
-                # By its place among the labels: its time depends on the speed of a condition.
-                labelled += fact.label is not None
-                of = self.clusters[*file, labelled]
+                of = self.clusters[*file, fact.place]
                 of[0] += fact.key in MISSED
                 of[1] += fact.key in MISTAKEN
                 of[2] += 1

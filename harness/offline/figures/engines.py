@@ -22,7 +22,7 @@ from harness.statistics.intervals import Interval, LatencyFigures, clustered_int
 from harness.statistics.word_intervals import WerDifference, share_difference
 
 SpokenKey = tuple[str, int, int]
-"""A recording with the phrase, by kind and number; or a labelled phrase in it, also by its start in ms (else -1)."""
+"""A recording with the phrase, by kind and number, and -1; or a labelled phrase in it, by its place as in `Fact`."""
 Ends = Mapping[SpokenKey, Measured]
 """Where phrases, or speech, end in their recordings, in seconds."""
 
@@ -51,7 +51,7 @@ def spoken_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhra
         return
     for fact in verdict.facts:
         if fact.label is not None:
-            key = outcome.kind.value, outcome.number, round(fact.label.start_s * 1000)
+            key = outcome.kind.value, outcome.number, fact.place
             known_s = None if fact.spot is None else fact.spot.end / outcome.engine_rate_hz
             yield SpokenPhrase(key, known_s, fact.label)
 

@@ -161,24 +161,22 @@ def _add_labelled(
     if verdict.rejected is not None:
         return
     phrases = counting.phrases if PHRASE in by else ("",)
-    order = {label: at for at, label in enumerate(outcome.labels)}
     value = partial(label_of, outcome.kind, outcome.number, columns)
 
-    def of(label: LabelledPhrase | None, phrase: str) -> OfflineCounts:
+    def of(label: LabelledPhrase | None, place: int, phrase: str) -> OfflineCounts:
         """The counts of the group and cluster of a label, or of the recording."""
         values = [phrase if name == PHRASE else value(name, label) for name in by]
         cluster = clustered_by and value(clustered_by, label)
-        by_itself = f"{outcome.kind} {file_number(outcome.number, conditions)}"
-        by_itself += f" {order[label]}" if label is not None else ""  # its time depends on the speed of a condition
+        by_itself = f"{outcome.kind} {file_number(outcome.number, conditions)} {place}"
         return tallies[", ".join(one or NO_LABEL for one in values), cluster or by_itself].counts
 
     for phrase in phrases:
-        of(None, phrase).oov[outcome.rate_hz] += outcome.samples
+        of(None, -1, phrase).oov[outcome.rate_hz] += outcome.samples
     for fact in verdict.facts:
         if fact.key in (Key.INVTA, Key.INVFR) and fact.label is not None:
-            of(fact.label, compared(fact.label.phrase)).lines[fact.key] += 1
+            of(fact.label, fact.place, compared(fact.label.phrase)).lines[fact.key] += 1
         elif fact.key is Key.OOVFA and fact.spot is not None:
-            of(None, compared(fact.spot.phrase)).lines[fact.key] += 1
+            of(None, -1, compared(fact.spot.phrase)).lines[fact.key] += 1
 
 
 def _badness(one: FileGroup) -> tuple[bool, float, float, str]:

@@ -24,11 +24,12 @@ def compared(phrase: str) -> str:
     return " ".join(normalise(phrase, Normalisation.PLAIN))
 
 
-def counting_labels(labels: Sequence[LabelledPhrase], counting: Counting) -> tuple[LabelledPhrase, ...]:
-    """The labels that count: of the engine's phrases, or without a phrase."""
-    if not counting.phrases:
-        return tuple(labels)
-    return tuple(one for one in labels if not one.phrase or compared(one.phrase) in counting.phrases)
+def counting_labels(labels: Sequence[LabelledPhrase], counting: Counting) -> dict[int, LabelledPhrase]:
+    """The labels that count, by their places: of the engine's phrases, or without a phrase."""
+    wanted = counting.phrases
+    return {
+        place: one for place, one in enumerate(labels) if not wanted or not one.phrase or compared(one.phrase) in wanted
+    }
 
 
 def by_phrase(labels: Sequence[LabelledPhrase]) -> Iterator[tuple[str, list[int]]]:

@@ -77,6 +77,14 @@ def test_a_phrase_is_a_cluster_over_conditions_of_any_speed() -> None:
     assert interval(fast) == interval(labels)
 
 
+def test_a_late_detection_does_not_move_a_phrase_to_another_cluster() -> None:
+    labels = [LabelledPhrase(10.0, 10.9, ALEXA), LabelledPhrase(10.5, 10.95, JARVIS)]
+    tally = Tally(BOTH, conditions=2)
+    for number, known_s in enumerate((11.0, 10.8)):  # after the end of the phrase that is missed, and before it
+        tally.add(replace(recording(labels, spot(10.0, known_s)), number=number))
+    assert {place: [*counts] for (_, _, place), counts in tally.clusters.items()} == {0: [0, 0, 2], 1: [2, 0, 2]}
+
+
 def most_by_force(
     labels: Sequence[LabelledPhrase], spots: Sequence[OfflineSpot], tolerance_s: float
 ) -> tuple[int, float]:
