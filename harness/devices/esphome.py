@@ -18,6 +18,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
@@ -181,6 +182,8 @@ class EsphomeLink:
         self._client: APIClient | None = None
         self._lines, self._reader = socket.socketpair()
         self._loop = asyncio.new_event_loop()
+        self._writer = ThreadPoolExecutor()
+        self._loop.set_default_executor(self._writer)
         self._loop.set_exception_handler(self._broken)
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"esphome {options.address}", daemon=True)
         self._thread.start()
@@ -257,6 +260,9 @@ class EsphomeLink:
             self._lines.shutdown(socket.SHUT_RDWR)  # ends a write that waits for the reader
         with contextlib.suppress(Exception):
             asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(2 * END_LIMIT_S)
+        written = threading.Thread(target=self._writer.shutdown, daemon=True)
+        written.start()
+        written.join(END_LIMIT_S)  # the device has been let go, whatever the disk takes
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(END_LIMIT_S)
         if not self._thread.is_alive():
@@ -341,7 +347,6 @@ class EsphomeLink:
     async def _disconnect(self) -> None:
         if self._assistant is not None:
             self._assistant.close()
-            await asyncio.wait_for(self._loop.shutdown_default_executor(), END_LIMIT_S)
         if self._client is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._client.disconnect(), END_LIMIT_S)
@@ -350,6 +355,7 @@ class EsphomeLink:
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.sleep(0)  # what was closed just now ends in the next turn
 
     def _state(self, state: EntityState) -> None:
         entity = (_kind(state), state.device_id, state.key)

@@ -156,6 +156,10 @@ class EsphomeFarEnd:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def connected(self) -> bool:
+        return bool(self._links)
+
     def mend(self) -> None:
         self._server = server = socket.create_server(("127.0.0.1", self.port))
         self.port = server.getsockname()[1]
@@ -247,6 +251,8 @@ class EsphomeFarEnd:
                         self._answer(peer, MESSAGE_TYPE_TO_PROTO[number].FromString(data))
             finally:
                 self._subscribe(peer, False)
+                with self._lock:
+                    self._links = [one for one in self._links if one is not link]
 
     def _answer(self, peer: Plain | Encrypted, asked: Message) -> None:
         match type(asked).__name__:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -118,6 +119,26 @@ def test_a_command_is_kept_recognised_and_answered(
         kept = one.kept()
         np.testing.assert_allclose(kept.samples, sound[: len(kept.samples)], atol=1e-4)
         assert len(sound) > len(kept.samples) > len(sound) - RATE_HZ
+
+
+def test_a_slow_disk_does_not_keep_a_device(device: EsphomeFarEnd, tmp_path: Path) -> None:
+    one, goes_on = Assisted(tmp_path, device), threading.Event()
+
+    def keep(sound: Waveform, start_s: float) -> Clip:
+        assert goes_on.wait(30)
+        return ClipShelf(tmp_path / "slow").save(sound, start_s)
+
+    one.driver.keep_sound(keep)
+    one.opened()
+    device.wake()
+    device.hear(speech())
+    one.wait_for_states("listening", "thinking")
+    one.driver.close()
+    try:
+        until(lambda: not device.connected, 10, "the device was not let go")
+    finally:
+        goes_on.set()
+    until(lambda: len([*(tmp_path / "slow").glob("*")]) == 1, 10, "the command was not kept")
 
 
 @pytest.mark.parametrize("features", [VOICE | API_AUDIO, VOICE])
