@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import soundfile
 from click.testing import CliRunner
@@ -454,12 +455,20 @@ NEAR_KEYS: dict[str, object] = {
 NEAR = Calibration("", "", "near", "", 100.0, "A", "the device", "2026-11-24", "2126-11-24", 120.0)
 
 
-@pytest.mark.parametrize("level", [-40.0, -26.0, -13.0])
+def signal_of(level: float) -> npt.NDArray[np.float32]:
+    """A second of pink noise; above -13 dBFS, where its peaks would clip, of a square wave, which goes up to 0 dBFS."""
+    if level <= -13.0:
+        return noise_of("pink noise", level, 1.0).samples
+    place = np.arange(RATE_HZ) % (RATE_HZ // 500)
+    return np.where(place < RATE_HZ // 1000, 1, -1).astype(np.float32) * np.float32(10 ** (level / 20))
+
+
+@pytest.mark.parametrize("level", [-40.0, -26.0, -13.0, -10.0, -6.0, -3.0, 0.0])
 @pytest.mark.parametrize("gain_db", [-12.0, 0.0])
 def test_the_level_heard_is_the_level_asked_for_in_a_room_of_known_gain(level: float, gain_db: float) -> None:
     rule = LevelRule(replace(NEAR, spl_at_0_dbfs=100.0 - gain_db), {"near": NEAR}, 1.0)
     said = np.zeros(2 * RATE_HZ, np.float32)
-    said[RATE_HZ // 2 : RATE_HZ * 3 // 2] = noise_of("pink noise", level, 1.0).samples  # its ramps are quieter
+    said[RATE_HZ // 2 : RATE_HZ * 3 // 2] = signal_of(level)  # the ramps of noise are quieter
     sound = Waveform(said, RATE_HZ)
     found = rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db))
     assert found is not None
