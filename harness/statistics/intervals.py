@@ -95,8 +95,8 @@ Interval = tuple[float, float]
 
 
 @lru_cache(maxsize=8192)
-def clopper_pearson(count: int, total: int, confidence: float = CONFIDENCE) -> Interval | None:
-    """Two-sided exact interval of a share; None over nothing.
+def clopper_pearson(count: float, total: float, confidence: float = CONFIDENCE) -> Interval | None:
+    """Two-sided exact interval of a share; None over nothing. Counts need not be whole.
 
     Source: Clopper & Pearson, Biometrika 26 (1934); ends as quantiles of beta distributions.
     """
@@ -126,7 +126,7 @@ def mean_ends(count: float, confidence: float = CONFIDENCE) -> Interval:
 
 
 @lru_cache(maxsize=8192)
-def garwood(count: int, exposure: float, confidence: float = CONFIDENCE) -> Interval | None:
+def garwood(count: float, exposure: float, confidence: float = CONFIDENCE) -> Interval | None:
     """Two-sided exact interval of a Poisson rate, `count` events in `exposure`; None over nothing.
 
     Per unit of exposure (hours give events an hour). Valid for one look at a time fixed beforehand; for a rate that

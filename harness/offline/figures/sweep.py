@@ -26,7 +26,7 @@ from harness.offline.figures.det import (
     term_weighted_value,
 )
 from harness.offline.figures.labelled import by_phrase, compared, counting_labels, window
-from harness.statistics.intervals import Interval, mean_ends, share_ends
+from harness.statistics.intervals import Interval, clopper_pearson, garwood
 from harness.wake.counting import Window, match_events
 
 Scores = npt.NDArray[np.float32]
@@ -345,8 +345,7 @@ class PointFigures:
 
     @property
     def false_reject_interval(self) -> Interval | None:
-        found = self.files - self.misses
-        return share_ends(self.misses / self.repeats, found / self.repeats) if self.files else None
+        return clopper_pearson(self.misses / self.repeats, self.files / self.repeats)
 
     @property
     def per_hour(self) -> float | None:
@@ -354,10 +353,7 @@ class PointFigures:
 
     @property
     def per_hour_interval(self) -> Interval | None:
-        if not self.hours:
-            return None
-        low, high = mean_ends(self.false_accepts / self.repeats)
-        return low * self.repeats / self.hours, high * self.repeats / self.hours
+        return garwood(self.false_accepts / self.repeats, self.hours / self.repeats)
 
     def keeps(self, target: SweepTarget) -> bool | None:
         """Whether it meets the target, by the target's own measure; None for a cost, or without data."""
