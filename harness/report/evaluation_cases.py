@@ -88,6 +88,7 @@ class EvaluationCases:
     def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int = MOST_LISTED) -> None:
         self._engine, self._number, self._sounds, self._most = engine, number, sounds, most
         self._scores: ScoreCache | None = scores_of(engine.journal, lambda line: None) if engine.sweep else None
+        self._renderer = Renderer(None)
 
     def listed(self) -> Iterator[Cases]:
         titles = (("missed", "False rejects"), ("accepted", "False accepts"), ("mistaken", "Understood otherwise"))
@@ -115,7 +116,7 @@ class EvaluationCases:
                 samples = _cut(path, rate_hz, first, last, resample=header.evaluation.resample)
             else:
                 recipe = condition.recipe(path, rate_hz)
-                samples = quantised(Renderer(None).render(recipe).waveform, rate_hz)[first:last]
+                samples = quantised(self._renderer.render(recipe).waveform, rate_hz)[first:last]
         except (UnusableSound, OSError, HarnessError):
             self._sounds.missing += 1
             return ListedCase(title, lines, HeardSound("", title, None), curve)

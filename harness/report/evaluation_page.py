@@ -94,8 +94,8 @@ def _det(engines: Sequence[EvaluatedEngine]) -> Chart | None:
 
 
 def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> EvaluationSection:
-    run = run_of(engine.journal)
-    limits = tuple(_limits(engine))
+    run, written = run_of(engine.journal), _summary(engine)
+    limits = tuple(_limits(engine, _declared(written)))
     verdict = max((one.verdict for one in limits), key=SEVERITY.index, default=ReportVerdict.NO_LIMITS)
     held = sum(one.verdict in (ReportVerdict.PASS, ReportVerdict.MARGINAL) for one in limits)
     why = f"{held} of {counted(len(limits), 'limit')} hold" if limits else "no limit was declared"
@@ -103,7 +103,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         verdict = max(verdict, ReportVerdict.UNDECIDED, key=SEVERITY.index)
         why = f"interrupted after {run.outcomes} of {run.header.planned} files"
     points = () if engine.sweep is None else tuple(figures_at(engine.sweep, one.threshold) for one in engine.points)
-    groups = tuple(restored(FileBreakdown, one) for one in _summary(engine).get("groups", ()))
+    groups = tuple(restored(FileBreakdown, one) for one in written.get("groups", ()))
     cases = tuple(EvaluationCases(engine, number, sounds, most).listed())
     summary = summary_line(run, engine.counted)
     return EvaluationSection(engine, number, run, summary, verdict, why, limits, points, groups, cases)
@@ -119,13 +119,12 @@ def _summary(engine: EvaluatedEngine) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _declared(engine: EvaluatedEngine) -> DeclaredLimits:
-    return restored(DeclaredLimits, _summary(engine).get("limits", {}))
+def _declared(summary: dict[str, Any]) -> DeclaredLimits:
+    return restored(DeclaredLimits, summary.get("limits", {}))
 
 
-def _limits(engine: EvaluatedEngine) -> Iterator[ReportLimit]:
+def _limits(engine: EvaluatedEngine, limits: DeclaredLimits) -> Iterator[ReportLimit]:
     """The limits that were declared. MARGINAL: the estimate keeps it, which is compared, but its interval does not."""
-    limits = _declared(engine)
     for one in limit_checks(limits, engine.counted):
         if one.fails(limits.on):
             verdict = ReportVerdict.FAIL
@@ -150,7 +149,7 @@ def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
 
 def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     """Without a limit on their number, every error fails. With one, the limit alone decides."""
-    limits, name = _declared(engine), engine.name
+    limits, name = _declared(_summary(engine)), engine.name
     checks = list(limit_checks(limits, engine.counted))
     if checks:
         yield Suite(f"{name}.limits", tuple(_limit_case(one, limits.on, f"{name}.limits") for one in checks))

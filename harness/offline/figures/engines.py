@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,7 @@ def spoken_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhra
 Missed = Mapping[SpokenKey, bool]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class EvaluatedEngine:
     """One evaluation, read for a comparison. log: its name for people and files.
 
@@ -100,9 +101,9 @@ class EvaluatedEngine:
     def points(self) -> Sequence[OperatingPoint]:
         return self.journal.header.facts.operating_points
 
-    @property
+    @cached_property
     def det(self) -> Det:
-        """At every threshold; without scores at the one that the engine ran with."""
+        """At every threshold; without scores at the one that the engine ran with. Kept, since it may have millions."""
         if self.sweep is not None:
             return self.sweep.at()
         own = self.own
