@@ -25,7 +25,7 @@ from harness.model.offline import LabelledPhrase, ListedFile, ListKind, RejectRe
 from harness.model.stimulus import SoundCondition
 from harness.offline.gathered import GatheredFiles
 from harness.offline.journal_lines import ListFacts
-from harness.sound.sound_stores import check_store, is_address, kind_of_store, local_path, open_address
+from harness.sound.sound_stores import check_store, is_address, kind_of_store, local_file, local_path, open_address
 from harness.sound.wave_file import UnusableSound
 
 _REASONS = (None, RejectReason.TWICE, RejectReason.BOTH)
@@ -119,7 +119,7 @@ def _in_condition(file: ListedFile, number: int, condition: SoundCondition) -> L
 def demand_local(files: Iterable[ListedFile]) -> None:
     """InputError for a file in a store or an archive, which cannot be rendered in a condition."""
     for file in files:
-        if is_address(file.path) and local_path(file.path) is None:
+        if local_file(file.path) is None:
             what = "conditions need files on this computer, and this one is in a store or an archive"
             raise InputError(what, place=Place(file.listed), remedy="Copy or unpack it, and name the folder")
 

@@ -30,7 +30,7 @@ from harness.model.offline import (
 )
 from harness.offline.score_cache import ScoreCache
 from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
-from harness.sound.sound_stores import local_path
+from harness.sound.sound_stores import local_file
 
 if TYPE_CHECKING:
     from harness.model.stimulus import StimulusRecipe
@@ -279,7 +279,7 @@ class FilePlayer:
             from harness.sound.stimuli.renderer import Renderer  # imported here: slow
 
             self._renderer = Renderer(None)
-        recipe = condition.recipe(local_path(file.path) or file.path, facts.rate_hz)
+        recipe = condition.recipe(local_file(file.path) or file.path, facts.rate_hz)
         key = self._renderer.key(recipe)
         known = None if self._cache is None or self._scores is None else self._cache.length(facts.fingerprint, key)
         yield SoundInCondition(self._renderer, recipe, key, known)

@@ -27,7 +27,7 @@ from harness.offline.reports.engines import det_rows, table_json
 from harness.offline.score_cache import ScoreCache
 from harness.offline.sweep import sweep_of
 from harness.sound.sound_files import UnusableSound, open_sound
-from harness.sound.sound_stores import is_address
+from harness.sound.sound_stores import is_address, local_file
 
 MOST_TIMED = 300
 """In-vocabulary files in which the harness finds the end of speech: enough for a 95th percentile."""
@@ -113,11 +113,11 @@ def scores_of(journal: JournalFile, warn: Callable[[str], None]) -> ScoreCache:
 
 
 def sound_path(listed: str, bases: Iterable[str], condition: SoundCondition | None = None) -> str:
-    """Where a file of a list is, from its name in the list and the folders of relative names."""
+    """Where a file of a list is, from its name in the list and the folders of relative names; a path if it is here."""
     if condition is not None:
         listed = listed.removesuffix(f" @ {condition.label()}")
     if listed.startswith("/") or is_address(listed):
-        return listed
+        return local_file(listed) or listed
     found = (str(Path(base) / listed) for base in bases)
     return next((one for one in found if Path(one).is_file()), listed)
 

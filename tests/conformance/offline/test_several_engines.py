@@ -148,6 +148,16 @@ def test_errors_in_conditions_have_the_sound_that_the_engine_heard(here: Path) -
     assert float(strictest["fr_low"]) == pytest.approx(known(clopper_pearson(4, 4))[0], rel=1e-5)
 
 
+def test_a_file_by_its_address_has_its_sound_in_a_condition_too(here: Path) -> None:
+    (here / "c.yaml").write_text("conditions: faint\nmatrix:\n  axes:\n    gain_db: [-40]\n")
+    (here / "in.txt").write_text(f"file://{here}/yes/a.wav\n")
+    done = harness(
+        "evaluate", "-t", SCORES, "-i", "in.txt", "--conditions", "c.yaml", "--report", "a.html", "--audio", "beside"
+    )
+    assert done.exit_code == 0, done.output
+    assert len([*here.glob("a*/*.flac")]) == 1
+
+
 def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here: Path) -> None:
     shutil.copy(here / "no" / "loud.wav", here / "long.wav")
     (here / "long.csv").write_text("start,end,phrase,talker\n0.4,0.8,boom,x\n1.9,2.1,boom,y\n")
