@@ -94,6 +94,22 @@ class LabellingItem:
     slots: Slots = ()
     proposed_slots: tuple[str, ...] = ()
 
+    @property
+    def differs(self) -> bool:
+        """Whether the proposal that is shown is not what was chosen."""
+        other_slots = bool(self.proposed_slots) and self.proposed_slots != slot_texts(self.words, self.slots)
+        return self.proposal is not None and (set(self.proposal) != set(self.chosen) or other_slots)
+
+    @property
+    def shared(self) -> set[str]:
+        """Labels and slots that all inputs have."""
+        return set.intersection(*({*one.intents, *one.slots} for one in self.inputs)) if self.inputs else set()
+
+    @property
+    def slot_at(self) -> dict[int, Slot]:
+        """The slot that each marked word belongs to."""
+        return {at: one for one in self.slots for at in range(one.start or 0, one.end or 0)}
+
 
 @dataclass(frozen=True, slots=True)
 class AnnotationCount:

@@ -12,7 +12,7 @@ from starlette.datastructures import FormData
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
-from harness.annotation.view import AnnotationPhase, LabellingItem, slot_texts
+from harness.annotation.view import AnnotationPhase
 from harness.annotation.worklist import FoundUtterance, find, may_label_again
 from harness.model.annotation import (
     LINE_KEYS,
@@ -172,7 +172,6 @@ def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: s
     """Values of a seat's page. alert: what went wrong with the last post."""
     view = seat.desk.view
     item = view.item
-    shared = set.intersection(*({*one.intents, *one.slots} for one in item.inputs)) if item and item.inputs else set()
     return {
         "place": place,
         "turn": seat.turn,
@@ -185,18 +184,8 @@ def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: s
         "again": seat.finding is not None,
         "finished": view.phase is AnnotationPhase.FINISHED,
         "guide_of": [(one, labels.label(one)) for one in (view.group.intents if view.group else ())],
-        "shared": shared,
-        "slot_at": {at: one for one in item.slots for at in range(one.start or 0, one.end or 0)} if item else {},
-        "differs": item is not None and _differs(item),
         "done_share": view.count.done / view.count.total if view.count.total else None,
     }
-
-
-def _differs(item: LabellingItem) -> bool:
-    """Whether the proposal that is shown is not what was chosen."""
-    slots = slot_texts(item.words, item.slots)
-    other_slots = bool(item.proposed_slots) and item.proposed_slots != slots
-    return item.proposal is not None and (set(item.proposal) != set(item.chosen) or other_slots)
 
 
 def finding_page(place: str, seat: AnnotationSeat, alert: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import events
 from textual.message import Message
 
-from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingItem, PageLine, slot_texts
+from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingItem, PageLine
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing, TextLine, highlighted, progress_bar
@@ -371,7 +371,7 @@ class UtteranceText(Showing[LabellingItem]):
         text = Text(style=f"bold {palette.TEXT}")
         if not self._marks:
             return text.append(plain_text(item.text, LONGEST))
-        slot_at = {at: one for one in item.slots for at in range(one.start or 0, one.end or 0)}
+        slot_at = item.slot_at
         first, after = self._selected or (0, 0)
         for at, word in enumerate(item.words):
             slot = slot_at.get(at)
@@ -406,13 +406,11 @@ class ChoiceLines(Showing[LabellingItem]):
         if item.refusal and item.chosen:
             lines.append(Text(f"not allowed: {plain_text(item.refusal, 200)}", style=f"bold {palette.ORANGE}"))
         if item.proposal is not None:
-            differs = tuple(sorted(item.proposal)) != tuple(sorted(item.chosen))
-            differs |= bool(item.proposed_slots) and item.proposed_slots != slot_texts(item.words, item.slots)
             line = Text("proposed  ", style=palette.QUIET)
             line.append(labels_words(item.proposal), style=palette.YELLOW)
             line.append(f" ({', '.join(item.proposed_slots)})" * bool(item.proposed_slots), style=palette.YELLOW)
             line.append("  you struck it" * item.struck, style=palette.RED)
-            line.append("  it differs from yours" * (item.saved and differs), style=palette.ORANGE)
+            line.append("  it differs from yours" * (item.saved and item.differs), style=palette.ORANGE)
             lines.append(line)
         elif item.struck:
             lines.append(Text("you struck what was proposed here", style=palette.QUIET))
@@ -439,8 +437,7 @@ class InputColumns(Showing[LabellingItem]):
         if not inputs:
             return Text()
         each = max(8, (width - 2 * (len(inputs) - 1)) // len(inputs))
-        shared = set.intersection(*({*one.intents, *one.slots} for one in inputs))
-        columns = []
+        shared, columns = item.shared, []
         for number, one in enumerate(inputs, start=1):
             lines = [Text(f"annotator {number}", style=palette.QUIET)]
             for intent in (*(one.intents or ("",)), *one.slots):
