@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from harness.base.host_check import Check, Level
+from harness.base.text_table import counted
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.feed import StateWord
 from harness.model.observation import (
@@ -173,7 +174,7 @@ class LifeCheck:
         while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
             for device in doubtful:
                 silent = self._liveness.silent(device)
-                trials = _trials(len(silent))
+                trials = counted(len(silent), "trial")
                 asked = self._ask(device)
                 played |= asked
                 if self._run.ending is not None:
@@ -192,7 +193,9 @@ class LifeCheck:
         if trial is None:
             return False
         if silent := self._liveness.silent(device):
-            self._note(f"no sign of life of {device} in {_trials(len(silent))}: repeating what it reacted to before")
+            self._note(
+                f"no sign of life of {device} in {counted(len(silent), 'trial')}: repeating what it reacted to before"
+            )
         self._liveness.checked = device
         try:
             self._say(trial)
@@ -207,7 +210,9 @@ class LifeCheck:
         self._liveness.forget(device)
         known = "and no reaction to the repeated sound" if asked else "and no reaction so far"
         run.append(
-            FaultMet(device, f"no sign of life in {_trials(len(takes))}, {known}: not proven, will be played again")
+            FaultMet(
+                device, f"no sign of life in {counted(len(takes), 'trial')}, {known}: not proven, will be played again"
+            )
         )
         for trial_id, _ in takes:
             number = run.standing.next_take(trial_id)
@@ -240,10 +245,6 @@ class LifeCheck:
 
     def _note(self, text: str) -> None:
         self._run.append(NoteWritten(text, LIFE_CHECK_BY))
-
-
-def _trials(count: int) -> str:
-    return "1 trial" if count == 1 else f"{count} trials"
 
 
 ON_FAULT_BY = "on_fault"

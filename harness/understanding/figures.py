@@ -301,8 +301,8 @@ def concept_f1(counts: Mapping[Matched, int]) -> ScoredF1:
     return ScoredF1(2 * of.right / both, pooled_f1_interval(counts)) if both else ScoredF1(None, None)
 
 
-def multiset(counts: Mapping[Matched, int]) -> Matched:
-    """The sums over all utterances."""
+def multiset(counts: Mapping[Row, int]) -> Matched:
+    """The sums over all utterances of counts that begin with right, gold and predicted."""
     return Matched(*(sum(one[at] * n for one, n in counts.items()) for at in range(3)))
 
 

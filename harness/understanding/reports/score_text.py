@@ -235,8 +235,8 @@ def _of(share: Share) -> str:
 def _slu(one: DetailCounts) -> Iterator[FigureRow]:
     """SLURP's metrics of slots with values. None without such slots."""
     entities = one.totals.entities
-    sums = [sum(row[at] * n for row, n in entities.items()) for at in range(3)]
-    text = f"{sums[0]:,} paired by concept, {sums[1]:,} slots, {sums[2]:,} predicted"
+    sums = multiset(entities)
+    text = f"{sums.right:,} paired by concept, {sums.gold:,} slots, {sums.predicted:,} predicted"
     for (key, name), found in zip(_SLU.items(), slu_f1s(entities), strict=True):
         if found.value is not None:
             yield FigureRow(key, name, *found, text, one.rule.detail)
