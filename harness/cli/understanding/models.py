@@ -37,6 +37,9 @@ from harness.statistics.text import number, percent, percent_interval
 if TYPE_CHECKING:
     from harness.understanding.models.training import BenchRow, Contender
 
+    _Bench = tuple[Path, dict[str, int], str, Sequence[BenchRow]]
+    """A corpus, what was asked, the title of its table, and its rows."""
+
 Scores = Sequence[tuple[str, float]]
 DEFAULT = "crf"
 BENCHED = "crf,transformer"
@@ -177,7 +180,7 @@ def bench(
 
     contenders = _ready(_contenders(understander or BENCHED, settings), seed, all_wanted=understander is not None)
     if folds is not None:
-        _cross_validate(data, contenders, seed, folds, json_target)
+        _print_benches(_cross_validated(data, contenders, seed, folds), json_target)
         return
     corpora = [(folder, _splits_of(folder)) for folder in data]
     for folder, splits in corpora:
@@ -185,42 +188,44 @@ def bench(
             raise InputError(
                 "there is no split test", place=Place(str(folder)), remedy="Name the split to score `test`"
             )
-    told = []
-    for folder, splits in corpora:
-        assert splits.test is not None
-        rows = []
-        for one in contenders:
-            _tell(f"{folder}: {one.name}")
-            rows.append(bench_one(one, (splits.train, splits.held_out, splits.test), seed, _tell))
-        rows += _yardsticks(folder, yardstick)
-        told.append({"data": str(folder), "seed": seed, "rows": [_as_json(row) for row in rows]})
-        if json_target != STDIN:
-            click.echo(plain_text(f"{folder}: {len(splits.test.utterances):,} test utterances, seed {seed}"))
-            click.echo("\n".join(_table(rows)))
-    if json_target is not None:
-        put(json_target, [json.dumps(told, indent=1) + "\n"])
+
+    def benches() -> Iterator[_Bench]:
+        for folder, splits in corpora:
+            assert splits.test is not None
+            rows = []
+            for one in contenders:
+                _tell(f"{folder}: {one.name}")
+                rows.append(bench_one(one, (splits.train, splits.held_out, splits.test), seed, _tell))
+            rows += _yardsticks(folder, yardstick)
+            yield folder, {"seed": seed}, f"{len(splits.test.utterances):,} test utterances, seed {seed}", rows
+
+    _print_benches(benches(), json_target)
 
 
-def _cross_validate(
-    data: Sequence[Path], contenders: Sequence[Contender], seed: int, folds: int, json_target: str | None
-) -> None:
+def _cross_validated(data: Sequence[Path], contenders: Sequence[Contender], seed: int, folds: int) -> Iterator[_Bench]:
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.models.training import cross_validated
 
-    told = []
     for folder in data:
         corpus = _tagged(read_corpus(folder))
         rows = []
         for one in contenders:
             _tell(f"{folder}: {one.name}")
             rows.append(cross_validated(one, corpus, folds, seed, _tell))
-        told.append({"data": str(folder), "seed": seed, "folds": folds, "rows": [_as_json(row) for row in rows]})
+        title = f"{len(corpus.utterances):,} utterances in {folds} folds, seed {seed}; mean ± standard deviation"
+        yield folder, {"seed": seed, "folds": folds}, title, rows
+
+
+def _print_benches(found: Iterable[_Bench], json_target: str | None) -> None:
+    """A table for each corpus as soon as it is done, or one JSON list of all at the end."""
+    documents = []
+    for folder, facts, title, rows in found:
+        documents.append({"data": str(folder), **facts, "rows": [_as_json(row) for row in rows]})
         if json_target != STDIN:
-            number = f"{len(corpus.utterances):,} utterances"
-            click.echo(plain_text(f"{folder}: {number} in {folds} folds, seed {seed}; mean ± standard deviation"))
+            click.echo(plain_text(f"{folder}: {title}"))
             click.echo("\n".join(_table(rows)))
     if json_target is not None:
-        put(json_target, [json.dumps(told, indent=1) + "\n"])
+        put(json_target, [json.dumps(documents, indent=1) + "\n"])
 
 
 @dataclass(frozen=True, slots=True)
