@@ -195,7 +195,7 @@ def verb(
             if isinstance(declared, dict):
                 inner = _annotated(kind) if isinstance(kind, type) else {}
                 groups[given_as] = kind, list(declared)
-                parameters += [_parameter(one, inner.get(one, Any), told) for one, told in declared.items()]
+                parameters += [_parameter(one, inner.get(one, Any), its) for one, its in declared.items()]
             elif declared is not Parameter.empty:
                 several = declared if isinstance(declared, tuple) else (declared,)
                 parameters += [_parameter(given_as, kind, one) for one in several]

@@ -92,8 +92,8 @@ def differences(
         look(f"{name.replace('_', ' ')} is", getattr(one.counting, name), getattr(other.counting, name))
     if one.evaluation.conditions != other.evaluation.conditions:
         then, now = ([each.label() for each in of.evaluation.conditions] for of in (one, other))
-        told = _differing(then, now), _differing(now, then)
-        look("conditions are", *told if then != now else ("others of the same names", told[1]))
+        before = _differing(then, now) if then != now else "others of the same names"
+        look("conditions are", before, _differing(now, then))
     look("the engine's fingerprint is", one.facts.fingerprint[:12], other.facts.fingerprint[:12])
     look("the engine's version is", one.facts.version, other.facts.version)
     if one.facts != other.facts and not found:
@@ -237,13 +237,13 @@ def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
     if outcome.said is not None:
         told["said"] = [outcome.said.text, outcome.said.start, outcome.said.end, outcome.said.score]
     if outcome.labels:
-        told["labels"] = labels_told(outcome.labels)
+        told["labels"] = labels_written(outcome.labels)
     if outcome.rejected is not None:
         told["rejected"] = outcome.rejected.value
     return _line(told)
 
 
-def labels_told(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
+def labels_written(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
     return [[one.start_s, one.end_s, one.phrase, *(list(trait) for trait in one.traits)] for one in labels]
 
 

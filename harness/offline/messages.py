@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
-from harness.offline.journal_lines import WorkerUse, has_check, labels_of, labels_told, outcome_line
+from harness.offline.journal_lines import WorkerUse, has_check, labels_of, labels_written, outcome_line
 
 _JSON = json.JSONEncoder(separators=(",", ":"))
 _HEAD = struct.Struct("<cI")
@@ -123,7 +123,16 @@ def answers_of(content: bytes) -> list[FileAnswer]:
 def files_told(files: Iterable[ListedFile]) -> bytes:
     return _JSON.encode(
         [
-            [one.kind, one.number, one.listed, one.path, one.line, one.reference, one.rejected, labels_told(one.labels)]
+            [
+                one.kind,
+                one.number,
+                one.listed,
+                one.path,
+                one.line,
+                one.reference,
+                one.rejected,
+                labels_written(one.labels),
+            ]
             for one in files
         ]
     ).encode("ascii")

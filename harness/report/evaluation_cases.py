@@ -43,7 +43,7 @@ class FileError:
     score: float | None = None
     said: str = ""
 
-    def told(self) -> Iterator[str]:
+    def details(self) -> Iterator[str]:
         if self.spot is not None:
             rate_hz = self.outcome.engine_rate_hz
             yield f"“{plain_text(self.spot.phrase, 80)}” at {self.spot.end / rate_hz:.2f} s"
@@ -58,7 +58,7 @@ class FileError:
 
     @property
     def line(self) -> str:
-        return ", ".join([plain_text(self.listed, 200), *self.told()])
+        return ", ".join([plain_text(self.listed, 200), *self.details()])
 
 
 def errors_of(engine: EvaluatedEngine) -> tuple[list[FileError], list[FileError], list[FileError]]:
@@ -101,7 +101,7 @@ class EvaluationCases:
             yield Cases(f"{id}-{self._number}", title, shown, len(errors), rest)
 
     def _case(self, at: int, kind: str, one: FileError) -> ListedCase:
-        title, lines = plain_text(one.listed, 200), tuple(one.told())
+        title, lines = plain_text(one.listed, 200), tuple(one.details())
         header = self._engine.journal.header
         rate_hz = header.facts.rate_hz
         track = self._track(one)

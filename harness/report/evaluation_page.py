@@ -174,7 +174,7 @@ def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:
         ("mistaken", "--max-wer" if engine.counted.counting.words else "--max-fr", mistaken),
     ):  # fmt: skip
         for one in errors:
-            said = tuple(one.told())
+            said = tuple(one.details())
             reason = None if option in bounded else Reason(CaseVerdict.FAILURE, kind, kind.replace("_", " "))
             yield Case(plain_text(one.listed, 300), f"{engine.name}.{kind}", 0.0, reason, (kind, *said))
     for found in engine.journal.outcomes():
