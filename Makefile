@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
 DEMO := $(VENV)/.demo-stamp
-TEST := sh setup/test.sh $(BIN)/python
+TEST := $(BIN)/python setup/test.py
 
 .PHONY: setup demo quick test check docs soak bench packages lock clean
 

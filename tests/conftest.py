@@ -16,6 +16,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from tests.conformance.engine_runs import Runs
 
+pytest_plugins = ["tests.host_time"]
+
 # What helpers assert says its values too: of a failure that comes once, they are all there is.
 pytest.register_assert_rewrite("tests.conformance", "tests.dashboard", "tests.unit")
 

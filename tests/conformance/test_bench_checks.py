@@ -20,7 +20,7 @@ from tests.conformance.engine_runs import rows, wait_for
 from tests.conformance.lab_runs import BENCH, LabRuns, verdicts
 from tests.written_sessions import records
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
 CHECKS = """
 on_fault: {retry_after_s: 5, retries: 100}

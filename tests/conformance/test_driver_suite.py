@@ -21,7 +21,7 @@ from tests.conformance.driver_rows import ROWS, Row, hum, opened
 from tests.known import known
 from tests.seen import Seen, until
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 
 CLOSE_LIMIT_S = 10.0
 

@@ -17,7 +17,7 @@ from tests.conformance.lab_runs import LabRuns, lab_of_its_own
 from tests.known import known
 from tests.written_sessions import wake_of
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
 BENCH = """\
 bench: chimes

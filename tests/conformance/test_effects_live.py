@@ -20,7 +20,7 @@ from harness.session.engine.prepare import prepare
 from tests.conformance.engine_runs import Watcher, rows, wait_for
 from tests.conformance.lab_runs import LabRuns, lab_of_its_own
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
 FILES = Path(__file__).parent / "lab"
 BENCH = Path(__file__).parents[2] / "scenarios" / "benches" / "virtual_lab.yaml"

@@ -25,7 +25,7 @@ from harness.sound.stimuli.renderer import Renderer
 from tests.conformance.engine_runs import wait_for
 from tests.conformance.lab_runs import lab_of_its_own
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
 PATIENCE_S = 40.0
 """For one answer: a recogniser on a machine that is busy with other things takes its time."""

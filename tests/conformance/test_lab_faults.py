@@ -22,7 +22,7 @@ from tests.conformance.engine_runs import Watcher, kill, rows, wait_for
 from tests.conformance.lab_runs import LabRuns, last_rows, starts, verdicts
 from tests.written_sessions import records
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
 TRIAL = "time.r1"
 NOTICED_S = 1.0

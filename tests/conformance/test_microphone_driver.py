@@ -29,7 +29,7 @@ from tests.known import known
 from tests.seen import until
 from tests.unit.sound.spoken import speech
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 Seen = TypeVar("Seen", bound=Observation)
 
 

@@ -22,7 +22,7 @@ from tests.conformance.sound_path import RATE_HZ, noise, recorder
 from tests.seen import until
 from tests.unit.sound.spoken import speech
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 AGREES_WITHIN_S = 0.06
 """Position and recording: a buffer of 20 ms, a poll of 5 ms, the lab's own 9 ms, and what a busy host adds."""
 

@@ -22,7 +22,7 @@ from tests.known import known
 from tests.rating_sessions import rating_session
 from tests.seen import until as wait_until
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 LENGTH_WITHIN_MS = 60
 
 

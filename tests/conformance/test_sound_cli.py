@@ -16,7 +16,7 @@ from harness.model.errors import SoundError
 from harness.sound.calibration import read_calibration
 from harness.sound.equaliser import CENTRES_HZ, parse
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 IN_LAB = ("--sound-server", "virtual_lab")
 
 

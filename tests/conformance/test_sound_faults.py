@@ -16,7 +16,7 @@ from tests.conformance.sound_path import RATE_HZ, noise, play, player, recorder
 from tests.known import known
 from tests.seen import until
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 
 FOUND_S = 1.0
 BACK_S = 2.5

@@ -19,7 +19,7 @@ from tests.conformance.sound_path import OnTheLab, noise, recorder
 from tests.known import known
 from tests.seen import until
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 
 
 def of_kind(seen: list[Observation], kind: type) -> list[Observation]:

@@ -17,7 +17,7 @@ from harness.sound.sound_devices import sound_devices
 from tests.conformance.sound_path import OnTheLab, noise, play, player, recorder
 from tests.seen import until
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 
 
 def test_a_sink_and_a_source_are_listed_and_used_by_name(

@@ -16,7 +16,7 @@ from harness.sound.sound_devices import sound_devices
 from tests.conformance.sound_path import LAB, RATE_HZ, click_train, noise, play, player, recorder
 from tests.seen import until
 
-pytestmark = pytest.mark.sound
+pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 
 
 @pytest.mark.parametrize(("mouth", "ear"), [("harness_speaker", "dut_mic"), ("dut_speaker", "harness_mic")])

@@ -17,7 +17,7 @@ from tests.conformance.sound_path import RATE_HZ, play, player
 from tests.known import known
 from tests.unit.sound.spoken import speech
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 RECORD = "from harness.cli import main; main()"
 
 

@@ -31,7 +31,7 @@ from tests.known import known
 from tests.unit.sound.spoken import speech
 from tests.written_sessions import records, wake_of
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
 BENCH = """
 bench: lab_people

@@ -24,7 +24,7 @@ from tests.conformance.engine_runs import rows
 from tests.conformance.lab_runs import LabRuns, lab_of_its_own, verdicts
 from tests.known import known
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
 FILES = Path(__file__).parent / "lab"
 BENCH = FILES / "understanding_bench.yaml"

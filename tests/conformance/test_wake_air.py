@@ -26,7 +26,7 @@ from tests.conformance.lab_runs import LabRuns, lab_of_its_own
 from tests.known import known
 from tests.written_sessions import plan_of, records, wake_of
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.usefixtures("host_keeps_time")]
 
 LAB = Path(__file__).parent / "lab"
 

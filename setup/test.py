@@ -1,0 +1,158 @@
+"""Runs all tests in groups, by what they need from the machine, and says what happened.
+
+usage: python setup/test.py [timed] [unit] [live]
+
+Exits with 0 if none failed. Ctrl-C, TERM or KILL, also of the whole process group, ends everything that was started.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.leftovers import MARK, end_all, end_all_after  # noqa: E402 (found by the line above)
+
+UNDECIDED_SHARE = 0.03
+"""Of the tests of timing, so many may be undecided on a quiet host."""
+QUIET_SHARE = 0.15
+"""A host is quiet if programs other than ours use less of its processors."""
+SLOWEST = 10
+GROUPS: dict[str, dict[str, Any]] = {
+    # What keeps time has the machine to itself, with a core to spare.
+    "timed": {"arguments": ("--timed=only", "-n2", "tests/conformance", "tests/unit/test_host_time.py")},
+    # Boards, brokers, browsers and screens mostly wait; unit tests take what they leave.
+    "unit": {"arguments": ("--timed=without", "-n2", "tests/unit"), "nice": 10, "quiet": True},
+    "live": {"arguments": ("--timed=without", "-n4", "tests/conformance", "tests/dashboard")},
+}
+"""The first runs alone, then the others side by side."""
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Group:
+    """A pytest process. quiet: its output is kept, and printed at its end."""
+
+    def __init__(
+        self, folder: Path, name: str, *, arguments: tuple[str, ...], nice: int = 0, quiet: bool = False
+    ) -> None:
+        self.name = name
+        self._outcomes = folder / f"{name}.json"
+        self._said = (folder / f"{name}.txt").open("w+b") if quiet else None
+        common = f"--outcomes={self._outcomes}", "--dist", "loadfile", "--no-loadscope-reorder"
+        # A process session of its own: Ctrl-C reaches only us, and we end it.
+        self.process = subprocess.Popen(
+            ["nice", "-n", str(nice), sys.executable, "-m", "pytest", *common, *arguments], cwd=ROOT,
+            stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said, start_new_session=True,
+        )  # fmt: skip
+
+    def finish(self) -> dict[str, dict[str, Any]]:
+        """How each test ended."""
+        if self._said is not None:
+            self._said.seek(0)
+            sys.stdout.write(self._said.read().decode(errors="replace"))
+            self._said.close()
+        if self.process.returncode:
+            print(f"pytest of the {self.name} tests exited with {self.process.returncode}")
+        return json.loads(self._outcomes.read_text("utf-8")) if self._outcomes.exists() else {}
+
+
+def wait(groups: list[Group]) -> dict[str, dict[str, Any]]:
+    """Waits for the end of groups; how each test ended. Reaps whatever has lost its parent meanwhile."""
+    running = {group.process.pid: group.process for group in groups}
+    while running:
+        pid, status = os.wait()
+        if pid in running:
+            running.pop(pid).returncode = os.waitstatus_to_exitcode(status)
+    return {name: outcome for group in groups for name, outcome in group.finish().items()}
+
+
+def processor_times() -> tuple[float, float, float]:
+    """Seconds since the boot: of work, with what the hypervisor took; of our work; of all processors."""
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, idle, iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    worked = user + nice + system + irq + softirq + steal
+    second = os.sysconf("SC_CLK_TCK")
+    return worked / second, usage.ru_utime + usage.ru_stime, (worked + idle + iowait) / second
+
+
+def undecided_too_often(outcomes: dict[str, dict[str, Any]], others: float) -> bool:
+    """Whether more tests of timing are undecided than a quiet host explains. others: their share of the processors."""
+    timed = [outcome for outcome in outcomes.values() if outcome["timed"]]
+    undecided = sum(outcome["word"] == "undecided" for outcome in timed)
+    quiet = others < QUIET_SHARE
+    print(
+        f"\n{undecided} of {len(timed)} tests of timing undecided; other programs used {others:.0%} of the processors"
+        f" meanwhile ({'quiet' if quiet else 'not quiet'})"
+    )
+    return quiet and undecided > UNDECIDED_SHARE * len(timed)
+
+
+def report(outcomes: dict[str, dict[str, Any]]) -> None:
+    """The last lines: what failed and is undecided, why tests were skipped, the slowest, and the counts."""
+    for word in ("failed", "undecided"):
+        for name, outcome in outcomes.items():
+            if outcome["word"] == word:
+                print(f"{word.upper()} {name}" + (f": {outcome['why']}" if outcome["why"] else ""))
+    print("\nskipped:")
+    reasons = Counter(outcome["why"] for outcome in outcomes.values() if outcome["word"] == "skipped")
+    for why, count in reasons.most_common():
+        print(f"  {count:4}  {why}")
+    print("slowest:")
+    slowest = sorted(outcomes.items(), key=lambda item: -item[1]["seconds"])[:SLOWEST]
+    for name, outcome in slowest:
+        print(f"  {outcome['seconds']:6.1f} s  {name}")
+    words = Counter(outcome["word"] for outcome in outcomes.values())
+    print(", ".join(f"{words[word]} {word}" for word in ("passed", "failed", "undecided", "skipped")))
+
+
+def main(wanted: list[str]) -> int:
+    run = os.environ[MARK] = "/".join(filter(None, (os.environ.get(MARK), uuid.uuid4().hex)))
+    end_all_after(os.getpid(), run)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what loses its parent becomes our child, and is counted
+
+    def interrupted(number: int, frame: FrameType | None) -> NoReturn:
+        left = end_all(run)
+        words = f"these processes are left: {left}" if left else "everything that they had started has ended"
+        os.write(2, f"\nThe tests were interrupted by {signal.Signals(number).name}; {words}.\n".encode())
+        os._exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+
+    begun_s, (load, *_), begun = time.monotonic(), os.getloadavg(), processor_times()
+    status, outcomes = 0, dict[str, dict[str, Any]]()
+    with tempfile.TemporaryDirectory(prefix="vh-tests-") as folder:
+        for names in (["timed"], ["unit", "live"]):
+            groups = [Group(Path(folder), name, **GROUPS[name]) for name in names if name in wanted]
+            outcomes |= wait(groups)
+            status |= any(group.process.returncode for group in groups)
+            if "timed" in wanted and names == ["timed"]:
+                worked_s, ours_s, all_s = (now - before for now, before in zip(processor_times(), begun, strict=True))
+                status |= undecided_too_often(outcomes, max(0.0, worked_s - ours_s) / all_s)
+    report(outcomes)
+    _, cpu_s, _ = processor_times()
+    print(
+        f"{cpu_s / 60:.1f} processor minutes in {(time.monotonic() - begun_s) / 60:.1f} minutes;"
+        f" load average {load:.1f} at the start, {os.getloadavg()[0]:.1f} at the end"
+    )
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or list(GROUPS)))
