@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.base.plugins import Group, load
 from harness.base.ports import Driver
 from harness.devices.camera import Camera, CameraOptions
+from harness.devices.declared import simulated
 from harness.devices.esphome import EsphomeDevice, EsphomeOptions, EsphomeRole
 from harness.devices.home_assistant import HomeAssistant, HomeAssistantOptions
 from harness.devices.in_process.device import InProcessOptions
@@ -48,7 +50,7 @@ from tests.seen import Around, Seen
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One driver and its far end. absent: the same without a far end; None: it always has one.
+    """One driver and its far end. absent: the same without a far end; None: it is simulated, and always has one.
 
     lose, mend: the far end goes away and comes back. provoke: makes it tell something. on_air: what it plays takes its
     time. queues: a second sound follows the first one, where others refuse it.
@@ -339,6 +341,16 @@ ROWS = {one.__name__: one for one in _DRIVERS} | {
     "esphome:assistant": esphome_assistant,
 }
 """A driver that works in several ways can have several rows: `name:way`."""
+
+
+def driver_of(row: str) -> str:
+    return row.partition(":")[0]
+
+
+PLAYING = [row for row in ROWS if hasattr(load(Group.DRIVERS, driver_of(row)), "play")]
+"""The rows of drivers that play sound to a device."""
+APART = [row for row in ROWS if not simulated(driver_of(row))]
+"""The rows whose far end is apart from the driver, and can be absent."""
 
 
 @contextmanager

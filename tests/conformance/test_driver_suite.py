@@ -17,7 +17,7 @@ from harness.devices.declared import takes_orders
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, StimulusEnded, StimulusStarted
-from tests.conformance.driver_rows import ROWS, Row, hum, opened
+from tests.conformance.driver_rows import APART, PLAYING, ROWS, Row, driver_of, hum, opened
 from tests.known import known
 from tests.seen import Seen, until
 
@@ -27,17 +27,17 @@ CLOSE_LIMIT_S = 10.0
 
 
 @pytest.fixture(params=list(ROWS))
-def row(request: pytest.FixtureRequest, tmp_path: Path, lab_sound: LabSoundServer) -> Iterator[Row]:
-    with ROWS[request.param](tmp_path, lab_sound) as one:
-        yield one
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def playing_row(row: Row) -> Row:
-    """Of drivers that stimulate."""
-    if not isinstance(row.make(), Stimulates):
-        pytest.skip("it plays nothing")
-    return row
+def row(name: str, tmp_path: Path, lab_sound: LabSoundServer) -> Iterator[Row]:
+    with ROWS[name](tmp_path, lab_sound) as one:
+        yield one
+
+
+of_players = pytest.mark.parametrize("name", PLAYING)
 
 
 def closed_in_time(driver: Driver) -> None:
@@ -90,11 +90,16 @@ def play_whole(driver: Driver, seen: Seen, play_id: str, seconds: float = 0.4) -
 
 def test_every_installed_driver_has_its_row() -> None:
     reached = {name for name in names(Group.DRIVERS) if not takes_orders(name)}
-    assert {row.partition(":")[0] for row in ROWS} == reached  # stands and switches: test_stands.py, test_power.py
+    assert {driver_of(row) for row in ROWS} == reached  # stands and switches: test_stands.py, test_power.py
     for name in names(Group.DRIVERS):
         options = load(Group.DRIVERS, name).Options
         assert dataclasses.is_dataclass(options)
         assert options.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_a_row_is_tested_for_all_that_it_can_do(name: str, row: Row) -> None:
+    assert isinstance(row.make(), Stimulates) == (name in PLAYING)
+    assert (row.absent is not None) == (name in APART)
 
 
 def test_constructing_does_no_io(row: Row, tmp_path: Path) -> None:
@@ -112,10 +117,9 @@ def test_constructing_does_no_io(row: Row, tmp_path: Path) -> None:
     until(made, 20.0, "it opens files or starts threads")  # a far end that is still starting opens some, too
 
 
+@pytest.mark.parametrize("name", APART)
 def test_an_absent_far_end_is_refused_with_a_remedy_and_leaves_nothing_behind(row: Row) -> None:
-    if row.absent is None:
-        pytest.skip("its far end is always there")
-    driver, seen, before = row.absent(), Seen(), set(threading.enumerate())
+    driver, seen, before = known(row.absent)(), Seen(), set(threading.enumerate())
     with pytest.raises(DeviceError) as caught:
         driver.open(seen)
     assert caught.value.remedy
@@ -182,9 +186,10 @@ def test_stamps_lie_where_they_were_made(row: Row) -> None:
         assert one.at.error_s < 1.0
 
 
-def test_a_sound_begins_and_ends(playing_row: Row) -> None:
+@of_players
+def test_a_sound_begins_and_ends(row: Row) -> None:
     seen = Seen()
-    with opened(playing_row, seen) as driver:
+    with opened(row, seen) as driver:
         for play_id in ("one", "two"):
             play_whole(driver, seen, play_id)
     order = [(type(one), one.play_id) for one in seen.all if isinstance(one, StimulusStarted | StimulusEnded)]
@@ -193,15 +198,16 @@ def test_a_sound_begins_and_ends(playing_row: Row) -> None:
         first, last = known(started(seen, play_id)), known(ended(seen, play_id))
         if first.audio_s is not None and last.audio_s is not None:
             assert last.audio_s - first.audio_s == pytest.approx(0.4, abs=0.01)
-        if playing_row.on_air:
+        if row.on_air:
             assert last.at.at_s - first.at.at_s == pytest.approx(0.4, abs=0.05)
 
 
-def test_two_sounds_never_mix(playing_row: Row) -> None:
+@of_players
+def test_two_sounds_never_mix(row: Row) -> None:
     seen = Seen()
-    with opened(playing_row, seen) as driver:
+    with opened(row, seen) as driver:
         player = playing(driver, seen)
-        if playing_row.queues:
+        if row.queues:
             player.play("two", hum(0.2))
         else:
             with pytest.raises(DeviceError, match="already"):
@@ -212,9 +218,10 @@ def test_two_sounds_never_mix(playing_row: Row) -> None:
         assert second is None or second.at.at_s >= known(ended(seen, "one")).at.at_s
 
 
-def test_a_stop_ends_a_sound_at_once(playing_row: Row) -> None:
+@of_players
+def test_a_stop_ends_a_sound_at_once(row: Row) -> None:
     seen = Seen()
-    with opened(playing_row, seen) as driver:
+    with opened(row, seen) as driver:
         stimulates(driver).stop()
         assert not seen.of(StimulusEnded)
         player = playing(driver, seen)
@@ -229,31 +236,34 @@ def test_a_stop_ends_a_sound_at_once(playing_row: Row) -> None:
         assert len(seen.of(StimulusEnded)) == 2
 
 
-def test_a_loss_cuts_what_plays_off_and_what_follows_is_whole(playing_row: Row) -> None:
+@of_players
+def test_a_loss_cuts_what_plays_off_and_what_follows_is_whole(row: Row) -> None:
     seen = Seen()
-    with opened(playing_row, seen) as driver:
+    with opened(row, seen) as driver:
         playing(driver, seen)
-        playing_row.lose(driver)
+        row.lose(driver)
         try:
             seen.wait(lambda: ended(seen, "one") and seen.of(LinkLost), 30, "the loss and the end")
             assert not known(ended(seen, "one")).complete
         finally:
-            playing_row.mend(driver)
+            row.mend(driver)
         seen.wait(lambda: seen.of(LinkBack), 30, "the return")
         play_whole(driver, seen, "two")
 
 
-def test_it_closes_while_it_plays(playing_row: Row) -> None:
+@of_players
+def test_it_closes_while_it_plays(row: Row) -> None:
     seen, before = Seen(), set(threading.enumerate())
-    with opened(playing_row, seen) as driver:
+    with opened(row, seen) as driver:
         playing(driver, seen)
         closed_in_time(driver)
         nothing_more(seen)
         seen.wait(lambda: not set(threading.enumerate()) - before, 20.0, "the end of its threads")
 
 
-def test_what_is_not_open_plays_nothing(playing_row: Row) -> None:
-    driver = playing_row.make()
+@of_players
+def test_what_is_not_open_plays_nothing(row: Row) -> None:
+    driver = row.make()
     for _ in range(2):
         player = stimulates(driver)
         with pytest.raises(DeviceError):

@@ -14,6 +14,7 @@ import numpy as np
 import soundfile
 import soxr
 
+from harness.model.offline import EngineKind
 from tests.unit.engines.wake_sound import spoken
 
 RATE_HZ = 16000
@@ -37,6 +38,7 @@ class Row:
     wrong: tuple[str, str]
     settings: tuple[tuple[str, str], ...] = ()
     later_s: float = 0.6
+    kind: EngineKind = EngineKind.WAKE
 
     @property
     def name(self) -> str:
@@ -96,9 +98,17 @@ ROWS = (
         lambda: flite("turn on the kitchen light"),
         "turn on the kitchen light",
         ("nowhere.gram", "nowhere.gram"),
+        kind=EngineKind.COMMAND,
     ),
-    Row("faster_whisper", "tiny.en", _time, "what time is it in london", ("no-such-model", "tiny.en")),
-    Row("moonshine", "", _time, "what time is it in london", ("no-such-model", "tiny-en")),
+    Row(
+        "faster_whisper",
+        "tiny.en",
+        _time,
+        "what time is it in london",
+        ("no-such-model", "tiny.en"),
+        kind=EngineKind.TRANSCRIPT,
+    ),
+    Row("moonshine", "", _time, "what time is it in london", ("no-such-model", "tiny-en"), kind=EngineKind.TRANSCRIPT),
     Row("porcupine", "alexa", _alexa, "alexa", ("no_such_phrase", "hey_google|hey google")),
     Row("process", LOUD, _noise_burst, "loud", ("no-such-program", "program .* does not exist")),
     Row(
@@ -110,7 +120,14 @@ ROWS = (
         (("mode", "once"),),
     ),
     Row("process", f"{LOUD} --scores", _noise_burst, "loud", ("no-such-program", "program .* does not exist")),
-    Row("process", f"{LOUD} --kind command", _noise_burst, "loud", ("no-such-program", "program .* does not exist")),
+    Row(
+        "process",
+        f"{LOUD} --kind command",
+        _noise_burst,
+        "loud",
+        ("no-such-program", "program .* does not exist"),
+        kind=EngineKind.COMMAND,
+    ),
 )
 ELSEWHERE = {"device", "livekit", "sherpa_onnx", "vosk"}
 """Engines that need more than a file: boards have suites of their own, users' models test_users_models.py."""

@@ -37,6 +37,11 @@ def row(request: pytest.FixtureRequest) -> Row:
     return found
 
 
+given_in_pieces = pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.kind is EngineKind.WAKE], ids=lambda row: row.name, indirect=True
+)
+
+
 @pytest.fixture(scope="module")
 def engine(row: Row) -> Iterator[OfflineEngine]:
     loaded = load_engine(task_of(f"{row.engine}:{row.model}", row.settings))
@@ -124,6 +129,7 @@ def test_it_says_what_it_is(engine: OfflineEngine, row: Row) -> None:
     assert len(bytes.fromhex(facts.fingerprint)) == 32
     kinds = [isinstance(engine, protocol) for protocol in (ScoresSound, SpotsPhrases, Understands)]
     assert kinds.count(True) == 1
+    assert facts.kind is row.kind
     assert (facts.kind is EngineKind.WAKE) == (not isinstance(engine, Understands))
     if isinstance(engine, ScoresSound):
         assert facts.rule is not None
@@ -155,21 +161,20 @@ def test_a_fresh_state_is_fresh(engine: OfflineEngine, said: np.ndarray, first: 
     assert found(engine, said) == first
 
 
+@given_in_pieces
 def test_what_was_begun_and_left_is_gone(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
     left = said[: int(0.6 * len(said))]
     if isinstance(engine, SpotsPhrases):
         engine.listen().feed(left)
-    elif isinstance(engine, ScoresSound):
-        engine.begin().feed(left)
     else:
-        pytest.skip("it is given a file whole")
+        assert isinstance(engine, ScoresSound)
+        engine.begin().feed(left)
     assert found(engine, said) == first
 
 
 @pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.soak), 2])
+@given_in_pieces
 def test_pieces_of_any_size_give_the_same(engine: OfflineEngine, said: np.ndarray, seed: int, first: Found) -> None:
-    if isinstance(engine, Understands):
-        pytest.skip("it is given a file whole")
     generator = np.random.default_rng(seed)
     cuts = np.sort(generator.integers(0, len(said), 60 if seed == 1 else 5))
     # Two cuts in one place make a piece without samples, neighbours a piece of one.

@@ -24,11 +24,9 @@ def room(*parts: np.ndarray | float, noise: float = 8.0) -> np.ndarray:
 SPEECH = spoken("what time is it in London", "en-us")
 
 
-@pytest.mark.parametrize("noise", [0.0, 8.0, 60.0])
-@pytest.mark.parametrize("level_db", [0, -20])
-def test_speech_is_found_where_it_is(noise: float, level_db: int) -> None:
-    if noise == 60.0 and level_db == -20:
-        pytest.skip("6 dB over the noise is beyond the detector")
+# At -20 dB, speech is 6 dB above a noise of 60: too little for the detector.
+@pytest.mark.parametrize(("level_db", "noise"), [(0, 0.0), (0, 8.0), (0, 60.0), (-20, 0.0), (-20, 8.0)])
+def test_speech_is_found_where_it_is(level_db: int, noise: float) -> None:
     span = known(speech_span(room(1.2, SPEECH * 10 ** (level_db / 20), 0.9, noise=noise)))
     assert abs(span[0] - 1.2 * RATE) < 0.1 * RATE
     assert abs(span[1] - 1.2 * RATE - len(SPEECH)) < 0.15 * RATE
