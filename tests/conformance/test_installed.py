@@ -23,7 +23,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BUILT_FROM = ("harness", "devices", "scenarios", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 OTHERS = [path for path in os.environ.get("HARNESS_PYTHONS", "").split(":") if path]
-NO_OTHER = pytest.mark.skipif(not OTHERS, reason="HARNESS_PYTHONS names no other Python that has the dependencies")
 
 
 def said(*command: str | Path, cwd: Path | None = None) -> str:
@@ -78,7 +77,7 @@ def sdist(tree: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(sys.executable, copy, "sdist")
 
 
-@pytest.fixture(scope="module", params=["this", pytest.param("newest", marks=NO_OTHER)])
+@pytest.fixture(scope="module", params=["this", "newest"] if OTHERS else ["this"])
 def python(request: pytest.FixtureRequest) -> str:
     return sys.executable if request.param == "this" else newest()
 
