@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -170,7 +169,7 @@ def _listens(port: int) -> bool:
     return True
 
 
-@pytest.mark.skipif(shutil.which("ovos-messagebus") is None, reason="ovos-messagebus is not installed")
+@pytest.mark.extra
 def test_the_real_bus_carries_a_session_freezes_and_returns(tmp_path: Path) -> None:
     port = free_port()
     options = WebSocketOptions(url=f"ws://127.0.0.1:{port}/core", ready='"connected"', ping_s=1.0)

