@@ -19,6 +19,7 @@ from pathlib import Path
 import transcript_corpus
 import yardsticks
 from program_times import timed
+from sizes import sized
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -27,9 +28,9 @@ from rapidfuzz.distance import Levenshtein
 from harness.transcripts.alignment import Alignments
 
 SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
-ROUNDS = 5
-SLOW_ROUNDS = 2
-WERS = (0.12, 0.3, 0.6)
+ROUNDS = sized(5, 1)
+SLOW_ROUNDS = sized(2, 1)
+WERS = sized((0.12, 0.3, 0.6), (0.12,))
 JIWER = """
 import json, sys, time
 import jiwer
@@ -47,7 +48,7 @@ print(json.dumps([min(wall for wall, _ in took), min(cpu for _, cpu in took), er
 def main(utterances: int) -> None:
     for wer in WERS:
         measure(utterances, wer)
-    for sentences in (1000, 10_000):
+    for sentences in sized((1000, 10_000), (100,)):
         conversation(sentences)
 
 
@@ -118,4 +119,4 @@ def conversation(sentences: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(200_000, 500))

@@ -18,11 +18,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.bench_rating_keys import APART_S, echoes, milliseconds
+from bench_rating_keys import APART_S, echoes, milliseconds
+from sizes import sized
+
 from tests.annotation_projects import TALK, annotation_project
 from tests.conformance.rating.terminal import RatingTerminal
 
-PAGES = 100
+PAGES = sized(100, 2)
 HARNESS = Path(sys.executable).with_name("harness")
 
 
@@ -58,7 +60,7 @@ def main(largest: int) -> None:
     try:
         floor = echoes(terminal)
         print(f"echo of a character:              {milliseconds(floor)}")
-        for utterances in (min(2000, largest), largest):
+        for utterances in sorted({min(2000, largest), largest}):
             strikes, pages, start_s = keys(terminal, folder, utterances)
             ratio = statistics.median(pages) / statistics.median(floor)
             print(f"of {utterances:>6}: start {start_s:.1f} s; strike  {milliseconds(strikes)}")
@@ -69,4 +71,4 @@ def main(largest: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 16_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(16_000, 40))

@@ -1,6 +1,6 @@
 """How often `harness compare` shows a regression between sessions of the same device: at most 5 % of pairs is right.
 
-Run: python -m benchmarks.bench_compare_sessions [PAIRS]
+python benchmarks/bench_compare_sessions.py [PAIRS]
 """
 
 from __future__ import annotations
@@ -8,6 +8,10 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sizes import sized
 
 from harness.report.comparison import MeasureVerdict, compare_sessions
 from tests.unit.report.test_comparison import wake_session
@@ -26,4 +30,4 @@ def main(pairs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(200, 1))

@@ -22,10 +22,14 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from harness.model.observation import LogLine, ResponseText, Transcript
+
+from sizes import sized
+
+from harness.model.observation import Intent, ResponseText, Transcript
 from harness.model.stimulus import Waveform
 from tests.conformance.boards import posix_board
-from tests.conformance.serial_bench import Bench, until
+from tests.conformance.serial_bench import Bench
+from tests.seen import until
 
 PPM, OFFSET_US = 80, 123_456_789_012
 PAUSE_S = 0.02
@@ -93,7 +97,7 @@ def run(name: str, seconds: float, *, inject: bool = False) -> None:
             said += 1
             time.sleep(PAUSE_S)
         until(lambda: len(bench.of(ResponseText)) == said)
-        told = [one for one in bench.seen if isinstance(one, Transcript | LogLine | ResponseText)]
+        told = [one for one in bench.all if isinstance(one, Transcript | Intent | ResponseText)]
         (moments,) = board.truth()
         truth_s = [moments[number] * 1e-9 for number in sorted(moments)][1:]
         assert len(told) == len(truth_s) == 3 * said, (len(told), len(truth_s), said)
@@ -116,7 +120,7 @@ def main() -> None:
     if "--draw" in sys.argv:
         draw_on_a_terminal_that_nobody_sees()
         return
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else sized(60.0, 1.0)
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; {seconds:g} s each")
     run("quiet", seconds)
     run("injecting", seconds, inject=True)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 from scipy import signal
+from sizes import sized
 
 from harness.base.plugins import Group, load
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
@@ -32,8 +33,8 @@ VOCABULARY = """\
 the a one two three seven eleven hundred morning evening kitchen window river mountain orange yellow because
 although never always where when machine moon noon soon beat boat boot bat she he we they you remember forget
 thunder whisper silver golden people children animal engine music nobody everything turn play stop call weather"""
-SNRS_DB = (20, 10, 5, 0)
-ROOMS_S = (0.0, 0.3, 0.6)
+SNRS_DB = sized((20, 10, 5, 0), (10,))
+ROOMS_S = sized((0.0, 0.3, 0.6), (0.3,))
 
 
 def tones(*parts: tuple[float, ...], seconds: float) -> Mono:
@@ -126,8 +127,8 @@ def false_finds(name: str, earcon: LearnedEarcon, backgrounds: dict[str, Mono]) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hours", type=float, default=1.0, help="of speech and of noise without a chime")
-    parser.add_argument("--count", type=int, default=60, help="chimes in each row; 0: only false finds")
+    parser.add_argument("--hours", type=float, default=sized(1.0, 0.01), help="of speech and of noise without a chime")
+    parser.add_argument("--count", type=int, default=sized(60, 2), help="chimes in each row; 0: only false finds")
     options = parser.parse_args()
     chance = np.random.default_rng(7)
     seconds = max(options.hours * 3600, 1.6 * options.count + 10)

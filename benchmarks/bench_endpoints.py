@@ -26,6 +26,7 @@ from responses import (
     utterances_of,
 )
 from room_responses import sound
+from sizes import sized
 
 from harness.base.plugins import Group, load
 from harness.model.errors import PluginError
@@ -65,7 +66,7 @@ def offline(detectors: tuple[str, ...], set_names: tuple[str, ...], count: int |
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sound", action="store_true", help="through the virtual room, in real time")
-    parser.add_argument("--utterances", type=int, help="of each set (all; with --sound 14)")
+    parser.add_argument("--utterances", type=int, default=sized(None, 1), help="of each set (all; with --sound 14)")
     parser.add_argument("--detector", action="append", help="webrtcvad or silero (both; with --sound webrtcvad)")
     parser.add_argument("--set", action="append", choices=list(SETS), help="(both)")
     arguments = parser.parse_args()

@@ -9,13 +9,18 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sizes import sized
+
 from tests.unit.devices.wire.held_lines import ADAPTERS, Covered, covered
+
+SEEDS = sized(100, 1)
 
 
 def main() -> None:
     print(f"{'adapter':24}{'with the board’s time':>30}{'without':>30}")
     for adapter in ADAPTERS:
-        told = [_words(covered(adapter, range(100), lines=120, with_time=timed)) for timed in (True, False)]
+        told = [_words(covered(adapter, range(SEEDS), lines=120, with_time=timed)) for timed in (True, False)]
         print(f"{adapter.name:24}{told[0]:>30}{told[1]:>30}")
 
 

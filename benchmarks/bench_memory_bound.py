@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+from sizes import sized
 
 from harness.session.figures.memory import Floats, Pair, forgotten, memory_length
 from harness.statistics.intervals import CONFIDENCE, clopper_pearson
@@ -59,7 +60,7 @@ def exceeded(curve: Curve, design: tuple[int, int, int, int], runs: int) -> tupl
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(200, 1)
     print(f"{runs} runs each. told: a wait is recommended; old, new, surer: its share is above the bound\n")
     print(f"{'true curve':22} {'waits × pairs':>14} {'told':>6} {'old':>7} {'new':>7} {'surer':>7}")
     worst = [0.0, 0.0, 0.0]

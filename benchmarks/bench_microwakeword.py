@@ -22,6 +22,8 @@ from pymicro_features import MicroFrontend
 
 sys.path.append(str(Path(__file__).parents[1]))  # sound as the tests make it
 
+from sizes import sized
+
 from harness.base.ports import ScoreStream
 from harness.engines.microwakeword_offline import MicroWakeWordOffline, find_model, interpreter
 from harness.sound.sound_files import open_sound
@@ -30,6 +32,7 @@ from tests.unit.engines.wake_sound import varied
 RATE_HZ = 16000
 MODELS = ("alexa", "okay_nabu")
 SHORT_S = 2.0
+ROUNDS = sized(3, 1)
 
 
 def as_shipped(model: str, sound: np.ndarray) -> np.ndarray:
@@ -91,7 +94,7 @@ def of_short_files(engine: MicroWakeWordOffline, sound: np.ndarray) -> None:
 
 def best_cpu_s(work: Callable[[], object]) -> float:
     times = []
-    for _ in range(3):
+    for _ in range(ROUNDS):
         began = time.process_time()
         work()
         times.append(time.process_time() - began)
@@ -99,7 +102,7 @@ def best_cpu_s(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
+    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else sized(5.0, 0.1)
     one = [varied(seconds=40, seed=seed) for seed in range(4)]
     sound = np.resize(np.concatenate(one), int(minutes * 60 * RATE_HZ))
     hours = len(sound) / RATE_HZ / 3600

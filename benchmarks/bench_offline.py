@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from sizes import sized
 
 from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, ListKind
@@ -33,13 +34,13 @@ from harness.offline.run import RunProgress, nobody, run
 
 RATE_HZ = 16000
 TASK = "microwakeword:okay_nabu"
-LONG, LONG_S = 24, 150.0
-HOURS_OF_LONG = 80
+LONG, LONG_S = sized(24, 2), sized(150.0, 5.0)
+HOURS_OF_LONG = sized(80, 4)
 """Files of the whole command: 3.33 h."""
-SHORT, SHORT_S = 1200, 3.0
-TURNS = 7
-TINY, TINY_S = 100_000, 0.05
-OUTCOMES = 1_000_000
+SHORT, SHORT_S = sized(1200, 4), 3.0
+TURNS = sized(7, 1)
+TINY, TINY_S = sized(100_000, 100), 0.05
+OUTCOMES = sized(1_000_000, 1000)
 PLUGIN = Path(__file__).parent.parent / "tests" / "conformance" / "offline" / "loudness.py"
 
 

@@ -17,6 +17,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # sounds as the tests make them
 
 import numpy as np
 import pyopen_wakeword
+from sizes import sized
 
 from harness.engines.openwakeword import FIRST_END, FastScores, Features, OpenWakeWordOffline
 from harness.engines.settings import operating_points
@@ -28,7 +29,7 @@ TEXTS = ("alexa", "hey jarvis", "okay nabu", "what is the weather in Paris", "tu
 SHORT_S = 3
 
 
-def main(model: str = "alexa", minutes: float = 1.0) -> None:
+def main(model: str = "alexa", minutes: float = sized(1.0, 0.1)) -> None:
     samples = sound(minutes)
     seconds = len(samples) / RATE_HZ
     print(f"{model}, {seconds:.0f} s of sound; load on this machine: {os.getloadavg()[0]:.1f}")

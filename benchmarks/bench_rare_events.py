@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sizes import sized
 
 from harness.statistics import word_intervals
 from harness.statistics.intervals import garwood
 from harness.statistics.significance import clustering
 from harness.statistics.word_intervals import wer_difference
 
-RUNS = 2000
+RUNS = sized(2000, 10)
+CLUSTER_RUNS = sized(300, 2)
 Column = NDArray[np.float64]
 SPREAD = np.random.default_rng(0).lognormal(-2, 1.5, 60)
 FEW_LONG = np.concatenate([np.full(50, 0.01), np.full(5, 2.0)])
@@ -118,7 +120,7 @@ def main() -> None:
     heads = f"{'called: old':>14} {'new':>6} {'held: old':>10} {'new':>6} {'narrower: old':>14} new"
     print(f"\n{'clusters in one list':40} {heads}")
     for audio in ALONE:
-        old_rule, new_rule = (clustered(audio, rule, 300) for rule in (old_clustering, new_clustering))
+        old_rule, new_rule = (clustered(audio, rule, CLUSTER_RUNS) for rule in (old_clustering, new_clustering))
         print(
             f"{audio.what:40} {old_rule[0]:14.1%} {new_rule[0]:6.1%} {old_rule[1]:10.1%} {new_rule[1]:6.1%} "
             f"{old_rule[2]:14} {new_rule[2]:3}"

@@ -16,10 +16,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from sizes import sized
+
 from tests.conformance.rating.terminal import RatingTerminal
 from tests.rating_sessions import rating_session
 
-KEYS = 200
+KEYS = sized(200, 5)
+ECHOES = sized(60, 10)
 APART_S = 0.12
 
 
@@ -32,7 +35,7 @@ def milliseconds(taken_s: list[float]) -> str:
 def echoes(terminal: RatingTerminal) -> list[float]:
     terminal.start("cat")
     taken = []
-    for number in range(1, 61):
+    for number in range(1, ECHOES + 1):
         began_s = time.monotonic()
         terminal.type("x")
         terminal.wait(lambda screen, number=number: screen.count("x") >= number)  # type: ignore[misc]
@@ -61,7 +64,7 @@ def main() -> None:
     try:
         floor = echoes(terminal)
         print(f"echo of a character:             {milliseconds(floor)}")
-        for items in (300, 5000):
+        for items in sized((300, 5000), (10,)):
             taken = labels(terminal, folder, items)
             ratio = statistics.median(taken) / statistics.median(floor)
             print(f"key to next of {items:>4} responses: {milliseconds(taken)}; {ratio:.1f} × the echo")

@@ -11,13 +11,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from sizes import sized
+
 from harness.model.judgment import Category
 from harness.rating.rating_room import open_room
 from harness.session.log.reader import LogReader
 from tests.rating_sessions import rating_sessions
 
-SESSIONS, RESPONSES = 10, 1000
-KEYS = 200
+SESSIONS, RESPONSES = sized(10, 2), sized(1000, 10)
+KEYS = sized(200, 5)
 
 
 def seconds(work: Callable[[], object], times: int = 1) -> float:

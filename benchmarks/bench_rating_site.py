@@ -24,13 +24,17 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sizes import sized
+
 from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 from harness.web.raters_site import RatersSite
 from tests.rating_sessions import rating_session
 
-RATERS = 20
+RATERS = sized(20, 2)
 FIELD = re.compile(r'name="(form_word|item|turn|page)" value="([^"]*)"')
 
 
@@ -122,4 +126,4 @@ def main(items: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(40, 3))

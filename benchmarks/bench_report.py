@@ -13,6 +13,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
+from sizes import sized
+
 from harness.model.bench import Bench
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Limits, Scenario, TrialKind
@@ -20,7 +22,7 @@ from harness.session.engine.prepare import Resolved, write_resolved
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 from tests.written_sessions import written
 
-SEGMENTS = 1000
+SEGMENTS = sized(1000, 10)
 READ = """
 import sys
 from pathlib import Path
@@ -85,4 +87,4 @@ def timed(code: str, *arguments: str) -> tuple[float, float]:
 
 if __name__ == "__main__":
     numbers = [int(one) for one in sys.argv[1:]]
-    main(*(numbers or [100_000, 1_000_000]))
+    main(*(numbers or sized([100_000, 1_000_000], [100, 100])))

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from sizes import sized
 
 from harness.base.ports import ScoresSound
 from harness.engines.offline_loading import load_engine, task_of
@@ -26,8 +27,9 @@ from harness.offline.one_file import crossings, scores_of, spots
 from harness.offline.score_cache import ScoreCache
 
 TASK = "microwakeword:okay_nabu"
-ENGINE_S = 600.0
-HOURS, UTTERANCES = 50, 2000
+ENGINE_S = sized(600.0, 60.0)
+HOURS, UTTERANCES = sized(50, 1), sized(2000, 20)
+LEAST_S = sized(1.0, 0.0)
 RATE_HZ = 16_000
 
 
@@ -39,7 +41,7 @@ def noise(seconds: float) -> np.ndarray:
     return (random.normal(0, 1500, samples) * syllables).clip(-32_000, 32_000).astype(np.int16)
 
 
-def timed(work: Callable[[], object], least_s: float = 1.0) -> float:
+def timed(work: Callable[[], object], least_s: float = LEAST_S) -> float:
     """Processor seconds of one time, over as many as fill least_s."""
     times, began_s = 0, time.process_time()
     while (spent_s := time.process_time() - began_s) < least_s or not times:
@@ -57,7 +59,7 @@ def main() -> None:
     sound = noise(ENGINE_S)
     engine_s = timed(lambda: scores_of(engine, [sound])) / ENGINE_S
     (track,) = scores_of(engine, [sound])
-    an_hour = ScoreTrack(track.phrase, np.tile(track.scores, 6), track.first_end, track.step)
+    an_hour = ScoreTrack(track.phrase, np.tile(track.scores, round(3600 / ENGINE_S)), track.first_end, track.step)
     random = np.random.default_rng(2)
     # The same scores as an engine with finer ones would have: every one another value, the hardest case.
     fine = [

@@ -18,11 +18,12 @@ from pathlib import Path
 import transcript_corpus
 import yardsticks
 from program_times import timed
+from sizes import sized
 
 SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
-ROUNDS = 5
-SLOW_ROUNDS = 2
-WERS = (0.03, 0.12, 0.3)
+ROUNDS = sized(5, 1)
+SLOW_ROUNDS = sized(2, 1)
+WERS = sized((0.03, 0.12, 0.3), (0.12,))
 OURS = [sys.executable, "-c", "from harness.cli import main; main()", "score"]
 JIWER = """
 import sys
@@ -73,4 +74,4 @@ def totals(command: list[str], row: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(200_000, 500))

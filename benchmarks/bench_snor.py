@@ -17,10 +17,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from sizes import sized
+
 from harness.transcripts.snor import Form, convert
 
-LINES = 200_000
-ROUNDS = 3
+LINES = sized(200_000, 1000)
+ROUNDS = sized(3, 1)
 VERB = [sys.executable, "-c", "from harness.cli import main; main()", "snor"]
 
 

@@ -17,15 +17,17 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 import soxr
+from sizes import sized
 
 from harness.offline.lists import read_lists
 from harness.sound.sound_files import BLOCK_SAMPLES, MappedWave, StreamedWave, open_sound
 from harness.sound.wave_file import WaveSound
 
-HOURS = 2
-ROUNDS = 3
-FILES = 20_000
-LINES = 1_000_000
+HOURS = sized(2.0, 0.01)
+ROUNDS = sized(3, 1)
+FILES = sized(20_000, 200)
+LINES = sized(1_000_000, 1000)
+SHORT = sized(1000, 10)
 RATE_HZ = 16000
 
 
@@ -73,7 +75,7 @@ def told(what: str, hours: float, beside: float) -> None:
 
 
 def sound(folder: Path) -> None:
-    samples = HOURS * 3600 * RATE_HZ
+    samples = round(HOURS * 3600) * RATE_HZ
     content = speech_like(samples)
     wave, flac, wide = folder / "a.wav", folder / "a.flac", folder / "wide.wav"
     soundfile.write(wave, content, RATE_HZ, "PCM_16")
@@ -102,7 +104,7 @@ def small_files(folder: Path) -> None:
     for ending in ("wav", "flac"):
         many = folder / ending
         many.mkdir()
-        paths = [many / f"{number}.{ending}" for number in range(1000)]
+        paths = [many / f"{number}.{ending}" for number in range(SHORT)]
         for path in paths:
             soundfile.write(path, content, RATE_HZ, "PCM_16")
         costs = []

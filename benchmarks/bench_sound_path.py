@@ -13,14 +13,15 @@ import time
 from pathlib import Path
 
 import numpy as np
+from sizes import sized
 
 from harness.lab.sound_server import LabSoundServer
 from harness.sound.capture import Capture
 from harness.sound.path_check import check_path
 from harness.sound.playback import Playback
 
-COUNT = 12
-STREAM_S = 5.0
+COUNT = sized(12, 2)
+STREAM_S = sized(5.0, 1.0)
 
 
 def cpu_s(pid: int) -> float:

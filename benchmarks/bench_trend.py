@@ -1,6 +1,6 @@
 """How often `harness trend` shows a change in unchanged nights (at most 5 % is right), and how often it finds one.
 
-Run: python -m benchmarks.bench_trend [SERIES]; with a folder in place of SERIES it writes 20 simulated nights there.
+python benchmarks/bench_trend.py [SERIES]; with a folder in place of SERIES it writes 20 simulated nights there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sizes import sized
 
 from harness.statistics.change_points import Scan, SeriesToScan, scanned
 from tests.unit.report.test_comparison import wake_session
@@ -70,5 +74,5 @@ def simulated(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1] if len(sys.argv) > 1 else "200"
+    given = sys.argv[1] if len(sys.argv) > 1 else sized("200", "1")
     main(int(given)) if given.isdigit() else simulated(Path(given))

@@ -17,6 +17,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from sizes import sized
+
 from harness.annotation.doubts import estimated_error, guesses
 from harness.model.annotation import Label, LabelSet
 from harness.model.understanding import Utterance
@@ -33,12 +35,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--grammar", action="append", default=[])
-    parser.add_argument("--utterances", type=int, default=6000, help="generated ones")
-    parser.add_argument("--labelled", type=int, default=1240)
-    parser.add_argument("--held-out", type=int, default=311)
+    parser.add_argument("--utterances", type=int, default=sized(6000, 200), help="generated ones")
+    parser.add_argument("--labelled", type=int, default=sized(1240, 60))
+    parser.add_argument("--held-out", type=int, default=sized(311, 20))
     parser.add_argument("--classifier", default="tfidf")
     parser.add_argument("-s", dest="settings", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--episodes", type=int, default=30)
+    parser.add_argument("--episodes", type=int, default=sized(30, 1))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--batch", type=int, default=50, help="labels between two fits, for doubtful first")
     parser.add_argument("--seconds", type=float, default=10.0, help="of a person for one label by hand")

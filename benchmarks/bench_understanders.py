@@ -13,6 +13,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from sizes import sized
+
+from harness.model.errors import PluginError
 from harness.model.understanding import Chunking, Corpus, Utterance
 from harness.statistics.intervals import wilson
 from harness.understanding.comparison import Metric
@@ -23,7 +26,7 @@ from harness.understanding.models.training import BenchRow, Contender, bench
 
 GRAMMARS = Path(__file__).parent.parent / "scenarios" / "understanding"
 SEED = 1
-HELD_OUT, TEST = 200, 1000
+HELD_OUT, TEST = sized(200, 20), sized(1000, 20)
 
 
 def main(train: int, epochs: int) -> None:
@@ -40,9 +43,13 @@ def main(train: int, epochs: int) -> None:
     print(f"{'lookup':14s}{100 * right / TEST:8.1f}{100 * low:7.1f}–{100 * high:.1f}{1:10.1f}{'':17s}{spent:9.1f}")
     of_crf: BenchRow | None = None
     for contender in (Contender("crf"), Contender("transformer", (("epochs", str(epochs)),))):
-        row = bench(
-            contender, (splits[0], splits[1], splits[2]), SEED, lambda line: print(f"  {line}", file=sys.stderr)
-        )
+        try:
+            row = bench(
+                contender, (splits[0], splits[1], splits[2]), SEED, lambda line: print(f"  {line}", file=sys.stderr)
+            )
+        except PluginError as error:
+            print(f"{contender.name}: {error}")
+            continue
         of_crf = of_crf or row
         show(row, of_crf, right / TEST)
 
@@ -91,4 +98,4 @@ def _split(made: Corpus, name: str) -> Corpus:
 
 
 if __name__ == "__main__":
-    main(*(int(one) for one in (sys.argv[1:] + ["1500", "7"][len(sys.argv) - 1 :])))
+    main(*(int(one) for one in (sys.argv[1:] + sized(["1500", "7"], ["60", "1"])[len(sys.argv) - 1 :])))

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TypeVar
 
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support as seqeval_figures
+from sizes import sized
 from sklearn.metrics import accuracy_score, jaccard_score, precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -28,7 +29,7 @@ from harness.understanding.figures import figures
 from harness.understanding.reports.score_text import Reported
 from harness.understanding.scoring import FrameScoring, counted, score
 
-ROUNDS = 3
+ROUNDS = sized(3, 1)
 Result = TypeVar("Result")
 INTENTS = [f"intent_{n}" for n in range(20)]
 CONCEPTS = [f"concept_{n}" for n in range(30)]
@@ -117,4 +118,4 @@ def timed(call: Callable[[], Result]) -> tuple[Result, float]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else sized(10_000, 50))

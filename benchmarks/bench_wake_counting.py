@@ -12,6 +12,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
+from sizes import sized
+
 from harness.model.record import EventReviewed, ReviewWord
 from harness.model.scenario import TrialKind
 from harness.offline.wake_log import write
@@ -22,10 +24,12 @@ from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
-WAKES = 2_000
-SEGMENTS = 4_000
+WAKES = sized(2_000, 20)
+SEGMENTS = sized(4_000, 40)
 EVENTS_A_SEGMENT = 25
 """60 s segments with an event each 2.4 s: 100,000 unmatched events."""
+LAST = sized(2_000, 20)
+WINDOWS = sized(50_000, 50)
 
 
 def session() -> WakeRows:
@@ -44,16 +48,16 @@ def main() -> None:
     rows = session()
     figures = WakeFigures()
     began = time.perf_counter()
-    for entry in rows.entries[:-2000]:
+    for entry in rows.entries[:-LAST]:
         figures.add(entry)
     took_s = time.perf_counter() - began
-    per_row_us = took_s / (len(rows.entries) - 2000) * 1e6
+    per_row_us = took_s / (len(rows.entries) - LAST) * 1e6
     print(f"{len(rows.entries):,} rows, {len(figures.unmatched('a')):,} unmatched events: {per_row_us:.0f} µs a row")
     began = time.perf_counter()
     figures.snapshot()
     print(f"first snapshot: {(time.perf_counter() - began) * 1e3:.0f} ms")
     last_rows, snapshots = [], []
-    for entry in rows.entries[-2000:]:
+    for entry in rows.entries[-LAST:]:
         began = time.perf_counter()
         figures.add(entry)
         middle = time.perf_counter()
@@ -72,11 +76,11 @@ def main() -> None:
     figures.add(entry)
     figures.snapshot()
     print(f"a review of the oldest event, and a snapshot: {(time.perf_counter() - began) * 1e3:.1f} ms")
-    windows = [Window(index * 2.0, index * 2.0 + 2.7, index * 2.0 + 1.6) for index in range(50_000)]
-    events = [index * 1.0 for index in range(100_000)]
+    windows = [Window(index * 2.0, index * 2.0 + 2.7, index * 2.0 + 1.6) for index in range(WINDOWS)]
+    events = [index * 1.0 for index in range(2 * WINDOWS)]
     began = time.perf_counter()
     match_events(windows, events, 0.5)
-    print(f"matching 100,000 events with 50,000 overlapping windows: {time.perf_counter() - began:.2f} s")
+    print(f"matching {len(events):,} events with {WINDOWS:,} overlapping windows: {time.perf_counter() - began:.2f} s")
     began = time.perf_counter()
     text = write(wake_log(WholeSession.of(rows.entries), "a"))
     middle = time.perf_counter()

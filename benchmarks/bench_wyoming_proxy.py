@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from sizes import sized
 from wyoming.event import Event, write_event
 
 from harness.devices.profiles.profile import load_profile
@@ -35,7 +36,7 @@ def main() -> None:
     if sys.argv[1:2] == ["relay"]:
         {"proxy": proxy, "plain": plain}[sys.argv[2]](int(sys.argv[3]), int(sys.argv[4]))
         return
-    count = int(sys.argv[1]) if sys.argv[1:] else 500
+    count = int(sys.argv[1]) if sys.argv[1:] else sized(500, 5)
     chunk = io.BytesIO()
     write_event(Event("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, bytes(2048)), chunk)
     with ExitStack() as stack:
@@ -80,7 +81,9 @@ class Way:
         self.client.sendall(chunk)
         left = len(chunk)
         while left:
-            left -= len(self.server.recv(left))
+            received = len(self.server.recv(left))
+            assert received, "the other side closed the connection"
+            left -= received
         return (time.perf_counter() - began_s) * 1000
 
 

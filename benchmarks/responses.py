@@ -14,6 +14,7 @@ import numpy.typing as npt
 import soundfile
 import soxr
 from scipy import signal
+from sizes import sized
 
 from harness.model.observation import Observation, SpeechEnded, SpeechStarted
 from harness.sound.capture import Block
@@ -69,8 +70,8 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], int]] = {
 }
 """Voices, texts and the seed of the noise. Rules and thresholds were chosen on the first set only."""
 
-SNRS: tuple[float | None, ...] = (None, 20.0, 10.0)
-LEVELS_DBFS = (-26.0, -56.0)
+SNRS: tuple[float | None, ...] = sized((None, 20.0, 10.0), (None, 10.0))
+LEVELS_DBFS = sized((-26.0, -56.0), (-26.0,))
 GAP_S = 1.6
 WITHIN_S = 0.5
 
