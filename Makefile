@@ -56,8 +56,10 @@ soak: setup
 	$(BIN)/python -m pytest -m soak --timeout=7200
 	EXAMPLES=2000 EXPLORE=1 $(BIN)/python -m pytest tests/unit -m "hypothesis and not hardware" --timeout=7200
 
+# CI runs the smallest form of each: make bench SMALLEST=1. All run, also after a failure.
 bench: setup
-	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
+	@failed=; for b in benchmarks/bench_*.py; do echo "== $$b"; $(BIN)/python $$b || failed="$$failed $$b"; done; \
+	[ -z "$$failed" ] || { echo "bench: failed:$$failed" >&2; exit 1; }
 
 # The package as `pip install` gives it, also with another Python: make packages PYTHON=python3.13. Downloads its dependencies.
 packages: $(STAMP)
