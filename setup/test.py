@@ -32,9 +32,12 @@ UNDECIDED_SHARE = 0.03
 QUIET_SHARE = 0.15
 """A host is quiet if programs other than ours use less of its processors."""
 SLOWEST = 10
+TIMED = tuple(
+    str(path) for path in sorted(ROOT.glob("tests/*/**/test_*.py")) if "host_keeps_time" in path.read_text("utf-8")
+)
 GROUPS: dict[str, dict[str, Any]] = {
     # What keeps time has the machine to itself, with a core to spare.
-    "timed": {"arguments": ("--timed=only", "-n2", "tests/conformance", "tests/unit/test_host_time.py")},
+    "timed": {"arguments": ("--timed=only", "-n2", *TIMED)},
     # Boards, brokers, browsers and screens mostly wait; unit tests take what they leave.
     "unit": {"arguments": ("--timed=without", "-n2", "tests/unit"), "nice": 10, "quiet": True},
     "live": {"arguments": ("--timed=without", "-n4", "tests/conformance", "tests/dashboard")},

@@ -119,6 +119,17 @@ class RowList(ScrollView, can_focus=True):
         """Call it when the number of rows has changed."""
         self.virtual_size = Size(self.scrollable_content_region.width, self.count)
         self.refresh()
+        self.call_after_refresh(self.fit_bar)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.fit_bar)
+
+    def fit_bar(self) -> None:
+        """Textual updates a scroll bar when the list is scrolled, and not always when the list becomes lower."""
+        bar = self.vertical_scrollbar
+        bar.window_virtual_size = self.virtual_size.height
+        bar.window_size = self.scrollable_content_region.height
+        bar.position = self.scroll_y
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width

@@ -108,8 +108,9 @@ def test_a_query_is_heard_reported_and_answered(rig: Rig) -> None:
 
 def test_a_sound_without_a_script_wakes_nothing_and_a_stop_is_told(rig: Rig) -> None:
     speaker, seen = rig.speaker, rig.seen
+    long = Waveform(np.zeros(60 * SOUND.rate_hz, np.float32), SOUND.rate_hz)
     speaker.stop()
-    speaker.play("p1", SOUND)
+    speaker.play("p1", long)
     with pytest.raises(DeviceError, match="already"):
         speaker.play("p2", SOUND)
     seen.first(StimulusStarted)

@@ -149,7 +149,7 @@ def test_a_query_that_a_person_says_is_scored_as_one_that_is_played() -> None:
     )
 
 
-def test_a_wake_phrase_that_a_person_says_is_matched_by_its_measured_end() -> None:
+def test_a_wake_phrase_that_a_person_says_is_matched_by_its_measured_end(host_keeps_time: None) -> None:
     template = TrialTemplate("call", "", kind=TrialKind.WAKE, repeat=3)
     run, person = spoken(scenario(1, trials=(template,), defaults=Defaults(voice=ANN)))
     run.log.append(SessionStarted("s", "kitchen", "", "a" * 64, "lab", "b" * 64, 0, "", (), run.trials))
