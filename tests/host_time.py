@@ -108,7 +108,7 @@ class Outcome:
     timed: bool = False
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps plugins in sets
 class HostTime:
     """The plugin of one pytest process."""
 

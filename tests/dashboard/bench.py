@@ -81,7 +81,7 @@ async def opened(
             yield engine, app, pilot
 
 
-async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: float = 45.0) -> None:
+async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: float = 180.0) -> None:
     """Lets the app work until the predicate holds, and what is in sight is drawn, so that keys count."""
     limit = time.monotonic() + within_s
     asked_s = time.monotonic()

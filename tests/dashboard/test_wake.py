@@ -14,7 +14,7 @@ from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof
 from harness.model.record import DecisionReached, Observed, ReviewWord, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
-from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, until
+from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, still, until
 from tests.dashboard.engine_double import EngineDouble
 from tests.dashboard.test_hostile import HOSTILE, raw
 from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double, wake_opened
@@ -33,8 +33,13 @@ async def test_the_timeline_has_every_kind_of_mark_and_the_band_narrows(tmp_path
     for trial in trials:
         rows.play(trial, [] if trial.number == 5 else [("kitchen", 1.8)])
     async with wake_opened(EngineDouble(tmp_path, rows), LARGE, "1 of 12") as (_, _, pilot):
-        (strip,) = [line for line in screen_text(pilot).splitlines() if line.lstrip().startswith("−")]
-        assert (strip.count("✓"), strip.count("✗")) == (11, 1)
+
+        def marks() -> tuple[int, int]:
+            (strip,) = [line for line in screen_text(pilot).splitlines() if line.lstrip().startswith("−")]
+            return strip.count("✓"), strip.count("✗")
+
+        await until(pilot, lambda: marks() == (11, 1))
+        await still(pilot)
         band = [line for line in screen_text(pilot).splitlines() if any("⠀" < one <= "⣿" for one in line)]
         dots = [sum(bin(ord(line[column]) - 0x2800).count("1") for line in band if "⠀" <= line[column] <= "⣿") for
                 column in range(LARGE[0])]  # fmt: skip
