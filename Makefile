@@ -34,7 +34,7 @@ test-extra: setup
 
 # What a contributor runs all day: no sound, no network, no browser, nothing slow.
 quick: setup
-	$(BIN)/python -m pytest tests/unit --quick -n 3 --dist worksteal -q
+	$(BIN)/python -m pytest tests/unit --quick --timed=without -n 3 --dist worksteal -q
 
 check: setup
 	$(BIN)/ruff check .
