@@ -9,9 +9,10 @@ from harness.base.plugins import Group, load
 from harness.model.stimulus import Samples, VoiceSpec
 
 RATE_HZ = 16000
+SAID = "what time is it"
 
 
-def speech(text: str = "what time is it") -> Samples:
+def speech(text: str = SAID) -> Samples:
     """With a second of weak noise after it, float32 (n,) at RATE_HZ."""
     spoken = load(Group.VOICES, "espeak")().speak(text, VoiceSpec())
     sound = soxr.resample(spoken.samples, spoken.rate_hz, RATE_HZ)

@@ -9,6 +9,7 @@ import soxr
 from harness.engines.faster_whisper import FasterWhisper, packaged_model, verified
 from harness.model.errors import PluginError
 from harness.model.stimulus import Waveform
+from tests.heard import MOST_WRONG, word_error
 from tests.unit.engines.wake_sound import spoken
 
 
@@ -21,7 +22,7 @@ def recogniser() -> FasterWhisper:
 @pytest.mark.parametrize("rate_hz", [16000, 48000])
 def test_words_at_any_rate(recogniser: FasterWhisper, rate_hz: int) -> None:
     samples = np.asarray(soxr.resample(spoken("what time is it"), 16000, rate_hz), dtype=np.float32)
-    assert recogniser.transcribe(Waveform(samples, rate_hz)).lower().rstrip("?.") == "what time is it"
+    assert word_error("what time is it", recogniser.transcribe(Waveform(samples, rate_hz))) <= MOST_WRONG
 
 
 @pytest.mark.speech

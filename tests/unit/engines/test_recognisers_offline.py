@@ -10,6 +10,7 @@ import pytest
 from harness.engines.recognisers_offline import FasterWhisperOffline, MoonshineOffline
 from harness.model.errors import InputError
 from tests.conformance.offline.engine_rows import espeak, in_room
+from tests.heard import lost_or_repeated, word_error
 
 pytestmark = pytest.mark.speech
 SENTENCES = (
@@ -29,12 +30,8 @@ SENTENCES = (
 )
 
 
-def plain(text: str) -> str:
-    return " ".join(text.lower().replace("?", " ").replace(".", " ").replace(",", " ").split())
-
-
 @pytest.mark.parametrize("recogniser", [pytest.param(FasterWhisperOffline, marks=pytest.mark.soak), MoonshineOffline])
-def test_a_file_that_is_longer_than_the_recogniser_hears_keeps_all_of_its_words(
+def test_a_file_that_is_longer_than_the_recogniser_hears_keeps_all_of_its_sentences(
     recogniser: type[FasterWhisperOffline | MoonshineOffline],
 ) -> None:
     # No sentence twice: Whisper folds what is repeated.
@@ -44,10 +41,10 @@ def test_a_file_that_is_longer_than_the_recogniser_hears_keeps_all_of_its_words(
     found = engine.understand(sound)
     engine.close()
     assert found is not None
-    got = plain(found.text).split()
-    # Synthetic speech: a word may be wrong here and there; a sentence that is lost or said twice is not.
-    assert abs(len(got) - len(" ".join(SENTENCES).split())) <= 4
-    assert {"london", "weather", "bedroom", "news"} <= set(got)
+    # Measured with noise and level varied: at most 11 % wrong with AVX2, 10 % with AVX-512, and no word without another
+    # in its place.
+    assert lost_or_repeated(SENTENCES, found.text) == []
+    assert word_error(" ".join(SENTENCES), found.text) < 0.25
     assert found.start < 1.2 * 16000
     assert found.end > len(sound) - 16000
 
