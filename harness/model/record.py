@@ -50,7 +50,8 @@ class Understood:
 class SessionStarted:
     """First row. Hashes are hex SHA-256 of files; versions: package → version. sound_path: how sound travels.
 
-    files: those of the session's folder that stay as they are, relative to it, each with its hash.
+    files: those of the session's folder that stay as they are, relative to it, each with its hash. host: (name, value)
+    of processor, instruction set and threads; () in logs of earlier versions.
     """
 
     session_id: str
@@ -64,6 +65,7 @@ class SessionStarted:
     versions: tuple[tuple[str, str], ...]
     trials: tuple[Trial, ...]
     files: tuple[tuple[str, str], ...] = ()
+    host: tuple[tuple[str, str], ...] = ()
     kind: Literal["session_started"] = "session_started"
 
     @property

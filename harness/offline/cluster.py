@@ -26,7 +26,7 @@ from harness.offline import cluster_worker
 from harness.offline.cluster_link import TICK_S, ClusterLink, ClusterWorkers, Failed, Killed, TaskAnswered
 from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of, shortly
 from harness.offline.journal import Journal
-from harness.offline.journal_lines import outcome_line, outcome_of
+from harness.offline.journal_lines import WorkerUse, outcome_line, outcome_of
 from harness.offline.messages import files_told
 from harness.offline.pool import WorkerLimits
 from harness.offline.run import HandingOut, OnOutcome, OpensJournal, RunPace, RunProgress, due_of, nobody
@@ -141,7 +141,7 @@ def run_on_cluster(
             order = replace(order, likeness=likeness(facts))
             with journal(facts) as opened:
                 going = _ClusterRun(order, files, link, workers, opened, on_outcome, on_told, task_s)
-                opened.end(partial=going.play(stop, on_progress))
+                opened.end(partial=going.play(stop, on_progress), used=going.used)
             return going.pace
         finally:
             link.everywhere(cluster_worker.dismiss, order.run)
@@ -204,6 +204,7 @@ class _ClusterRun:
         self._cutting = Cutting(files, self._due, task_s)
         self._flights: dict[Any, _Flight] = {}
         self._names = 0
+        self.used = WorkerUse()
         self._proven = False
         self._stranger = self._stopping = False
         self.pace = RunPace(self._left, time.monotonic())
@@ -288,6 +289,7 @@ class _ClusterRun:
                 self._workers.leave_out(answer["address"], answer["misfit"])
             self._submit(flight.piece)
             return
+        self.used = WorkerUse.of_all([self.used, WorkerUse(host=tuple(map(tuple, answer.get("host", ()))))])
         places = {(self._files[one].kind, self._files[one].number): one for one in flight.piece.positions}
         outcomes = []
         for line in answer["lines"].splitlines(keepends=True):

@@ -132,7 +132,7 @@ def introduce(told: bytes) -> dict[str, Any]:
 
 def play(told: bytes, files: bytes) -> dict[str, Any]:
     """Outcomes of files. `lines`: lines of a journal in order of arrival, fewer after `dismiss`. `misfit`: why this
-    worker cannot take part. `told`: lines for people. files: as `files_told` makes them."""
+    worker cannot take part. `told`: lines for people. `host`: of this worker. files: as `files_told` makes them."""
     return _with_seat(told, lambda seat, order: seat.play(files_of(files), proven=order.proven))
 
 
@@ -200,7 +200,8 @@ class EngineSeat:
 
     def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:
         kept = self._thread.submit(self._play, files, proven).result()
-        return {"lines": b"".join(kept.lines), "lost": kept.losses}
+        assert self._pool is not None
+        return {"lines": b"".join(kept.lines), "lost": kept.losses, "host": self._pool.used.host}
 
     def told(self) -> list[str]:
         lines, self._told[:] = list(self._told), []

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from harness.base.plain_json import plain, restored
+from harness.base.processor import HostFacts
 from harness.model.offline import (
     Counting,
     EngineFacts,
@@ -149,18 +150,21 @@ class JournalMark(StrEnum):
 @dataclass(frozen=True, slots=True)
 class WorkerUse:
     """What a worker has used so far. memory_mb: its peak, with the programs that it started. programs_cpu_s: the
-    processor time of those programs, which `FileOutcome.cpu_s` does not include. cached_s: audio with stored scores."""
+    processor time of those programs, which `FileOutcome.cpu_s` does not include. cached_s: audio with stored scores.
+    host: of each machine that played files; () in journals of earlier versions."""
 
     memory_mb: float = 0.0
     programs_cpu_s: float = 0.0
     cached_s: float = 0.0
+    host: HostFacts = ()
 
     @classmethod
     def of_all(cls, used: Iterable[Self]) -> Self:
-        """Of several workers: the largest peak, and all times."""
+        """Of several workers: the largest peak, all times, and each host once."""
         every = list(used)
         peak_mb = max((one.memory_mb for one in every), default=0.0)
-        return cls(peak_mb, sum(one.programs_cpu_s for one in every), sum(one.cached_s for one in every))
+        host = tuple(dict.fromkeys(fact for one in every for fact in one.host))
+        return cls(peak_mb, sum(one.programs_cpu_s for one in every), sum(one.cached_s for one in every), host)
 
 
 @dataclass(frozen=True, slots=True)

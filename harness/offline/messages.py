@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Self
 
+from harness.base.processor import HostFacts
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal_lines import WorkerUse, has_check, labels_of, labels_written, outcome_line
 
@@ -39,7 +40,7 @@ class WorkerFrame(Enum):
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def used_here(cached_s: float) -> WorkerUse:
+def used_here(cached_s: float, host: HostFacts) -> WorkerUse:
     """Of this process and the programs that it started and that still run. Source: proc(5)."""
     peak_kb, ticks = 0, 0
     for pid in ("self", *_programs()):
@@ -51,7 +52,7 @@ def used_here(cached_s: float) -> WorkerUse:
                 ticks += sum(map(int, fields[11:15]))
         except (OSError, IndexError):  # it has just ended
             continue
-    return WorkerUse(round(peak_kb / 1024, 1), round(ticks / _TICKS, 3), round(cached_s, 3))
+    return WorkerUse(round(peak_kb / 1024, 1), round(ticks / _TICKS, 3), round(cached_s, 3), host)
 
 
 def _programs() -> list[str]:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from harness.base.plain_json import plain, restored
+from harness.base.processor import host_facts
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import HarnessError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
@@ -52,6 +53,7 @@ class Worker:
         kept = evaluation.cache and not self._engine.facts.carries_state
         cache = ScoreCache(evaluation.cache, self._tell) if kept else None
         self._player = FilePlayer(self._engine, evaluation, cache)
+        self._host = host_facts()  # once the engine has set its threads
         self._waiting: list[tuple[FileOutcome, str]] = []
         self._flushed_s = time.monotonic()
         self._sequence: ContinuousListening | None = None
@@ -81,7 +83,7 @@ class Worker:
 
     def flush(self) -> None:
         if self._waiting:
-            self._send(WorkerFrame.USED, json.dumps(plain(used_here(self._player.cached_s))).encode())
+            self._send(WorkerFrame.USED, json.dumps(plain(used_here(self._player.cached_s, self._host))).encode())
             self._send(WorkerFrame.OUTCOMES, answers_told([FileAnswer.of(*one) for one in self._waiting]))
             self._waiting.clear()
         self._flushed_s = time.monotonic()

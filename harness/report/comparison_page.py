@@ -49,7 +49,7 @@ def differing_facts(found: SessionComparison, folders: Sequence[Path]) -> tuple[
 
 
 def facts_of(session: WholeSession, folder: Path) -> dict[str, str]:
-    """Builds, boards, settings, versions, scenario, bench. LogError for a bench that cannot be read."""
+    """Builds, boards, settings, versions, processor, scenario, bench. LogError for a bench that cannot be read."""
     started = session.started
     facts = {
         "scenario": started.scenario_id,
@@ -66,7 +66,7 @@ def facts_of(session: WholeSession, folder: Path) -> dict[str, str]:
     facts |= {f"setting {name} of {source}": value for source, name, value in session.settings}
     facts |= {axis: next(iter(labels)) for axis, labels in labels_of(session).items() if len(labels) == 1}
     facts |= dict(_leaves("bench", _bench(folder)))
-    return facts | {f"version of {package}": version for package, version in started.versions}
+    return facts | {f"version of {package}": version for package, version in started.versions} | dict(started.host)
 
 
 def differing(told: Sequence[Mapping[str, str]]) -> tuple[DifferingFact, ...]:

@@ -118,7 +118,7 @@ class _Reporting:
             reason = Reason(CaseVerdict.ERROR, word, f"the run did not finish: {word}", "\n".join(said))
         case = Case("run", f"{self.name}.session", self.took_s, reason, said)
         versions = ((f"version {name}", version) for name, version in self.session.started.versions)
-        return Suite("session", (case,), tuple(versions))
+        return Suite("session", (case,), (*versions, *self.session.started.host))
 
     def _limits(self, verdicts: Iterable[LimitVerdict], stopping: Stopping) -> Iterator[Suite]:
         """What sets the exit status: limits, and the sequential tests of each device, decided or not."""

@@ -27,6 +27,7 @@ from harness.offline.figures.comparison import (
 from harness.offline.figures.counts import ACCEPTED, FileVerdict, Key, Tally, judged
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
+from harness.offline.reports.log import host_info
 from harness.offline.wake_log import CommandHeard, Happening, LineSums, Missed, Spot, Words, computed
 from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_happenings
 from harness.statistics.intervals import Interval
@@ -42,6 +43,9 @@ _SETTINGS = {
     "x-normalisation": "the normalisation of texts (-n)",
     "x-resample": "--resample",
     "x-continuous": "--continuous",
+    "x-processor": "the processor",
+    "x-instruction-set": "the instruction set",
+    "x-threads": "the number of threads",
 }
 
 
@@ -98,6 +102,7 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
         "x-normalisation": "plain" if counting.normalise else "verbatim",
         "x-resample": "yes" if header.evaluation.resample else "no",
         "x-continuous": "yes" if header.evaluation.continuous else "no",
+        **dict(host_info(journal.used)),
     }
     return Evaluated(
         name,

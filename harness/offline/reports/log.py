@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
+from harness.base.processor import by_name
 from harness.base.text_table import counted
 from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
@@ -186,7 +187,13 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     for name, version in header.versions:
         if name != SDK_NAME:
             yield "x-version", f"{name} {version}"
-    yield from (*header.more, *run.more)
+    yield from (*host_info(run.used), *header.more, *run.more)
+
+
+def host_info(used: WorkerUse) -> Iterator[tuple[str, str]]:
+    """`x-processor`, `x-instruction-set` and `x-threads`, if they are known."""
+    for name, value in by_name(used.host).items():
+        yield f"x-{name.replace(' ', '-')}", value
 
 
 def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
@@ -326,6 +333,7 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
         "lost_workers": list(run.lost_workers),
         "command_line": list(header.command_line),
         "versions": dict(header.versions),
+        "host": by_name(run.used.host),
         "task": plain(header.evaluation.task, sparse=True),
         "evaluation": plain(header.evaluation, sparse=True),
         "counting": plain(header.counting),

@@ -23,6 +23,7 @@ from harness.base.clocks import HostClock, ScaledClock
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver
+from harness.base.processor import host_facts
 from harness.base.whole_file import disk_errors, sync_folder, unfinished, write_whole
 from harness.devices.declared import FindsEarcons, IsPrompted, demand_host, simulated
 from harness.devices.orders import AsksOperator, DevicePower, StandSetting, TakesOrders
@@ -386,6 +387,7 @@ def planned(scenario: Scenario, bench: Bench, seed: int | None = None) -> Sessio
         sound_path=sound_path(needed(bench, trials), trials),
         versions=_versions(trials),
         trials=trials,
+        host=host_facts(),
     )
 
 
@@ -482,6 +484,7 @@ def _summary(started: SessionStarted, bench: Bench) -> bytes:
         "sound_path": started.sound_path,
         "trials": len(started.trials),
         "versions": dict(started.versions),
+        "host": dict(started.host),
     }
     return json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
 

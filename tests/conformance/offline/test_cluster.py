@@ -75,6 +75,7 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     assert [comparable(one) for one in both[0].outcomes()] == [comparable(one) for one in both[1].outcomes()]
     assert both[0].complete
     assert both[0].header.facts == both[1].header.facts
+    assert [name for name, _ in both[0].used.host] == ["processor", "instruction set", "threads"]
     # The engines are let go of with the evaluation.
     until(lambda: not any(workers_of(one.pid) for one in here.workers.values()))
 

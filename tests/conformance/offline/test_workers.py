@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from harness.base.processor import host_facts
 from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.continuous import ContinuousListening
@@ -55,6 +56,8 @@ def test_two_workers_find_what_one_finds(sounds: Sounds, tmp_path: Path) -> None
     assert two.complete
     assert [comparable(each) for each in one.outcomes()] == [comparable(each) for each in two.outcomes()]
     assert [len(each.outcome.spots) for each in one.outcomes()] == [1] * 20 + [2, 0]
+    threads = os.environ.get("OMP_NUM_THREADS", "1")
+    assert one.used.host == two.used.host == tuple((dict(host_facts()) | {"threads": threads}).items())
     assert played.outcome(0, ListKind.OOV).spots[0].end == pytest.approx(10 * 16000, abs=320)
 
 

@@ -121,11 +121,14 @@ def test_what_differs_stands_at_the_top(tmp_path: Path) -> None:
     rows = rows_of(wake_trial(0))
     rows.add(SessionFinished(EndReason.COMPLETED))
     sides = []
-    for name, sha in (("a", "one"), ("b", HOSTILE)):
+    for name, sha, threads in (("a", "one", "1"), ("b", HOSTILE, "2")):
         entry = rows.entries[0]
         assert isinstance(entry.record, SessionStarted)
         trial = replace(wake_trial(0), conditions=((HOSTILE + "|@x", "`[a](b)`"),))
-        started = replace(entry.record, scenario_sha256=sha, session_id=f"{name}|{HOSTILE}`", trials=(trial,))
+        host = (("processor", "Xeon"), ("threads", threads))
+        started = replace(
+            entry.record, scenario_sha256=sha, session_id=f"{name}|{HOSTILE}`", trials=(trial,), host=host
+        )
         made: WakeRows = rows_of(trial)
         made.entries[0] = Entry(1, 1, 0.0, 1000.0, started)
         made.play(trial, [("kitchen", 1.75)])
@@ -133,7 +136,7 @@ def test_what_differs_stands_at_the_top(tmp_path: Path) -> None:
         sides.append(session(tmp_path / name, made))
     found = compare_sessions(sides)
     facts = comparison_page.differing_facts(found, sides)
-    assert [one.what for one in facts] == ["scenario file"]
+    assert [one.what for one in facts] == ["scenario file", "threads"]
     assert "the scenario of B differs" in found.warnings[0]
     told = comparison_page.markdown(found, facts)
     assert len(told) <= comparison_page.MOST_CHARACTERS

@@ -12,7 +12,16 @@ import pytest
 
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
-from harness.model.offline import EngineFacts, EngineKind, OfflineSpot
+from harness.model.offline import (
+    Counting,
+    EngineFacts,
+    EngineKind,
+    Evaluation,
+    FileOutcome,
+    ListKind,
+    OfflineSpot,
+    Task,
+)
 from harness.model.record import EventReviewed, ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
@@ -30,6 +39,8 @@ from harness.offline.figures.comparison import (
     renumbered,
 )
 from harness.offline.figures.session_comparison import AmbientCounts, DeviceComparison, HeardOffline, compare_device
+from harness.offline.journal import Journal
+from harness.offline.journal_lines import JournalHeader, WorkerUse
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
 from harness.offline.reports.session import lines as session_lines
 from harness.statistics.intervals import latency_figures
@@ -244,6 +255,20 @@ def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
     assert not known(found.false_accepts).same_audio
     with pytest.raises(InputError, match="cannot be read"):
         read_evaluated(tmp_path / "none.log")
+
+
+def test_another_processor_is_named(tmp_path: Path) -> None:
+    of = Evaluation(Task("moonshine", "")), Counting(), EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "")
+    for name, vectors in (("a", "x86_64, AVX2"), ("b", "x86_64, AVX2, AVX-512"), ("old", "")):
+        host = (("processor", "Xeon"), ("instruction set", vectors), ("threads", "1")) if vectors else ()
+        header = JournalHeader(*of, lists=(), planned=1, started_s=0.0)
+        with Journal.create(tmp_path / f"{name}.log.jsonl", header) as one:
+            one.append(FileOutcome(ListKind.INV, 0, 48_000, 16_000, 16_000), "a.wav")
+            one.end(partial=False, used=WorkerUse(host=host))
+    first, second, old = (read_evaluated(tmp_path / f"{name}.log") for name in ("a", "b", "old"))
+    assert compare(first, second).warnings == ("the instruction set differs: x86_64, AVX2 and x86_64, AVX2, AVX-512",)
+    assert "only a.log reports the processor: the other may differ" in compare(first, old).warnings
+    assert compare(old, old).warnings == ()
 
 
 def test_an_end_of_an_interval_is_never_written_with_an_exponent() -> None:

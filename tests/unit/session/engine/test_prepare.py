@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from harness.base.processor import host_facts
 from harness.model.bench import OperatorPresence
 from harness.model.errors import HarnessError, InputError, InputProblems, LogError, UnmetNeed
 from harness.model.record import SessionStarted
@@ -49,6 +50,7 @@ def test_the_folder_holds_all_that_a_resume_needs(tmp_path: Path) -> None:
     assert {"voice-harness", "python", "sqlite", "voice espeak"} <= {name for name, _ in started.versions}
     summary = json.loads((folder / "session.json").read_text())
     assert (summary["session"], summary["seed"], summary["trials"]) == (folder.name, 3, 60)
+    assert summary["host"] == dict(started.host) == dict(host_facts())
     assert check(folder).damage == ()
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 

@@ -1,0 +1,54 @@
+"""The processor that this process runs on. Words and scores of neural models depend on it, so logs record it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+
+HostFacts = tuple[tuple[str, str], ...]
+"""(name, value). Facts of several hosts hold a name more than once."""
+_VECTORS = {
+    "avx": "AVX",
+    "avx2": "AVX2",
+    "avx512f": "AVX-512",
+    "avx_vnni": "AVX-VNNI",
+    "avx512_vnni": "AVX-512 VNNI",
+    "amx_int8": "AMX",
+    "neon": "NEON",
+    "asimd": "NEON",
+    "asimddp": "dot product",
+    "i8mm": "I8MM",
+    "sve": "SVE",
+}
+"""Names in /proc/cpuinfo of the instructions for which libraries of neural models choose their code."""
+
+
+def host_facts(described: str | None = None) -> HostFacts:
+    """Processor, instruction set, and the threads that numerical libraries may use in this process.
+
+    described: the text of /proc/cpuinfo, which is read by default. An engine may set fewer threads for itself.
+    """
+    if described is None:
+        try:
+            described = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            described = ""
+    lines = (line.partition(":") for line in described.splitlines())
+    told = {name.strip(): value.strip() for name, _, value in lines}
+    flags = told.get("flags", told.get("Features", "")).split()
+    vectors = dict.fromkeys(name for flag, name in _VECTORS.items() if flag in flags)
+    return (
+        ("processor", told.get("model name") or told.get("Model") or platform.machine()),
+        ("instruction set", ", ".join((platform.machine(), *vectors))),
+        ("threads", os.environ.get("OMP_NUM_THREADS") or str(len(os.sched_getaffinity(0)))),
+    )
+
+
+def by_name(facts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """One text for each name, with the values of several hosts in order of first occurrence."""
+    values: dict[str, dict[str, None]] = {}
+    for name, value in facts:
+        values.setdefault(name, {})[value] = None
+    return {name: "; ".join(of) for name, of in values.items()}
