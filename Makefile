@@ -4,17 +4,31 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
 DEMO := $(VENV)/.demo-stamp
+CHECK := $(VENV)/.check-stamp
+TRANSFORMER := $(VENV)-transformer/.setup-stamp
 TEST := $(BIN)/python setup/test.py
 
-.PHONY: setup demo quick test test-extra check docs soak bench packages lock clean
+.PHONY: setup setup-check demo quick test test-extra test-transformer check docs soak bench packages lock clean
 
 setup: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml setup/packages-demo.txt setup/packages-test.txt setup/torch.txt setup/porcupine.txt setup/install.sh
+$(STAMP): requirements.lock pyproject.toml setup/packages-demo.txt setup/packages-test.txt setup/porcupine.txt setup/install.sh
 	PYTHON=$(PYTHON) sh setup/install.sh test $(VENV)
 	touch $@ $(DEMO)
 
-# A slice of the set-up: no PyTorch, no browser, no cross-compiler.
+# The linters and what builds the documentation.
+setup-check: $(CHECK)
+
+$(CHECK): $(STAMP) setup/check.lock
+	PYTHON=$(PYTHON) sh setup/install.sh check $(VENV)
+	touch $@
+
+# PyTorch has an environment of its own.
+$(TRANSFORMER): setup/transformer.lock setup/torch.txt pyproject.toml setup/packages-demo.txt setup/install.sh
+	PYTHON=$(PYTHON) sh setup/install.sh transformer $(VENV)-transformer
+	touch $@
+
+# A slice of the set-up: no browser, no cross-compiler.
 $(DEMO): setup/demo.lock pyproject.toml setup/packages-demo.txt setup/install.sh
 	PYTHON=$(PYTHON) sh setup/install.sh demo $(VENV)
 	touch $@
@@ -36,7 +50,11 @@ test-extra: setup
 quick: setup
 	$(BIN)/python -m pytest tests/unit --quick --timed=without -n 3 --dist worksteal -q
 
-check: setup
+# The tests that need PyTorch; `make test` leaves them out.
+test-transformer: $(TRANSFORMER)
+	$(VENV)-transformer/bin/python -m pytest -m transformer -q $$(grep -rl --include='test_*.py' mark.transformer tests)
+
+check: setup-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -48,7 +66,7 @@ check: setup
 	$(TEST)
 
 # The documentation as a site in build/site; fails on a broken link or anchor. It is built offline.
-docs: setup
+docs: setup-check
 	$(BIN)/python setup/reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
@@ -67,12 +85,14 @@ packages: $(STAMP)
 	$(VENV)-packages/bin/python -m pip install --quiet setuptools ".[lab]"
 	HARNESS_PYTHONS=$(VENV)-packages/bin/python $(BIN)/python -m pytest tests/conformance/test_installed.py
 
+PINNED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 # Re-pins every dependency. Needs `uv` on the path.
 lock:
-	uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
-		--no-emit-package torch --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
-	uv pip compile --universal --python-version 3.11 --extra demo --generate-hashes \
-		--no-emit-index-url --no-annotate --no-header -c requirements.lock pyproject.toml -o setup/demo.lock
+	uv pip compile $(PINNED) --extra test pyproject.toml -o requirements.lock
+	uv pip compile $(PINNED) --extra check -c requirements.lock pyproject.toml -o setup/check.lock
+	uv pip compile $(PINNED) --extra demo -c requirements.lock pyproject.toml -o setup/demo.lock
+	uv pip compile $(PINNED) --extra test-transformer --no-emit-package torch -c requirements.lock \
+		pyproject.toml -o setup/transformer.lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-packages build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-packages $(VENV)-transformer build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,10 +1,13 @@
 #!/bin/sh
-# Installs missing Debian packages and a virtual environment, for the demo or for all tests.
-# usage: setup/install.sh demo|test VENV-FOLDER
+# Installs missing Debian packages and a virtual environment, for the demo, for the tests, or for the tests that need
+# PyTorch. `check` adds the linters to that of the tests.
+# usage: setup/install.sh demo|test|check|transformer VENV-FOLDER
 set -eu
 slice=$1
 venv=$2
 here=$(cd "$(dirname "$0")" && pwd)
+lock="$here/$slice.lock"
+[ "$slice" != test ] || lock="$here/../requirements.lock"
 python=${PYTHON:-python3}
 
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
@@ -15,7 +18,7 @@ python=${PYTHON:-python3}
 missing=
 if command -v dpkg-query >/dev/null 2>&1; then
     lists="$here/packages-demo.txt"
-    [ "$slice" = demo ] || lists="$lists $here/packages-test.txt"
+    [ "$slice" != test ] || lists="$lists $here/packages-test.txt"
     for package in $(sed 's/#.*//' $lists); do
         # python3-dev is for the system's Python; another Python has its own headers.
         if [ "$package" = python3-dev ] && "$python" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))'; then
@@ -45,22 +48,17 @@ if [ -n "$missing" ]; then
 fi
 
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-# Packages without a wheel are built apart, with the build tools that they ask for.
-install="$venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517"
-if [ "$slice" = demo ]; then
-    echo "setup: installing Python packages from setup/demo.lock"
-    # Modules are compiled at their first import; most are never imported.
-    $install --no-compile --require-hashes -r "$here/demo.lock"
-else
+# Packages without a wheel are built apart, with the build tools that they ask for. Modules are compiled at their first
+# import; most are never imported.
+install="$venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile"
+if [ "$slice" = transformer ]; then
     echo "setup: installing PyTorch's CPU build"
     # If the package index does not have that file: PyTorch's index, with the build for this Python.
     $install --no-deps --require-hashes -r "$here/torch.txt" 2>/dev/null \
         || $install --no-deps --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
-    echo "setup: installing Python packages from requirements.lock"
-    $install --require-hashes -r "$here/../requirements.lock"
-    $install --no-deps --require-hashes -r "$here/porcupine.txt"
-    # Compile what the demo left uncompiled: a warning in a foreign module would fail the test that first imports it.
-    "$venv/bin/python" -W ignore -m compileall -q "$venv"/lib/python3*/site-packages >/dev/null || true
 fi
+echo "setup: installing Python packages from $(basename "$lock")"
+$install --require-hashes -r "$lock"
+[ "$slice" != test ] || $install --no-deps --require-hashes -r "$here/porcupine.txt"
 rm -rf "$here/../voice_harness.egg-info" # from an earlier install: its entry points may be outdated
 $install --no-deps -e "$here/.."

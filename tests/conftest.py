@@ -64,15 +64,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest first; for --quick, without what needs sound or speech models and what took long when measured."""
+    """The longest first. Tests that need PyTorch only where -m asks for them, whatever else it says.
+
+    For --quick, without what needs sound or speech models and what took long when measured.
+    """
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
-    if not config.getoption("--quick"):
-        return
-    slow = set(SLOW.read_text(encoding="utf-8").split())
+    not_here = [] if "transformer" in config.getoption("markexpr") else ["transformer"]
+    slow: set[str] = set()
+    if config.getoption("--quick"):
+        slow |= set(SLOW.read_text(encoding="utf-8").split())
+        not_here += ["sound", "speech"]
     left_out = [
         item
         for item in items
-        if item.nodeid.partition("[")[0] in slow or any(item.get_closest_marker(name) for name in ("sound", "speech"))
+        if item.nodeid.partition("[")[0] in slow or any(item.get_closest_marker(name) for name in not_here)
     ]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]

@@ -6,8 +6,10 @@ import os
 import pty
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from harness.cli import SECTIONS, group
@@ -53,6 +55,12 @@ def imported(program: str, folder: Path) -> set[str]:
 
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    assert imported(ALL_HELP, tmp_path) == set()
+
+
+@pytest.mark.transformer
+def test_help_imports_nothing_heavy_where_torch_is_installed(tmp_path: Path) -> None:
+    assert find_spec("torch")
     assert imported(ALL_HELP, tmp_path) == set()
 
 

@@ -1,4 +1,7 @@
-"""The Transformer classifier learns on a tiny checkpoint made here; damaged ones are refused by their folder."""
+"""The Transformer classifier learns on a tiny checkpoint made here, and the packaged one can be read.
+
+Damaged ones are refused by their folder.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from harness.model.errors import InputError
 from harness.understanding.models.encoder import load_encoder
 from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 from tests.unit.understanding.models.learned_from import Learned
+
+pytestmark = pytest.mark.transformer
 
 LABELS = ("ask", "brew", "sing", "stop")
 QUICK = [("learning-rate", "0.005"), ("epochs", "12"), ("dropout", "0")]
@@ -45,6 +50,12 @@ def test_three_of_them_train_each_other(checkpoint: Path, data: Learned) -> None
     found = tri_train(train[:70], train[70:], test, make, LABELS, rule=TriRule(episodes=1))
     right = sum(one.intents == said.intents for one, said in zip(test, found.voted, strict=True))
     assert right > 0.7 * len(test)
+
+
+def test_the_packaged_encoder_is_complete() -> None:
+    encoder = load_encoder()
+    assert (encoder.width, encoder.pieces) == (384, 128)
+    assert encoder.tokenizer.tokenize("green tea") == ["green", "tea"]
 
 
 def test_a_damaged_checkpoint_is_refused_with_its_folder(checkpoint: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from harness.model.understanding import Prediction, Utterance
 from harness.understanding.models.transformer_understander import HEADS_FILE, NAMES_FILE, TransformerUnderstander
 from tests.unit.understanding.models.learned_from import Learned, silent
 
-pytestmark = pytest.mark.skipif(not (find_spec("torch") and find_spec("transformers")), reason="there is no PyTorch")
+pytestmark = pytest.mark.transformer
 
 
 def learn(checkpoint: Path, data: Learned, **settings: str) -> TransformerUnderstander:
