@@ -213,7 +213,7 @@ def is_timed(item: pytest.Item) -> bool:
     return FIXTURE in getattr(item, "fixturenames", ())
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def host_keeps_time() -> None:
     """Asked for by a test whose claims hold only on a host that keeps time; see this module.
 

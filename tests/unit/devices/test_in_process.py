@@ -51,6 +51,8 @@ from tests.known import known
 from tests.seen import Seen, until
 from tests.unit.session.material import PROFILE, Here, sound_of, trial
 
+pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+
 STIMULUS = sound_of(trial().recipe)
 SOUND = STIMULUS.waveform
 

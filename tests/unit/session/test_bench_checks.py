@@ -28,6 +28,8 @@ from harness.session.summary import check_lines
 from tests.unit.session.house import House, house
 from tests.unit.session.material import PROFILE, bench, trial
 
+pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+
 ONLY = {name.value: CheckPolicy.OFF for name in CheckName}
 
 

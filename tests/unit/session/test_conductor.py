@@ -63,6 +63,8 @@ from tests.known import known
 from tests.unit.session.house import House, assert_whole, house
 from tests.unit.session.material import TELLS, TIMING, Bursts, MemoryLog, bench, probe, scenario
 
+pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+
 
 def test_a_plan_is_played_from_its_first_trial_to_its_last() -> None:
     run = house().played()

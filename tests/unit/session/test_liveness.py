@@ -28,6 +28,8 @@ from tests.known import known
 from tests.unit.session.house import House, house
 from tests.unit.session.material import trial
 
+pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+
 AT = Stamp(1.0)
 WOKE = Wake("dut_link", AT, "alexa")
 

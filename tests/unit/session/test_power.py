@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from harness.devices.in_process.driver import InProcess
 from harness.devices.orders import DevicePower
 from harness.model.bench import OnFault
@@ -30,6 +32,8 @@ from harness.session.resumption import Resumption
 from tests.unit.session.house import House, house
 from tests.unit.session.material import bench, scenario
 from tests.unit.session.test_liveness import kill_after, revive
+
+pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
 
 SWITCH = PowerSwitch("dut", "relay", off_s=2.0, boot_s=30.0)
 

@@ -54,6 +54,9 @@ from harness.wake.wake import WakeFigures
 from tests.unit.session.house import House, assert_whole
 from tests.unit.session.material import Here, MemoryLog, bench, scenario, sound_of
 
+# The person and the device act in threads, at twenty times real time: a stall of 50 ms is a second.
+pytestmark = pytest.mark.usefixtures("host_keeps_time")
+
 ANN = VoiceSpec(TALKER, "ann")
 SPEED = 20.0
 SILENCE_S = 0.05
@@ -149,7 +152,7 @@ def test_a_query_that_a_person_says_is_scored_as_one_that_is_played() -> None:
     )
 
 
-def test_a_wake_phrase_that_a_person_says_is_matched_by_its_measured_end(host_keeps_time: None) -> None:
+def test_a_wake_phrase_that_a_person_says_is_matched_by_its_measured_end() -> None:
     template = TrialTemplate("call", "", kind=TrialKind.WAKE, repeat=3)
     run, person = spoken(scenario(1, trials=(template,), defaults=Defaults(voice=ANN)))
     run.log.append(SessionStarted("s", "kitchen", "", "a" * 64, "lab", "b" * 64, 0, "", (), run.trials))

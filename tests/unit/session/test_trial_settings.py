@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from harness.base.clocks import HostClock, ScaledClock
 from harness.devices.orders import Manual, ManualOptions, Simulated, SimulatedOptions, StandSetting
 from harness.model.feed import Abort, Resume
@@ -15,6 +17,8 @@ from harness.model.trial import Outcome
 from harness.session.plan import plan
 from tests.unit.session.house import SPEED, House
 from tests.unit.session.material import Here, MemoryLog, bench, scenario
+
+pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
 
 PLACES = tuple((("angle", str(angle)),) for angle in (0, 90, 45))
 AXIS = Axis("device_settings", PLACES, tuple(f"angle={angle}" for ((_, angle),) in PLACES))
