@@ -69,7 +69,7 @@ def test_a_lost_device_pauses_the_run_until_it_is_back_and_its_trial_is_played_a
 
 
 def test_without_a_device_the_run_ends_after_the_last_retry_and_its_trial_is_left_to_play() -> None:
-    run = house(3, on_fault=POLICY, speed=200.0)
+    run = house(3, on_fault=POLICY)
     pull_the_plug(run, 2)
     run.played()
     assert run.reason is EndReason.STOPPED
