@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -356,7 +357,13 @@ class _StoredInputs:
 
 def read_scenario(folder: Path) -> Scenario:
     """The scenario of a session, without its bench, which is long and which results do not need; LogError."""
-    return read_stored(folder, TypeAdapter(_StoredInputs)).scenario
+    return read_stored(folder, _stored_inputs()).scenario
+
+
+@cache
+def _stored_inputs() -> TypeAdapter[_StoredInputs]:
+    """Made once, and only where it is needed: it takes longer than most sessions take to read."""
+    return TypeAdapter(_StoredInputs)
 
 
 def read_stored(folder: Path, adapter: TypeAdapter[T]) -> T:
