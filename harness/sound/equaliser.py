@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
 
 from harness.model.stimulus import Samples, Waveform
 
@@ -71,6 +70,10 @@ class Equaliser:
 
     def __init__(self, text: str) -> None:
         self._points = parse(text)
+        if self._points:
+            from scipy import signal  # imported here: slow, and few loudspeakers have an equaliser
+
+            self._convolved = signal.oaconvolve
         self._filters: dict[int, _FLOAT64] = {}
 
     def __call__(self, waveform: Waveform) -> Waveform:
@@ -78,7 +81,7 @@ class Equaliser:
         if not self._points:
             return waveform
         taps = self._filters.setdefault(waveform.rate_hz, self._designed(waveform.rate_hz))
-        samples = signal.oaconvolve(waveform.samples, taps)[: len(waveform.samples)]
+        samples = self._convolved(waveform.samples, taps)[: len(waveform.samples)]
         return Waveform(samples.astype(np.float32), waveform.rate_hz)
 
     def _designed(self, rate_hz: int) -> _FLOAT64:
