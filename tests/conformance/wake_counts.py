@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from harness.model.scenario import TrialKind
 from harness.offline.wake_log import ManySpots, Missed, Spot, WakeLog, computed, differences
 from harness.offline.wake_log_reading import read
 from harness.wake.wake import WakeFigures
-from tests.conformance.engine_runs import HARNESS
+from tests.command import harness
 from tests.conformance.wake_truth import RATE_HZ, Spotted, Truth
 from tests.written_sessions import wake_of
 
@@ -69,13 +68,8 @@ def figures_agree(entries: Sequence[Entry], device: str, true: Truth) -> None:
 def log_agrees(folder: Path, device: str, true: Truth, where: Path) -> None:
     """`harness export --wake-log`: its totals are the truth's, and are the same when it is read back."""
     target = where / f"{device}.log"
-    done = subprocess.run(
-        [*HARNESS, "export", str(folder), "--wake-log", str(target), "--device", device],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = harness("export", folder, "--wake-log", target, "--device", device)
+    assert done.exit_code == 0, done.output
     text = target.read_text(encoding="utf-8")
     _plain_totals(text, true)
     log = read(text)
@@ -88,8 +82,8 @@ def log_agrees(folder: Path, device: str, true: Truth, where: Path) -> None:
 
 def json_agrees(folder: Path, device: str, true: Truth) -> None:
     """`harness export --json`: exact counts for programs."""
-    command = [*HARNESS, "export", str(folder), "--json", "--device", device]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = harness("export", folder, "--json", "--device", device)
+    assert done.exit_code == 0, done.output
     (found,) = json.loads(done.stdout)["devices"]
     assert (found["false_rejects"]["count"], found["false_rejects"]["of"]) == (len(true.missed), len(true.hits))
     assert found["false_accepts_before_review"]["count"] == len(true.false_accepts())
