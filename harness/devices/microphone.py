@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from harness.model.observation import LinkBack, LinkLost, Overrun
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Block, Capture, Ring
-from harness.sound.earcons import LearnedEarcon
 from harness.sound.endpoints import EndpointRules
-from harness.sound.hearing import Hearing
 from harness.sound.level import rms_dbfs
+
+if TYPE_CHECKING:
+    from harness.sound.earcons import LearnedEarcon
+    from harness.sound.hearing import Hearing
 
 _QUEUE_BLOCKS = 1000
 _METER_BLOCKS = 10
@@ -87,6 +89,8 @@ class Microphone:
 
     def open(self, sink: Sink) -> None:
         """Opens the device; PluginError for an unknown detector, SoundError when the device is missing."""
+        from harness.sound.hearing import Hearing  # here, since it loads slowly and checking a bench needs none of it
+
         detector = plugins.load(Group.SPEECH_DETECTORS, self._options.speech_detector)()
         rules = EndpointRules(min_speech_ms=self._options.min_speech_ms, earcon_max_ms=self._options.earcon_max_ms)
         self._hearing = Hearing(self.id, detector, rules=rules, earcons=self._earcons)
