@@ -51,17 +51,18 @@ HEADLESS = sorted(
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
-package = importlib.import_module(sys.argv[1])
-for found in pkgutil.walk_packages(getattr(package, "__path__", []), package.__name__ + "."):
-    if not found.name.endswith("__main__"):
-        importlib.import_module(found.name)
-sys.exit("textual is imported" if "textual" in sys.modules else 0)
+for name in sys.argv[1:]:
+    package = importlib.import_module(name)
+    for found in pkgutil.walk_packages(getattr(package, "__path__", []), package.__name__ + "."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    if "textual" in sys.modules:
+        sys.exit(f"{name} imports textual")
 """
 
 
-@pytest.mark.parametrize("name", HEADLESS)
-def test_package_does_not_load_textual(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL, f"harness.{name}"], capture_output=True, text=True, timeout=120
-    )
+def test_no_package_but_the_drawing_ones_loads_textual() -> None:
+    packages = [f"harness.{name}" for name in HEADLESS]
+    assert len(packages) > 10
+    done = subprocess.run([sys.executable, "-c", IMPORT_ALL, *packages], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
