@@ -32,7 +32,7 @@ needs_m4 = pytest.mark.skipif(not qemu_installed(), reason="apt-get install qemu
 
 
 @pytest.fixture(scope="module")
-def mixed() -> adpcm.Pcm:
+def pieces() -> list[adpcm.Pcm]:
     """Over three minutes: speech in silence, hum, noise and tones, from hardly audible to clipped."""
     rng, voice, pieces = np.random.default_rng(6), EspeakVoice(), []
     spoken = []
@@ -49,8 +49,9 @@ def mixed() -> adpcm.Pcm:
                 np.sin(2 * np.pi * 50 * t) * 0.05,
                 np.sign(np.sin(2 * np.pi * (200 + 900 * t) * t)) * 0.03,
             )[index % 4]
-            pieces.append((sound + under) * 10 ** (gain_db / 20))
-    return np.clip(np.round(np.concatenate(pieces) * 32768), -32768, 32767).astype(np.int16)
+            loud = (sound + under) * 10 ** (gain_db / 20)
+            pieces.append(np.clip(np.round(loud * 32768), -32768, 32767).astype(np.int16))
+    return pieces
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +89,11 @@ def run_on_m4(program: Path, sound: Path) -> list[str]:
 @needs_m4
 @pytest.mark.parametrize("encoding", list(adpcm.Encoding))
 def test_minutes_of_mixed_sound(
-    encoding: adpcm.Encoding, mixed: adpcm.Pcm, host: Path, m4: Path, tmp_path: Path
+    encoding: adpcm.Encoding, pieces: list[adpcm.Pcm], host: Path, m4: Path, tmp_path: Path
 ) -> None:
-    sound = adpcm.EncodedSound(mixed, encoding)
+    # Decoded, the sound goes the same way in every encoding: each has every level, and another third of the phrases.
+    encodings = list(adpcm.Encoding)
+    sound = adpcm.EncodedSound(np.concatenate(pieces[encodings.index(encoding) :: len(encodings)]), encoding)
     frames, decoded = bytearray(), []
     for at in range(0, len(sound), sound.largest):
         data = sound.cut(at, min(at + sound.largest, len(sound)))
@@ -102,8 +105,8 @@ def test_minutes_of_mixed_sound(
     assert run_on_m4(m4, path) == here
     events = [line for line in here if line.startswith("event")]
     states = [line.split() for line in here if line.startswith("state")]
-    assert len(events) >= 10
-    assert len(states) > 180  # so many seconds, and each state is another one
+    assert len(events) >= 5
+    assert len(states) > 60  # so many seconds, and each state is another one
     assert len({state for *_, state in states}) == len(states)
     heard = np.concatenate(decoded).astype("<i2")
     assert states[-1][1:3] == [str(len(heard)), f"{zlib.crc32(heard.tobytes()):08x}"]
