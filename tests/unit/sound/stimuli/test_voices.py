@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +35,15 @@ OWN_MARKS = {"espeak": "[[h@l@U]] there", "flite": "<emphasis>hello</emphasis>",
 
 
 def engine(spec: VoiceSpec) -> Voice:
+    """A new one, which loads its model when it speaks."""
     made: Voice = load(Group.VOICES, spec.engine)()
     return made
+
+
+@cache
+def ready(name: str) -> Voice:
+    """One for all texts."""
+    return engine(VoiceSpec(name))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=VoiceSpec.label)
@@ -61,7 +69,7 @@ def test_the_same_text_gives_the_same_samples(spec: VoiceSpec) -> None:
     ],
 )
 def test_awkward_texts_are_spoken(spec: VoiceSpec, text: str) -> None:
-    assert engine(spec).speak(text, spec).duration_s > 0.2
+    assert ready(spec.engine).speak(text, spec).duration_s > 0.2
 
 
 @pytest.mark.parametrize("spec", ENGINES, ids=VoiceSpec.label)
@@ -85,8 +93,8 @@ def test_markup_is_read_and_not_obeyed() -> None:
     phonemes = voice.speak("[[h@l@U]]", spec)
     np.testing.assert_array_equal(phonemes.samples, voice.speak("[ [h@l@U]]", spec).samples)
     hibari = VoiceSpec("hibari", "heart")
-    obeyed = engine(hibari).speak("say tea now", hibari).duration_s
-    assert engine(hibari).speak(OWN_MARKS["hibari"].replace("ˈɔ", "o"), hibari).duration_s > obeyed
+    obeyed = ready("hibari").speak("say tea now", hibari).duration_s
+    assert ready("hibari").speak(OWN_MARKS["hibari"].replace("ˈɔ", "o"), hibari).duration_s > obeyed
 
 
 def test_emoji_have_names_in_espeak_and_are_refused_elsewhere() -> None:
@@ -98,7 +106,7 @@ def test_emoji_have_names_in_espeak_and_are_refused_elsewhere() -> None:
 
 @pytest.mark.parametrize("spec", [VoiceSpec("espeak", "en-us"), VoiceSpec("flite", "kal16")], ids=VoiceSpec.label)
 def test_ten_kilobytes_are_spoken_whole(spec: VoiceSpec) -> None:
-    short, long = (engine(spec).speak("The cat sat on the mat. " * n, spec) for n in (40, 400))
+    short, long = (ready(spec.engine).speak("The cat sat on the mat. " * n, spec) for n in (40, 400))
     assert long.duration_s == pytest.approx(10 * short.duration_s, rel=0.05)
 
 
@@ -106,7 +114,7 @@ def test_a_rate_changes_the_duration_alike_with_every_engine() -> None:
     text = "Please remind me to call my sister about the party on Saturday afternoon."
     for spec in ENGINES:
         slow, fast = (
-            engine(spec).speak(text, VoiceSpec(spec.engine, spec.name, rate_wpm=rate)).duration_s for rate in (120, 240)
+            ready(spec.engine).speak(text, VoiceSpec(spec.engine, spec.name, rate_wpm=rate)).duration_s for rate in (120, 240)
         )
         # hibari stretches a little more than it is told (2.3 for 2).
         assert 1.6 < slow / fast < 2.4
