@@ -178,8 +178,10 @@ def _smoothed(x: npt.NDArray[np.float64], time_constant: float) -> npt.NDArray[n
 
 def _active_samples(envelope: npt.NDArray[np.float64], threshold: float, hangover: int) -> int:
     """How many samples lie at or above the threshold, or no more than the hangover after one that does."""
-    above = np.flatnonzero(envelope >= threshold)
-    if not len(above):
+    edges = np.flatnonzero(np.diff(envelope >= threshold, prepend=False, append=False))
+    if not len(edges):
         return 1
-    held = np.minimum(np.diff(above, append=len(envelope)), hangover)
-    return int(held.sum())
+    starts, ends = edges[::2], edges[1::2]
+    pauses = np.append(starts[1:], len(envelope)) - ends
+    # The sample that starts the hangover is one of it.
+    return int(np.sum(ends - starts) + np.sum(np.minimum(pauses, hangover - 1)))
