@@ -37,7 +37,7 @@ TIMED = tuple(
 )
 GROUPS: dict[str, dict[str, Any]] = {
     # What keeps time has the machine to itself, with a core to spare.
-    "timed": {"arguments": ("--timed=only", "-n2", *TIMED)},
+    "timed": {"arguments": ("--timed=only", "-n3", *TIMED)},
     # Boards, brokers, browsers and screens mostly wait; unit tests take what they leave.
     "unit": {"arguments": ("--timed=without", "-n2", "tests/unit"), "nice": 10, "quiet": True},
     "live": {"arguments": ("--timed=without", "-n4", "tests/conformance", "tests/dashboard")},
@@ -84,7 +84,7 @@ def wait(groups: list[Group]) -> dict[str, dict[str, Any]]:
 
 
 def processor_times() -> tuple[float, float, float]:
-    """Seconds since the boot: of work, with what the hypervisor took; of our work; of all processors."""
+    """Seconds of work since the boot, with what the hypervisor took, of our work, and of all processors."""
     with open("/proc/stat", encoding="ascii") as file:
         user, nice, system, idle, iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -114,7 +114,8 @@ def test_a_rate_changes_the_duration_alike_with_every_engine() -> None:
     text = "Please remind me to call my sister about the party on Saturday afternoon."
     for spec in ENGINES:
         slow, fast = (
-            ready(spec.engine).speak(text, VoiceSpec(spec.engine, spec.name, rate_wpm=rate)).duration_s for rate in (120, 240)
+            ready(spec.engine).speak(text, VoiceSpec(spec.engine, spec.name, rate_wpm=rate)).duration_s
+            for rate in (120, 240)
         )
         # hibari stretches a little more than it is told (2.3 for 2).
         assert 1.6 < slow / fast < 2.4
