@@ -70,6 +70,9 @@ class Microphone:
     Options: ClassVar[type] = MicrophoneOptions
 
     def __init__(self, id: str, options: MicrophoneOptions, surroundings: Surroundings) -> None:
+        # Imported here: slow, and a bench that is only read does not need it; `open` is too late, as others may report.
+        from harness.sound.hearing import Hearing
+
         self.id = id
         self._options = options
         self._surroundings = surroundings
@@ -77,6 +80,7 @@ class Microphone:
         self._queue: queue.Queue[_Item] = queue.Queue(_QUEUE_BLOCKS)
         self._capture: Capture | None = None
         self._thread: threading.Thread | None = None
+        self._hears_as = Hearing
         self._hearing: Hearing | None = None
         self._sink: Sink | None = None
         self._levels: list[Block] = []
@@ -93,7 +97,7 @@ class Microphone:
 
         detector = plugins.load(Group.SPEECH_DETECTORS, self._options.speech_detector)()
         rules = EndpointRules(min_speech_ms=self._options.min_speech_ms, earcon_max_ms=self._options.earcon_max_ms)
-        self._hearing = Hearing(self.id, detector, rules=rules, earcons=self._earcons)
+        self._hearing = self._hears_as(self.id, detector, rules=rules, earcons=self._earcons)
         self._sink = sink
         self._thread = threading.Thread(target=self._listen, args=(self._hearing, sink), name=f"{self.id}-hearing")
         self._thread.start()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import signal
 
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
 from harness.sound.frames import ANALYSIS_HZ, Mono
@@ -59,9 +60,6 @@ class _Matched:
     """The matched filter of one earcon."""
 
     def __init__(self, earcon: LearnedEarcon) -> None:
-        from scipy import signal  # imported here: slow, and most benches have no earcons to find
-
-        self._convolved, self._correlated = signal.fftconvolve, signal.correlate
         self.earcon = earcon
         self.length = len(earcon.samples)
         self.next = 0
@@ -75,7 +73,7 @@ class _Matched:
         self._energy = float(np.sum(np.abs(self._wanted) ** 2)) / 2
 
     def _filtered(self, samples: _Values) -> _Values:
-        return np.asarray(self._convolved(samples, self._taps, "valid"))
+        return np.asarray(signal.fftconvolve(samples, self._taps, "valid"))
 
     def scores(self, samples: Mono) -> tuple[_Values, _Values]:
         """Score of each start from sample _HALF_TAPS on, and the energy in the band from there.
@@ -83,7 +81,7 @@ class _Matched:
         samples: _HALF_TAPS more than needed at both ends.
         """
         heard = self._filtered(samples.astype(np.float64))
-        found = np.abs(self._correlated(heard, self._wanted, "valid", method="fft"))
+        found = np.abs(signal.correlate(heard, self._wanted, "valid", method="fft"))
         running = np.concatenate(([0.0], np.cumsum(heard**2)))
         around = running[self.length :] - running[: -self.length]
         return np.asarray(found / np.sqrt(self._energy * np.maximum(around, _QUIETEST * self.length))), around

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import soxr
+from scipy import linalg, signal
 
 from harness.base.ports import SpeechDetector
 from harness.model.bench import EarconMeaning
@@ -64,9 +65,7 @@ def locate(recording: Mono, stimulus: Mono) -> Located | None:
         return None
     # Almost no sound was recorded: dividing by almost zero would look like a match.
     around = np.maximum(around, 1e-4 * float(around.max()))
-    from scipy.signal import correlate  # imported here, as in `Frames`
-
-    found = np.abs(correlate(y, x, "valid", method="fft")) / np.sqrt(energy * around)
+    found = np.abs(signal.correlate(y, x, "valid", method="fft")) / np.sqrt(energy * around)
     peak = int(np.argmax(found))
     return Located(top_of(found, peak), min(1.0, float(found[peak])))
 
@@ -97,9 +96,7 @@ def echo(recording: Mono, stimulus: Mono) -> npt.NDArray[np.float64]:
     if own[0] <= 1e-12:
         return np.zeros(len(y))
     own[0] *= 1 + _RIDGE
-    from scipy.linalg import solve_toeplitz  # imported here, as in `Frames`
-
-    path = solve_toeplitz(own, cross)
+    path = linalg.solve_toeplitz(own, cross)
     return np.asarray(np.fft.irfft(np.fft.rfft(path, size) * spectrum, size)[: len(y)])
 
 
