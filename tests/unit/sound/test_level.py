@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import signal
 
 from harness.model.errors import InputError
 from harness.model.stimulus import Samples, SpokenText, StimulusRecipe, VoiceSpec, Waveform
-from harness.sound.level import a_weight_db, a_weighting_of, active_speech_level, amplify, at_level, refuse_clipping
+from harness.sound.level import (
+    TIME_CONSTANT_S,
+    _envelope,
+    a_weight_db,
+    a_weighting_of,
+    active_speech_level,
+    amplify,
+    at_level,
+    refuse_clipping,
+)
 from harness.sound.stimuli.renderer import renderer
 from harness.sound.tempo import SLOWER, at_tempo
 from tests.known import known
@@ -28,6 +38,14 @@ def tone(seconds: float, amplitude: float = 0.5) -> Samples:
 def bursts(on_s: float, off_s: float, count: int, amplitude: float = 0.5) -> Waveform:
     quiet = np.zeros(round(off_s * RATE), dtype=np.float32)
     return Waveform(np.concatenate([tone(on_s, amplitude), quiet] * count), RATE)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3839, 3840, 3841, 50_000])
+def test_the_envelope_is_that_of_scipys_recursive_filter(count: int) -> None:
+    x = np.random.default_rng(count).standard_normal(count)
+    g = math.exp(-1 / (RATE * TIME_CONSTANT_S))
+    wanted = signal.lfilter([(1 - g) ** 2], [1, -2 * g, g * g], np.abs(x))
+    np.testing.assert_allclose(_envelope(x, RATE), wanted, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize(
