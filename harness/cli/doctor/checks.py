@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -240,14 +240,20 @@ def plug_ins() -> Iterator[Check]:
         yield Check("drivers", Level.OK, ", ".join(names))
 
 
-_LIBRARIES = ("paho", "serial", "aioesphomeapi", "websockets", "cv2", "dpkt", "zeroconf", "pyvisa")
+_LIBRARIES = (
+    *("paho-mqtt", "pyserial", "aioesphomeapi", "websockets", "opencv-python-headless", "opencv-python", "dpkt"),
+    *("zeroconf", "PyVISA"),
+)
+"""Packages by name: which module belongs to which takes the lists of files of all that are installed."""
 
 
 def libraries() -> Iterator[Check]:
     """Versions of the packages through which drivers reach devices."""
-    packages = metadata.packages_distributions()
-    found = {name: metadata.version(name) for module in _LIBRARIES for name in sorted({*packages.get(module, ())})}
-    yield Check("libraries", Level.OK, ", ".join(f"{name} {version}" for name, version in found.items()))
+    found: list[str] = []
+    for name in _LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            found.append(f"{name} {metadata.version(name)}")
+    yield Check("libraries", Level.OK, ", ".join(found))
 
 
 def extras() -> Iterator[Check]:
