@@ -224,7 +224,10 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=settings.default.max_examples // 3,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(drawn=st.data())
 def test_row_to_text_and_back(kind: type, drawn: st.DataObject) -> None:
     record = drawn.draw(rows_of(kind))
