@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,8 @@ def draw_on_a_terminal_that_nobody_sees() -> None:
         os.environ.update(TERM="xterm-256color", COLUMNS="160", LINES="50")
         draw()
         return
+    # It leads a session of its own, and would draw for ever.
+    signal.signal(signal.SIGTERM, lambda number, frame: (os.kill(child, signal.SIGKILL), os._exit(0)))
     while os.read(terminal, 65536):
         pass
 
