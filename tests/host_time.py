@@ -158,7 +158,7 @@ class HostTime:
         """In the process that the user started: gathers outcomes."""
         outcome = self.outcomes.setdefault(report.nodeid, Outcome())
         outcome.seconds += report.duration
-        outcome.timed = outcome.timed or report.timed
+        outcome.timed = outcome.timed or getattr(report, "timed", False)  # a worker that crashed reports less
         if why := getattr(report, "undecided", ""):
             outcome.word, outcome.why = ("undecided", why) if outcome.word != "failed" else ("failed", "")
         elif report.failed:
