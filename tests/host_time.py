@@ -130,6 +130,7 @@ class HostTime:
         if self._sampler is not None:
             self._sampler.kill()
             self._sampler.wait()
+        if not hasattr(self.config, "workerinput"):
             self.samples.unlink()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
