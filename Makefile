@@ -48,7 +48,7 @@ test-extra: setup
 
 # What a contributor runs all day: no sound, no network, no browser, nothing slow.
 quick: setup
-	$(BIN)/python -m pytest tests/unit --quick -n 3 --dist worksteal -q
+	$(BIN)/python -m pytest tests/unit --quick -n 2 --dist worksteal -q
 
 # The tests that need PyTorch; `make test` leaves them out.
 test-transformer: $(TRANSFORMER)
