@@ -25,7 +25,8 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.leftovers import MARK, end_all, end_all_after  # noqa: E402 (found by the line above)
+from tests.host_sampler import processor_times  # noqa: E402 (the line above finds it)
+from tests.leftovers import MARK, end_all, end_all_after  # noqa: E402
 
 UNDECIDED_SHARE = 0.03
 """Of the tests of timing, so many may be undecided on a quiet host."""
@@ -54,20 +55,20 @@ class Group:
     ) -> None:
         self.name = name
         self._outcomes = folder / f"{name}.json"
-        self._said = (folder / f"{name}.txt").open("w+b") if quiet else None
+        self._output = (folder / f"{name}.txt").open("w+b") if quiet else None
         common = f"--outcomes={self._outcomes}", "--dist", "loadfile", "--no-loadscope-reorder"
         # A process session of its own: Ctrl-C reaches only us, and we end it.
         self.process = subprocess.Popen(
             ["nice", "-n", str(nice), sys.executable, "-m", "pytest", *common, *arguments], cwd=ROOT,
-            stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output, start_new_session=True,
         )  # fmt: skip
 
     def finish(self) -> dict[str, dict[str, Any]]:
         """How each test ended."""
-        if self._said is not None:
-            self._said.seek(0)
-            sys.stdout.write(self._said.read().decode(errors="replace"))
-            self._said.close()
+        if self._output is not None:
+            self._output.seek(0)
+            sys.stdout.write(self._output.read().decode(errors="replace"))
+            self._output.close()
         if self.process.returncode:
             print(f"pytest of the {self.name} tests exited with {self.process.returncode}")
         return json.loads(self._outcomes.read_text("utf-8")) if self._outcomes.exists() else {}
@@ -83,14 +84,11 @@ def wait(groups: list[Group]) -> dict[str, dict[str, Any]]:
     return {name: outcome for group in groups for name, outcome in group.finish().items()}
 
 
-def processor_times() -> tuple[float, float, float]:
+def seconds_of_work() -> tuple[float, float, float]:
     """Seconds of work since the boot, with what the hypervisor took, of our work, and of all processors."""
-    with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, idle, iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
+    worked_s, stolen_s, all_s = processor_times()
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    worked = user + nice + system + irq + softirq + steal
-    second = os.sysconf("SC_CLK_TCK")
-    return worked / second, usage.ru_utime + usage.ru_stime, (worked + idle + iowait) / second
+    return worked_s + stolen_s, usage.ru_utime + usage.ru_stime, all_s
 
 
 def undecided_too_often(outcomes: dict[str, dict[str, Any]], others: float) -> bool:
@@ -138,7 +136,7 @@ def main(wanted: list[str]) -> int:
         signal.signal(number, interrupted)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
-    begun_s, (load, *_), begun = time.monotonic(), os.getloadavg(), processor_times()
+    begun_s, (load, *_), begun = time.monotonic(), os.getloadavg(), seconds_of_work()
     status, outcomes = 0, dict[str, dict[str, Any]]()
     with tempfile.TemporaryDirectory(prefix="vh-tests-") as folder:
         for names in (["timed"], ["unit", "live"]):
@@ -146,10 +144,10 @@ def main(wanted: list[str]) -> int:
             outcomes |= wait(groups)
             status |= any(group.process.returncode for group in groups)
             if "timed" in wanted and names == ["timed"]:
-                worked_s, ours_s, all_s = (now - before for now, before in zip(processor_times(), begun, strict=True))
+                worked_s, ours_s, all_s = (now - before for now, before in zip(seconds_of_work(), begun, strict=True))
                 status |= undecided_too_often(outcomes, max(0.0, worked_s - ours_s) / all_s)
     report(outcomes)
-    _, cpu_s, _ = processor_times()
+    _, cpu_s, _ = seconds_of_work()
     print(
         f"{cpu_s / 60:.1f} processor minutes in {(time.monotonic() - begun_s) / 60:.1f} minutes;"
         f" load average {load:.1f} at the start, {os.getloadavg()[0]:.1f} at the end"

@@ -1,4 +1,4 @@
-"""Samples whether the host keeps time, in a process of its own: `host_sampler.py RUN FILE`.
+"""Samples whether the host keeps time, in a process of its own: `python -S -m tests.host_sampler RUN FILE`.
 
 Sleeps for 10 ms again and again, and notes how late it wakes. Every quarter of a second, and after each stall, it
 appends a line of JSON to the file: how late it woke at most, how many blocks of 20 ms it would have lost, and how much
@@ -8,13 +8,14 @@ processor time each group of processes took meanwhile. A group is a worker of th
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
 import time
 from collections import defaultdict
 from pathlib import Path
+
+from tests.leftovers import mark_of, within
 
 TICK_S = 0.01
 WINDOW_S = 0.25
@@ -24,31 +25,29 @@ OUTSIDE, STEAL = "outside", "steal"
 _JIFFY_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
-def processor_times() -> tuple[float, float]:
-    """Seconds that the processors have worked, and that the hypervisor has taken, since the boot."""
+def processor_times() -> tuple[float, float, float]:
+    """Seconds since the boot that the processors have worked, that the hypervisor has taken, and that there were."""
     with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
-    return (user + nice + system + irq + softirq) * _JIFFY_S, steal * _JIFFY_S
+        user, nice, system, idle, iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
+    worked = user + nice + system + irq + softirq
+    return worked * _JIFFY_S, steal * _JIFFY_S, (worked + steal + idle + iowait) * _JIFFY_S
 
 
 class Groups:
     """Processor time of the groups of a run."""
 
     def __init__(self, run: str) -> None:
-        self._prefix = f"HARNESS_TEST_RUN={run}".encode()
+        self._run = run
         self._known: dict[tuple[str, str], str | None] = {}
 
     def _group(self, name: str) -> str | None:
         """The name of the worker, or "" for the run itself; None for others."""
-        with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-            for value in file.read().split(b"\0"):
-                if value == self._prefix or value.startswith(self._prefix + b"/"):
-                    return value[len(self._prefix) + 1 :].decode().partition("/")[0]
-        return None
+        mark = mark_of(name)
+        return mark[len(self._run) + 1 :].partition("/")[0] if within(mark, self._run) else None
 
     def times(self) -> dict[str, float]:
         """Seconds so far, with those of children that have ended and were waited for."""
-        found: dict[str, float] = defaultdict(float)
+        seconds: dict[str, float] = defaultdict(float)
         known = {}
         for name in os.listdir("/proc"):
             if not name.isdigit():
@@ -61,15 +60,15 @@ class Groups:
             key = name, fields[19].decode()
             known[key] = self._known[key] if key in self._known else self._group(name)
             if (group := known[key]) is not None:
-                found[group] += sum(map(int, fields[11:15])) * _JIFFY_S
+                seconds[group] += sum(map(int, fields[11:15])) * _JIFFY_S
         self._known = known
-        return found
+        return seconds
 
 
 def main(run: str, path: str) -> None:
     parent, groups = os.getppid(), Groups(run)
     with open(path, "a", encoding="ascii", buffering=1) as file:
-        begun_s, times, (worked_s, stolen_s) = time.monotonic(), groups.times(), processor_times()
+        begun_s, times, (worked_s, stolen_s, _) = time.monotonic(), groups.times(), processor_times()
         worst_s, lost, due_s = 0.0, 0, time.monotonic() + TICK_S
         while os.getppid() == parent:
             time.sleep(max(0.0, due_s - time.monotonic()))
@@ -78,7 +77,7 @@ def main(run: str, path: str) -> None:
             worst_s = max(worst_s, late_s)
             lost += int(late_s / BLOCK_S)
             if now_s - begun_s >= WINDOW_S or late_s >= STALL_S:
-                new_times, (new_worked_s, new_stolen_s) = groups.times(), processor_times()
+                new_times, (new_worked_s, new_stolen_s, _) = groups.times(), processor_times()
                 # A process that ended without anyone waiting for it takes its time with it.
                 taken = {group: max(0.0, at - times.get(group, 0.0)) for group, at in new_times.items()}
                 taken[OUTSIDE] = max(0.0, new_worked_s - worked_s - sum(taken.values()))

@@ -56,27 +56,29 @@ def disturbance(samples: list[HostSample], own: str, stall_s: float = STALL_S, p
 
     A stall is the group's own if it took more processor time meanwhile than all others.
     """
-    stalls = [one for one in samples if one.late_s >= stall_s and one.took_s.get(own, 0.0) <= one.others_s(own)]
+    stalls = [
+        sample for sample in samples if sample.late_s >= stall_s and sample.took_s.get(own, 0.0) <= sample.others_s(own)
+    ]
     if stalls:
-        worst = max(stalls, key=lambda one: one.late_s)
-        lost = sum(one.lost_blocks for one in stalls)
+        worst = max(stalls, key=lambda stall: stall.late_s)
+        lost = sum(stall.lost_blocks for stall in stalls)
         return f"the host stood still for {worst.late_s:.2f} s ({lost} blocks of 20 ms lost{_steal(stalls)})"
     spare = (processors or os.cpu_count() or 1) - 1
     longest: list[HostSample] = []
     crowded: list[HostSample] = []
-    for one in samples:
-        taken = one.others_s(own) / (one.ended_s - one.begun_s)
-        crowded = [*crowded, one] if taken > max(spare, 0.5) else []
+    for sample in samples:
+        taken = sample.others_s(own) / (sample.ended_s - sample.begun_s)
+        crowded = [*crowded, sample] if taken > max(spare, 0.5) else []
         longest = max(longest, crowded, key=len)
     for_s = longest[-1].ended_s - longest[0].begun_s if longest else 0.0
     if longest and (for_s >= STARVED_S or len(longest) == len(samples)):
-        share = sum(one.others_s(own) for one in longest) / for_s
+        share = sum(sample.others_s(own) for sample in longest) / for_s
         return f"others held {share:.1f} of {spare + 1} processors for {for_s:.1f} s{_steal(longest)}"
     return ""
 
 
 def _steal(samples: list[HostSample]) -> str:
-    steal_s = sum(one.took_s.get(STEAL, 0.0) for one in samples)
+    steal_s = sum(sample.took_s.get(STEAL, 0.0) for sample in samples)
     return f"; {steal_s:.2f} s of it taken by the hypervisor" if steal_s else ""
 
 
@@ -122,9 +124,10 @@ class HostTime:
 
     def start_sampler(self, run: str) -> None:
         environment = os.environ | {MARK: f"{run}/{OUTSIDE}"}
-        program = str(Path(__file__).with_name("host_sampler.py"))
-        command = [sys.executable, "-I", "-S", program, run, str(self.samples)]
-        self._sampler = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
+        command = [sys.executable, "-S", "-m", "tests.host_sampler", run, str(self.samples)]
+        self._sampler = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, env=environment, cwd=Path(__file__).parents[1]
+        )
 
     def pytest_unconfigure(self) -> None:
         if self._sampler is not None:
@@ -177,8 +180,8 @@ class HostTime:
         if aside and not self.config.getoption("--alone"):
             self._repeat(aside, session)
         if path := self.config.getoption("--outcomes"):
-            told = {name: asdict(outcome) for name, outcome in self.outcomes.items()}
-            Path(path).write_text(json.dumps(told), encoding="utf-8")
+            outcomes = {name: asdict(outcome) for name, outcome in self.outcomes.items()}
+            Path(path).write_text(json.dumps(outcomes), encoding="utf-8")
 
     def _repeat(self, names: list[str], session: pytest.Session) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -40,7 +40,7 @@ def within(mark: str, run: str) -> bool:
 
 def left(run: str) -> list[int]:
     """Processes with the mark of a run and their descendants, except this one. Zombies are not counted."""
-    children, found = defaultdict[int, list[int]](list), []
+    children, marked = defaultdict[int, list[int]](list), []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError, ValueError):
             pid = int(name)
@@ -49,10 +49,10 @@ def left(run: str) -> list[int]:
                 continue
             children[int(parent)].append(pid)
             if within(mark_of(pid), run):
-                found.append(pid)
-    for pid in found:  # grows meanwhile
-        found.extend(child for child in children[pid] if child not in found)
-    return [pid for pid in found if pid != os.getpid()]
+                marked.append(pid)
+    for pid in marked:  # grows meanwhile
+        marked.extend(child for child in children[pid] if child not in marked)
+    return [pid for pid in marked if pid != os.getpid()]
 
 
 def end_all(run: str, within_s: float = GONE_WITHIN_S) -> list[int]:

@@ -36,11 +36,11 @@ def host_facts(described: str | None = None) -> HostFacts:
         except OSError:
             described = ""
     lines = (line.partition(":") for line in described.splitlines())
-    told = {name.strip(): value.strip() for name, _, value in lines}
-    flags = told.get("flags", told.get("Features", "")).split()
+    fields = {name.strip(): value.strip() for name, _, value in lines}
+    flags = fields.get("flags", fields.get("Features", "")).split()
     vectors = dict.fromkeys(name for flag, name in _VECTORS.items() if flag in flags)
     return (
-        ("processor", told.get("model name") or told.get("Model") or platform.machine()),
+        ("processor", fields.get("model name") or fields.get("Model") or platform.machine()),
         ("instruction set", ", ".join((platform.machine(), *vectors))),
         ("threads", os.environ.get("OMP_NUM_THREADS") or str(len(os.sched_getaffinity(0)))),
     )

@@ -93,7 +93,6 @@ class Microphone:
 
     def open(self, sink: Sink) -> None:
         """Opens the device; PluginError for an unknown detector, SoundError when the device is missing."""
-
         detector = plugins.load(Group.SPEECH_DETECTORS, self._options.speech_detector)()
         rules = EndpointRules(min_speech_ms=self._options.min_speech_ms, earcon_max_ms=self._options.earcon_max_ms)
         self._hearing = self._hears_as(self.id, detector, rules=rules, earcons=self._earcons)
