@@ -181,6 +181,7 @@ def test_two_megabytes_at_once_and_long_lines_do_no_harm(profile: DeviceProfile)
 
 
 @pytest.mark.parametrize("key_env", ["", "THE_KEY"])
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_an_independent_clock(key_env: str, profile: DeviceProfile) -> None:
     device = EsphomeFarEnd(KEY if key_env else "")
     with device, watched(device, profile, key_env=key_env, hold_back_ms=20.0) as seen:

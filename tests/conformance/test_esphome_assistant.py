@@ -307,6 +307,7 @@ def test_a_device_that_fails_is_lost_in_a_command(how: str, assist: Assist, devi
     assert one.kept().duration_s == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_sender(assist: Assist, device: EsphomeFarEnd) -> None:
     one = assist(hold_back_ms=20.0)
 

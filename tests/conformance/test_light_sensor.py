@@ -9,6 +9,8 @@ import tty
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from harness.devices.profiles.profile import load_profile
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import SerialOptions
@@ -52,6 +54,7 @@ class Sensor:
         os.close(self._far)
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_of_a_sensor_lie_within_their_errors(tmp_path: Path) -> None:
     profile = load_profile("light_sensor", beside=tmp_path)
     light, *_ = profile.thresholds

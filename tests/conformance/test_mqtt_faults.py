@@ -55,7 +55,7 @@ def watch(broker: Broker, board: FramedBoard, tmp_path: Path) -> Iterator[Watch]
 
 
 def framed(broker: Broker, folder: Path, **options: object) -> Watch:
-    chosen = {"keepalive_s": 2.0, "answer_wait_s": 2.0, "framing": MessageFraming.VH, **options}
+    chosen = {"keepalive_s": 5.0, "answer_wait_s": 5.0, "framing": MessageFraming.VH, **options}
     return Watch(folder, address=f"127.0.0.1:{broker.port}", **chosen)
 
 

@@ -131,6 +131,7 @@ def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
             driver.close()
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_far_end(profile: DeviceProfile, tmp_path: Path) -> None:
     with Server() as server:
         seen = opened(driver := TcpLog("it", TcpOptions(address=server.address), Around(tmp_path, profile)))

@@ -164,6 +164,7 @@ def test_what_is_sent_on_open_is_sent_after_each_return(tmp_path: Path) -> None:
             driver.close()
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_far_end(profile: DeviceProfile, tmp_path: Path) -> None:
     with WebServer() as server:
         seen = opened(driver := WebSocketLog("it", WebSocketOptions(url=server.url), Around(tmp_path, profile)))

@@ -253,6 +253,7 @@ def test_a_server_that_sends_no_more_still_receives(piped: Piped) -> None:
     until(lambda: threading.active_count() <= before - 3, 30)
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_sender(piped: Piped) -> None:
     with piped.server.makefile("wb", 0) as file:
         assert share_held(piped.seen, lambda: write_event(DETECTION, file)) >= HELD

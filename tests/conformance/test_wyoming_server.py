@@ -112,6 +112,7 @@ def test_a_command_is_kept_recognised_and_answered(serve: Serve) -> None:
     assert row.at.at_s <= one.seen.of(Transcript)[0].at.at_s
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_sender(tmp_path: Path) -> None:
     seen = Seen()
     sound = Event("audio-chunk", {"rate": RATE_HZ, "width": 2, "channels": 1}, bytes(2048))

@@ -323,7 +323,9 @@ class BoardAtBroker:
             playing = self.session.playing
             if playing is not None:
                 raise DeviceError(f"{self._id} is already playing {playing.play_id}", remedy="Stop it first")
-            if sound is None or self.session.hello is not hello or not self.session.ready:
+            now = self.session.hello
+            same = hello is not None and now is not None and (now.boot, now.window) == (hello.boot, hello.window)
+            if sound is None or not same or not self.session.ready:
                 raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until its link is back")
             self.session.play(play_id, sound, self._now_s())
             self._changed.notify_all()

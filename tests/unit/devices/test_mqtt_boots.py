@@ -18,6 +18,7 @@ from harness.devices.mqtt.lease import DEFENCE_S, ECHO_S, EXPIRES_S, REFRESH_S, 
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
 from harness.model.bench import PlainValue
+from harness.model.errors import DeviceError
 from harness.model.observation import (
     DeviceDescribed,
     DeviceState,
@@ -112,6 +113,26 @@ def test_a_message_of_an_unknown_boot_changes_nothing() -> None:
     assert ended(bench, "two") == [True]
     assert not bench.of(LinkLost, Wake, Status)
     assert any("deadbeef" in one.text for one in bench.of(LogLine))
+
+
+@pytest.mark.parametrize(("boot", "error"), [("aaaa", ""), ("bbbb", "the board is not connected")])
+def test_a_hello_while_a_sound_is_prepared_stops_it_only_if_the_board_has_restarted(boot: str, error: str) -> None:
+    bench = met()
+    session = bench.board.session
+    prepared = session.prepared
+
+    def slowly(waveform: Waveform) -> object:
+        sound = prepared(waveform)
+        bench.say("hello", boot, **HELLO | {"time_us": 2_000_000})
+        return sound
+
+    session.prepared = slowly  # type: ignore[method-assign, assignment]
+    if error:
+        with pytest.raises(DeviceError, match=error):
+            plays(bench, "one")
+    else:
+        plays(bench, "one")
+        assert ended(bench, "one") == [True]
 
 
 def test_a_restart_is_told_once_with_its_cause_although_its_status_comes_before_its_hello() -> None:
