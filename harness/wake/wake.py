@@ -193,8 +193,8 @@ class WakeFigures:
                     seen.inferred,
                 )  # fmt: skip
                 self._speech.woke(name, seen.at.at_s)
-                if row.trial_id is None or row.trial_id in self._trials:
-                    device.heard(event, plays.get(name))
+                # A query trial and a life check have wake events of their own.
+                device.heard(event, stray=row.trial_id is None or row.trial_id in self._trials)
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
                 self._stimulus(seen, plays)
             case seen_by.StimulusHeard():

@@ -247,16 +247,16 @@ class DeviceFigures:
         self._shown.append(play)
         self.changed = True
 
-    def heard(self, report: HeardWake, credited: Play | None) -> None:
-        """Adds a report of a wake event. credited: the attempt during which it arrived, if it is this device's."""
+    def heard(self, report: HeardWake, *, stray: bool = True) -> None:
+        """Adds a report of a wake event. stray: it counts also if it lies in no play."""
         self.changed = True
         if not self._merging.several:  # each report is an event
-            self._place(report, credited, False)
+            self._place(report, stray, False)
             return
         change = self._merging.add(report)
         shown = {event.seq for event in change.gone if self._forget(event)}
         for event in change.new:
-            self._place(event, credited, event.seq in shown)
+            self._place(event, stray, event.seq in shown)
 
     def _forget(self, event: HeardWake) -> bool:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
@@ -269,14 +269,14 @@ class DeviceFigures:
                 self._settle(play)
         return shown
 
-    def _place(self, event: HeardWake, credited: Play | None, shown: bool) -> None:
+    def _place(self, event: HeardWake, stray: bool, shown: bool) -> None:
         # Each report can place the event: the best time may lie just beyond what a play reaches.
-        play = self._owner(event, credited)
-        for report in event.reports:
-            play = play or self._owner(report, credited)
+        play = next(filter(None, map(self._owner, (event, *event.reports))), None)
         if self._merging.several:
             self._homes[event.seq] = play
         if play is None:
+            if not stray and not shown:
+                return
             self._put(event, None, exposed=False)
             if not shown:
                 self._shown.append(event.seq)
@@ -398,10 +398,8 @@ class DeviceFigures:
             if missing and count:
                 yield Disagreement(tuple(map(label, seen)), missing, count)
 
-    def _owner(self, event: HeardWake, credited: Play | None) -> Play | None:
-        """The play that an event belongs to, by its place. The event may arrive during the next play."""
-        if credited is not None and credited.started is not None and credited.place(event) >= credited.start_s:
-            return credited
+    def _owner(self, event: HeardWake) -> Play | None:
+        """The play that an event belongs to, by its place alone: it may arrive during another one, or after all."""
         for play in reversed(self._recent):
             if play.started is not None and play.start_s <= play.place(event) <= play.reach_s:
                 return play

@@ -37,6 +37,26 @@ AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
 AIR_AND_WIRE = pytest.mark.parametrize("injected", [False, True], ids=["air", "wire"])
 
 
+@pytest.mark.parametrize("credited", [None, "life-check.7", "ask.r1", "next.r1"])
+@pytest.mark.parametrize("offset_s", [0.5, 1.8, 3.0, 3.2, 9.0])
+@pytest.mark.parametrize("kind", [TrialKind.WAKE, AMBIENT])
+@AIR_AND_WIRE
+def test_an_event_counts_by_its_time_wherever_its_report_arrives(
+    injected: bool, kind: TrialKind, offset_s: float, credited: str | None
+) -> None:
+    trial = wake_trial(1, kind, injected=injected)
+    late, during = rows_of(trial, at_s=100.0), rows_of(trial, at_s=100.0)
+    for rows in (late, during):
+        rows.see(seen_by.ListeningProved("kitchen_link", Stamp(100.0), seen_by.Proof.HEARTBEAT))
+    late.play(trial, duration_s=3.0)
+    (play,) = late.figures.plays("kitchen")
+    moment = Stamp(known(play.started).at_s + offset_s, 0.01), "alexa", 0.9, offset_s if injected else None
+    late.see(seen_by.Wake("kitchen_link", *moment), *([replace(trial, id=credited)] if credited else []))
+    during.play(trial, [("kitchen", offset_s)], duration_s=3.0, error_s=0.01)
+    for name in ("hits", "false_rejects", "double_wakes", "false_accepts", "exposure_s", "in_vocabulary_events"):
+        assert getattr(late.device(), name) == getattr(during.device(), name), name
+
+
 @AIR_AND_WIRE
 def test_hits_false_rejects_and_delay(injected: bool) -> None:
     one, two, three = (wake_trial(number, injected=injected) for number in (1, 2, 3))
