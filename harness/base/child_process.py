@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ class ChildProcess:
         guarded: bool = False,
     ) -> None:
         guard = [sys.executable, "-I", "-S", _GUARD, str(os.getpid())] if guarded else []
+        self._ending = threading.Lock()
+        self._words: str | None = None
         self._said: IO[bytes] | None = None
         self._said_from = 0
         if isinstance(stderr, int):
@@ -114,6 +117,8 @@ class ChildProcess:
 
     def last_words(self) -> str:
         """The last line that it wrote to standard error, if that is kept; else ""."""
+        if self._words is not None:
+            return self._words
         if self._said is None or self._said.closed:
             return ""
         end = os.fstat(self._said.fileno()).st_size
@@ -139,20 +144,26 @@ class ChildProcess:
         return not self.alive
 
     def end(self, grace_s: float = 0.0) -> str:
-        """Asks it to end within grace_s, then kills it and all that it has started. Returns its last line."""
-        if grace_s:
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-            self.terminate()
-            self.wait(grace_s)
-        self.kill()
-        self._process.wait()
-        words = self.last_words()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr, self._said):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        return words
+        """Asks it to end within grace_s, then kills it and all that it has started. Returns its last line.
+
+        From any thread, and also again.
+        """
+        with self._ending:
+            if self._words is not None:
+                return self._words
+            if grace_s:
+                if self._process.stdin is not None:
+                    self._process.stdin.close()
+                self.terminate()
+                self.wait(grace_s)
+            self.kill()
+            self._process.wait()
+            self._words = self.last_words()
+            for stream in (self._process.stdin, self._process.stdout, self._process.stderr, self._said):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+            return self._words
 
     def terminate(self) -> None:
         """Asks it to end."""

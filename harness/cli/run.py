@@ -334,7 +334,7 @@ def command(
         def begin() -> None:
             folder = prepare(scenario, bench, sessions, seed=seed, operator=presence)
             demand_lab(folder, start=yes)
-            click.echo(start_engine(folder).folder)
+            click.echo(start_engine(folder, watched=False).folder)
 
         try:
             sys.exit(_serve(begin, site))
@@ -353,7 +353,7 @@ def command(
             click.echo(folder.resolve())
             return
         demand_lab(folder, start=yes)
-        place = start_engine(folder)
+        place = start_engine(folder, watched=not asked.no_watch)
     if asked.no_watch:
         click.echo(place.folder)
         return
@@ -397,8 +397,12 @@ def resume(
             _write_report(asked.report, folder)
             sys.exit(_verdict(folder))
         if site.web:
-            sys.exit(_serve(lambda: click.echo(start_engine(folder, unattended=unattended).folder), site))
-        place = start_engine(folder, unattended=unattended)
+
+            def begin() -> None:
+                click.echo(start_engine(folder, unattended=unattended, watched=False).folder)
+
+            sys.exit(_serve(begin, site))
+        place = start_engine(folder, unattended=unattended, watched=not asked.no_watch)
     if asked.no_watch:
         click.echo(place.folder)
         return

@@ -73,6 +73,7 @@ def test_a_video_does_not_begin_again(tmp_path: Path, profile: DeviceProfile) ->
         driver.close()
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_of_a_live_stream_lie_within_their_errors(tmp_path: Path, profile: DeviceProfile) -> None:
     lit: list[float] = []
     with PictureServer(fps=50.0) as server:

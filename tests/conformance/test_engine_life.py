@@ -33,10 +33,12 @@ from harness.model.feed import (
 )
 from harness.model.record import EndReason, NoteWritten, OperatorAsked, SessionFinished, TrialFinished, TrialStarted
 from harness.model.trial import Outcome
+from harness.session.engine.engine import CLIENT_WITHIN_S
 from harness.session.engine.launch import find, running, start_engine
 from harness.session.log.database import SqliteLog
 from tests.conformance.engine_runs import HARNESS, HERE, Runs, Watcher, kill, records, rows, wait_for, watching
 from tests.known import known
+from tests.seen import until
 
 
 def some_id() -> str:
@@ -229,6 +231,17 @@ def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path)
     assert f"harness resume {folder}" in output
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
     assert b'<error type="stopped"' in report.read_bytes()
+
+
+def test_a_run_that_ends_before_its_watcher_comes_waits_for_it(runs: Runs) -> None:
+    folder = runs.prepare("deaf.yaml", "deaf_bench.yaml")
+    with SqliteLog(folder, now_s=time.monotonic, wall_s=time.time) as log:
+        log.append(TrialStarted("time.r1", 1))
+        log.append(TrialFinished("time.r1", 1, Outcome.NO_WAKE, 1, 1))
+    place = start_engine(folder)
+    until(lambda: any(isinstance(entry.record, SessionFinished) for entry in rows(folder)))
+    time.sleep(CLIENT_WITHIN_S + 1)  # a busy host: it comes late
+    assert Watcher(place).goodbye().exit_code == 1
 
 
 def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs: Runs, tmp_path: Path) -> None:

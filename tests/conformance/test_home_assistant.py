@@ -94,6 +94,7 @@ def test_runs_of_another_satellite_and_earlier_runs_are_not_reported(names_satel
             assert len(seen.of(Wake)) == 1
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 @pytest.mark.parametrize("ahead_s", [0.0, -34 * 3600.0, 34 * 3600.0])
 def test_times_hold_though_the_clocks_differ(ahead_s: float, tmp_path: Path) -> None:
     with HassFarEnd(ahead_s=ahead_s) as far_end, following(far_end, tmp_path, hold_back_ms=0) as seen:

@@ -104,6 +104,7 @@ def test_garbage_is_kept_as_evidence_and_hurts_nothing(watch: Watch, board: Boar
     assert watch.driver.too_long == 1
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_a_frozen_broker_is_noticed(watch: Watch, broker: Broker) -> None:
     # The pulse must have begun: a broker that never answered is found by `open`.
     until(lambda: watch.driver.acknowledged > 0)

@@ -178,6 +178,7 @@ def _refusal(broker: Broker, folder: Path) -> str:
     return ""
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 def test_times_are_the_boards_own_and_their_error_holds(broker: Broker, tmp_path: Path) -> None:
     board = FramedBoard(broker, ppm=80.0)
     with framed(broker, tmp_path) as watch:

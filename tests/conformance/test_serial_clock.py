@@ -13,6 +13,7 @@ from tests.conformance.serial_bench import Bench
 from tests.seen import until
 
 
+@pytest.mark.usefixtures("host_keeps_time")
 @pytest.mark.parametrize("ppm", [-300, *(pytest.param(ppm, marks=pytest.mark.soak) for ppm in (0, 80))])
 def test_the_stated_error_holds_and_is_small(tmp_path: Path, ppm: int) -> None:
     options = ("--clock-offset-us", "123456789012", "--clock-ppm", str(ppm))

@@ -55,9 +55,10 @@ class Proxied:
 
 
 @pytest.fixture
-def proxied(tmp_path: Path) -> Iterator[Proxied]:
+def proxied(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxied]:
+    """Parameter: after how long a silence is a loss."""
     with ExitStack() as stack:
-        one = Proxied(tmp_path, silence_limit_s=1.5)
+        one = Proxied(tmp_path, silence_limit_s=getattr(request, "param", 30.0))
         stack.enter_context(one.satellite)
         stack.enter_context(one.client)
         stack.callback(one.driver.close)
@@ -86,6 +87,7 @@ def test_a_proxy_sees_the_events_of_both_directions_and_both_ends_receive_them(p
     assert not [one for one in seen.of(LogLine) if "audio-chunk" in one.text]
 
 
+@pytest.mark.parametrize("proxied", [1.5], indirect=True)
 def test_a_frozen_satellite_is_a_lost_link_where_a_limit_says_so(proxied: Proxied) -> None:
     seen = proxied.seen
     proxied.satellite.freeze()

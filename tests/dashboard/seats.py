@@ -81,7 +81,7 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
         again = bool(heard) and heard[-1][0] == key
         await pilot.pause(APART_S if again else 0)
         await pilot.press(key)
-        await pilot.pause(APART_S if again else 0)
+        await pilot.pause(2 * APART_S if again else 0)  # the guard looks again after REPEAT_S
         await until(pilot, lambda: True)
 
 

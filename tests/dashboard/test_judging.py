@@ -98,7 +98,7 @@ async def test_undo_survives_a_restart_and_the_item_comes_back_as_it_was_judged(
         assert last.trial_id == wrong.trial_id
         await press(pilot, "u")
         await press(pilot, "u")
-        assert "nothing is left to undo" in screen_text(pilot)
+        await until(pilot, shows(pilot, "nothing is left to undo"))
 
 
 async def test_skipped_ones_come_at_the_end_with_a_mark(tmp_path: Path) -> None:

@@ -153,13 +153,17 @@ class Watchdog:
 
 METERS_EVERY_S = 0.1
 CLIENT_WITHIN_S = 2.0
+WATCHER_WITHIN_S = 60.0
+"""Who starts an engine to watch it connects within this time, also on a busy host."""
 DONE, LIMIT_FAILED, FAULT = 0, 1, 3
 
 
 class Engine:
     """Runs one session from where its log stands until its end, a stop or an abort."""
 
-    def __init__(self, folder: Path, resolved: Resolved, log_clock: Clock) -> None:
+    def __init__(self, folder: Path, resolved: Resolved, log_clock: Clock, *, watched: bool = True) -> None:
+        """watched: who started it will connect, and a run that ends before waits for that."""
+        self._watched = watched
         self._folder = SessionFolder(folder)
         self._resolved = resolved
         self._clock = log_clock
@@ -211,7 +215,8 @@ class Engine:
                 goodbye = Goodbye(FAULT, f"the engine failed: {error!r}; see {self._folder.engine_output}")
             finally:
                 # A run can end before its client connects. The client still needs the result.
-                server.wait_for_a_client(CLIENT_WITHIN_S)
+                expected = self._watched and self._stopped is None
+                server.wait_for_a_client(WATCHER_WITHIN_S if expected else CLIENT_WITHIN_S)
                 if self._notifier is not None:
                     self._notifier.close(goodbye)
                 server.close(goodbye)
@@ -503,16 +508,19 @@ def _close(driver: Driver) -> None:
 
 def main(arguments: list[str]) -> int:
     """Runs the session in the named folder; the exit status."""
-    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--unattended"]):
-        sys.stderr.write("usage: python -m harness.session.engine.engine FOLDER [--unattended]\n")
+    flags = set(arguments[1:])
+    if not arguments or flags - {"--unattended", "--unwatched"}:
+        sys.stderr.write("usage: python -m harness.session.engine.engine FOLDER [--unattended] [--unwatched]\n")
         return 2
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the client, which requests a stop
     try:
         folder = SessionFolder(Path(arguments[0])).demand().path
         resolved = read_resolved(folder)
         bench = for_drivers(resolved.bench)
-        resolved = replace(resolved, bench=replace(bench, operator=OperatorPresence.ABSENT) if arguments[1:] else bench)
-        return Engine(folder, resolved, clock_of(resolved.bench)).run()
+        if "--unattended" in flags:
+            bench = replace(bench, operator=OperatorPresence.ABSENT)
+        resolved = replace(resolved, bench=bench)
+        return Engine(folder, resolved, clock_of(bench), watched="--unwatched" not in flags).run()
     except HarnessError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

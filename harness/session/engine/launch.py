@@ -94,18 +94,21 @@ ANSWERS_WITHIN_S = 60.0
 """A busy host loads an engine slowly. A failed engine is noticed at once."""
 
 
-def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S, *, unattended: bool = False) -> EnginePlace:
+def start_engine(
+    folder: Path, within_s: float = ANSWERS_WITHIN_S, *, unattended: bool = False, watched: bool = True
+) -> EnginePlace:
     """The engine that runs the session in `folder`: a new one, detached from this terminal, unless one runs already.
 
-    unattended: nobody is asked, whatever the bench says. EngineError when it ends or does not answer within
-    `within_s`, with what it wrote last; and on Ctrl-C meanwhile, which stops it.
+    unattended: nobody is asked, whatever the bench says. watched: the caller will connect to it.
+
+    EngineError when it ends or does not answer within `within_s`, with what it wrote last; and on Ctrl-C meanwhile,
+    which stops it.
     """
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:
         return place
-    arguments = python(
-        "harness.session.engine.engine", str(folder.resolve()), *(["--unattended"] if unattended else [])
-    )
+    flags = [*(["--unattended"] if unattended else []), *([] if watched else ["--unwatched"])]
+    arguments = python("harness.session.engine.engine", str(folder.resolve()), *flags)
     engine: ChildProcess | None = None
     try:
         with disk_errors(f"{session.engine_output} cannot be written"), _interrupted_afterwards():

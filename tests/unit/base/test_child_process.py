@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def test_what_it_said_last_is_kept_whoever_ends_it(tmp_path: Path) -> None:
     for stderr in (None, log):
         child = ChildProcess(program("sys.stderr.write('one\\ntwo\\n'); sys.exit(3)"), stderr=stderr)
         until(lambda of=child: not of.alive)
-        assert (child.status, ended_words(3), child.end(), child.end()) == (3, "ended with status 3", "two", "")
+        assert (child.status, ended_words(3), child.end(), child.end()) == (3, "ended with status 3", "two", "two")
     assert log.read_text() == "from a run before\none\ntwo\n"
 
 
@@ -71,6 +72,14 @@ def test_all_that_it_started_ends_with_it_by_force_where_it_must() -> None:
     child.end(grace_s=0.1)
     until(lambda: gone(below))
     assert (child.status, ended_words(-9)) == (-signal.SIGKILL, "was ended by SIGKILL")
+
+
+def test_it_may_be_ended_by_several_threads_at_once() -> None:
+    for _ in range(20):
+        child = ChildProcess(program("sys.stderr.write('on'); sys.stderr.flush(); time.sleep(60)"))
+        with ThreadPoolExecutor(4) as threads:
+            ends = [threads.submit(child.end, grace_s) for grace_s in (0.0, 0.5, 0.0, 0.5)]
+        assert len({end.result() for end in ends}) == 1
 
 
 def test_one_that_is_left_outlives_us() -> None:

@@ -317,6 +317,6 @@ def test_what_is_no_adpcm_frame_is_refused(data: bytes) -> None:
 
 
 def test_a_minute_is_encoded_in_a_moment() -> None:
-    samples, began_s = speech_like(16000 * 60), time.perf_counter()
+    samples, began_s = speech_like(16000 * 60), time.process_time()
     EncodedSound(samples, Encoding.ADPCM)
-    assert time.perf_counter() - began_s < 2
+    assert time.process_time() - began_s < 2
