@@ -2,121 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.base.foreign import plain_text
 from harness.model.bench import ObservationKind
 from harness.model.effect import StateWanted
-from harness.model.observation import Intent, Observation, OperatorAnswer, Overrun, StateTold, Transcript, Unread, Wake
+from harness.model.observation import (
+    Intent,
+    LinkBack,
+    LinkLost,
+    LogLine,
+    Observation,
+    OperatorAnswer,
+    Overrun,
+    ResponseText,
+    SpeechStarted,
+    StateTold,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Transcript,
+    Unread,
+    Wake,
+)
 from harness.model.record import AttemptFinished, Understood
-from harness.model.scenario import Evidence, RepromptRule
+from harness.model.scenario import Evidence
 from harness.model.time import Measured, Stamp, between
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import frame_text, joined
+from harness.session.device_speech import GUARD_S, Response, Span, first_response
 from harness.session.take import StimulusTiming
 from harness.transcripts.recognition import recognised
 from harness.understanding.understood import understood
-
-GUARD_S = 0.1
-"""Speech that starts up to this much before the end of the query still counts as after it (error of the onset)."""
-DETECTION_LAG_S = 0.3
-"""How long after its timestamp an onset or end of speech may arrive from a detector."""
-
-
-@dataclass(slots=True)
-class Span:
-    """Speech of the device; ends is None while it speaks."""
-
-    starts: Stamp
-    ends: Stamp | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The first response as far as it is known; closes_s: when it is complete if nothing more is heard."""
-
-    starts: Stamp
-    ends: Stamp
-    closes_s: float
-    complete: bool
-    truncated: bool
-
-
-def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule: RepromptRule) -> Response | None:
-    """The first speech after the query, with the speech that follows within `end_silence_ms`; None without any.
-
-    Speech that began during the query is talked over and left out, unless it goes on past the query's end.
-    """
-    silence_s = rule.end_silence_ms / 1000
-    chain: list[Span] = []
-    broken = False
-    for span in spans:
-        if not chain:
-            over = span.starts.at_s < query_end_s - GUARD_S
-            until_s = now_s if span.ends is None else span.ends.at_s
-            if not over or until_s > query_end_s:
-                chain.append(span)
-            continue
-        ends = chain[-1].ends
-        if ends is not None and span.starts.at_s - ends.at_s > silence_s:
-            broken = True
-            break
-        chain.append(span)
-    if not chain:
-        return None
-    starts, ends = chain[0].starts, chain[-1].ends
-    limit_s = starts.at_s + rule.response_max_s
-    if (now_s if ends is None else ends.at_s) >= limit_s:
-        return Response(starts, Stamp(limit_s, starts.error_s), limit_s, complete=True, truncated=True)
-    if ends is None:
-        return Response(starts, Stamp(max(now_s, starts.at_s)), limit_s, complete=False, truncated=False)
-    closes_s = ends.at_s + silence_s + DETECTION_LAG_S
-    return Response(starts, ends, closes_s, complete=broken or now_s >= closes_s, truncated=False)
-
-
-class Quiet:
-    """Tracks the sounds of a trial. longest_s: endless speech counts as over after this time."""
-
-    def __init__(self, longest_s: float) -> None:
-        self.last_sound_s: float | None = None
-        self.span: Span | None = None
-        self._longest_s = longest_s
-
-    def sounded(self, at_s: float) -> None:
-        self.last_sound_s = at_s if self.last_sound_s is None else max(self.last_sound_s, at_s)
-
-    def speech_started(self, at: Stamp) -> Span | None:
-        """The new span; None during earlier speech."""
-        self.sounded(at.at_s)
-        if self.span is not None:
-            return None
-        self.span = Span(at)
-        return self.span
-
-    def speech_ended(self, at: Stamp) -> None:
-        self.sounded(at.at_s)
-        if self.span is not None:
-            self.span.ends = at if at.at_s >= self.span.starts.at_s else self.span.starts
-            self.span = None
-
-    def since(self, now_s: float) -> float | None:
-        """The start of the current quiet: now during speech, None if nothing was heard."""
-        if self.span is None:
-            return self.last_sound_s
-        return min(max(now_s, self.span.starts.at_s), self.span.starts.at_s + self._longest_s)
-
-    def until(self, quiet_s: float, entered_s: float) -> float:
-        """When it will have been quiet for so long if nothing more is heard, counted from `entered_s` in total silence.
-
-        The wait for a device that never stops talking is limited.
-        """
-        last_s = entered_s if self.last_sound_s is None else self.last_sound_s
-        if self.span is not None:
-            last_s = self.span.starts.at_s + self._longest_s
-        return min(last_s + quiet_s, entered_s + quiet_s + 2 * self._longest_s)
-
 
 LONGEST_TOLD = 200
 GAP_BEFORE_S = 0.3
@@ -143,7 +62,7 @@ class Attempt:
 
     - started_audio_s: place on the audio line, for a device that gets its sound over a wire.
     - opened: the device woke to the phrase of the opening.
-    - wake_place_s: where in the stimulus the device reports that it woke.
+    - wakes: its wake events; those before its sound, whose start may be reported after them, are not its own.
     - told_s: when the last transcript or intent arrived.
     - unread: why reports of the device were lost during the attempt.
     - late_sound_s, gaps_s: when the loudspeaker or the microphone reported late or lost samples.
@@ -161,8 +80,7 @@ class Attempt:
     ended: Stamp | None = None
     spans: list[Span] = field(default_factory=list)
     opened: bool = False
-    wake: Stamp | None = None
-    wake_place_s: float | None = None
+    wakes: list[Wake] = field(default_factory=list)
     transcripts: list[str] = field(default_factory=list)
     intents: list[Intent] = field(default_factory=list)
     told_s: float | None = None
@@ -183,9 +101,8 @@ class Attempt:
             case Wake() if self._of_opening(seen):
                 self.opened = True
                 return False
-            case Wake(at=at):
-                if self.wake is None:
-                    self.wake, self.wake_place_s = at, self.place_s(seen)
+            case Wake():
+                self.wakes.append(seen)
             case Transcript(final=True, text=text):
                 self.transcripts.append(text)
                 self.told_s = now_s
@@ -208,6 +125,11 @@ class Attempt:
             case _:
                 return False
         return True
+
+    @property
+    def wake(self) -> Wake | None:
+        """The wake event that its sound caused."""
+        return next((event for event in self.wakes if not self.begins_after(event)), None)
 
     @property
     def known(self) -> bool:
@@ -286,6 +208,13 @@ class Attempt:
         """True when speech of that time may be its first response."""
         before_closing = self.closed_s is None or at_s < self.closed_s
         return self.frozen is None and not self.interruption and before_closing
+
+    def begins_after(self, told: Observation) -> bool:
+        """True when its sound began after that time, so that it cannot be the cause."""
+        place_s = self.place_s(told)
+        if place_s is not None:
+            return place_s < 0
+        return told.at.at_s < (self.begun_s if self.origin is None else self.origin.at_s)
 
     def before_answering(self, told: Observation) -> bool:
         """True when speech or words of that time cannot be the answer to this attempt's query yet."""
@@ -386,15 +315,7 @@ class Attempt:
         outcome, cause = self._outcome(judged)
         if self.unread and outcome in _MISSED:
             outcome, cause = Outcome.INCONCLUSIVE, f"unread: {self.unread}"
-        query_end, wake_end = self.query_end, None
-        if self.timing.wake_end_s is not None:
-            wake_end = self.moment(self.timing.wake_end_s)
-        frozen = self.frozen
-        wake_delay: Measured | None = None
-        if self.wake_place_s is not None and self.timing.wake_end_s is not None:
-            wake_delay = Measured(self.wake_place_s - self.timing.wake_end_s)
-        elif self.wake is not None and wake_end is not None:
-            wake_delay = between(wake_end, self.wake)
+        query_end, frozen = self.query_end, self.frozen
         return AttemptFinished(
             trial_id=self.trial.id,
             take=self.take,
@@ -405,12 +326,21 @@ class Attempt:
             heard=judged.heard,
             errors=judged.counts.errors if judged.counts else None,
             words=judged.counts.words if judged.counts else None,
-            wake_delay=wake_delay,
+            wake_delay=self._wake_delay(),
             latency=between(query_end, frozen.starts) if query_end and frozen else None,
             length=between(frozen.starts, frozen.ends) if frozen else None,
             cause=cause,
             understood=self.understood(),
         )
+
+    def _wake_delay(self) -> Measured | None:
+        wake, end_s = self.wake, self.timing.wake_end_s
+        if wake is None or end_s is None:
+            return None
+        if (place_s := self.place_s(wake)) is not None:
+            return Measured(place_s - end_s)
+        end = self.moment(end_s)
+        return None if end is None else between(end, wake.at)
 
     def _outcome(self, judged: Judgement) -> tuple[Outcome, str]:
         if self.interruption:
@@ -543,3 +473,48 @@ def frame_question(trial: Trial) -> str:
     if trial.expects is None or not trial.until_understood:
         return ""
     return f"Did the device understand {frame_text(trial.expects.intents, trial.expects.slots)}? (y / n)"
+
+
+def by_device(trial: Trial, source: str) -> bool:
+    """Whether that source reports for the trial's device."""
+    return source in (trial.sources or (trial.device,))
+
+
+def owner_of(
+    observation: Observation, trial: Trial, current: Attempt | None, previous: Attempt | None, *, began_idle: bool
+) -> Attempt | None:
+    """The attempt that an observation belongs to, by its time.
+
+    A device that says when it wakes is still at the attempt before if it woke to that one and not to this one; unless
+    it was idle before this one (began_idle), or has told something of this one.
+    """
+    match observation:
+        case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
+            return next((each for each in (current, previous) if each and each.play_id == play_id), None)
+        case LinkLost() | LinkBack():
+            return None
+        case Wake() | Transcript() | Intent() | ResponseText() | Status() | StateTold() | LogLine() | Unread() if (
+            not by_device(trial, observation.source)
+        ):
+            return None
+        case Transcript() | Intent() if current is not None and not current.may_have_heard(observation):
+            return previous if previous is not None and not previous.interruption else None
+        case Wake() | ResponseText() if current is not None and current.begins_after(observation):
+            return previous
+        case _ if current is None or previous is None:
+            return current
+    still = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
+    still = still and current.place_s(observation) is None
+    match observation:
+        case _ if not (still or current.before_answering(observation)):
+            return current
+        case SpeechStarted() if still and previous.interruption:
+            return previous
+        case SpeechStarted() if previous.awaits(observation.at.at_s) and current.is_open:
+            return previous
+        case Transcript() | ResponseText() if not previous.interruption and not previous.transcripts:
+            return previous
+        case Intent() if not previous.interruption and not previous.intents:
+            return previous
+        case _:
+            return current

@@ -89,8 +89,12 @@ class Conductor:
             if quiet_for_s is not None:
                 run.last_sound_s = clock.now_s() - quiet_for_s
             resumed = quiet_for_s is not None
-            for row in run.standing.cut_off():
+            cut_off = run.standing.cut_off()
+            for row in cut_off:
                 run.append(row)
+                self._takes.cut_s = clock.now_s()
+            for decision in run.stage.decisions():
+                run.append(decision)
             self._takes.power.restore("the run begins")
             self._takes.settings.note()
             while run.ending is None:
@@ -189,7 +193,6 @@ class Conductor:
         run.seen.see(observation)
         if run.stage.checks is not None:
             run.stage.checks.see(observation)
-        self._takes.liveness.see(observation)
         self._takes.power.see(observation)
         match observation:
             case StimulusStarted(play_id=id, at=at, audio_s=None) if run.stage.microphone and id in run.sounds:

@@ -7,148 +7,20 @@ while the disk is full or the room is loud.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
 
 from harness.base.host_check import Check, Level
 from harness.base.text_table import counted
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.feed import StateWord
-from harness.model.observation import (
-    DeviceState,
-    Intent,
-    ListeningProved,
-    Observation,
-    ResponseText,
-    SpeechStarted,
-    StateTold,
-    Status,
-    Transcript,
-    Unread,
-    Wake,
-)
 from harness.model.record import BenchChecked, EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
-from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.trial import LIFE_CHECK, Listening, Outcome, Trial
+from harness.model.trial import Outcome, Trial
 from harness.session.bench_checks import BenchCheck
+from harness.session.liveness import LIFE_CHECK_BY, TRIES, Liveness
 from harness.session.resumption import Take
 from harness.session.run import Run
 from harness.session.take import LINK_WAIT_S
 from harness.session.wording import in_words
-
-TRIES = 5
-"""Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
-_SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.COUNTED)
-_SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
-LIFE_CHECK_BY = "the life check"
-
-
-@dataclass(slots=True)
-class _Life:
-    """silent: takes since its last sign of life. good: the trial that it last reacted to."""
-
-    silent: list[Take] = field(default_factory=list)
-    good: Trial | None = None
-    reacted: bool = False
-    signed: bool = False
-    signs: int = 0
-
-
-class Liveness:
-    """Signs of life of each device, and the takes without one.
-
-    A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer.
-    """
-
-    def __init__(self, trials: Iterable[Trial]) -> None:
-        self._devices: dict[str, str] = {}
-        self._lives: dict[str, _Life] = {}
-        self.checked = ""
-        """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
-        for trial in trials:
-            for one in trial.targets:
-                self._lives.setdefault(one.device, _Life())
-                self._devices.update(dict.fromkeys(one.sources, one.device))
-
-    def begin(self) -> None:
-        for life in self._lives.values():
-            life.reacted = life.signed = False
-
-    def see(self, seen: Observation) -> None:
-        device = self._devices.get(seen.source)
-        match seen:
-            case Wake() | Transcript() | Intent() | ResponseText() if device:
-                self._sign(device, reacted=True)
-            case Status(state=state) if device and state not in (DeviceState.GONE, DeviceState.STARTED):
-                self._sign(device)
-            case ListeningProved() | StateTold() | Unread() if device:
-                self._sign(device)
-            case SpeechStarted() if self.checked and self.checked not in self._devices.values():
-                self._sign(self.checked, reacted=True)
-            case _:
-                pass  # a start proves nothing about earlier takes
-
-    def finished(self, trial: Trial, row: TrialFinished) -> None:
-        if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
-            return
-        for one in trial.targets:
-            life = self._lives[one.device]
-            if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
-                self._sign(one.device, reacted=True)
-            if life.reacted:
-                life.good = trial
-            elif not life.signed and row.outcome in _SILENT:
-                life.silent.append((row.trial_id, row.take))
-
-    def doubtful(self, after: int) -> tuple[str, ...]:
-        """Devices without a sign of life in that many takes in a row."""
-        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after)
-
-    def silent(self, device: str) -> tuple[Take, ...]:
-        """Its takes since its last sign of life."""
-        return tuple(self._lives[device].silent)
-
-    def signs(self, device: str) -> int:
-        """Its number of signs in this run."""
-        return self._lives[device].signs
-
-    def forget(self, device: str) -> None:
-        """Forgets its silent takes, which do not count and will be played again."""
-        self._lives[device].silent.clear()
-
-    def check(self, device: str, number: int) -> Trial | None:
-        """The trial that it last reacted to, or None."""
-        good = self._lives[device].good
-        if good is None:
-            return None
-        targets = tuple(one for one in good.targets if one.device == device)
-        if good.listening is not None:
-            heard = replace(good.listening, kind=TrialKind.PROBE, targets=targets)
-        else:
-            wait_s = max(WakeSettings().window_after_s, good.reprompt.response_timeout_s)
-            settings = WakeSettings(window_after_s=wait_s)
-            heard = Listening(TrialKind.PROBE, targets, settings, phrase=next(iter(good.wake_phrases), ""))
-        return replace(
-            good,
-            id=f"{LIFE_CHECK}.{number}",
-            device=device,
-            loudspeaker=targets[0].player,
-            connection=targets[0].connection,
-            also=targets[0].also,
-            reprompt=replace(good.reprompt, max_attempts=TRIES),
-            close_dialogue=None,
-            listening=heard,
-            effect=None,
-            memory=None,
-            expects=None,
-        )
-
-    def _sign(self, device: str, *, reacted: bool = False) -> None:
-        life = self._lives[device]
-        life.silent.clear()
-        life.signed = True
-        life.signs += 1
-        life.reacted = life.reacted or reacted
 
 
 class LifeCheck:
@@ -173,14 +45,20 @@ class LifeCheck:
         played = False
         while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
             for device in doubtful:
+                if unproven := self._liveness.unproven(device):
+                    self._not_proven(device, unproven, "and then it restarted")
+                    if self._liveness.restarts(device) >= TRIES:
+                        self._pause(device, at_end=at_end)
+                    continue
                 silent = self._liveness.silent(device)
                 trials = counted(len(silent), "trial")
                 asked = self._ask(device)
                 played |= asked
                 if self._run.ending is not None:
                     break
-                if self._liveness.silent(device):
-                    self._not_proven(device, asked)
+                if silent := self._liveness.silent(device):
+                    known = "and no reaction to the repeated sound" if asked else "and no reaction so far"
+                    self._not_proven(device, silent, known)
                     if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
                         self._pause(device, at_end=at_end)
                 else:
@@ -203,17 +81,11 @@ class LifeCheck:
             self._liveness.checked = ""
         return True
 
-    def _not_proven(self, device: str, asked: bool) -> None:
-        """Removes the silent takes from the results, and plans them again."""
+    def _not_proven(self, device: str, takes: Sequence[Take], why: str) -> None:
+        """Removes takes from the results, and plans them again."""
         run = self._run
-        takes = self._liveness.silent(device)
-        self._liveness.forget(device)
-        known = "and no reaction to the repeated sound" if asked else "and no reaction so far"
-        run.append(
-            FaultMet(
-                device, f"no sign of life in {counted(len(takes), 'trial')}, {known}: not proven, will be played again"
-            )
-        )
+        what = f"no sign of life in {counted(len(takes), 'trial')}, {why}: not proven, will be played again"
+        run.append(FaultMet(device, what))
         for trial_id, _ in takes:
             number = run.standing.next_take(trial_id)
             cause = f"not_proven: nothing shows that {device} was listening"

@@ -15,37 +15,21 @@ from typing import Unpack
 from harness.model.observation import (
     DeviceState,
     Earcon,
-    Intent,
     LinkBack,
     LinkLost,
-    LogLine,
     Observation,
-    ResponseText,
     SpeechEnded,
     SpeechStarted,
-    StateTold,
     Status,
     StimulusEnded,
     StimulusHeard,
     StimulusStarted,
-    Transcript,
-    Unread,
-    Wake,
 )
 from harness.model.record import AttemptFinished, Observed, OperatorAsked, Question
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.session.attempt import (
-    DETECTION_LAG_S,
-    Attempt,
-    Quiet,
-    Response,
-    Span,
-    frame_question,
-    looks_until_s,
-    question,
-    settled_s,
-)
+from harness.session.attempt import Attempt, by_device, frame_question, looks_until_s, owner_of, question, settled_s
+from harness.session.device_speech import DETECTION_LAG_S, Quiet, Response, Span
 from harness.session.take import (
     UNDER_WAY,
     Action,
@@ -106,9 +90,14 @@ class TrialMachine(Take):
         not_before_s: float | None = None,
         lost: Iterable[str] = (),
         last_sound_s: float | None = None,
+        cut_s: float | None = None,
     ) -> list[Action]:
-        """Begins the take; no sound before `not_before_s`. lost: sources whose link is down at this moment."""
+        """Begins the take; no sound before `not_before_s`. lost: sources whose link is down at this moment.
+
+        cut_s: as the attribute, of the take before.
+        """
         self._tell(now_s)
+        self.cut_s = cut_s
         self._not_before_s = now_s if not_before_s is None else not_before_s
         self._lost = set(lost) & self._needed()
         self._quiet.last_sound_s = last_sound_s
@@ -121,7 +110,7 @@ class TrialMachine(Take):
         self._tell(now_s)
         if self._phase is Phase.DONE:
             return [Observed(observation)]
-        owner = self._owner(observation)
+        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
         self._credit(observation, owner.number if owner else None)
         self._take_in(observation, owner)
         return self._advance()
@@ -196,7 +185,8 @@ class TrialMachine(Take):
         self._tell(now_s)
         if self._phase is Phase.DONE:
             return []
-        if self._phase in (Phase.PLAYING, Phase.CLOSING):
+        self._cut()
+        if self._phase is Phase.CLOSING:
             self._actions.append(StopStimulus())
         verdict = self._verdict()
         if verdict is None:
@@ -219,48 +209,6 @@ class TrialMachine(Take):
     def _source_lost(self) -> bool:
         return any(source in self._lost for source in self.trial.sources)
 
-    def _of_device(self, source: str) -> bool:
-        return source in (self.trial.sources or (self.trial.device,))
-
-    def _owner(self, observation: Observation) -> Attempt | None:
-        """The attempt that an observation belongs to, by its time."""
-        current, previous = self._current, self._previous
-        match observation:
-            case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
-                return next((each for each in (current, previous) if each and each.play_id == play_id), None)
-            case LinkLost() | LinkBack():
-                return None
-            case Wake() | Transcript() | Intent() | ResponseText() | Status() | StateTold() | LogLine() | Unread() if (
-                not self._of_device(observation.source)
-            ):
-                return None
-            case Transcript() | Intent() if current is not None and not current.may_have_heard(observation):
-                return previous if previous is not None and not previous.interruption else None
-            case _ if current is None or previous is None:
-                return current
-            case _ if not current.before_answering(observation) and not self._still_at(previous, observation):
-                return current
-            case SpeechStarted() if previous.awaits(observation.at.at_s) and current.is_open:
-                return previous
-            case Transcript() | ResponseText() if not previous.interruption and not previous.transcripts:
-                return previous
-            case Intent() if not previous.interruption and not previous.intents:
-                return previous
-            case Wake() if observation.at.at_s < (current.origin.at_s if current.origin else self._now_s):
-                return previous
-            case _:
-                return current
-
-    def _still_at(self, previous: Attempt, observation: Observation) -> bool:
-        """True while the device, which says when it wakes, woke to the attempt before and has not woken to this one.
-
-        It is not when it was idle before this one began, or has told something of this one.
-        """
-        current = self._current
-        if current is None or current.told_s is not None or current.place_s(observation) is not None:
-            return False
-        return current.missed_wake and previous.wake is not None and not self._began_idle
-
     def _take_in(self, observation: Observation, owner: Attempt | None) -> None:
         if owner is not None and owner.take_in(observation, self._now_s):
             self._revise(owner)
@@ -275,7 +223,7 @@ class TrialMachine(Take):
                 self._quiet.speech_ended(at)
             case Earcon(ends=ends):
                 self._quiet.sounded(ends.at_s)
-            case Status(state=state, source=source) if self._of_device(source):
+            case Status(state=state, source=source) if by_device(self.trial, source):
                 self._device_state = state
                 if state is DeviceState.GONE:
                     self._lose(THE_DEVICE, "it reported that it is gone")
@@ -404,6 +352,9 @@ class TrialMachine(Take):
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
         if self._late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)
+        if self.cut_s is not None:
+            wait_s = self._rule.context_wait_s
+            until_s = max(until_s, self.cut_s + wait_s, self._quiet.until(wait_s, self._since_s))
         if self._device_state in _BUSY:  # a new query would drop its answer, which may still come
             until_s = max(until_s, self._since_s + self._rule.response_max_s)
         return until_s
@@ -462,6 +413,7 @@ class TrialMachine(Take):
                 if due and self._lost == {THE_DEVICE}:
                     self._lost.clear()
                 if not self._lost:
+                    self.cut_s = None if self.cut_s is None else self._now_s  # it could not be heard meanwhile
                     self._enter(Phase.WAITING, "")
                 elif due:
                     lost = ", ".join(sorted(self._lost))
@@ -553,7 +505,8 @@ class TrialMachine(Take):
         """Ends the trial if it is decided; after silence it waits for a late answer first."""
         verdict = self._verdict()
         late_answer_possible = self._may_answer_late()
-        if verdict is not None and not late_answer_possible and self._transcribing_until_s is None:
+        settled = not late_answer_possible and self.cut_s is None
+        if verdict is not None and settled and self._transcribing_until_s is None:
             self._finish(verdict)
         else:
             self._enter(Phase.WAITING, self._why_waiting())
@@ -566,6 +519,7 @@ class TrialMachine(Take):
         return attempt is not None and attempt.is_open and (self.trial.responds or not attempt.known)
 
     def _go_on(self) -> None:
+        self.cut_s = None
         verdict = self._verdict()
         if verdict is not None:
             self._finish(verdict)
@@ -587,13 +541,19 @@ class TrialMachine(Take):
         self._enter(Phase.PLAYING, "")
         self._ask_for_sound(quiet_since_s)
 
+    def _cut(self) -> None:
+        """Ends the current query before its answer has ended."""
+        if self._phase is Phase.PLAYING:
+            self._actions.append(StopStimulus())
+            self._quiet.sounded(self._now_s)  # until now; the report of its end may come after what is decided next
+        if self._phase in (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING):
+            self.cut_s = self._now_s
+
     def _interrupt(self, cause: str) -> None:
         """Ends the current attempt. It keeps a verdict that it already has (a late answer was coming)."""
         attempt = self._current
         assert attempt is not None
-        if self._phase is Phase.PLAYING:
-            self._actions.append(StopStimulus())
-            self._quiet.sounded(self._now_s)  # until now; the report of its end may come after what is decided next
+        self._cut()
         attempt.interruption = cause
         if attempt.number not in self._rows:
             self._write_row(attempt.verdict())

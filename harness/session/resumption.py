@@ -30,6 +30,7 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.session.liveness import Liveness
 from harness.session.take import ENGINE_ENDED
 
 Take = tuple[str, int]
@@ -44,6 +45,7 @@ class Resumption:
     - finished: take → its verdict. attempts: take → attempt → latest row. open_attempts: started, without a verdict.
     - frozen: (trial, take, attempt) → hash of the clip. wakes: seq of the rows of wake events.
     - originals: connection → settings before the first change, name → value.
+    - lives: which devices show that they are alive.
     - unpowered: devices whose power was cut and is not known to be back.
     - stored: hashes of stimuli whose sound is kept. last_sound_wall_s: when the last sound was committed, Unix time.
     """
@@ -62,17 +64,20 @@ class Resumption:
     rows: int = 0
     originals: dict[str, dict[str, str]] = field(default_factory=dict)
     unpowered: set[str] = field(default_factory=set)
+    lives: Liveness = field(default_factory=Liveness)
 
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:
         """The fold over a log's rows. plan: for a log whose first row does not list the trials."""
-        found = cls(takes=[(trial.id, 1) for trial in plan])
+        trials = tuple(plan)
+        found = cls(takes=[(trial.id, 1) for trial in trials], lives=Liveness(trials))
         for entry in entries:
             found.add(entry)
         return found
 
     def add(self, entry: Entry) -> None:
         self.rows = entry.seq
+        self.lives.add(entry.record)
         match entry.record:
             case SessionStarted(trials=trials):
                 for trial in trials:

@@ -18,7 +18,7 @@ from harness.model.feed import StateWord
 from harness.model.observation import DeviceState, LinkBack, Observation, Status
 from harness.model.record import FaultMet, PowerSwitched, SettingsNoted, SettingsOf, TrialFinished
 from harness.model.trial import Outcome, Trial
-from harness.session.pauses import Liveness
+from harness.session.liveness import Liveness
 from harness.session.run import Run
 
 POWER_BY = "power"

@@ -288,6 +288,8 @@ class Take:
         self._not_before_s = 0.0
         self._held = False
         self._actions: list[Action] = []
+        self.cut_s: float | None = None
+        """When a query was cut whose answer may still come: the next sound keeps a context wait from then."""
 
     # Requests to every machine
 

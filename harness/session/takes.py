@@ -29,7 +29,7 @@ from harness.model.stimulus import RenderedStimulus, SpokenText, Waveform
 from harness.model.trial import Listening, Outcome, Trial
 from harness.session.levels import silence_of
 from harness.session.listening_trial import ListeningMachine
-from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, Liveness, UnfitPause
+from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, UnfitPause
 from harness.session.plan import AIR_HZ
 from harness.session.prompting import Prompter, said_text
 from harness.session.query_trial import TrialMachine
@@ -108,13 +108,15 @@ class Takes:
 
     - liveness: which devices show that they are alive.
     - prompter: asks the talker of a trial to speak; None where nobody speaks.
+    - cut_s: when a query was cut whose answer may still come; no sound until a context wait after that.
     - transcribing: trial, take and attempt of the responses that the harness's recogniser works on.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._rendering = Rendering(run.stage.renders, run.stage.on_rendered)
-        self.liveness = Liveness(run.trials.values())
+        self.liveness = run.standing.lives
+        self.liveness.plan(run.trials.values())
         self.power = PowerCycling(run, self.liveness)
         self.life = LifeCheck(
             run,
@@ -128,6 +130,7 @@ class Takes:
         self._last_played = ""
         self._attempt: AttemptStarted | None = None
         self._left_s: dict[str, float] = {}
+        self.cut_s: float | None = None
         self.transcribing: set[tuple[str, int, int]] = set()
         self.settings = TrialSettings(run)
         spoken = any(trial.talker for trial in run.trials.values())
@@ -156,7 +159,6 @@ class Takes:
                 return
         if not self._is_primed(take):
             return
-        self.liveness.begin()
         trial, number = run.trials[take[0]], take[1]
         before = run.standing.attempts.get(take, {})
         if take not in run.standing.begun:
@@ -182,7 +184,6 @@ class Takes:
         elif run.ending is EndReason.ABORTED and take not in run.standing.finished:
             self._finish(take, Outcome.ABORTED, run.aborted)
         if (row := run.standing.finished.get(take)) is not None:
-            self.liveness.finished(trial, row)
             self.power.finished(trial, row)
             if self._faults.settle(trial, row):
                 self._last_played = ""  # a follow-up needs its prime again
@@ -199,7 +200,7 @@ class Takes:
         has_phrase = trial.recipe.wake_phrase is not None
         timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
         machine = ListeningMachine(trial, 1, timing)
-        begins_s = self._after_last_sound(trial.reprompt.context_wait_s)
+        begins_s = self._begins_s(trial, trial.reprompt.context_wait_s)
         self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         self._rendering.forget(trial)
 
@@ -225,11 +226,13 @@ class Takes:
         timing = StimulusTiming.of(stimulus)
         options = TakeOptions(before=before, attended=run.stage.attended(), link_wait_s=self._faults.link_wait_s)
         machine = TrialMachine(trial, number, timing, **options)
-        begins_s = self._after_last_sound(self._wait_s(trial, resumed))
-        last_sound_s = run.last_sound_s if before or trial.memory else None
+        begins_s, cut_s = self._begins_s(trial, self._wait_s(trial, resumed)), self.cut_s
+        last_sound_s = run.last_sound_s if before or trial.memory or cut_s is not None else None
         self._play(
             machine,
-            lambda now_s: machine.begin(now_s, not_before_s=begins_s, lost=run.seen.lost, last_sound_s=last_sound_s),
+            lambda now_s: machine.begin(
+                now_s, not_before_s=begins_s, lost=run.seen.lost, last_sound_s=last_sound_s, cut_s=cut_s
+            ),
         )
 
     def _let_listen(self, trial: Trial, listening: Listening, number: int, stimulus: RenderedStimulus) -> None:
@@ -243,7 +246,7 @@ class Takes:
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
         machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
-        begins_s = self._after_last_sound(run.stage.between_trials_s) if through_air else None
+        begins_s = self._begins_s(trial, run.stage.between_trials_s if through_air else None)
         self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         for row in run.stage.decisions():
             run.append(row)
@@ -258,11 +261,16 @@ class Takes:
             run.serve()
         if machine.last_sound_s is not None:
             run.last_sound_s = machine.last_sound_s
+        self.cut_s = machine.cut_s
         run.machine = None
         run.sounds.clear()
 
-    def _after_last_sound(self, wait_s: float) -> float | None:
-        return None if self._run.last_sound_s is None else self._run.last_sound_s + wait_s
+    def _begins_s(self, trial: Trial, wait_s: float | None) -> float | None:
+        """When a trial may make its first sound. wait_s: from the last one; None: at once."""
+        last_s, cut_s = self._run.last_sound_s, self.cut_s
+        after_sound = [] if last_s is None or wait_s is None else [last_s + wait_s]
+        after_cut = [] if cut_s is None else [cut_s + trial.reprompt.context_wait_s]
+        return max(after_sound + after_cut, default=None)
 
     def _stimulus(self, trial: Trial, following: Iterable[Take]) -> RenderedStimulus | HarnessError | None:
         """The trial's sound, or why there is none. None if the run ends first."""

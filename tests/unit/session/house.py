@@ -51,7 +51,7 @@ class House:
             on_rendered=lambda trial, made: self.speaker.script(waveform_sha256(made.waveform), trial.reference),
             **changes,
         )
-        self.conductor = Conductor(trials, stage, Resumption.of(log.entries()))
+        self.conductor = Conductor(trials, stage, Resumption.of(log.entries(), trials))
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:

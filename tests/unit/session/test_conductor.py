@@ -33,6 +33,7 @@ from harness.model.observation import LinkBack, LinkLost, SpeechEnded, SpeechSta
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    DecisionReached,
     EffectAnswered,
     EndReason,
     FaultMet,
@@ -51,7 +52,7 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
-from harness.model.scenario import CloseDialogue, Defaults
+from harness.model.scenario import CloseDialogue, Defaults, RepromptRule
 from harness.model.stimulus import RenderedStimulus, StimulusRecipe, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
@@ -160,6 +161,24 @@ def test_skip_ends_a_trial_and_abort_the_session() -> None:
     assert run.reason is EndReason.ABORTED
     assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.SKIPPED, Outcome.ABORTED]
     assert run.log.rows[-1].record == SessionFinished(EndReason.ABORTED)
+
+
+def test_a_skipped_query_keeps_the_context_wait_for_what_its_device_still_says() -> None:
+    with house(2, speed=5.0).running() as run:
+        run.until(lambda: run.saw(StateWord.LISTENING))
+        assert run.ask(Skip("s", "ann", "wrong one")) == (True, "")
+    skipped = next(entry.at_s for entry in run.log.rows if isinstance(entry.record, TrialFinished))
+    _, begun_s = (entry.at_s for entry in run.log.rows if isinstance(entry.record, AttemptStarted))
+    assert begun_s - skipped >= RepromptRule().context_wait_s
+    assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.SKIPPED, Outcome.RESPONDED]
+
+
+def test_a_decision_that_a_killed_run_did_not_write_is_written_first() -> None:
+    decision = DecisionReached("dut", "false_rejects", True)
+    due = [(decision,)]
+    run = house(1, decisions=lambda: due.pop() if due else ()).played()
+    kinds = [type(entry.record) for entry in run.log.rows]
+    assert kinds.index(DecisionReached) < kinds.index(TrialStarted)
 
 
 def test_a_black_box_is_the_operators_to_judge() -> None:

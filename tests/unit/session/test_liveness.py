@@ -19,11 +19,20 @@ from harness.model.observation import (
     Status,
     Wake,
 )
-from harness.model.record import AttemptStarted, EndReason, FaultMet, NoteWritten, Paused, Resumed, TrialFinished
+from harness.model.record import (
+    AttemptStarted,
+    EndReason,
+    FaultMet,
+    NoteWritten,
+    Paused,
+    RerunAsked,
+    Resumed,
+    TrialFinished,
+)
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import LIFE_CHECK, Outcome, Trial
-from harness.session.pauses import Liveness
+from harness.session.liveness import LIFE_CHECK_BY, Liveness
 from tests.known import known
 from tests.unit.session.house import House, house
 from tests.unit.session.material import trial
@@ -69,6 +78,49 @@ def test_so_many_takes_in_a_row_without_a_sign_make_a_device_doubtful() -> None:
 def test_what_is_a_sign_of_life(sign: Observation, alive: bool) -> None:
     life, _ = lived((WOKE,), (), (sign,), ())
     assert bool(life.doubtful(3)) is not alive
+
+
+def test_a_sign_after_a_restart_proves_nothing_before_it() -> None:
+    life, one = lived((WOKE,), (), ())
+    life.see(Status("dut_link", AT, DeviceState.STARTED))
+    life.see(ListeningProved("dut_link", AT, Proof.HEARTBEAT))
+    assert life.doubtful(3) == (one.device,)
+    assert (life.silent(one.device), life.unproven(one.device)) == ((), ((one.id, 2), (one.id, 3)))
+    life.add(RerunAsked(one.id, 4, LIFE_CHECK_BY))
+    assert life.doubtful(1) == ()
+
+
+def test_takes_before_a_restart_are_played_again() -> None:
+    with house(4, life_check_after=3).running() as run:
+        kill_after(run, 1)
+        run.until(lambda: len(run.log.of(TrialFinished)) >= 3)
+        now_s = run.clock.now_s()
+        run.conductor.inbox(Status("dut_link", Stamp(now_s), DeviceState.STARTED))
+        run.conductor.inbox(ListeningProved("dut_link", Stamp(now_s), Proof.HEARTBEAT))
+        revive(run)
+    assert run.reason is EndReason.COMPLETED
+    assert any("and then it restarted: not proven" in row.what for row in run.log.of(FaultMet))
+    last = {name: outcome for name, _, outcome in finished(run)}
+    assert set(last.values()) == {Outcome.RESPONDED}
+
+
+def test_a_resumed_run_knows_what_the_device_reacted_to() -> None:
+    """The last trial is missed, after a kill: as without one, a life check shows that the device lives."""
+    with house(2, life_check_after=3).running() as run:
+        run.until(lambda: len(run.log.of(TrialFinished)) == 1)
+        run.conductor.stop()
+    again = House(run.trials, run.log, run.clock, life_check_after=3)
+    play = again.speaker.play
+
+    def missed(play_id: str, waveform: Waveform) -> None:
+        heard = np.float32(play_id.startswith(LIFE_CHECK))
+        play(play_id, Waveform(waveform.samples * heard, waveform.rate_hz))
+
+    again.speaker.play = missed  # type: ignore[method-assign]
+    again.played()
+    assert again.reason is EndReason.COMPLETED
+    assert [outcome for _, _, outcome in finished(again)] == [Outcome.RESPONDED, Outcome.NO_WAKE]
+    assert any("is alive, and the 1 trial that it missed" in row.text for row in run.log.of(NoteWritten))
 
 
 def test_what_it_reacted_to_is_said_again_and_a_heartbeat_is_no_reaction() -> None:

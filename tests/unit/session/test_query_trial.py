@@ -10,7 +10,7 @@ import pytest
 from harness.model.bench import ObservationKind
 from harness.model.feed import StateWord
 from harness.model.observation import DeviceState, OperatorAnswer, Overrun, Status, Transcript, Unread
-from harness.model.record import AttemptFinished, AttemptStarted, Observed, OperatorAsked
+from harness.model.record import AttemptFinished, AttemptStarted, Observed, OperatorAsked, TrialFinished
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
@@ -162,6 +162,37 @@ def test_a_late_answer_belongs_to_the_attempt_that_asked(begins_s: float) -> Non
         assert standing[2].cause == "late_answer: of attempt 1"
         assert rehearsal.of(StopStimulus)
     assert rehearsal.verdict.deciding_attempt == 1
+
+
+@pytest.mark.parametrize(("at_s", "woken"), [(-5.0, False), (-0.01, False), (0.9, True)])
+def test_a_wake_event_from_before_the_sound_is_not_its_own(at_s: float, woken: bool) -> None:
+    # The device also wakes between the request for the sound and its start, which is reported after that.
+    rehearsal = rehearse([(0.3, wake(at_s)[1])], changes={"reprompt": RepromptRule(max_attempts=1)})
+    assert rehearsal.verdict.outcome is (Outcome.NO_RESPONSE if woken else Outcome.NO_WAKE)
+    delay = rehearsal.standing()[1].wake_delay
+    assert (delay is not None) is woken
+
+
+@pytest.mark.parametrize("begins_s", [11.6, 16.5, 19.0])
+def test_an_answer_to_an_interrupted_attempt_is_not_the_next_ones(begins_s: float) -> None:
+    cut = [wake(), *loses("dut_link", 9.9, 10.6), *speech(begins_s, begins_s + 1.3)]
+    rehearsal = rehearse(cut, [], GOOD)
+    heard_in_wait = begins_s < 10.6 + RepromptRule().context_wait_s
+    last_sound_s = rehearsal.starts[1] + begins_s + 1.3
+    if heard_in_wait:
+        assert rehearsal.starts[2] >= last_sound_s + RepromptRule().context_wait_s
+    assert {number: row.outcome for number, row in rehearsal.standing().items()} == {
+        1: Outcome.INTERRUPTED,
+        2: Outcome.NO_WAKE if heard_in_wait else Outcome.INTERRUPTED,
+        3: Outcome.RESPONDED,
+    }
+
+
+def test_after_a_query_was_cut_by_a_late_answer_the_trial_keeps_the_context_wait() -> None:
+    rehearsal = rehearse([wake(), says(RIGHT), *speech(11.4, 12.4)], [wake()])
+    assert rehearsal.verdict.outcome is Outcome.LATE
+    ((ends_s, _),) = rehearsal.of(TrialFinished)
+    assert ends_s >= rehearsal.starts[1] + 12.4 + RepromptRule().context_wait_s
 
 
 def test_a_late_transcript_changes_the_row_of_its_attempt() -> None:

@@ -1,0 +1,107 @@
+"""A device's speech in a trial: the first response, and the quiet after the last sound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.model.scenario import RepromptRule
+from harness.model.time import Stamp
+
+GUARD_S = 0.1
+"""Speech that starts up to this much before the end of the query still counts as after it (error of the onset)."""
+DETECTION_LAG_S = 0.3
+"""How long after its timestamp an onset or end of speech may arrive from a detector."""
+
+
+@dataclass(slots=True)
+class Span:
+    """Speech of the device; ends is None while it speaks."""
+
+    starts: Stamp
+    ends: Stamp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The first response as far as it is known; closes_s: when it is complete if nothing more is heard."""
+
+    starts: Stamp
+    ends: Stamp
+    closes_s: float
+    complete: bool
+    truncated: bool
+
+
+def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule: RepromptRule) -> Response | None:
+    """The first speech after the query, with the speech that follows within `end_silence_ms`; None without any.
+
+    Speech that began during the query is talked over and left out, unless it goes on past the query's end.
+    """
+    silence_s = rule.end_silence_ms / 1000
+    chain: list[Span] = []
+    broken = False
+    for span in spans:
+        if not chain:
+            over = span.starts.at_s < query_end_s - GUARD_S
+            until_s = now_s if span.ends is None else span.ends.at_s
+            if not over or until_s > query_end_s:
+                chain.append(span)
+            continue
+        ends = chain[-1].ends
+        if ends is not None and span.starts.at_s - ends.at_s > silence_s:
+            broken = True
+            break
+        chain.append(span)
+    if not chain:
+        return None
+    starts, ends = chain[0].starts, chain[-1].ends
+    limit_s = starts.at_s + rule.response_max_s
+    if (now_s if ends is None else ends.at_s) >= limit_s:
+        return Response(starts, Stamp(limit_s, starts.error_s), limit_s, complete=True, truncated=True)
+    if ends is None:
+        return Response(starts, Stamp(max(now_s, starts.at_s)), limit_s, complete=False, truncated=False)
+    closes_s = ends.at_s + silence_s + DETECTION_LAG_S
+    return Response(starts, ends, closes_s, complete=broken or now_s >= closes_s, truncated=False)
+
+
+class Quiet:
+    """Tracks the sounds of a trial. longest_s: endless speech counts as over after this time."""
+
+    def __init__(self, longest_s: float) -> None:
+        self.last_sound_s: float | None = None
+        self.span: Span | None = None
+        self._longest_s = longest_s
+
+    def sounded(self, at_s: float) -> None:
+        self.last_sound_s = at_s if self.last_sound_s is None else max(self.last_sound_s, at_s)
+
+    def speech_started(self, at: Stamp) -> Span | None:
+        """The new span; None during earlier speech."""
+        self.sounded(at.at_s)
+        if self.span is not None:
+            return None
+        self.span = Span(at)
+        return self.span
+
+    def speech_ended(self, at: Stamp) -> None:
+        self.sounded(at.at_s)
+        if self.span is not None:
+            self.span.ends = at if at.at_s >= self.span.starts.at_s else self.span.starts
+            self.span = None
+
+    def since(self, now_s: float) -> float | None:
+        """The start of the current quiet: now during speech, None if nothing was heard."""
+        if self.span is None:
+            return self.last_sound_s
+        return min(max(now_s, self.span.starts.at_s), self.span.starts.at_s + self._longest_s)
+
+    def until(self, quiet_s: float, entered_s: float) -> float:
+        """When it will have been quiet for so long if nothing more is heard, counted from `entered_s` in total silence.
+
+        The wait for a device that never stops talking is limited.
+        """
+        last_s = entered_s if self.last_sound_s is None else self.last_sound_s
+        if self.span is not None:
+            last_s = self.span.starts.at_s + self._longest_s
+        return min(last_s + quiet_s, entered_s + quiet_s + 2 * self._longest_s)

@@ -1,0 +1,179 @@
+"""Signs of life of each device, and the takes without one, from the rows of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from harness.model.observation import (
+    DeviceState,
+    Intent,
+    ListeningProved,
+    Observation,
+    ResponseText,
+    SpeechStarted,
+    StateTold,
+    Status,
+    Transcript,
+    Unread,
+    Wake,
+)
+from harness.model.record import Observed, Record, RerunAsked, SessionStarted, TrialFinished, TrialStarted
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.trial import LIFE_CHECK, Listening, Outcome, Trial
+
+TRIES = 5
+"""Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
+LIFE_CHECK_BY = "the life check"
+"""Who asks for the takes again that are not proven, in the rows."""
+_SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.COUNTED)
+_SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
+
+
+@dataclass(slots=True)
+class _Life:
+    """silent: takes since its last sign of life. unproven: silent takes before a restart, which no sign can prove.
+
+    good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row.
+    """
+
+    silent: list[tuple[str, int]] = field(default_factory=list)
+    unproven: list[tuple[str, int]] = field(default_factory=list)
+    good: Trial | None = None
+    reacted: bool = False
+    signed: bool = False
+    signs: int = 0
+    restarts: int = 0
+
+
+class Liveness:
+    """Takes the rows of a log, live or replayed.
+
+    A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer. It proves
+    the silent takes before it, back to the last restart.
+    """
+
+    def __init__(self, trials: Iterable[Trial] = ()) -> None:
+        self._trials: dict[str, Trial] = {}
+        self._devices: dict[str, str] = {}
+        self._lives: dict[str, _Life] = {}
+        self.checked = ""
+        """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
+        self.plan(trials)
+
+    def plan(self, trials: Iterable[Trial]) -> None:
+        for trial in trials:
+            self._trials[trial.id] = trial
+            for one in trial.targets:
+                self._lives.setdefault(one.device, _Life())
+                self._devices.update(dict.fromkeys(one.sources, one.device))
+
+    def add(self, record: Record) -> None:
+        match record:
+            case Observed(observation=seen):
+                self.see(seen)
+            case SessionStarted(trials=trials):
+                self.plan(trials)
+            case TrialStarted():
+                self.begin()
+            case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
+                self.finished(self._trials[trial_id], record)
+            case RerunAsked(trial_id=trial_id, by=by) if by == LIFE_CHECK_BY:
+                for life in self._lives.values():
+                    for takes in (life.silent, life.unproven):
+                        takes[:] = [take for take in takes if take[0] != trial_id]
+            case _:
+                pass
+
+    def begin(self) -> None:
+        for life in self._lives.values():
+            life.reacted = life.signed = False
+
+    def see(self, seen: Observation) -> None:
+        device = self._devices.get(seen.source)
+        match seen:
+            case Wake() | Transcript() | Intent() | ResponseText() if device:
+                self._sign(device, reacted=True)
+            case Status(state=DeviceState.STARTED) if device:
+                self._restarted(self._lives[device])
+            case Status(state=state) if device and state is not DeviceState.GONE:
+                self._sign(device)
+            case ListeningProved() | StateTold() | Unread() if device:
+                self._sign(device)
+            case SpeechStarted() if self.checked and self.checked not in self._devices.values():
+                self._sign(self.checked, reacted=True)
+            case _:
+                pass
+
+    def finished(self, trial: Trial, row: TrialFinished) -> None:
+        if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
+            return
+        for one in trial.targets:
+            life = self._lives[one.device]
+            if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
+                self._sign(one.device, reacted=True)
+            if life.reacted:
+                life.good = trial
+            elif not life.signed and row.outcome in _SILENT:
+                life.silent.append((row.trial_id, row.take))
+
+    def doubtful(self, after: int) -> tuple[str, ...]:
+        """Devices without a sign of life in that many takes in a row, or in any before they restarted."""
+        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after or life.unproven)
+
+    def silent(self, device: str) -> tuple[tuple[str, int], ...]:
+        """Its takes since its last sign of life."""
+        return tuple(self._lives[device].silent)
+
+    def unproven(self, device: str) -> tuple[tuple[str, int], ...]:
+        """Its silent takes before a restart."""
+        return tuple(self._lives[device].unproven)
+
+    def restarts(self, device: str) -> int:
+        """How often in a row it restarted after silent takes, without a reaction in between."""
+        return self._lives[device].restarts
+
+    def signs(self, device: str) -> int:
+        """Its number of signs."""
+        return self._lives[device].signs
+
+    def check(self, device: str, number: int) -> Trial | None:
+        """The trial that it last reacted to, or None."""
+        good = self._lives[device].good
+        if good is None:
+            return None
+        targets = tuple(one for one in good.targets if one.device == device)
+        if good.listening is not None:
+            heard = replace(good.listening, kind=TrialKind.PROBE, targets=targets)
+        else:
+            wait_s = max(WakeSettings().window_after_s, good.reprompt.response_timeout_s)
+            settings = WakeSettings(window_after_s=wait_s)
+            heard = Listening(TrialKind.PROBE, targets, settings, phrase=next(iter(good.wake_phrases), ""))
+        return replace(
+            good,
+            id=f"{LIFE_CHECK}.{number}",
+            device=device,
+            loudspeaker=targets[0].player,
+            connection=targets[0].connection,
+            also=targets[0].also,
+            reprompt=replace(good.reprompt, max_attempts=TRIES),
+            close_dialogue=None,
+            listening=heard,
+            effect=None,
+            memory=None,
+            expects=None,
+        )
+
+    def _sign(self, device: str, *, reacted: bool = False) -> None:
+        life = self._lives[device]
+        life.silent.clear()
+        life.signed = True
+        life.signs += 1
+        if reacted:
+            life.reacted, life.restarts = True, 0
+
+    def _restarted(self, life: _Life) -> None:
+        if life.silent:
+            life.restarts += 1
+            life.unproven += life.silent
+            life.silent.clear()
