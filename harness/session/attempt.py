@@ -485,8 +485,8 @@ def owner_of(
 ) -> Attempt | None:
     """The attempt that an observation belongs to, by its time.
 
-    A device that says when it wakes is still at the attempt before if it woke to that one and not to this one; unless
-    it was idle before this one (began_idle), or has told something of this one.
+    A device that says when it wakes is still at the attempt before if it woke to that one and not to this one. It is
+    not if it was idle before this one (began_idle), or has told something of this one.
     """
     match observation:
         case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
