@@ -18,7 +18,7 @@ from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import LargeText, key_words
+from harness.dashboard.widgets.bars import LargeText, TextBlock, key_words
 from harness.dashboard.widgets.response import transcription
 from harness.dashboard.wording import query_text, told_in
 from harness.model.effect import EffectWord
@@ -88,7 +88,7 @@ class SpeakingPanel(Panel):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(id="about", markup=False)
+            yield TextBlock(id="about")
             yield LargeText()
             yield Static(key_words((("x", "that was wrong"), ("escape", "behind")), "   "), markup=False)
 
@@ -101,7 +101,7 @@ class SpeakingPanel(Panel):
             about.append(f"   {plain_text(prompt.again, 80)}", style=f"bold {palette.YELLOW}")
         if view.remaining_s is not None:
             about.append(f"   {view.remaining_s:.0f} s", style=palette.QUIET)
-        self.query_one("#about", Static).update(about)
+        self.query_one("#about", TextBlock).write(about)
         self.query_one(LargeText).show((prompt.stand, f"{prompt.say}:", prompt.text))
 
     def action_misspoke(self) -> None:
@@ -138,7 +138,7 @@ class AskingPanel(Panel):
         keys = [(key, says) for key, (says, _, _) in self._wording.answers.items()]
         with Vertical():
             yield Static(Text(self._wording.title, style=f"bold {palette.YELLOW}"), markup=False)
-            yield Static(id="about", markup=False)
+            yield TextBlock(id="about")
             yield Static(key_words((*keys, ("escape", "behind")), "   "), id="keys", markup=False)
             yield Input(placeholder=self._wording.hint, max_length=300)
             yield Static(id="said", markup=False)
@@ -156,7 +156,7 @@ class AskingPanel(Panel):
                 about.append("  (our transcription)\n", style=palette.QUIET)
         if view.remaining_s is not None:
             about.append(f"\n{view.remaining_s:.0f} s left to answer\n", style=palette.QUIET)
-        self.query_one("#about", Static).update(about)
+        self.query_one("#about", TextBlock).write(about)
 
     def _about(self, about: Text, trial: Trial) -> None:
         _, attempt, question = self.question

@@ -11,12 +11,12 @@ from rich.cells import set_cell_size
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.panels import HelpPanel
-from harness.dashboard.widgets.bars import RowList, move_keys
+from harness.dashboard.widgets.bars import RowList, TextBlock, move_keys
 from harness.dashboard.wording import told_in
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
 from harness.devices.device_sources import DeviceSource, Picture, ShowsPicture, heard_from
@@ -162,11 +162,11 @@ class MonitorApp(App[None]):
         self._told = ""
 
     def compose(self) -> ComposeResult:
-        yield Static(id="head", markup=False)
-        yield Static(id="picture", markup=False)
+        yield TextBlock(id="head")
+        yield TextBlock(id="picture")
         yield self._rows
-        yield Static(id="problem", markup=False)
-        yield Static(id="told", markup=False)
+        yield TextBlock(id="problem")
+        yield TextBlock(id="told")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -201,15 +201,15 @@ class MonitorApp(App[None]):
             parts.append("ended")
         parts.append(f"{monitor.profile.id} · {source.name}")
         if isinstance(source, ShowsPicture):
-            shown = self.query_one("#picture", Static)
-            shown.update(picture_text(source.picture(PICTURE_COLUMNS, 2 * PICTURE_ROWS), monitor.latest))
+            shown = self.query_one("#picture", TextBlock)
+            shown.write(picture_text(source.picture(PICTURE_COLUMNS, 2 * PICTURE_ROWS), monitor.latest))
             shown.display = True
-        head, problem, told = (self.query_one(f"#{name}", Static) for name in ("head", "problem", "told"))
-        head.update(Text(plain_text("  ".join(parts)), style=palette.TEXT))
+        head, problem, told = (self.query_one(f"#{name}", TextBlock) for name in ("head", "problem", "told"))
+        head.write(Text(plain_text("  ".join(parts)), style=palette.TEXT))
         wrong = "\n".join(text for text in (monitor.problem, monitor.noise, plain_text(source.trouble)) if text)
-        problem.update(Text(wrong, style=palette.RED))
+        problem.write(Text(wrong, style=palette.RED))
         problem.display = bool(wrong)
-        told.update(Text(plain_text(self._told), style=palette.CYAN))
+        told.write(Text(plain_text(self._told), style=palette.CYAN))
 
     def action_pause(self) -> None:
         if self._rows.following:

@@ -14,6 +14,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Static
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
@@ -296,6 +297,17 @@ class TextLine(Painted):
 
     def paint(self, width: int, height: int) -> Text:
         return self._text.copy()
+
+
+class TextBlock(Static):
+    """Text of as many lines as it takes. A redraw that changes nothing costs no layout of the screen."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id, markup=False)
+
+    def write(self, text: Text) -> None:
+        if text != self.content:
+            self.update(text)
 
 
 class TitleLine(TextLine):
