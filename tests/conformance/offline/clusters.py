@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import signal
 import socket
-import subprocess
-import sys
+from collections.abc import Mapping, Sequence
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from tests.conformance.offline.dask_process import PROGRAMS, run
 from tests.seen import until
+
+SCHEDULER, WORKER = PROGRAMS
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(list(PROGRAMS))
 
 
 class Cluster:
@@ -17,15 +22,15 @@ class Cluster:
 
     def __init__(self, folder: Path, *, allowed_failures: int = 3) -> None:
         self._folder = folder
-        self._started: list[subprocess.Popen[bytes]] = []
-        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: list[BaseProcess] = []
+        self.workers: dict[str, BaseProcess] = {}
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{port}"
         self.scheduler = self._start(
             "scheduler",
-            [sys.executable, "-m", "distributed.cli.dask_scheduler"],
+            SCHEDULER,
             ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"],
             {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)},
         )
@@ -37,16 +42,11 @@ class Cluster:
             self.start(name)
         self.wait()
 
-    def start(
-        self,
-        name: str,
-        *,
-        env: dict[str, str] | None = None,
-        python: tuple[str, ...] = (sys.executable, "-m", "distributed.cli.dask_worker"),
-    ) -> None:
+    def start(self, name: str, *, env: Mapping[str, str] | None = None, program: str | Sequence[str] = WORKER) -> None:
         """A worker of one thread, without a nanny; it is on its way when this returns."""
         arguments = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--name", name, "--host", "127.0.0.1"]
-        self.workers[name] = self._start(name, python, [self.address, *arguments], env or {})
+        local = ["--local-directory", str(self._folder)]
+        self.workers[name] = self._start(name, program, [self.address, *arguments, *local], env or {})
 
     def wait(self) -> None:
         """Until the scheduler knows all workers."""
@@ -55,25 +55,21 @@ class Cluster:
     def kill(self, name: str) -> None:
         """As a power cut does."""
         worker = self.workers.pop(name)
-        worker.send_signal(signal.SIGKILL)
-        worker.wait()
+        worker.kill()
+        worker.join()
 
     def said(self, name: str) -> str:
-        return (self._folder / f"{name}.said").read_text()
+        output = self._output(name)
+        return output.read_text() if output.exists() else ""
+
+    def _output(self, name: str) -> Path:
+        return self._folder / f"{name}.said"
 
     def _start(
-        self, name: str, program: tuple[str, ...] | list[str], arguments: list[str], env: dict[str, str]
-    ) -> subprocess.Popen[bytes]:
-        local = ["--local-directory", str(self._folder)] if name != "scheduler" else []
-        with (self._folder / f"{name}.said").open("wb") as said:
-            process = subprocess.Popen(
-                [*program, *arguments, *local],
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                cwd=self._folder,
-                env={**os.environ, **env},
-            )
+        self, name: str, program: str | Sequence[str], arguments: list[str], env: Mapping[str, str]
+    ) -> BaseProcess:
+        process = _FORKS.Process(target=run, args=(program, arguments, {**os.environ, **env}, self._output(name)))
+        process.start()
         self._started.append(process)
         return process
 
@@ -83,4 +79,4 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         for process in reversed(self._started):
             process.kill()
-            process.wait()
+            process.join()

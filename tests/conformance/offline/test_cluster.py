@@ -77,7 +77,7 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     assert both[0].header.facts == both[1].header.facts
     assert [name for name, _ in both[0].used.host] == ["processor", "instruction set", "threads"]
     # The engines are let go of with the evaluation.
-    until(lambda: not any(workers_of(one.pid) for one in here.workers.values()))
+    until(lambda: not any(workers_of(one.pid or 0) for one in here.workers.values()))
 
     stop = threading.Event()
     stopped = shared_by(here, files, tmp_path / "gone.jsonl", stop=stop, on_outcome=lambda *_: stop.set())
@@ -106,7 +106,7 @@ def test_a_file_that_ends_workers_is_found_out(sounds: Sounds, tmp_path: Path, c
     assert "in each of 3 tasks" in shared.outcome(7).error
     assert any("7.wav" in one and "tried" in one for one in shared.told)
     assert all(len(one.spots) == 1 for one in shared.outcomes if one.number != 7)
-    assert sum(one.poll() is None for one in here.workers.values()) == 1
+    assert sum(one.is_alive() for one in here.workers.values()) == 1
 
 
 def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything_is_played(
@@ -142,7 +142,7 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
     here.start("engine", env={"PYTHONPATH": str(other_engine)})
     here.start("harness", env={"PYTHONPATH": f"{other_harness}{os.pathsep}{loudness_plugin}"})
     # Without the .pth file of an installation that can be edited, the harness is not there.
-    here.start("none", python=(sys.executable, "-I", "-S", "-c", bare))
+    here.start("none", program=(sys.executable, "-I", "-S", "-c", bare))
     here.wait()
     with pytest.raises(InputError) as refused:
         shared_by(here, files, tmp_path / "a.jsonl")
@@ -193,7 +193,7 @@ def test_workers_that_come_and_go_all_the_time(sounds: Sounds, tmp_path: Path, c
     def replace_workers() -> None:
         nonlocal killed, number
         while not ended.wait(1.0):
-            for name in [name for name, one in here.workers.items() if one.poll() is not None]:
+            for name in [name for name, one in here.workers.items() if not one.is_alive()]:
                 here.kill(name)
             if len(here.workers) >= 3 and killed < 10:
                 here.kill(next(iter(here.workers)))
