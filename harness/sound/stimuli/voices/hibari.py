@@ -8,6 +8,8 @@ import unicodedata
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version as package_version
+from importlib.util import find_spec
+from runpy import run_path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,7 +51,7 @@ class HibariVoice:
 
     def version(self) -> str:
         """Versions of package and runtime, and the hashes of the installed models."""
-        registry = self._package.voices.VOICES
+        registry = self._registry["VOICES"]
         models = " ".join(f"{name}={registry[name]['sha256'][:12]}" for name in self.names())
         return f"hibari-tts {package_version('hibari-tts')} onnxruntime {package_version('onnxruntime')} {models}"
 
@@ -57,7 +59,7 @@ class HibariVoice:
         """BCP 47 tag that the voice speaks; VoiceError if there is no such voice."""
         if name not in self.names():
             raise unknown_name("hibari", name, self.names())
-        return str(self._package.voices.VOICES[name]["language"])
+        return str(self._registry["VOICES"][name]["language"])
 
     def speak(self, text: str, voice: VoiceSpec) -> Waveform:
         """24 kHz mono. VoiceError: unknown name, a pitch, rate out of range, not English, nothing to hear."""
@@ -90,11 +92,19 @@ class HibariVoice:
             raise VoiceError(f"hibari-tts is not installed: {error}", remedy=REMEDY) from error
 
     @cached_property
+    def _registry(self) -> dict[str, Any]:
+        """The contents of hibari/voices.py. Importing hibari would import scipy, which stored stimuli do not need."""
+        package = find_spec("hibari")
+        if package is None or not package.submodule_search_locations or find_spec("onnxruntime") is None:
+            raise VoiceError("hibari-tts is not installed, or its onnxruntime is missing", remedy=REMEDY)
+        return run_path(os.path.join(package.submodule_search_locations[0], "voices.py"))
+
+    @cached_property
     def _catalogue(self) -> tuple[tuple[str, bool], ...]:
-        voices = self._package.voices
+        folder = self._registry["cache_dir"]()
         return tuple(
-            (name, bool(entry.get("bundled")) or os.path.exists(os.path.join(voices.cache_dir(), entry["file"])))
-            for name, entry in voices.VOICES.items()
+            (name, bool(entry.get("bundled")) or os.path.exists(os.path.join(folder, entry["file"])))
+            for name, entry in self._registry["VOICES"].items()
         )
 
 
