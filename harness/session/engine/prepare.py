@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -52,17 +53,20 @@ class Resolved:
     bench: Bench
 
 
-_ADAPTER: TypeAdapter[Resolved] = TypeAdapter(Resolved)
+@cache
+def _adapter() -> TypeAdapter[Resolved]:
+    """Made where it is needed: it takes long, and a check of files does without it."""
+    return TypeAdapter(Resolved)
 
 
 def write_resolved(folder: Path, resolved: Resolved) -> None:
     """LogFull, LogError."""
-    write_whole(SessionFolder(folder).resolved, _ADAPTER.dump_json(resolved, indent=1))
+    write_whole(SessionFolder(folder).resolved, _adapter().dump_json(resolved, indent=1))
 
 
 def read_resolved(folder: Path) -> Resolved:
     """Driver options stay as they are stored; `for_drivers` types them. LogError when the file is damaged."""
-    return read_stored(folder, _ADAPTER)
+    return read_stored(folder, _adapter())
 
 
 def for_drivers(bench: Bench) -> Bench:
