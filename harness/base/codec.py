@@ -7,7 +7,6 @@ from typing import Annotated, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from harness.model.errors import HarnessError
-from harness.model.feed import Command, Message
 from harness.model.record import Record
 
 T = TypeVar("T")
@@ -15,8 +14,6 @@ T = TypeVar("T")
 EVENTS_SCHEMA = "voice-harness.events.1"
 """Of rows as JSON lines. Kinds and fields are added; another change makes another schema."""
 RECORDS: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
-MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="kind")])
-COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="kind")])
 
 
 class CodecError(HarnessError):

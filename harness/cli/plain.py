@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
 
-from harness.base.codec import MESSAGES, encode
+from harness.base.codec import encode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.model.effect import EffectWord
@@ -36,6 +36,7 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
 )
+from harness.session.engine.feed import MESSAGES
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import later_rows
 from harness.session.summary import end_of_session, next_steps

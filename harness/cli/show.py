@@ -42,7 +42,6 @@ def command(
 
     SESSION: its folder, or its name below ./sessions.
     """
-    from harness.base.codec import MESSAGES, encode
     from harness.session import summary
     from harness.session.figures.progress import normalisation_of
     from harness.session.figures.trials import heard_in
@@ -58,6 +57,9 @@ def command(
     if checking:
         sys.exit(print_findings(check(folder)))
     if as_json:
+        from harness.base.codec import encode
+        from harness.session.engine.feed import MESSAGES  # takes a while to import
+
         with LogReader(folder) as reader:
             for entry in reader.entries():
                 stream.write(encode(MESSAGES, Logged(entry)).decode("utf-8") + "\n")

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import soundfile
 
-from harness.base.codec import COMMANDS, MESSAGES, decode, encode
+from harness.base.codec import decode, encode
 from harness.model.feed import (
     Answered,
     Command,
@@ -27,6 +27,7 @@ from harness.model.feed import (
     Welcome,
 )
 from harness.model.record import Clip, EventReviewed, JudgmentGiven, Record
+from harness.session.engine.feed import COMMANDS, MESSAGES
 from tests.unit.session.figures.rows import Rows
 
 C = TypeVar("C", bound=Command)

@@ -9,13 +9,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Annotated
 
-from harness.base.codec import COMMANDS, MESSAGES, CodecError, decode, encode
+from pydantic import Field, TypeAdapter
+
+from harness.base.codec import CodecError, decode, encode
 from harness.model.errors import EngineError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
 from harness.model.record import Entry
 from harness.session.log.reader import LogReader
 
+MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="kind")])
+COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="kind")])
 LONGEST_LINE = 1 << 20
 """Bytes. A command is far shorter; a row with a session's whole plan is longer, but rows only go out."""
 

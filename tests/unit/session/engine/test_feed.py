@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.codec import COMMANDS, MESSAGES, decode, encode
+from harness.base.codec import decode, encode
 from harness.model.errors import EngineError
 from harness.model.feed import (
     Answered,
@@ -26,7 +26,15 @@ from harness.model.feed import (
     Welcome,
 )
 from harness.model.record import NoteWritten
-from harness.session.engine.feed import LONGEST_COMMAND, MOST_WAITING, EngineClient, FeedServer, Reply
+from harness.session.engine.feed import (
+    COMMANDS,
+    LONGEST_COMMAND,
+    MESSAGES,
+    MOST_WAITING,
+    EngineClient,
+    FeedServer,
+    Reply,
+)
 from harness.session.log.database import SqliteLog
 
 
