@@ -260,10 +260,10 @@ def test_disorder_is_refused() -> None:
 def test_a_hundred_thousand_events_are_quick(step_s: float) -> None:
     windows = [Window(index * step_s, index * step_s + 2.5, index * step_s + 1) for index in range(30_000)]
     events = [index * 0.7 for index in range(100_000)]
-    began = time.perf_counter()
+    began = time.process_time()
     found: Matching = match_events(windows, events, 0.0)
     # Quadratic matching would take minutes; the bound is wide for a busy machine.
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
     assert len(found.pairs) > 20_000
 
 
