@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from harness.model.errors import HarnessError
-from harness.model.record import Record
+from harness.model.record import ByKind, Record
 
 T = TypeVar("T")
 
 EVENTS_SCHEMA = "voice-harness.events.1"
 """Of rows as JSON lines. Kinds and fields are added; another change makes another schema."""
-RECORDS: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+RECORDS: TypeAdapter[Record] = TypeAdapter(Annotated[Record, ByKind()])
 
 
 class CodecError(HarnessError):

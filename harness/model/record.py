@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from harness.model.effect import EffectWord
@@ -21,12 +22,19 @@ from harness.model.understanding import Slot
 
 
 class ByKind:
-    """Beside a union in a field: a reader of JSON tries only the member that `kind` names."""
+    """Beside a union: a reader of JSON tries only the member that `kind` names."""
 
     def __get_pydantic_core_schema__(self, union: Any, handler: Any) -> Any:
-        from pydantic import Field
+        return handler.generate_schema(_with_schema_by_kind(union))
 
-        return handler.generate_schema(Annotated[union, Field(discriminator="kind")])
+
+@cache
+def _with_schema_by_kind(union: Any) -> type:
+    """A type that stands for the union. Pydantic takes a finished schema from types only; generating it takes long."""
+    from pydantic import Field, TypeAdapter
+
+    schema = TypeAdapter(Annotated[union, Field(discriminator="kind")]).core_schema
+    return type("UnionByKind", (), {"__get_pydantic_core_schema__": classmethod(lambda *_: schema)})
 
 
 @dataclass(frozen=True, slots=True)
