@@ -33,7 +33,7 @@ KeyPath = Sequence[str | int]
 class Keys(BaseModel):
     """A mapping in a file. A validation context collects the known keys of each mapping, by identity of the mapping."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
