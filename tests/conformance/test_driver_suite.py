@@ -24,6 +24,8 @@ from tests.seen import Seen, until
 pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 
 CLOSE_LIMIT_S = 10.0
+LONG_S = 90.0
+"""No test waits so long for something to happen while a sound plays."""
 
 
 @pytest.fixture(params=list(ROWS))
@@ -66,7 +68,7 @@ def started(seen: Seen, play_id: str) -> StimulusStarted | None:
 def playing(driver: Driver, seen: Seen) -> Stimulates:
     """It has begun to play `one`, which is long."""
     player = stimulates(driver)
-    player.play("one", hum(600.0))
+    player.play("one", hum(LONG_S))
     seen.wait(lambda: started(seen, "one"), 20.0, "the start")
     return player
 

@@ -61,7 +61,8 @@ def place() -> Iterator[tuple[Path, dict[str, str]]]:
         "COLUMNS": "120", "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     yield folder / "work", environment
-    subprocess.run(["harness", "lab", "down"], env=environment, capture_output=True, check=False)
+    if (folder / "lab").exists():
+        subprocess.run(["harness", "lab", "down"], env=environment, capture_output=True, check=False)
     shutil.rmtree(folder, ignore_errors=True)
 
 
