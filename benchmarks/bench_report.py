@@ -18,7 +18,7 @@ from sizes import sized
 from harness.model.bench import Bench
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Limits, Scenario, TrialKind
-from harness.session.engine.prepare import Resolved, write_resolved
+from harness.session.engine.assemble import Resolved, write_resolved
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 from tests.written_sessions import written
 

@@ -225,7 +225,7 @@ class _CalibrationSound:
 
     def _open(self, part: Equipment, sink: Callable[[Observation], None]) -> Any:
         from harness.base.plugins import Group, load
-        from harness.session.engine.prepare import BenchSurroundings, clock_of
+        from harness.session.engine.assemble import BenchSurroundings, clock_of
 
         scratch = Path(tempfile.gettempdir())
         surroundings = BenchSurroundings(clock_of(self._bench), self._bench.sound_server, 0, scratch, None)
@@ -260,7 +260,7 @@ class _CalibrationSound:
 
     def _recorded(self, duration_s: float) -> tuple[Waveform, float]:
         """What the microphone hears from RAMP_S after now, and the time of its first sample."""
-        from harness.session.engine.prepare import clock_of
+        from harness.session.engine.assemble import clock_of
         from harness.sound.calibration import RAMP_S
 
         clock = clock_of(self._bench)

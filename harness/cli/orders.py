@@ -31,7 +31,7 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
     from harness.base.clocks import HostClock
     from harness.base.findings import nearest
     from harness.scenario.bench import load_bench
-    from harness.session.engine.prepare import stands_of
+    from harness.session.engine.assemble import stands_of
 
     found = load_bench(bench)
     one = next((one for one in found.stands if one.id == stand), None)
@@ -60,7 +60,7 @@ def power(
     """
     from harness.base.findings import nearest
     from harness.scenario.bench import load_bench
-    from harness.session.engine.prepare import power_of
+    from harness.session.engine.assemble import power_of
 
     found, on = load_bench(bench), state == "on"
     one = next((one for one in found.power if one.device == device), None)
@@ -79,7 +79,7 @@ def power(
 def _opened(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
     """The driver that takes the orders, by its id."""
     from harness.base.clocks import HostClock
-    from harness.session.engine.prepare import assemble
+    from harness.session.engine.assemble import assemble
 
     one = next(one for one in bench.actuators if one.id == connection)
     alone = replace(bench, devices=(), loudspeakers=(), microphone=None, monitor=None, actuators=(one,))

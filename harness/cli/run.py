@@ -117,7 +117,7 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
 
 def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
     from harness.cli.plain import JsonPrinter, PlainPrinter
-    from harness.session.engine.prepare import read_resolved
+    from harness.session.engine.assemble import read_resolved
     from harness.session.summary import end_of_session, next_steps
 
     if view is RunView.DASHBOARD:
@@ -261,7 +261,7 @@ def demand_lab(folder: Path, *, start: bool) -> None:
 
     start: without asking. Otherwise a person at a terminal decides.
     """
-    from harness.session.engine.prepare import read_resolved
+    from harness.session.engine.assemble import read_resolved
 
     bench = read_resolved(folder).bench
     if bench.sound_server != "virtual_lab":

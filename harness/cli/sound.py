@@ -157,7 +157,7 @@ def record(
     from harness.base.clocks import HostClock
     from harness.devices.microphone import Microphone, MicrophoneOptions
     from harness.scenario.bench import load_bench
-    from harness.session.engine.prepare import BenchSurroundings
+    from harness.session.engine.assemble import BenchSurroundings
     from harness.session.talker import LIST, Talker, TalkerFolder, read_prompts
 
     texts = read_prompts(prompts)

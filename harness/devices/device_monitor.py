@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections import deque
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.devices.device_sources import HeardBytes, now_heard
 from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
 from harness.devices.wire import messages
@@ -32,20 +32,6 @@ MOST_LINES = 40
 _ENOUGH_BYTES = 256
 _FEW_ESCAPES = 8
 _NOISE = re.compile(r"^(\(\d+ bytes that are not text):.*", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class HeardBytes:
-    """Output of a device: console bytes, or a message when `topic` is set. wall_s: Unix time of arrival.
-
-    retained: the broker stored it earlier, so it is not a current event.
-    """
-
-    at: Stamp
-    wall_s: float
-    data: bytes
-    topic: str = ""
-    retained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,11 +251,6 @@ class DeviceMonitor:
         why = plain_text(reason[1]) if reason else ""
         made = _words(seen) if mapped else ""
         return [MonitorRow(heard.wall_s, said, made, mapped, why, snippet, retained=heard.retained)]
-
-
-def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> HeardBytes:
-    """Output that has arrived now."""
-    return HeardBytes(Stamp(time.monotonic(), error_s), time.time(), data, topic, retained)
 
 
 def _said(text: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
-from harness.devices.device_monitor import HeardBytes, now_heard
 from harness.model.errors import DeviceError, InputError
+from harness.model.time import Stamp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +19,25 @@ if TYPE_CHECKING:
 
 HELD_BYTES = 1_000_000
 CHUNK_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class HeardBytes:
+    """Output of a device: console bytes, or a message when `topic` is set. wall_s: Unix time of arrival.
+
+    retained: the broker stored it earlier, so it is not a current event.
+    """
+
+    at: Stamp
+    wall_s: float
+    data: bytes
+    topic: str = ""
+    retained: bool = False
+
+
+def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> HeardBytes:
+    """Output that has arrived now."""
+    return HeardBytes(Stamp(time.monotonic(), error_s), time.time(), data, topic, retained)
 
 
 class HeardQueue:

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from harness.devices.declared import Abilities
-from harness.devices.device_monitor import HeardBytes
-from harness.devices.device_sources import HeardQueue
+from harness.devices.device_sources import HeardBytes, HeardQueue
 from harness.devices.text_streams import END_GRACE_S, FarEnd, TextStream
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError

@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # the vocabulary is imported by what never sees a sample
 Samples: TypeAlias = "npt.NDArray[np.float32]"
 
 
+AIR_HZ = 48_000
+INJECTED_HZ = 16_000
+"""Rate of stimuli that no loudspeaker plays."""
 TALKER = "talker"
 """In place of the engine of a voice: a person speaks."""
 

@@ -26,7 +26,7 @@ from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import DeviceError, EngineError, HarnessError, InputError
 from harness.model.stimulus import Waveform
 from harness.scenario.bench import load_bench
-from harness.session.engine.prepare import BenchSurroundings
+from harness.session.engine.assemble import BenchSurroundings
 
 CONNECTION = ("port", "usb", "baud", "address", "encoding", "pace")
 """Settings that are keys of a connection (docs/how-to/serial-boards.md, docs/how-to/mqtt-devices.md)."""

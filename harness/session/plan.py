@@ -34,14 +34,21 @@ from harness.model.scenario import (
     power_cycle_of,
     voice_asked,
 )
-from harness.model.stimulus import NoiseSpec, Opening, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
+from harness.model.stimulus import (
+    AIR_HZ,
+    INJECTED_HZ,
+    NoiseSpec,
+    Opening,
+    Recording,
+    SpokenText,
+    StimulusRecipe,
+    Utterance,
+    VoiceSpec,
+)
 from harness.model.trial import Listening, MemoryPart, Target, Trial
 from harness.scenario.together import asked_device, listening_devices
 from harness.session.soak import segments, with_probes
 
-INJECTED_HZ = 16_000
-"""Rate of stimuli that no loudspeaker plays."""
-AIR_HZ = 48_000
 _SHORT: dict[AxisName, str] = {
     "voice": "v",
     "level_dbfs": "l",

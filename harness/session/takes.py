@@ -25,12 +25,11 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind
-from harness.model.stimulus import RenderedStimulus, SpokenText, Waveform
+from harness.model.stimulus import AIR_HZ, RenderedStimulus, SpokenText, Waveform
 from harness.model.trial import Listening, Outcome, Trial
 from harness.session.levels import silence_of
 from harness.session.listening_trial import ListeningMachine
 from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, UnfitPause
-from harness.session.plan import AIR_HZ
 from harness.session.prompting import Prompter, said_text
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Take

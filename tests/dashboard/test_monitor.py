@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from harness.dashboard.screens.monitor import KEPT, MonitorApp
-from harness.devices.device_monitor import DeviceMonitor, now_heard
-from harness.devices.device_sources import HeardQueue
+from harness.devices.device_monitor import DeviceMonitor
+from harness.devices.device_sources import HeardQueue, now_heard
 from tests.dashboard.bench import LARGE, SMALL, screen_text, segments, shows, until
 
 LAMP = """\

@@ -23,8 +23,9 @@ from harness.model.trial import Trial
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
 from harness.session.bench_checks import BenchCheck
+from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
-from harness.session.engine.prepare import assemble, clock_of, planned
+from harness.session.engine.prepare import planned
 from harness.sound.sound_devices import sound_devices
 from harness.statistics.text import percent
 

@@ -16,8 +16,7 @@ from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
-from harness.devices.device_monitor import HeardBytes
-from harness.devices.device_sources import HeardQueue
+from harness.devices.device_sources import HeardBytes, HeardQueue
 from harness.devices.framing.board_session import BOARD
 from harness.devices.framing.numbering import DeliveredEvents
 from harness.devices.mqtt import lease

@@ -16,8 +16,7 @@ import serial
 from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
-from harness.devices.device_monitor import now_heard
-from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, HeardQueue
+from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, HeardQueue, now_heard
 from harness.devices.framing.board_session import BoardSession
 from harness.devices.framing.board_words import LINE
 from harness.devices.outlet import DriverOutlet

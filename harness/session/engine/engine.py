@@ -39,10 +39,7 @@ from harness.model.stimulus import Clip, Waveform
 from harness.model.trial import Trial
 from harness.session.bench_checks import BenchCheck
 from harness.session.conductor import Conductor
-from harness.session.engine.feed import FeedServer, Reply
-from harness.session.engine.launch import publish, this_process, withdraw
-from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
-from harness.session.engine.prepare import (
+from harness.session.engine.assemble import (
     Resolved,
     assemble,
     clock_of,
@@ -53,6 +50,9 @@ from harness.session.engine.prepare import (
     script_words,
     stands_of,
 )
+from harness.session.engine.feed import FeedServer, Reply
+from harness.session.engine.launch import publish, this_process, withdraw
+from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
 from harness.session.figures.progress import SessionFigures, check_limits
 from harness.session.levels import LevelRule
 from harness.session.log.clips import clip_of

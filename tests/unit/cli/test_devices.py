@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.devices.device_monitor import DeviceMonitor, HeardBytes, now_heard
-from harness.devices.device_sources import HeardQueue
+from harness.devices.device_monitor import DeviceMonitor
+from harness.devices.device_sources import HeardBytes, HeardQueue, now_heard
 from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.devices.profiles.samples import check_samples
 from harness.devices.serial.device import SerialSource

@@ -36,7 +36,7 @@ from harness.model.scenario import (
 from harness.model.trial import Outcome, Recognition
 from harness.report import junit
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
-from harness.session.engine.prepare import Resolved, write_resolved
+from harness.session.engine.assemble import Resolved, write_resolved
 from tests.command import harness
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.known import known

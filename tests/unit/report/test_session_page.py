@@ -34,7 +34,7 @@ from harness.report.session_cases import SoundsIn
 from harness.report.session_page import in_order, raised_thresholds, write_report
 from harness.report.verdict import ReportVerdict
 from harness.report.wake_json import as_json
-from harness.session.engine.prepare import Resolved, write_resolved
+from harness.session.engine.assemble import Resolved, write_resolved
 from harness.statistics import text
 from harness.wake.wake import WakeFigures
 from tests.command import harness

@@ -17,15 +17,8 @@ from harness.model.errors import HarnessError, InputError, InputProblems, LogErr
 from harness.model.record import SessionStarted
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
-from harness.session.engine.prepare import (
-    assemble,
-    clock_of,
-    equipment_of,
-    for_drivers,
-    prepare,
-    read_resolved,
-    sound_path,
-)
+from harness.session.engine.assemble import assemble, clock_of, equipment_of, for_drivers, read_resolved
+from harness.session.engine.prepare import prepare, sound_path
 from harness.session.log.reader import LogReader, check
 from tests.command import harness
 
