@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import time
 
+from harness.base import threads
 from harness.base.ports import Clock
 
 
@@ -14,10 +14,10 @@ class HostClock:
     speed: float = 1.0
 
     def now_s(self) -> float:
-        return time.monotonic()
+        return threads.monotonic()
 
     def wall_s(self) -> float:
-        return time.time()
+        return threads.wall()
 
     def real_s(self, duration_s: float) -> float:
         return duration_s

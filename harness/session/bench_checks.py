@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import count
@@ -13,6 +12,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import cast
 
+from harness.base import threads
 from harness.base.clocks import kernel_clock
 from harness.base.host_check import Check, Level
 from harness.base.ports import Clock, Driver, Hears, Stimulates
@@ -58,7 +58,7 @@ def estimated_gb(trials: Iterable[Trial]) -> float:
 
 def wall_offset_s() -> float:
     """Wall clock minus monotonic clock of this host: it changes only when the wall clock is set."""
-    return time.time() - time.monotonic()
+    return threads.wall() - threads.monotonic()
 
 
 class BenchCheck:
@@ -77,7 +77,7 @@ class BenchCheck:
         self._folder = folder
         self._loudspeakers = {one.id: cast(Stimulates, drivers[one.id]) for one in bench.loudspeakers}
         self._microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone is not None else None
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
         self._seen = BenchState()
         self._unopened: dict[str, str] = {}
         self._beats_s: dict[str, float] = {}
@@ -220,7 +220,7 @@ class BenchCheck:
         """Delay from playing to the microphone in ms, and level there in dBFS; None if it was not heard."""
         if given_up.is_set():
             return None
-        sound, started = _test_sound(part), SimpleQueue[Stamp]()
+        sound, started = _test_sound(part), threads.simple_queue()
         play_id = f"check-{next(self._numbers)}"
         with self._lock:
             self._starts[play_id] = started, sound

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from harness.base import threads
 from harness.model.feed import (
     Abort,
     AnswerEffect,
@@ -128,17 +128,17 @@ class Conductor:
 
     def _await_transcriptions(self) -> None:
         """Waits a limited time for the transcripts of the last responses."""
-        until_s = time.monotonic() + LAST_WORDS_S
-        while self._takes.transcribing and self._run.ending is None and time.monotonic() < until_s:
+        until_s = threads.monotonic() + LAST_WORDS_S
+        while self._takes.transcribing and self._run.ending is None and threads.monotonic() < until_s:
             self._serve()
 
     def _await_clips(self) -> None:
         """After a whole plan, waits for the sound after the last wake events; otherwise keeps what there is."""
         clips, clock, whole = self._run.clips, self._run.stage.clock, self._run.ending is EndReason.COMPLETED
-        begun_s = time.monotonic()
+        begun_s = threads.monotonic()
         full_s = begun_s + (clock.real_s(clips.longest_s) if whole else 0.0)
-        while clips.pending and time.monotonic() < full_s + LAST_CLIPS_S:
-            if not whole or time.monotonic() > full_s:
+        while clips.pending and threads.monotonic() < full_s + LAST_CLIPS_S:
+            if not whole or threads.monotonic() > full_s:
                 clips.tick(clock.now_s(), hurry=True)
             self._serve()
 

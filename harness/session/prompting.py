@@ -160,7 +160,7 @@ class Prompter:
         if turn is None:
             return
         try:
-            if turn.said.over(now_s) or (turn.said.ends is not None and now_s > turn.until_s):
+            if turn.said.over(now_s) or (turn.said.ends is not None and now_s >= turn.until_s):
                 self._keep(turn)
         except Unusable as error:
             self._not_said(turn, str(error))

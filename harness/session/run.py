@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
+from harness.base import threads
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
 from harness.devices.orders import DevicePower, StandSetting
 from harness.model.bench import OnFault
@@ -87,7 +86,7 @@ class EventClips:
         self._clock = clock
         self._told = told
         self._explained = explained
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="event-clips")
+        self._pool = threads.pool("event-clips")
         self._plays: dict[str, tuple[Listening, Waveform]] = {}
         self._lines: dict[str, list[_Sound]] = {}
         self._listening: Listening | None = None
@@ -316,7 +315,7 @@ class Inbox:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._queue: queue.SimpleQueue[Arrived] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Arrived] = threads.simple_queue()
         self._first: deque[Arrived] = deque()
 
     def put(self, told: Told) -> None:
@@ -423,8 +422,8 @@ class Run:
         work: gets an event that asks it to return early: when the run ends, or `until` holds. Its errors are raised.
         At the end of a run, when nothing more may end it, the work is awaited.
         """
-        early, was_ending = threading.Event(), self.ending is not None
-        with ThreadPoolExecutor(1, thread_name_prefix="meanwhile") as pool:
+        early, was_ending = threads.event(), self.ending is not None
+        with threads.pool("meanwhile") as pool:
             doing = pool.submit(work, early)
             doing.add_done_callback(lambda _: self.arrivals.put(Nudge()))
             try:
@@ -528,8 +527,8 @@ class Run:
     def _until_room_may_be(self, full: LogFull, resumed: list[Resume], kept: list[Arrived]) -> None:
         """Waits for the next retry. Keeps observations for later, and answers only resume and abort."""
         answer = self.stage.answer
-        until_s = time.monotonic() + ROOM_AGAIN_S
-        while (left_s := until_s - time.monotonic()) > 0:
+        until_s = threads.monotonic() + ROOM_AGAIN_S
+        while (left_s := until_s - threads.monotonic()) > 0:
             found = self.arrivals.get_new(left_s)
             match found:
                 case None:

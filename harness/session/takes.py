@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
 
+from harness.base import threads
 from harness.base.ports import Renders
 from harness.model.errors import DeviceError, HarnessError
 from harness.model.feed import StateWord
@@ -61,7 +62,7 @@ class Rendering:
     def __init__(self, renders: Renders, on_rendered: Callable[[Trial, RenderedStimulus], None] | None) -> None:
         self._renders = renders
         self._on_rendered = on_rendered
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="rendering")
+        self._pool = threads.pool("rendering")
         self._made: dict[str, Future[RenderedStimulus]] = {}
         self._closings: dict[str, Future[RenderedStimulus]] = {}
 

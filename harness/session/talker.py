@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import queue
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Protocol
 import numpy as np
 import soundfile
 
+from harness.base import threads
 from harness.base.ports import Clock, Sink
 from harness.base.text_file import fault_in, safe_csv
 from harness.base.whole_file import write_whole
@@ -177,7 +177,7 @@ class TalkerSpeech:
 
     def over(self, now_s: float) -> bool:
         """Whether all of it was heard. Unusable if nothing was, or if it does not end."""
-        if now_s <= self.until_s:
+        if now_s < self.until_s:
             return False
         if self.starts is None:
             raise Unusable(f"nothing was heard within {self._wait_s:g} s")
@@ -195,7 +195,7 @@ class Talker:
 
     def __enter__(self) -> Talker:
         self._microphone.open(self._seen.put)
-        time.sleep(self._clock.real_s(SETTLES_S))
+        threads.sleep(self._clock.real_s(SETTLES_S))
         return self
 
     def __exit__(self, *_: object) -> None:

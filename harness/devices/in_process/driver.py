@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 import soxr
 
+from harness.base import threads
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.devices.in_process.device import (
     RATE_HZ,
@@ -75,12 +76,12 @@ class Air:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._changed = threading.Condition()
+        self._changed = threads.condition()
         self._due: list[tuple[float, int, str, Callable[[], None]]] = []
         self._order = itertools.count()
         self._sounds: list[AirSound] = []
         self._open = True
-        self._thread = threading.Thread(target=self._run, name="in-process-air", daemon=True)
+        self._thread = threads.thread(self._run, name="in-process-air")
         self._thread.start()
 
     def close(self) -> None:
@@ -216,7 +217,7 @@ class InProcess:
         self._sink: Sink | None = None
         self._room: _Room | None = None
         self._playing: tuple[str, float, float] | None = None
-        self._lock = threading.RLock()
+        self._lock = threads.rlock()
         self._lost = False
         self._texts: dict[str, tuple[str, Expected | None]] = {}
         self._phrases: dict[str, ScriptedPhrase] = {}

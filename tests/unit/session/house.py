@@ -1,14 +1,14 @@
-"""A conductor over the in-process sound path, for tests: real threads, real driver, a fast clock."""
+"""A conductor over the in-process sound path, for tests: real driver, in simulated time."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from harness.base import threads
 from harness.base.clocks import HostClock, ScaledClock
+from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.in_process.device import InProcessOptions, waveform_sha256
 from harness.devices.in_process.driver import InProcess
 from harness.model.bench import DeviceProfile
@@ -52,7 +52,7 @@ class House:
             **changes,
         )
         self.conductor = Conductor(trials, stage, Resumption.of(log.entries(), trials))
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threads.thread(self._run)
 
     def _run(self) -> None:
         try:
@@ -68,7 +68,7 @@ class House:
         try:
             yield self
         finally:
-            self._thread.join(60)
+            self._thread.join(3600)
             for driver in self.drivers:
                 driver.close()
             assert not self._thread.is_alive()
@@ -80,12 +80,12 @@ class House:
         with self.running():
             return self
 
-    def until(self, what: Callable[[], Any], within_s: float = 30.0) -> None:
-        give_up_s = time.monotonic() + within_s
-        while not what():
-            assert time.monotonic() < give_up_s, f"{self.states[-1:]}, {self.log.rows[-5:]}"
-            assert self.error is None, self.error
-            time.sleep(0.002)
+    def until(self, what: Callable[[], Any], within_s: float = 600.0) -> None:
+        world = threads.current()
+        assert isinstance(world, SimulatedThreads), "use the fixture simulated_time"
+        came = world.wait(lambda: self.error or what(), within_s)
+        assert came, f"{self.states[-1:]}, {self.log.rows[-5:]}"
+        assert self.error is None, self.error
 
     def ask(self, command: Command) -> tuple[bool, str]:
         self.conductor.inbox(command)

@@ -40,7 +40,7 @@ from tests.known import known
 from tests.unit.session.house import House, assert_whole, house
 from tests.unit.session.material import TIMING, trial
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 SOURCES = st.sampled_from(["speaker", "mic", "dut_link", "other"])
 PLAYS = st.sampled_from(["t1.r1.t1.a1", "t1.r1.t1.a2", "t1.r1.t1.a3", "t1.r1.t1.c1.1", "t1.r1.t1.c2.2", "unknown"])

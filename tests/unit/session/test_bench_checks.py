@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from harness.base import threads
 from harness.base.host_check import Check, Level
 from harness.model.bench import AfterRetries, Bench, Heartbeat, MessageMapping, ObservationKind, OnFault
 from harness.model.bench_checks import BenchChecks, CheckName, CheckPolicy
@@ -28,7 +29,7 @@ from harness.session.summary import check_lines
 from tests.unit.session.house import House, house
 from tests.unit.session.material import PROFILE, bench, trial
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 ONLY = {name.value: CheckPolicy.OFF for name in CheckName}
 
@@ -53,7 +54,7 @@ def looked(checks: BenchChecks, where: Bench | None = None, spoil: Callable[[Hou
     try:
         spoil(run)
         found: dict[str, list[Check]] = {}
-        for one in checking.find([], threading.Event()):
+        for one in checking.find([], threads.event()):
             found.setdefault(one.name, []).append(one)
         return found
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.base import threads
 from harness.base.clocks import HostClock, ScaledClock
 from harness.devices.in_process.driver import InProcessOptions
 from harness.model.effect import EffectCheck, EffectWord
@@ -64,7 +64,7 @@ from tests.known import known
 from tests.unit.session.house import House, assert_whole, house
 from tests.unit.session.material import TELLS, TIMING, Bursts, MemoryLog, bench, probe, scenario
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 
 def test_a_plan_is_played_from_its_first_trial_to_its_last() -> None:
@@ -101,7 +101,7 @@ def test_dialogues_are_closed_with_words_of_ours() -> None:
 
 
 def test_notes_marks_reruns_and_judgments_are_answered_after_their_row() -> None:
-    lingering = threading.Event()
+    lingering = threads.event()
     with house(1, linger=lambda: not lingering.is_set()).running() as run:
         run.until(lambda: run.log.of(TrialFinished))
         (frozen,) = run.log.of(ResponseFrozen)
@@ -203,7 +203,7 @@ class SlowVoice(Bursts):
 
     def __init__(self) -> None:
         super().__init__()
-        self.may = threading.Event()
+        self.may = threads.event()
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
         assert self.may.wait(30)
@@ -237,7 +237,7 @@ def test_a_lost_link_interrupts_the_attempt_and_the_run_goes_on() -> None:
 
 def test_responses_are_transcribed_for_people() -> None:
     def transcribe(waveform: Waveform, told: Callable[[str], None]) -> None:
-        threading.Thread(target=told, args=(f"{waveform.duration_s:.1f} s of words",)).start()
+        threads.thread(told, f"{waveform.duration_s:.1f} s of words").start()
 
     run = house(2, transcribe=transcribe, recogniser_name="ours").played()
     rows = run.log.of(ResponseTranscribed)
@@ -263,7 +263,7 @@ def test_effects_are_asked_for_and_answers_are_rows() -> None:
     def asked_of_effect(run: House) -> list[Any]:
         return [row for row in run.log.of(OperatorAsked) if row.about is Question.EFFECT]
 
-    lingering = threading.Event()
+    lingering = threads.event()
     clock = ScaledClock(10.0, HostClock())
     check = EffectCheck("it is done", question="was it done?")
     one, other = plan(scenario(2), bench())
@@ -329,11 +329,12 @@ def last_speech_before(run: House, started: AttemptStarted) -> tuple[float, floa
 
 
 def test_the_follow_up_begins_after_its_wait_and_the_device_remembers_for_as_long_as_it_does() -> None:
-    slow: list[threading.Timer] = []
-
     def transcribe(waveform: object, told: Any) -> None:  # not of primes, which it would delay
-        slow.append(threading.Timer(0.2, told, ("words",)))
-        slow[-1].start()
+        def slowly() -> None:
+            threads.sleep(0.2)
+            told("words")
+
+        threads.thread(slowly).start()
 
     run = probing(1.0, 60.0, transcribe=transcribe).played()
     assert run.reason is EndReason.COMPLETED
@@ -396,7 +397,7 @@ def test_a_follow_up_that_was_cut_off_is_primed_again_before_its_next_attempt() 
 
 
 def test_a_rerun_of_a_follow_up_says_its_prime_again() -> None:
-    lingering = threading.Event()
+    lingering = threads.event()
     with probing(1.0, 2.0, linger=lambda: not lingering.is_set()).running() as run:
         run.until(lambda: run.saw(StateWord.FINISHED))
         prime, follow_up = run.trials[0].id, run.trials[1].id
@@ -468,7 +469,7 @@ def test_a_session_finds_the_memory_of_a_device_that_forgets_by_chance_within_it
 
 
 def test_a_full_disk_interrupts_pauses_and_loses_nothing() -> None:
-    full = threading.Event()
+    full = threads.event()
     with house(3, lambda: not full.is_set(), speed=10.0).running() as run:
         run.until(lambda: len(run.log.of(AttemptStarted)) == 1)
         full.set()
@@ -483,7 +484,7 @@ def test_a_full_disk_interrupts_pauses_and_loses_nothing() -> None:
 
 
 def test_what_had_to_wait_is_written_once_although_the_disk_is_full_again_at_once() -> None:
-    full, rooms = threading.Event(), deque[bool]()
+    full, rooms = threads.event(), deque[bool]()
     with house(1, lambda: not full.is_set() and (not rooms or rooms.popleft()), speed=10.0).running() as run:
         run.until(lambda: len(run.log.of(AttemptStarted)) == 1)
         full.set()

@@ -10,7 +10,7 @@ from harness.model.trial import Outcome
 from harness.session.levels import LevelRule
 from tests.unit.session.house import assert_whole, house
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 EAR = Calibration("", "", "mic", "", 100.0, "A", "the device", "2026-11-24", "2126-11-24", 130.0)
 

@@ -37,7 +37,7 @@ from tests.known import known
 from tests.unit.session.house import House, house
 from tests.unit.session.material import trial
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 AT = Stamp(1.0)
 WOKE = Wake("dut_link", AT, "alexa")

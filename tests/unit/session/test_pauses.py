@@ -23,7 +23,7 @@ from harness.session.pauses import ON_FAULT_BY
 from tests.unit.session.house import House, house
 from tests.unit.session.material import MemoryLog
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 POLICY = OnFault(retry_after_s=20.0, retries=3)
 PATIENT = OnFault(retry_after_s=20.0, retries=10_000)

@@ -33,7 +33,7 @@ from tests.unit.session.house import House, house
 from tests.unit.session.material import bench, scenario
 from tests.unit.session.test_liveness import kill_after, revive
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 SWITCH = PowerSwitch("dut", "relay", off_s=2.0, boot_s=30.0)
 

@@ -55,7 +55,7 @@ from tests.unit.session.house import House, assert_whole
 from tests.unit.session.material import Here, MemoryLog, bench, scenario, sound_of
 
 # The person and the device act in threads, at twenty times real time: a stall of 50 ms is a second.
-pytestmark = pytest.mark.usefixtures("host_keeps_time")
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 ANN = VoiceSpec(TALKER, "ann")
 SPEED = 20.0

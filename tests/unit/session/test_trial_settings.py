@@ -18,7 +18,7 @@ from harness.session.plan import plan
 from tests.unit.session.house import SPEED, House
 from tests.unit.session.material import Here, MemoryLog, bench, scenario
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
+pytestmark = pytest.mark.usefixtures("simulated_time")
 
 PLACES = tuple((("angle", str(angle)),) for angle in (0, 90, 45))
 AXIS = Axis("device_settings", PLACES, tuple(f"angle={angle}" for ((_, angle),) in PLACES))

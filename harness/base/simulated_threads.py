@@ -1,0 +1,329 @@
+"""Threads in simulated time: one runs at a time, and hands over only where it waits.
+
+The order is defined. Whoever has waited longest for what holds now goes on; if nothing holds, time passes until the
+next wait ends. Nothing sleeps, and equal programs run equally.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, ParamSpec, Self, TypeVar, cast
+
+TICK_S = 1e-9
+"""The shortest wait: shorter ones may be lost in the rounding of the time, which then stands still."""
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Ended(BaseException):
+    """The simulation is over; raised in the threads that still wait."""
+
+
+class _Strand:
+    """One thread of the simulation. holds, due_s: what it waits for, and until when. held: how the wait ended."""
+
+    def __init__(self) -> None:
+        self.baton = threading.Semaphore(0)
+        self.holds: Callable[[], object] = lambda: True
+        self.due_s = math.inf
+        self.held = True
+
+
+class SimulatedThreads:
+    """A world with a time of its own. The thread that makes it is the first of its threads.
+
+    With `with`; at the end, threads that still wait are ended.
+    """
+
+    def __init__(self, now_s: float = 1000.0) -> None:
+        self._now_s = now_s
+        self._wall_s = 1_800_000_000.0
+        self._running = _Strand()
+        self._waiting: list[_Strand] = []
+        self._first = self._running
+        self._over = self._stuck = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        while self._waiting:
+            strand = self._waiting.pop()
+            strand.baton.release()
+
+    def monotonic(self) -> float:
+        return self._now_s
+
+    def wall(self) -> float:
+        return self._wall_s + self._now_s
+
+    def sleep(self, duration_s: float) -> None:
+        self.wait(lambda: False, duration_s)
+
+    def wait(self, holds: Callable[[], object], limit_s: float | None = None) -> bool:
+        """Hands over until something holds, at most for a time; whether it holds. RuntimeError if nothing can happen.
+
+        `holds` is asked between the turns of other threads, so it must not wait.
+        """
+        me = self._running
+        limit_s = math.inf if limit_s is None else max(limit_s, TICK_S if limit_s > 0 else 0.0)
+        me.holds, me.due_s = holds, self._now_s + limit_s
+        self._waiting.append(me)
+        self._hand_over(me)
+        return me.held
+
+    def _hand_over(self, me: _Strand | None) -> None:
+        following = self._next()
+        if following is not None and following is not me:
+            self._running = following
+            following.baton.release()
+        if me is not None and following is not me:
+            me.baton.acquire()
+            if self._over:
+                raise _Ended
+            self._running = me
+        if self._stuck and me is self._first:
+            raise RuntimeError("every thread waits for another one")
+
+    def _next(self) -> _Strand | None:
+        """Takes the thread that goes on from those that wait, and lets time pass until there is one."""
+        for strand in self._waiting:
+            if strand.holds():
+                strand.held = True
+                self._waiting.remove(strand)
+                return strand
+        if not self._waiting:
+            return None
+        strand = min(self._waiting, key=lambda waiting: waiting.due_s)  # the first of equal ones
+        if math.isinf(strand.due_s):
+            self._stuck, strand = True, self._first
+        else:
+            self._now_s = max(self._now_s, strand.due_s)
+        strand.held = False
+        self._waiting.remove(strand)
+        return strand
+
+    def begin(self, target: Callable[[], object]) -> threading.Thread:
+        """A thread of the simulation that starts at its next turn."""
+        strand = _Strand()
+
+        def run() -> None:
+            strand.baton.acquire()
+            if self._over:
+                return
+            self._running = strand
+            try:
+                target()
+            except _Ended:
+                return
+            finally:
+                if not self._over:
+                    self._hand_over(None)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        self._waiting.append(strand)
+        return thread
+
+    # As harness.base.threads
+
+    def thread(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> threading.Thread:
+        return _Thread(self, lambda: target(*args), name)
+
+    def lock(self) -> threading.Lock:
+        return cast(threading.Lock, _Lock(self))
+
+    def rlock(self) -> threading.RLock:
+        return cast(threading.RLock, _Lock(self))
+
+    def condition(self, lock: Any = None) -> threading.Condition:
+        return _Condition(self, lock)
+
+    def event(self) -> threading.Event:
+        return _Event(self)
+
+    def queue(self) -> queue.SimpleQueue[Any]:
+        return cast("queue.SimpleQueue[Any]", _Queue(self))
+
+    def pool(self, name: str) -> Executor:
+        return _Pool(self)
+
+
+class _Thread(threading.Thread):
+    def __init__(self, world: SimulatedThreads, target: Callable[[], object], name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._world, self._what = world, target
+        self._begun = self._done = False
+
+    def start(self) -> None:
+        self._begun = True
+        self._world.begin(self._run)
+
+    def _run(self) -> None:
+        try:
+            self._what()
+        finally:
+            self._done = True
+
+    def is_alive(self) -> bool:
+        return self._begun and not self._done
+
+    def join(self, timeout: float | None = None) -> None:
+        self._world.wait(lambda: self._done, timeout)
+
+
+class _Lock:
+    """Reentrant, which no program can tell from one that is not if it works with that one."""
+
+    def __init__(self, world: SimulatedThreads) -> None:
+        self._world = world
+        self._owner: _Strand | None = None
+        self._depth = 0
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        me = self._world._running
+        limit_s = 0.0 if not blocking else None if timeout < 0 else timeout
+        if self._owner not in (None, me) and not self._world.wait(lambda: self._owner is None, limit_s):
+            return False
+        self._owner, self._depth = me, self._depth + 1
+        return True
+
+    def release(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._owner = None
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def locked(self) -> bool:
+        return self._owner is not None
+
+
+class _Condition(threading.Condition):
+    def __init__(self, world: SimulatedThreads, lock: Any) -> None:
+        self._world = world
+        self._held: Any = _Lock(world) if lock is None else lock
+        self._sleepers: deque[list[bool]] = deque()
+        super().__init__(self._held)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        told = [False]
+        self._sleepers.append(told)
+        depth, self._held._depth, self._held._owner = self._held._depth, 0, None
+        me = self._world._running
+        held = self._world.wait(lambda: told[0] and self._held._owner is None, timeout)
+        if not held:
+            self._world.wait(lambda: self._held._owner is None)
+        self._held._owner, self._held._depth = me, depth
+        if told in self._sleepers:
+            self._sleepers.remove(told)
+        return told[0]
+
+    def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> T:
+        until_s = None if timeout is None else self._world.monotonic() + timeout
+        while not (result := predicate()):
+            left_s = None if until_s is None else until_s - self._world.monotonic()
+            if left_s is not None and left_s <= 0:
+                break
+            self.wait(left_s)
+        return result
+
+    def notify(self, n: int = 1) -> None:
+        for told in [each for each in self._sleepers if not each[0]][:n]:
+            told[0] = True
+
+    def notify_all(self) -> None:
+        self.notify(len(self._sleepers))
+
+
+class _Event(threading.Event):
+    def __init__(self, world: SimulatedThreads) -> None:
+        super().__init__()
+        self._world = world
+        self._set = False
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def set(self) -> None:
+        self._set = True
+
+    def clear(self) -> None:
+        self._set = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return self._set or self._world.wait(lambda: self._set, timeout)
+
+
+class _Queue:
+    def __init__(self, world: SimulatedThreads) -> None:
+        self._world = world
+        self._items: deque[Any] = deque()
+
+    def put(self, item: Any) -> None:
+        self._items.append(item)
+
+    def qsize(self) -> int:
+        return len(self._items)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        if not self._items and not (block and self._world.wait(lambda: self._items, timeout)):
+            raise queue.Empty
+        return self._items.popleft()
+
+    def get_nowait(self) -> Any:
+        return self.get(block=False)
+
+
+class _Future(Future[T]):
+    def __init__(self, world: SimulatedThreads) -> None:
+        super().__init__()
+        self._world = world
+
+    def result(self, timeout: float | None = None) -> T:
+        if not self._world.wait(self.done, timeout):
+            raise TimeoutError
+        return super().result(0)
+
+
+class _Pool(Executor):
+    def __init__(self, world: SimulatedThreads) -> None:
+        self._world = world
+        self._jobs: deque[tuple[_Future[Any], Callable[[], Any]]] = deque()
+        self._working = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: _Future[T] = _Future(self._world)
+        self._jobs.append((future, lambda: fn(*args, **kwargs)))
+        if not self._working:
+            self._working = True
+            self._world.begin(self._work)
+        return future
+
+    def _work(self) -> None:
+        while self._jobs:
+            future, job = self._jobs.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(job())
+            except Exception as error:  # noqa: BLE001 - it belongs to whoever asks for the result
+                future.set_exception(error)
+        self._working = False
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if cancel_futures:
+            for future, _ in self._jobs:
+                future.cancel()
+        if wait:
+            self._world.wait(lambda: not self._working)
