@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from harness.base.simulated_threads import SimulatedThreads
     from tests.conformance.engine_runs import Runs
 
 pytest_plugins = ["tests.host_time"]
@@ -87,6 +88,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Modules and items stay until the end: the collector need not walk through all of them again and again."""
     gc.freeze()
+
+
+@pytest.fixture
+def simulated_time() -> Iterator[SimulatedThreads]:
+    """All threads, waits and times of the session are simulated: nothing sleeps, and equal runs are equal."""
+    from harness.base import threads
+    from harness.base.simulated_threads import SimulatedThreads
+
+    with SimulatedThreads() as world, threads.using(world):
+        yield world
 
 
 @pytest.fixture

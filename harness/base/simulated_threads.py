@@ -1,7 +1,7 @@
 """Threads in simulated time: one runs at a time, and hands over only where it waits.
 
-The order is defined. Whoever has waited longest for what holds now goes on; if nothing holds, time passes until the
-next wait ends. Nothing sleeps, and equal programs run equally.
+The order is defined. Of the threads whose condition holds, the one that has waited longest goes on. If none holds, time
+passes until the next wait ends. Nothing sleeps, and equal programs run equally.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class _Thread(threading.Thread):
 
 
 class _Lock:
-    """Reentrant, which no program can tell from one that is not if it works with that one."""
+    """Reentrant. A program that works with a lock that is not works with it, too."""
 
     def __init__(self, world: SimulatedThreads) -> None:
         self._world = world
@@ -212,9 +212,9 @@ class _Lock:
 class _Condition(threading.Condition):
     def __init__(self, world: SimulatedThreads, lock: Any) -> None:
         self._world = world
-        self._held: Any = _Lock(world) if lock is None else lock
+        self._held: Any = cast(Any, lock or _Lock(world))
         self._sleepers: deque[list[bool]] = deque()
-        super().__init__(self._held)
+        super().__init__(cast(threading.Lock, self._held))
 
     def wait(self, timeout: float | None = None) -> bool:
         told = [False]
@@ -291,9 +291,16 @@ class _Future(Future[T]):
         self._world = world
 
     def result(self, timeout: float | None = None) -> T:
+        self._await(timeout)
+        return super().result(0)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        self._await(timeout)
+        return super().exception(0)
+
+    def _await(self, timeout: float | None) -> None:
         if not self._world.wait(self.done, timeout):
             raise TimeoutError
-        return super().result(0)
 
 
 class _Pool(Executor):
@@ -317,7 +324,7 @@ class _Pool(Executor):
                 continue
             try:
                 future.set_result(job())
-            except Exception as error:  # noqa: BLE001 - it belongs to whoever asks for the result
+            except Exception as error:  # noqa: BLE001 - raised by `result`
                 future.set_exception(error)
         self._working = False
 

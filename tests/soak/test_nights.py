@@ -1,7 +1,6 @@
 """Simulated days without anybody: ten kinds of faults, and every attempt that counts is what the device really did.
 
-HARNESS_SOAK_HOURS says how many simulated hours (8 unless named, about six minutes). HARNESS_SOAK_SPEED says how much
-faster than real time (100 unless named): on a busy host, 100 turns a stall of 50 ms into 5 s.
+HARNESS_SOAK_HOURS says how many simulated hours (8 unless named).
 """
 
 from __future__ import annotations
@@ -9,15 +8,14 @@ from __future__ import annotations
 import os
 import random
 import sys
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from harness.base.clocks import HostClock, ScaledClock
+from harness.base import threads
+from harness.base.clocks import HostClock
 from harness.devices.in_process import driver as in_process
 from harness.devices.in_process.device import Doing, InProcessOptions, SimpleDevice
 from harness.devices.in_process.driver import FLOOR_DBFS, InProcess
@@ -31,7 +29,6 @@ from tests.unit.session.house import House
 from tests.unit.session.material import MemoryLog, bench, scenario
 
 HOURS = float(os.environ.get("HARNESS_SOAK_HOURS", "8"))
-SPEED = float(os.environ.get("HARNESS_SOAK_SPEED", "100"))
 TRIALS_AN_HOUR = 400
 FAULT_EVERY_S = 240.0
 LONGEST_S = 1800.0
@@ -59,20 +56,19 @@ class Night:
     """A lab whose equipment fails, and whose host loses its power and starts again. Times are simulated."""
 
     def __init__(self, trials: int, seed: int) -> None:
-        self.clock = ScaledClock(SPEED, HostClock())
+        self.clock = HostClock()
         self.log = MemoryLog(self.clock, self._room)
         self.trials = plan(scenario(trials), bench())
         self.count: Counter[str] = Counter()
         self._random = random.Random(seed)
-        self._over = threading.Event()
+        self._over = threads.event()
         self._refused = 0
         self._cut_power = self._full = self._loud = False
         self._short = ""
         self._run: House | None = None
 
-    def last(self, within_s: float) -> EndReason | None:
+    def last(self) -> EndReason | None:
         """Runs, and resumes after each power cut, to the end."""
-        give_up_s = time.monotonic() + within_s
         with self._faults():
             while True:
                 run = House(
@@ -90,8 +86,7 @@ class Night:
                     with run.running():
                         self._run = run
                         while run.reason is None and run.error is None:
-                            assert time.monotonic() < give_up_s, f"stuck: {run.states[-1:]}, {self.log.rows[-5:]}"
-                            time.sleep(0.005)
+                            threads.sleep(0.5)
                         self._run = None
                 except PowerCut:
                     continue
@@ -99,7 +94,7 @@ class Night:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._fail, daemon=True)
+        thread = threads.thread(self._fail)
         thread.start()
         try:
             yield
@@ -146,7 +141,7 @@ class Night:
         driver.mend_link()
 
     def _wait(self, duration_s: float) -> bool:
-        return self._over.wait(duration_s / SPEED)
+        return self._over.wait(duration_s)
 
     def _room(self) -> bool:
         if self._cut_power:
@@ -165,14 +160,14 @@ class Night:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(int(HOURS * 300) + 300)
+@pytest.mark.usefixtures("simulated_time")
 def test_nights_without_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
     night = Night(max(10, round(HOURS * TRIALS_AN_HOUR)), seed=1)
     monkeypatch.setattr(Witness, "did", [], raising=False)
     monkeypatch.setattr(Witness, "now_s", night.clock.now_s, raising=False)
     monkeypatch.setattr(in_process, "SimpleDevice", Witness)
     begun_s = night.clock.now_s()
-    reason = night.last(within_s=HOURS * 300 + 240)
+    reason = night.last()
     hours = (night.clock.now_s() - begun_s) / 3600
     takes = Counter(row.outcome for row in night.log.of(TrialFinished))
     sys.stdout.write(f"{hours:.1f} simulated hours; faults: {dict(night.count)}; takes: {dict(takes)}\n")
@@ -188,17 +183,12 @@ def test_nights_without_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = counted(night.log)
     sys.stdout.write(f"{len(attempts)} attempts count\n")
     assert len(attempts) >= len(night.trials)
-    wrong, late = [], 0
+    wrong = []
     for begun_s, ended_s, told_s, verdict in attempts:
         did = [(at_s, doing.transcript) for at_s, doing in Witness.did if begun_s <= at_s <= told_s]
-        in_time = [heard for at_s, heard in did if at_s <= ended_s]
-        # On a busy host, the simulated device itself may hear a sound only when its attempt has been given up.
-        late += not in_time
-        if (in_time or [heard for _, heard in did[:1]]) != [verdict.heard]:
+        if [heard for at_s, heard in did if at_s <= ended_s] != [verdict.heard]:
             wrong.append((begun_s, ended_s, told_s, did, verdict))
-    sys.stdout.write(f"{late} of them were heard by the device after their first verdict\n")
     assert not wrong, f"{len(wrong)} of {len(attempts)} attempts differ from what the device did: {wrong}"
-    assert late <= len(attempts) / 200
 
 
 def counted(log: MemoryLog) -> list[tuple[float, float, float, AttemptFinished]]:

@@ -1,0 +1,104 @@
+"""Threads in simulated time: what the standard library's do, in one order, without a sleep."""
+
+from __future__ import annotations
+
+import queue
+import time
+
+import pytest
+
+from harness.base import threads
+from harness.base.simulated_threads import SimulatedThreads
+
+
+def play(world: SimulatedThreads) -> list[tuple[float, str]]:
+    """Two that pass things on, one that looks now and then, and a pool."""
+    told: list[tuple[float, str]] = []
+    letters, changed, over = threads.simple_queue(), threads.condition(), threads.event()
+    count = [0]
+
+    def say(what: str) -> None:
+        told.append((round(world.monotonic() - 1000, 6), what))
+
+    def sends() -> None:
+        for number in range(3):
+            threads.sleep(1.0)
+            letters.put(number)
+            with changed:
+                count[0] += 1
+                changed.notify_all()
+
+    def takes() -> None:
+        while True:
+            try:
+                say(f"got {letters.get(timeout=1.5)}")
+            except queue.Empty:
+                say("nothing")
+                return
+
+    def looks() -> None:
+        with changed:
+            say(f"two: {changed.wait_for(lambda: count[0] == 2, 5.0)}")
+            say(f"nine: {changed.wait_for(lambda: count[0] == 9, 5.0)}")
+        over.set()
+
+    running = [threads.thread(what) for what in (sends, takes, looks)]
+    for each in running:
+        each.start()
+    with threads.pool("work") as pool:
+        assert pool.submit(lambda: threads.sleep(0.25) or 7).result() == 7  # type: ignore[func-returns-value]
+        say("worked")
+        assert isinstance(pool.submit(lambda: 1 / 0).exception(), ZeroDivisionError)
+    assert not over.wait(1.0)
+    assert over.wait()
+    for each in running:
+        each.join()
+        assert not each.is_alive()
+    return told
+
+
+def test_waits_end_in_the_order_of_their_times_and_nothing_sleeps(simulated_time: SimulatedThreads) -> None:
+    began_s = time.process_time()
+    told = play(simulated_time)
+    assert time.process_time() - began_s < 1
+    assert told == [
+        (0.25, "worked"),
+        (1.0, "got 0"),
+        (2.0, "got 1"),
+        (2.0, "two: True"),
+        (3.0, "got 2"),
+        (4.5, "nothing"),
+        (7.0, "nine: False"),
+    ]
+    for _ in range(20):
+        with SimulatedThreads() as again, threads.using(again):
+            assert play(again) == told
+
+
+def test_a_lock_is_held_over_a_wait_and_may_be_given_up(simulated_time: SimulatedThreads) -> None:
+    lock = threads.lock()
+
+    def holds() -> None:
+        with lock:
+            threads.sleep(2.0)
+
+    threads.thread(holds).start()
+    threads.sleep(0.5)
+    assert not lock.acquire(timeout=1.0)
+    assert not lock.acquire(blocking=False)
+    assert lock.acquire()
+    assert simulated_time.monotonic() == 1002.0
+
+
+def test_threads_that_wait_for_each_other_are_an_error_and_end_with_the_simulation() -> None:
+    with SimulatedThreads() as world, threads.using(world):
+        never = threads.event()
+        threads.thread(never.wait).start()
+        with pytest.raises(RuntimeError, match="every thread waits for another one"):
+            never.wait()
+
+
+def test_a_wait_too_short_for_the_clock_still_ends(simulated_time: SimulatedThreads) -> None:
+    until_s = simulated_time.monotonic() + 1e-7
+    while simulated_time.monotonic() < until_s:
+        threads.sleep(1e-16)
