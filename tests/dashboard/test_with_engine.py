@@ -14,7 +14,7 @@ import termios
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from textual.pilot import Pilot
 
@@ -22,6 +22,7 @@ from harness.dashboard.app import Dashboard
 from harness.dashboard.screens.asking import AskingPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.wake import UnmatchedList, WakeScreen
+from harness.model.bench import OperatorPresence
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.record import (
     AttemptFinished,
@@ -49,8 +50,8 @@ from tests.written_sessions import records, wake_of
 R = TypeVar("R", bound=Record)
 
 
-def begin(runs: Runs, scenario: str, bench: str = "attended_bench.yaml") -> tuple[Path, EnginePlace]:
-    folder = runs.prepare(scenario, bench)
+def begin(runs: Runs, scenario: str, bench: str = "attended_bench.yaml", **choices: Any) -> tuple[Path, EnginePlace]:
+    folder = runs.prepare(scenario, bench, **choices)
     return folder, start_engine(folder)
 
 
@@ -105,7 +106,8 @@ async def leave(pilot: Pilot[int], app: Dashboard) -> int | None:
 
 
 async def test_the_operator_is_asked_and_the_answer_is_evidence(runs: Runs) -> None:
-    folder, place = begin(runs, "asking.yaml")
+    # Present from the start: a trial may be over before the dashboard has opened.
+    folder, place = begin(runs, "asking.yaml", operator=OperatorPresence.PRESENT)
     app = dashboard(place)
     async with app.run_test(size=SMALL) as pilot:
         await until(pilot, lambda: isinstance(app.screen, AskingPanel))

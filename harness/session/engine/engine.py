@@ -153,6 +153,8 @@ class Watchdog:
 
 METERS_EVERY_S = 0.1
 CLIENT_WITHIN_S = 2.0
+OPERATOR_WITHIN_S = 10.0
+"""How long the first trial waits for a dashboard, which may bring the operator."""
 WATCHER_WITHIN_S = 60.0
 """Who starts an engine to watch it connects within this time, also on a busy host."""
 DONE, LIMIT_FAILED, FAULT = 0, 1, 3
@@ -284,6 +286,8 @@ class Engine:
             stack.enter_context(self._metering(drivers, microphone))
             if self._stopped is not None:
                 conductor.stop(self._why_stopped())
+            if self._watched and bench.operator is OperatorPresence.AUTO and self._server is not None:
+                self._server.wait_for_a_client(OPERATOR_WITHIN_S)
             try:
                 reason = conductor.run()
             finally:
