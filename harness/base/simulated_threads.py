@@ -109,7 +109,7 @@ class SimulatedThreads:
         self._waiting.remove(strand)
         return strand
 
-    def begin(self, target: Callable[[], object]) -> threading.Thread:
+    def begin(self, target: Callable[[], object]) -> None:
         """A thread of the simulation that starts at its next turn."""
         strand = _Strand()
 
@@ -126,10 +126,8 @@ class SimulatedThreads:
                 if not self._over:
                     self._hand_over(None)
 
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
+        threading.Thread(target=run, daemon=True).start()
         self._waiting.append(strand)
-        return thread
 
     # As harness.base.threads
 
@@ -205,29 +203,24 @@ class _Lock:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    def locked(self) -> bool:
-        return self._owner is not None
-
 
 class _Condition(threading.Condition):
     def __init__(self, world: SimulatedThreads, lock: Any) -> None:
         self._world = world
         self._held: Any = cast(Any, lock or _Lock(world))
-        self._sleepers: deque[list[bool]] = deque()
+        self._sleepers: list[list[bool]] = []
         super().__init__(cast(threading.Lock, self._held))
 
     def wait(self, timeout: float | None = None) -> bool:
-        told = [False]
-        self._sleepers.append(told)
+        woken = [False]
+        self._sleepers.append(woken)
         depth, self._held._depth, self._held._owner = self._held._depth, 0, None
         me = self._world._running
-        held = self._world.wait(lambda: told[0] and self._held._owner is None, timeout)
-        if not held:
+        if not self._world.wait(lambda: woken[0] and self._held._owner is None, timeout):
             self._world.wait(lambda: self._held._owner is None)
         self._held._owner, self._held._depth = me, depth
-        if told in self._sleepers:
-            self._sleepers.remove(told)
-        return told[0]
+        self._sleepers = [sleeper for sleeper in self._sleepers if sleeper is not woken]
+        return woken[0]
 
     def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> T:
         until_s = None if timeout is None else self._world.monotonic() + timeout
@@ -239,8 +232,8 @@ class _Condition(threading.Condition):
         return result
 
     def notify(self, n: int = 1) -> None:
-        for told in [each for each in self._sleepers if not each[0]][:n]:
-            told[0] = True
+        for woken in [sleeper for sleeper in self._sleepers if not sleeper[0]][:n]:
+            woken[0] = True
 
     def notify_all(self) -> None:
         self.notify(len(self._sleepers))

@@ -92,6 +92,7 @@ class Conductor:
             cut_off = run.standing.cut_off()
             for row in cut_off:
                 run.append(row)
+            if cut_off:
                 self._takes.cut_s = clock.now_s()
             for decision in run.stage.decisions():
                 run.append(decision)
