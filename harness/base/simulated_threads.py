@@ -6,6 +6,8 @@ passes until the next wait ends. Nothing sleeps, and equal programs run equally.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import queue
 import threading
@@ -45,6 +47,8 @@ class SimulatedThreads:
         self._wall_s = 1_800_000_000.0
         self._running = _Strand()
         self._waiting: list[_Strand] = []
+        self._calls: list[tuple[float, int, Callable[[], object]]] = []
+        self._order = itertools.count()
         self._first = self._running
         self._over = self._stuck = False
 
@@ -65,6 +69,10 @@ class SimulatedThreads:
 
     def sleep(self, duration_s: float) -> None:
         self.wait(lambda: False, duration_s)
+
+    def call_at(self, due_s: float, call: Callable[[], object]) -> None:
+        """Calls at that time, before waits that end then; those of one moment in their order. A call must not wait."""
+        heapq.heappush(self._calls, (max(due_s, self._now_s), next(self._order), call))
 
     def wait(self, holds: Callable[[], object], limit_s: float | None = None) -> bool:
         """Hands over until something holds, at most for a time; whether it holds. RuntimeError if nothing can happen.
@@ -93,19 +101,25 @@ class SimulatedThreads:
 
     def _next(self) -> _Strand | None:
         """Takes the thread that goes on from those that wait, and lets time pass until there is one."""
-        for strand in self._waiting:
-            if strand.holds():
-                strand.held = True
-                self._waiting.remove(strand)
-                return strand
-        if not self._waiting:
-            return None
-        strand = min(self._waiting, key=lambda waiting: waiting.due_s)  # the first of equal ones
-        if math.isinf(strand.due_s):
-            self._stuck, strand = True, self._first
-        else:
-            self._now_s = max(self._now_s, strand.due_s)
-        strand.held = False
+        while self._waiting:
+            for strand in self._waiting:
+                if strand.holds():
+                    return self._goes_on(strand, held=True)
+            strand = min(self._waiting, key=lambda waiting: waiting.due_s)  # the first of equal ones
+            if self._calls and self._calls[0][0] <= strand.due_s:
+                due_s, _, call = heapq.heappop(self._calls)
+                self._now_s = max(self._now_s, due_s)
+                call()
+                continue
+            if math.isinf(strand.due_s):
+                self._stuck, strand = True, self._first
+            else:
+                self._now_s = max(self._now_s, strand.due_s)
+            return self._goes_on(strand, held=False)
+        return None
+
+    def _goes_on(self, strand: _Strand, *, held: bool) -> _Strand:
+        strand.held = held
         self._waiting.remove(strand)
         return strand
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
 from harness.base.clocks import HostClock, ScaledClock
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
-from harness.base.ports import Clock, Driver
+from harness.base.ports import Clock, Driver, HasSettings, Hears, Renders, SessionLog, Stimulates
 from harness.base.whole_file import write_whole
 from harness.devices.declared import FindsEarcons, IsPrompted, simulated
 from harness.devices.orders import AsksOperator, DevicePower, StandSetting, TakesOrders
@@ -25,8 +25,12 @@ from harness.model.errors import InputError
 from harness.model.scenario import Scenario
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
+from harness.session.figures.live import LiveFigures
+from harness.session.levels import LevelRule
 from harness.session.log.reader import read_stored
+from harness.session.run import Stage
 from harness.sound.earcon_file import learned
+from harness.sound.stimuli.renderer import renderer
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,46 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
         assert isinstance(microphone, FindsEarcons), bench.microphone.driver
         microphone.expect_earcons(tuple(earcons))
     return drivers
+
+
+def stage_of(
+    resolved: Resolved,
+    drivers: Mapping[str, Driver],
+    log: SessionLog,
+    clock: Clock,
+    figures: LiveFigures,
+    *,
+    renders: Renders | None = None,
+    **around: Any,
+) -> Stage:
+    """The stage of a session. renders: None is the renderer of voices. around: further parts of the stage."""
+    bench, scenario = resolved.bench, resolved.scenario
+    return Stage(
+        loudspeakers={player.id: cast(Stimulates, drivers[player.id]) for player in players_of(bench)},
+        microphone=cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None,
+        log=log,
+        renders=renders or renderer(),
+        clock=clock,
+        on_rendered=script_words(drivers),
+        between_trials_s=scenario.defaults.between_trials_s,
+        life_check_after=scenario.defaults.life_check_after,
+        needless=figures.needless,
+        decisions=figures.decisions,
+        explained=figures.explained,
+        settings={id: driver for id, driver in drivers.items() if isinstance(driver, HasSettings)},
+        on_fault=bench.on_fault,
+        levels=LevelRule.of(bench),
+        max_noise_floor_dbfs=bench.max_noise_floor_dbfs,
+        stands=stands_of(bench, drivers, clock),
+        power=power_of(bench, drivers),
+        **around,
+    )
+
+
+def players_of(bench: Bench) -> tuple[Equipment, ...]:
+    """Players of stimuli: loudspeakers, and connections that carry audio."""
+    connections = (device.connection for device in bench.devices)
+    return (*bench.loudspeakers, *(each for each in connections if each is not None and each.injects))
 
 
 def stands_of(bench: Bench, drivers: Mapping[str, Driver], clock: Clock) -> dict[str, StandSetting]:

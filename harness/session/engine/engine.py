@@ -27,14 +27,14 @@ from harness import __version__
 from harness.base.child_process import boot_id
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load, names
-from harness.base.ports import Clock, Driver, HasSettings, Hears, KeepsSound, Recogniser, Stimulates
+from harness.base.ports import Clock, Driver, Hears, KeepsSound, Recogniser, Stimulates
 from harness.devices.declared import simulated
 from harness.devices.orders import DevicePower
-from harness.model.bench import Bench, Equipment, OperatorPresence
+from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import DeviceError, HarnessError, InputError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkBack, LinkLost, Observation
-from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten, SessionStarted
+from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
 from harness.model.stimulus import Clip, Waveform
 from harness.model.trial import Trial
 from harness.session.bench_checks import BenchCheck
@@ -45,27 +45,22 @@ from harness.session.engine.assemble import (
     clock_of,
     equipment_of,
     for_drivers,
-    power_of,
+    players_of,
     read_resolved,
-    script_words,
-    stands_of,
+    stage_of,
 )
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.launch import publish, this_process, withdraw
 from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
-from harness.session.figures.progress import SessionFigures, check_limits
-from harness.session.levels import LevelRule
+from harness.session.figures.live import LiveFigures
 from harness.session.log.clips import clip_of
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
-from harness.session.run import Nudge, Stage
+from harness.session.run import Nudge
 from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines
 from harness.sound.recogniser_process import RecogniserProcess
-from harness.sound.stimuli.renderer import renderer
 from harness.wake.reports.figures_text import device_lines
-from harness.wake.wake import WakeFigures
-from harness.wake.wake_progress import WakeProgress, due_decisions, needless
 
 
 def replay(loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Clip], name: str) -> str:
@@ -169,9 +164,7 @@ class Engine:
         self._folder = SessionFolder(folder)
         self._resolved = resolved
         self._clock = log_clock
-        self._figures = SessionFigures()
-        self._wake: WakeFigures | None = None
-        self._counting = threading.Lock()
+        self._figures = LiveFigures(resolved.scenario)
         self._clips: dict[str, Clip] = {}
         self._state = StateChanged(StateWord.PREPARING, log_clock.now_s())
         self._conductor: Conductor | None = None
@@ -225,8 +218,8 @@ class Engine:
             return goodbye.exit_code
 
     def _run_session(self, log: SqliteLog, history: list[Entry]) -> Goodbye:
-        bench, scenario = self._resolved.bench, self._resolved.scenario
-        started = self._figures.snapshot().session
+        bench = self._resolved.bench
+        started = self._figures.session().session
         if started is None:
             raise LogError(f"{self._folder.database} holds no plan", remedy="Start a new session: harness run")
         with ExitStack() as stack:
@@ -239,36 +232,23 @@ class Engine:
             if transcriber is not None:
                 stack.callback(transcriber.close)
             microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
-            checks = None
-            if bench.checks is not None:
-                checks = BenchCheck(bench, bench.checks, drivers, self._clock, self._folder.path)
-            stage = Stage(
-                loudspeakers={one.id: cast(Stimulates, drivers[one.id]) for one in _players(bench)},
-                microphone=microphone,
-                log=log,
-                renders=renderer(),
-                clock=self._clock,
+            stage = stage_of(
+                self._resolved,
+                drivers,
+                log,
+                self._clock,
+                self._figures,
                 on_state=self._changed_state,
                 answer=self._answer,
                 attended=self._attended,
                 transcribe=transcriber.transcribe if transcriber else None,
                 recogniser_name=transcriber.name if transcriber else "",
-                on_rendered=script_words(drivers),
                 linger=self._attended_by_a_client,
-                between_trials_s=scenario.defaults.between_trials_s,
-                life_check_after=scenario.defaults.life_check_after,
-                needless=lambda trial: needless(trial, self._wake_progress(), scenario.stopping),
-                decisions=lambda: due_decisions(self._wake_progress(), scenario.stopping),
-                explained=self._explained,
-                settings={id: one for id, one in drivers.items() if isinstance(one, HasSettings)},
-                on_fault=bench.on_fault,
-                levels=LevelRule.of(bench),
-                max_noise_floor_dbfs=bench.max_noise_floor_dbfs,
-                checks=checks,
+                checks=BenchCheck(bench, bench.checks, drivers, self._clock, self._folder.path)
+                if bench.checks is not None
+                else None,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
                 alive=Watchdog().alive,
-                stands=stands_of(bench, drivers, self._clock),
-                power=power_of(bench, drivers),
             )
             standing = Resumption.of(history)
             _demand_operator(bench, started.trials, standing)
@@ -297,14 +277,12 @@ class Engine:
     def _goodbye(self, reason: EndReason) -> Goodbye:
         for entry in later_rows(self._folder.path):  # answers on effects that were given during the stop count too
             self._figures.add_later(entry)
-        progress = self._figures.snapshot()
+        progress = self._figures.session()
         if reason is EndReason.ABORTED:
             return Goodbye(FAULT, "aborted")
         if reason is EndReason.STOPPED and progress.left:
             return Goodbye(FAULT, "stopped")
-        scenario = self._resolved.scenario
-        verdicts = check_limits(scenario.limits, progress.totals, self._wake_progress(), scenario.stopping)
-        failed = [verdict.name for verdict in verdicts if not verdict.ok]
+        failed = [verdict.name for verdict in self._figures.verdicts() if not verdict.ok]
         return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
 
     @contextlib.contextmanager
@@ -339,7 +317,7 @@ class Engine:
         """Where the driver puts observations, from any thread."""
         # The monitor plays no stimuli. The session only needs its loss and return.
         bench = self._resolved.bench
-        heard = {one.id for one in _players(bench)}
+        heard = {one.id for one in players_of(bench)}
         only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in heard
 
         def observed(observation: Observation) -> None:
@@ -352,7 +330,7 @@ class Engine:
     @contextlib.contextmanager
     def _metering(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
         """Sends levels ten times a second to clients that requested them."""
-        speakers = [cast(Stimulates, drivers[one.id]) for one in _players(self._resolved.bench)]
+        speakers = [cast(Stimulates, drivers[one.id]) for one in players_of(self._resolved.bench)]
         ending = threading.Event()
 
         def measure() -> None:
@@ -401,22 +379,12 @@ class Engine:
     def _attended_by_a_client(self) -> bool:
         return self._server is not None and self._server.attended
 
-    def _wake_progress(self) -> WakeProgress:
-        with self._counting:  # rows are added on the log's thread
-            return self._wake.snapshot() if self._wake else WakeProgress()
-
-    def _explained(self, seq: int) -> bool | None:
-        with self._counting:
-            return self._wake.explained(seq) if self._wake else False
-
     def _so_far(self) -> SoFar:
-        with self._counting:
-            progress = self._figures.snapshot()
-        wake = self._wake_progress()
-        totals, scenario = progress.totals, self._resolved.scenario
+        progress, wake = self._figures.session(), self._figures.wake()
+        totals = progress.totals
         lines = [ran_line(progress), "", *results_lines(progress, wake, device_lines(wake))]
         lines += [*self_wake_lines(progress), *bench_lines(progress)]
-        lines += limit_lines(check_limits(scenario.limits, totals, wake, scenario.stopping))
+        lines += limit_lines(self._figures.verdicts())
         outcomes = tuple((outcome.value, count) for outcome, count in totals.by_outcome)
         return SoFar(totals.planned, totals.finished, outcomes, tuple(lines))
 
@@ -427,12 +395,7 @@ class Engine:
                 self._log.append(NoteWritten(text, NOTIFY_BY))
 
     def _take_in(self, entry: Entry) -> None:
-        with self._counting:
-            self._figures.add(entry)
-            if isinstance(entry.record, SessionStarted) and entry.record.listens:
-                self._wake = WakeFigures()
-            if self._wake is not None:
-                self._wake.add(entry)
+        self._figures.add(entry)
         if (clip := clip_of(entry.record)) is not None:
             self._clips[clip.name] = clip
 
@@ -495,12 +458,6 @@ def _demand_operator(bench: Bench, trials: Iterable[Trial], standing: Resumption
     left = {trial_id for trial_id, _ in standing.pending()}
     if bench.operator is OperatorPresence.ABSENT and any(trial.talker and trial.id in left for trial in trials):
         raise InputError("people speak in this session, but the operator is absent", remedy="Leave out --unattended")
-
-
-def _players(bench: Bench) -> tuple[Equipment, ...]:
-    """Players of stimuli: loudspeakers, and connections that carry audio."""
-    connections = (device.connection for device in bench.devices)
-    return (*bench.loudspeakers, *(one for one in connections if one is not None and one.injects))
 
 
 def _close(driver: Driver) -> None:

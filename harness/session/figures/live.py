@@ -1,0 +1,60 @@
+"""Figures of a running session, fed by the log's thread and asked by others."""
+
+from __future__ import annotations
+
+from harness.base import threads
+from harness.model.record import DecisionReached, Entry, SessionStarted
+from harness.model.scenario import Scenario
+from harness.model.trial import Trial
+from harness.session.figures.progress import LimitVerdict, Progress, SessionFigures, check_limits
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_progress import WakeProgress, due_decisions, needless
+
+
+class LiveFigures:
+    """What the rows so far come to, and what a run asks of them."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._session = SessionFigures()
+        self._wake: WakeFigures | None = None
+        self._lock = threads.lock()
+
+    def add(self, entry: Entry) -> None:
+        """Takes a committed row, in order."""
+        with self._lock:
+            self._session.add(entry)
+            if isinstance(entry.record, SessionStarted) and entry.record.listens:
+                self._wake = WakeFigures()
+            if self._wake is not None:
+                self._wake.add(entry)
+
+    def add_later(self, entry: Entry) -> None:
+        """Takes a row that was given beside the log."""
+        with self._lock:
+            self._session.add_later(entry)
+
+    def session(self) -> Progress:
+        with self._lock:
+            return self._session.snapshot()
+
+    def wake(self) -> WakeProgress:
+        with self._lock:
+            return self._wake.snapshot() if self._wake else WakeProgress()
+
+    def explained(self, seq: int) -> bool | None:
+        """As `Stage.explained`."""
+        with self._lock:
+            return self._wake.explained(seq) if self._wake else False
+
+    def needless(self, trial: Trial) -> str:
+        """Why a listening trial need not be played any more, else ""."""
+        return needless(trial, self.wake(), self._scenario.stopping)
+
+    def decisions(self) -> tuple[DecisionReached, ...]:
+        """Rows about sequential tests that the log lacks."""
+        return due_decisions(self.wake(), self._scenario.stopping)
+
+    def verdicts(self) -> tuple[LimitVerdict, ...]:
+        """Of the scenario's limits."""
+        return check_limits(self._scenario.limits, self.session().totals, self.wake(), self._scenario.stopping)
