@@ -67,6 +67,10 @@ class SimulatedThreads:
     def wall(self) -> float:
         return self._wall_s + self._now_s
 
+    def set_wall(self, by_s: float) -> None:
+        """Somebody sets the host's clock on, or back if negative."""
+        self._wall_s += by_s
+
     def sleep(self, duration_s: float) -> None:
         self.wait(lambda: False, duration_s)
 

@@ -1,0 +1,471 @@
+"""A bench in simulated time: a room with loudspeakers and a microphone, and devices that note what they really did.
+
+Nothing here decides how anything is counted. The devices speak in observations, as drivers do. Each source of chance
+has a generator of its own, named by seed and purpose, so that one draw more changes nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from harness.base.ports import Sink
+from harness.base.simulated_threads import SimulatedThreads
+from harness.model.errors import DeviceError
+from harness.model.observation import (
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    Observation,
+    Overrun,
+    Proof,
+    ResponseText,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Transcript,
+    Unread,
+    Wake,
+)
+from harness.model.scenario import TrialKind
+from harness.model.stimulus import RenderedStimulus, Role, Waveform
+from harness.model.time import Stamp
+from harness.model.trial import Trial
+
+BEAT_S = 4.0
+"""Interval of heartbeats."""
+MISSES_BEATS_S = 12.0
+"""A driver that expects heartbeats calls its link lost after so long without one."""
+
+
+@dataclass(frozen=True)
+class Character:
+    """What a device is like. Shares 0–1, times in s.
+
+    answers: it has a voice. beats: it sends heartbeats. error_s: of the times that it states.
+    """
+
+    wakes: float = 0.9
+    mishears: float = 0.1
+    silent: float = 0.05
+    doubles: float = 0.05
+    edge: float = 0.05
+    false_per_hour: float = 6.0
+    report_s: float = 0.05
+    error_s: float = 0.02
+    latency_s: float = 1.0
+    answers: bool = True
+    beats: bool = True
+
+
+@dataclass
+class Phrases:
+    """What is said in a sound, s from its first sample: ends of wake phrases, and the query after the first.
+
+    query: start and end; None without one. of: the trial.
+    """
+
+    of: Trial
+    wake_s: tuple[tuple[float, float], ...] = ()
+    query_s: tuple[float, float] | None = None
+
+
+@dataclass
+class Truth:
+    """What really happened, as plain data, for a checker that knows nothing of the product."""
+
+    plays: dict[str, dict[str, Any]] = field(default_factory=dict)
+    wakes: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    deaf: list[dict[str, Any]] = field(default_factory=list)
+    """Times in which a device did not listen, or in which its driver could not hear of it."""
+    restarts: list[dict[str, Any]] = field(default_factory=list)
+    deaths: list[dict[str, Any]] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    acknowledged: list[tuple[int, str]] = field(default_factory=list)
+    replayed: Counter[str] = field(default_factory=Counter)
+
+
+class Room:
+    """Air, loudspeakers, a microphone and devices. `sinks` is empty while no engine lives."""
+
+    def __init__(self, world: SimulatedThreads, seed: int) -> None:
+        self.world, self.seed = world, seed
+        self.truth = Truth()
+        self.sink: Sink | None = None
+        self.phrases: dict[str, Phrases] = {}
+        self.speakers: list[Speaker] = []
+        self.devices: list[Board] = []
+        self.ear: Ear
+        self.loud = False
+
+    def chance(self, purpose: str) -> Random:
+        return Random(f"{self.seed}:{purpose}")
+
+    def tell(self, observation: Observation) -> None:
+        """To the engine that lives at this moment; else it is lost."""
+        if self.sink is not None:
+            self.sink(observation)
+
+    def later(self, delay_s: float, call: Callable[[], object]) -> None:
+        self.world.call_at(self.world.monotonic() + delay_s, call)
+
+    def now_s(self) -> float:
+        return self.world.monotonic()
+
+
+class Part:
+    """Something on the bench with a link that can be lost."""
+
+    def __init__(self, id: str, room: Room) -> None:
+        self.id, self.room = id, room
+        self.lost = False
+
+    def open(self, sink: Sink) -> None:
+        self.room.sink = sink
+        if self.lost:
+            self.room.tell(LinkLost(self.id, Stamp(self.room.now_s()), "not there"))
+
+    def close(self) -> None:
+        self.room.sink = None
+
+    def lose(self, what: str) -> None:
+        if not self.lost:
+            self.lost = True
+            self.room.tell(LinkLost(self.id, Stamp(self.room.now_s()), what))
+
+    def mend(self) -> None:
+        if self.lost:
+            self.lost = False
+            self.room.tell(LinkBack(self.id, Stamp(self.room.now_s())))
+
+
+class Speaker(Part):
+    """A loudspeaker: plays, is stopped, refuses, is cut off."""
+
+    def __init__(self, id: str, room: Room) -> None:
+        super().__init__(id, room)
+        self.refuses = 0
+        self.slow_s = 0.0
+        self._playing = ""
+        self._prompts: dict[str, Phrases] = {}
+
+    def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
+        """As `IsPrompted`: what is said in a trial's sound."""
+        spans = [stimulus.span_s(role) for role in (Role.WAKE_PHRASE, Role.OPENING, Role.CLOSING)]
+        query = stimulus.span_s(Role.QUERY)
+        kind = trial.listening.kind if trial.listening else TrialKind.QUERY
+        if kind in (TrialKind.WAKE, TrialKind.PROBE) and spans[0] is None:
+            spans[0], query = query, None
+        elif kind is TrialKind.AMBIENT:
+            query = None
+        self.room.phrases[trial.id] = Phrases(trial, tuple(sorted(span for span in spans if span)), query)
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        if self.lost:
+            raise DeviceError(f"{self.id} is not there")
+        if self.refuses:
+            self.refuses -= 1
+            self.room.truth.faults["refused"] += 1
+            raise DeviceError("the sound server is busy")
+        self.stop()
+        self._playing = play_id
+        self.room.later(0.02 + self.slow_s, lambda: self._begins(play_id, waveform.duration_s))
+
+    def stop(self) -> None:
+        self.cut("")
+
+    def cut(self, why: str) -> bool:
+        """Ends the sound; whether there was one."""
+        play_id, self._playing = self._playing, ""
+        if not play_id:
+            return False
+        now_s = self.room.now_s()
+        play = self.room.truth.plays.get(play_id)
+        if play is not None:
+            play["end_s"], play["complete"] = now_s, False
+        ended = StimulusEnded(self.id, Stamp(now_s, 0.001), play_id, complete=False, why=why)
+        self.room.later(0.02, lambda: self.room.tell(ended))
+        for device in self.room.devices:
+            device.silence(play_id, now_s)
+        return True
+
+    def lose(self, what: str) -> None:
+        self.cut(what)
+        super().lose(what)
+
+    def _begins(self, play_id: str, duration_s: float) -> None:
+        if self._playing != play_id:
+            return
+        now_s = self.room.now_s()
+        trial_id = play_id.rpartition(".t")[0] or play_id
+        self.room.truth.plays[play_id] = {
+            "play_id": play_id, "player": self.id, "start_s": now_s, "end_s": now_s + duration_s, "complete": True,
+        }  # fmt: skip
+        self.room.tell(StimulusStarted(self.id, Stamp(now_s, 0.001), play_id))
+        phrases = self.room.phrases.get(trial_id)
+        for device in self.room.devices:
+            device.hears(play_id, now_s, phrases, self)
+        self.room.later(duration_s, lambda: self._ends(play_id))
+
+    def _ends(self, play_id: str) -> None:
+        if self._playing == play_id:
+            self._playing = ""
+            self.room.tell(StimulusEnded(self.id, Stamp(self.room.now_s(), 0.001), play_id))
+
+    def level_dbfs(self) -> float | None:
+        return None
+
+
+class Ear(Part):
+    """The microphone: hears answers, and what is played."""
+
+    def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
+        chance = self.room.chance(f"ear:{play_id}")
+        if chance.random() < 0.1:
+            return
+        heard = StimulusHeard(self.id, Stamp(starts_at_s + chance.uniform(0.0, 0.002), 0.002), play_id, 0.9)
+        self.room.later(waveform.duration_s + 0.3, lambda: None if self.lost else self.room.tell(heard))
+
+    def hears(self, start_s: float, end_s: float) -> None:
+        """An answer; times of true speech."""
+        chance = self.room.chance(f"speech:{start_s}")
+
+        def tell(observation: Observation) -> None:
+            if not self.lost:
+                self.room.tell(observation)
+
+        began = SpeechStarted(self.id, Stamp(start_s + chance.uniform(-0.01, 0.01), 0.01), -30.0)
+        self.room.world.call_at(start_s + 0.12, lambda: tell(began))
+        ended = SpeechEnded(self.id, Stamp(end_s + chance.uniform(-0.02, 0.02), 0.02))
+        self.room.world.call_at(end_s + 0.12, lambda: tell(ended))
+
+    def overrun(self) -> None:
+        self.room.tell(Overrun(self.id, Stamp(self.room.now_s()), 512))
+
+    def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
+        if self.lost:
+            raise DeviceError("the microphone is not there")
+        return Waveform(np.zeros(max(1, math.ceil((end_s - start_s) * 50)), dtype=np.float32), 50), start_s
+
+    def level_dbfs(self) -> float | None:
+        return None
+
+    def noise_floor_dbfs(self) -> float | None:
+        return -35.0 if self.room.loud else -70.0
+
+
+class Board(Part):
+    """A device under test, and the driver that reports of it."""
+
+    def __init__(self, id: str, room: Room, like: Character, *, link: str) -> None:
+        super().__init__(link, room)
+        self.name, self.like = id, like
+        self.late_s = 0.0
+        self.repeats = False
+        self.unread = 0
+        self.hung = self.deaf = False
+        self._boot = 0
+        self._busy_until_s = -math.inf
+        self._woken_by: str = ""
+        self._times: Counter[str] = Counter()
+        self._cut: dict[str, float] = {}
+        self._reports = room.chance(f"{id}:reports")
+        self._false = room.chance(f"{id}:false")
+        self._silent_since_s: float | None = None
+        room.devices.append(self)
+        self._beat()
+        self._expect_false()
+
+    # Its own life
+
+    @property
+    def listens(self) -> bool:
+        return not (self.hung or self.deaf)
+
+    def _beat(self) -> None:
+        now_s = self.room.now_s()
+        if self.like.beats and not self.hung:
+            self._say(lambda: ListeningProved(self.id, Stamp(now_s, 0.01), Proof.HEARTBEAT), 0.02)
+        self.room.later(BEAT_S, self._beat)
+
+    def _expect_false(self) -> None:
+        if self.like.false_per_hour:
+            self.room.later(self._false.expovariate(self.like.false_per_hour / 3600), self._wakes_for_nothing)
+
+    def _wakes_for_nothing(self) -> None:
+        if self.listens and self.room.now_s() >= self._busy_until_s:
+            self._wakes("false", "")
+        self._expect_false()
+
+    def hang(self, lasts_s: float) -> None:
+        """It stands still; a driver that expects heartbeats notices."""
+        if self.hung:
+            return
+        self.hung = True
+        hung_s = self.room.now_s()
+        gap = {"device": self.name, "from_s": hung_s, "to_s": math.inf, "why": "hung"}
+        self.room.truth.deaf.append(gap)
+        self._boot += 1
+        boot = self._boot
+
+        def notice() -> None:
+            if self.hung and self._boot == boot:
+                self.lose("no heartbeat")
+
+        if self.like.beats:
+            self.room.later(MISSES_BEATS_S, notice)
+
+        def wake_up() -> None:
+            if self.hung and self._boot == boot:
+                self.hung = False
+                gap["to_s"] = self.room.now_s()
+                self.mend()
+
+        self.room.later(lasts_s, wake_up)
+
+    def grow_deaf(self, lasts_s: float) -> None:
+        """Its microphone fails, while it goes on to say that it is well: what it misses is its fault."""
+        if self.deaf:
+            return
+        self.deaf = True
+        gap = {"device": self.name, "from_s": self.room.now_s(), "to_s": self.room.now_s() + lasts_s, "why": "deaf"}
+        self.room.truth.deaf.append(gap)
+
+        def hear_again() -> None:
+            self.deaf = False
+
+        self.room.later(lasts_s, hear_again)
+
+    def restart(self, lasts_s: float, *, says_so: bool = True) -> None:
+        """It boots anew: what it was about to do does not happen."""
+        if self.hung:
+            return
+        now_s = self.room.now_s()
+        self.hung = True
+        self._boot += 1
+        boot = self._boot
+        self._busy_until_s = -math.inf
+        self.room.truth.restarts.append({"device": self.name, "at_s": now_s, "up_s": now_s + lasts_s})
+        self.room.truth.deaf.append({"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "restart"})
+
+        def up() -> None:
+            if self._boot == boot:
+                self.hung = False
+                at_s = self.room.now_s()
+                self._say(lambda: Status(self.id, Stamp(at_s, 0.01), DeviceState.STARTED), 0.02)
+
+        self.room.later(lasts_s, up)
+
+    # What it hears
+
+    def hears(self, play_id: str, starts_s: float, phrases: Phrases | None, player: Speaker) -> None:
+        """A sound that begins now."""
+        if phrases is None or self.name not in {target.device for target in phrases.of.targets}:
+            return
+        self._times[play_id] += 1
+        chance = self.room.chance(f"{self.name}:{play_id}:{self._times[play_id]}")
+        for _, end_s in phrases.wake_s:
+            due_s = starts_s + end_s
+            delay_s = chance.uniform(0.08, 0.3)
+            if chance.random() < self.like.edge:
+                delay_s = chance.uniform(0.6, 1.4)
+            wakes, doubles = chance.random() < self.like.wakes, chance.random() < self.like.doubles
+            boot = self._boot
+
+            def heard(boot: int = boot, delay_s: float = delay_s, wakes: bool = wakes, doubles: bool = doubles) -> None:
+                if play_id in self._cut or boot != self._boot or not self.listens or not wakes:
+                    return
+                if self.room.now_s() < self._busy_until_s:
+                    return
+                self.room.later(delay_s, lambda: self._wakes_at(boot, "phrase", play_id))
+                if doubles:
+                    self.room.later(delay_s + chance.uniform(0.1, 2.6), lambda: self._wakes_at(boot, "double", play_id))
+                if phrases.query_s is not None:
+                    query_end_s = starts_s + phrases.query_s[1]
+                    self.room.world.call_at(query_end_s, lambda: self._understands(boot, play_id, phrases, chance))
+
+            self.room.world.call_at(due_s, heard)
+
+    def silence(self, play_id: str, at_s: float) -> None:
+        """The sound ends here."""
+        self._cut[play_id] = at_s
+
+    def _wakes_at(self, boot: int, why: str, play_id: str) -> None:
+        if boot == self._boot and not self.hung:
+            self._wakes(why, play_id)
+
+    def _wakes(self, why: str, play_id: str) -> None:
+        now_s, error_s = self.room.now_s(), self.like.error_s
+        stated_s = now_s + self._reports.uniform(-error_s, error_s)
+        event = {"device": self.name, "at_s": now_s, "stated_s": stated_s, "error_s": error_s, "why": why,
+                 "play_id": play_id, "arrived_s": None}  # fmt: skip
+        self.room.truth.wakes.append(event)
+
+        def report() -> Observation:
+            if event["arrived_s"] is None:
+                event["arrived_s"] = self.room.now_s() if self.room.sink is not None else None
+            return Wake(self.id, Stamp(stated_s, error_s), "alexa", 0.9)
+
+        if self.unread:
+            self.unread -= 1
+            event["unread"] = True
+            self._say(lambda: Unread(self.id, Stamp(self.room.now_s()), "a line that is too long"), self.like.report_s)
+            return
+        self._say(report, self.like.report_s)
+        if self.repeats:
+            self.repeats = False
+            event["repeated"] = True
+            self._say(report, self.like.report_s + 0.4)
+
+    def _understands(self, boot: int, play_id: str, phrases: Phrases, chance: Random) -> None:
+        if boot != self._boot or self.hung:
+            return
+        if play_id in self._cut and self.room.now_s() > self._cut[play_id]:
+            if chance.random() < 0.5:
+                return
+            text = "something"
+        else:
+            words = phrases.of.reference
+            text = "something else" if chance.random() < self.like.mishears else words
+        now_s = self.room.now_s()
+        self._say(lambda: Transcript(self.id, Stamp(now_s + 0.1, 0.02), text), 0.1 + self.like.report_s)
+        if phrases.of.listening is not None or not self.like.answers or chance.random() < self.like.silent:
+            return
+        latency_s, lasts_s = self.like.latency_s * chance.uniform(0.6, 1.6), chance.uniform(0.8, 2.5)
+        if chance.random() < 0.03:
+            latency_s = chance.uniform(7.5, 12.0)
+        self.room.later(latency_s, lambda: self._answers(boot, play_id, lasts_s))
+
+    def _answers(self, boot: int, play_id: str, lasts_s: float) -> None:
+        if boot != self._boot or self.hung:
+            return
+        now_s = self.room.now_s()
+        self._busy_until_s = now_s + lasts_s
+        self.room.truth.answers.append(
+            {"device": self.name, "start_s": now_s, "end_s": now_s + lasts_s, "play_id": play_id}
+        )
+        self._say(lambda: ResponseText(self.id, Stamp(now_s, 0.02), "It is done."), self.like.report_s)
+        self.room.ear.hears(now_s, now_s + lasts_s)
+
+    # Its words on their way
+
+    def _say(self, what: Callable[[], Observation], takes_s: float) -> None:
+        """A report leaves now, and arrives later; what was on its way when a link went down is lost."""
+        takes_s += self.late_s + self._reports.expovariate(1 / 0.01)
+
+        def arrive() -> None:
+            if not self.lost:
+                self.room.tell(what())
+
+        self.room.later(takes_s, arrive)

@@ -1,0 +1,538 @@
+"""One night, drawn from a seed: a scenario, a bench, faults, people and deaths, played by the product itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.base import threads
+from harness.base.clocks import HostClock
+from harness.base.simulated_threads import SimulatedThreads
+from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OnFault
+from harness.model.errors import LogError, LogFull, Place
+from harness.model.feed import Abort, AnswerOperator, Pause, Rerun, Resume, SetMark, Skip, StateChanged, WriteNote
+from harness.model.record import Clip, EndReason, EngineStarted, Entry, Record, SessionStarted, TrialFinished
+from harness.model.scenario import (
+    AmbientSource,
+    AmbientSpec,
+    CloseDialogue,
+    Defaults,
+    Limits,
+    ProbeSpec,
+    Query,
+    RepromptRule,
+    Scenario,
+    SequentialTest,
+    Stopping,
+    TrialKind,
+    TrialTemplate,
+)
+from harness.model.stimulus import (
+    Ambience,
+    NoiseKind,
+    Part,
+    RenderedStimulus,
+    Role,
+    SpokenText,
+    StimulusRecipe,
+    Waveform,
+)
+from harness.session.conductor import Conductor
+from harness.session.engine.assemble import Resolved, stage_of
+from harness.session.figures.live import LiveFigures
+from harness.session.log.database import SqliteLog
+from harness.session.plan import plan
+from harness.session.resumption import Resumption
+from tests.nights.bench import Board, Character, Ear, Room, Speaker, Truth
+
+RATE_HZ = 50
+"""Sounds have the right lengths and parts, and hardly any samples."""
+LONGEST_S = 8 * 3600.0
+HERE = Place("night.yaml", 1, 1)
+TEXTS = ("what time is it", "set an alarm for one", "add milk to my list", "what is seven times eight")
+REPORTS = frozenset({ObservationKind.WAKE, ObservationKind.TRANSCRIPT})
+
+
+class Death(BaseException):
+    """The engine is no more; what it has not committed is lost."""
+
+
+class Renders:
+    """Implements `ports.Renders` without a voice."""
+
+    def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
+        said: list[tuple[Role, float]] = []
+        if recipe.opening is not None:
+            said += [(Role.OPENING, 0.6)]
+        if recipe.wake_phrase is not None:
+            said += [(Role.WAKE_PHRASE, 0.6)]
+        length_s = recipe.query.duration_s if isinstance(recipe.query, Ambience) else 0.8 if recipe.wake_phrase else 0.6
+        said += [(Role.QUERY, length_s)]
+        at_s, parts = recipe.lead_in_s, []
+        for role, lasts_s in said:
+            first, last = round(at_s * RATE_HZ), round((at_s + lasts_s) * RATE_HZ)
+            parts.append(Part(role, first, last, role.value))
+            at_s += lasts_s + (
+                recipe.gap_ms / 1000 if role is Role.WAKE_PHRASE else 0.4 if role is Role.OPENING else 0.0
+            )
+        count = max(1, round((at_s + recipe.tail_s) * RATE_HZ))
+        sha = hashlib.sha256(repr(recipe).encode()).hexdigest()
+        return RenderedStimulus(Waveform(np.zeros(count, dtype=np.float32), RATE_HZ), tuple(parts), sha)
+
+
+class MortalLog:
+    """The real log of one life of the engine. Each row takes a time; some row may be the last."""
+
+    def __init__(self, night: Night, log: SqliteLog) -> None:
+        self._night, self._log = night, log
+        self._chance = night.room.chance(f"commits:{night.lives}")
+        self.dead = False
+
+    def append(self, record: Record) -> Entry:
+        self.check()
+        slow_s = self._night.slow_commits_s
+        threads.sleep(slow_s if slow_s else self._chance.uniform(0.0005, 0.004))
+        self.check()
+        if self._night.full:
+            raise LogFull("no space left on the device")
+        self._night.rows_left -= 1
+        if self._night.rows_left == 0 and not self._night.dies_after_row:
+            self.die("before a row")
+        entry = self._log.append(record)
+        if self._night.rows_left == 0:
+            self.die("after a row")
+        self._night.room.truth.acknowledged.append((entry.seq, record.kind))
+        return entry
+
+    def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
+        self.check()
+        if self._night.full:
+            raise LogFull("no space left on the device")
+        sha = hashlib.sha256(f"{start_s} {len(waveform.samples)}".encode()).hexdigest()
+        return Clip(f"{sha[:12]}.flac", sha, waveform.rate_hz, len(waveform.samples), start_s)
+
+    def entries(self, after_seq: int = 0) -> Iterator[Entry]:
+        return self._log.entries(after_seq)
+
+    def check(self) -> None:
+        if self.dead or self._night.doomed:
+            self.die(self._night.doomed or "again")
+
+    def die(self, when: str) -> None:
+        if not self.dead:
+            self.dead = True
+            self._night.dies(when)
+        raise Death(when)
+
+
+@dataclass
+class Told:
+    """What a checker gets. rows: as they stand in the log."""
+
+    seed: int
+    reason: str
+    hours: float
+    rows: list[dict[str, Any]]
+    truth: Truth
+    answers: dict[str, tuple[bool, str]]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+class Night:
+    """All that is drawn from a seed, and its play in a folder."""
+
+    def __init__(self, seed: int, world: SimulatedThreads, *, faults: bool = True) -> None:
+        self.seed, self.world = seed, world
+        self.room = Room(world, seed)
+        self.faulty = faults
+        self.lives = 0
+        self.doomed = ""
+        self.full = False
+        self.slow_commits_s = 0.0
+        self.short = ""
+        self.stall_s = 0.0
+        self.attended = False
+        self.commands = 0
+        self.answers: dict[str, tuple[bool, str]] = {}
+        self.conductor: Conductor | None = None
+        self.finished: list[str] = []
+        chance = self.room.chance("deaths")
+        self.rows_left = chance.randint(5, 600) if faults and chance.random() < 0.5 else -1
+        self.dies_after_row = chance.random() < 0.5
+        self._chance_of_deaths = chance
+        self.bench = self._bench()
+        self.scenario = self._scenario()
+        self.trials = plan(self.scenario, self.bench)
+        self._begin_faults()
+
+    # What is drawn
+
+    def _bench(self) -> Bench:
+        chance, room = self.room.chance("bench"), self.room
+        room.ear = Ear("mic", room)
+        room.speakers = [Speaker("speaker", room)]
+        devices = []
+        for number in range(1, chance.choice((1, 1, 2, 3)) + 1):
+            like = Character(
+                wakes=chance.choice((0.6, 0.85, 0.95, 1.0)),
+                mishears=chance.choice((0.0, 0.1, 0.3)),
+                silent=chance.choice((0.0, 0.05, 0.2)),
+                doubles=chance.choice((0.0, 0.05, 0.3)),
+                edge=chance.choice((0.0, 0.05, 0.3)),
+                false_per_hour=chance.choice((0.0, 3.0, 30.0, 120.0)),
+                error_s=chance.choice((0.005, 0.02, 0.1)),
+                latency_s=chance.choice((0.5, 1.0, 3.0)),
+                answers=number == 1,
+                beats=chance.random() < 0.8,
+            )
+            name = f"box{number}"
+            Board(name, room, like, link=f"{name}_link")
+            profile = DeviceProfile(
+                f"like{number}",
+                "A box",
+                "devices/box.yaml",
+                "0" * 64,
+                ("alexa",),
+                reports=REPORTS,
+                responds=like.answers,
+            )
+            devices.append(Device(name, profile, Equipment(f"{name}_link", "in_process", None, HERE)))
+        retry = OnFault(retry_after_s=chance.choice((5.0, 20.0)), retries=200)
+        return Bench(
+            "lab", "A lab", "bench.yaml", "b" * 64, tuple(devices),
+            (Equipment("speaker", "in_process", None, HERE, "front"),), Equipment("mic", "in_process", None, HERE),
+            on_fault=retry if chance.random() < 0.7 else None,
+            max_noise_floor_dbfs=-50.0,
+        )  # fmt: skip
+
+    def _scenario(self) -> Scenario:
+        chance = self.room.chance("scenario")
+        rule = RepromptRule(
+            max_attempts=chance.choice((1, 2, 3)),
+            context_wait_s=chance.choice((3.0, 5.0)),
+            response_timeout_s=chance.choice((5.0, 8.0)),
+        )
+        queries = tuple(Query(f"q{number}", SpokenText(text), text) for number, text in enumerate(TEXTS))
+        templates: list[TrialTemplate] = []
+        for number in range(chance.randint(3, 6)):
+            kind = chance.choice(("query", "query", "wake", "wake", "command", "ambient"))
+            name = f"{kind}{number}"
+            match kind:
+                case "query":
+                    close = chance.choice((None, None, CloseDialogue("stop"), CloseDialogue(None, 4.0)))
+                    templates.append(
+                        TrialTemplate(
+                            name, f"q{chance.randrange(4)}", chance.randint(2, 6), device="box1", close_dialogue=close
+                        )
+                    )
+                case "wake":
+                    templates.append(TrialTemplate(name, "", chance.randint(5, 14), kind=TrialKind.WAKE,
+                                                   tail_s=chance.choice((0.3, 1.5, 3.0))))  # fmt: skip
+                case "command":
+                    templates.append(
+                        TrialTemplate(name, f"q{chance.randrange(4)}", chance.randint(3, 8), kind=TrialKind.COMMAND)
+                    )
+                case _:
+                    sources = (AmbientSource("hum", noise=NoiseKind.PINK),)
+                    probe = ProbeSpec(60.0) if chance.random() < 0.5 else None
+                    spec = AmbientSpec(chance.uniform(60, 300) / 3600, sources, chance.choice((20.0, 60.0)), probe)
+                    templates.append(TrialTemplate(name, "", kind=TrialKind.AMBIENT, ambient=spec))
+        tests = Stopping()
+        if chance.random() < 0.4:
+            tests = Stopping(
+                SequentialTest(2.0, 200.0, 0.1, 0.1) if chance.random() < 0.5 else None,
+                SequentialTest(0.05, 0.4, 0.1, 0.1),
+            )
+        limits = Limits(max_false_reject_share=0.2, max_false_accepts_upper_per_hour=80.0, min_recognised_share=0.5)
+        defaults = Defaults(reprompt=rule, between_trials_s=chance.choice((0.5, 1.0)),
+                            life_check_after=chance.choice((0, 2, 3)))  # fmt: skip
+        return Scenario("night", "A night", "/night.yaml", "a" * 64, queries, tuple(templates), defaults=defaults,
+                        limits=limits, stopping=tests, seed=self.seed)  # fmt: skip
+
+    # Its play
+
+    def play(self, folder: Path) -> Told:
+        """To its end, through deaths and resumes."""
+        begun_s = self.world.monotonic()
+        reason: EndReason | None = None
+        while reason is None or reason is EndReason.STOPPED:
+            reason = self._live(folder)
+            assert self.lives < 60, "the night does not end"
+            threads.sleep(self._chance_of_deaths.choice((0.5, 5.0, 40.0)))
+        hours = (self.world.monotonic() - begun_s) / 3600
+        settings = {"bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices]}
+        return Told(
+            self.seed, reason.value, hours, rows_of(folder / "log.sqlite"), self.room.truth, self.answers, settings
+        )
+
+    def _live(self, folder: Path) -> EndReason | None:
+        """One life of the engine; None if it was killed."""
+        self.lives += 1
+        self.doomed = ""
+        figures = LiveFigures(self.scenario)
+        clock = HostClock()
+        real = SqliteLog(folder, now_s=clock.now_s, wall_s=clock.wall_s, on_commit=self._committed(figures))
+        log = MortalLog(self, real)
+        try:
+            history = list(real.entries())
+            if not history:
+                real.append(self._started())
+                history = list(real.entries())
+            else:
+                for entry in history:
+                    figures.add(entry)
+            drivers: dict[str, Any] = {part.id: part for part in self._parts()}
+            stage = stage_of(
+                Resolved(self.scenario, self.bench), drivers, log, clock, figures,
+                renders=Renders(), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
+                short_of_room=lambda: self.short, alive=self._alive(log),
+            )  # fmt: skip
+            conductor = Conductor(self.trials, stage, Resumption.of(history))
+            log.append(EngineStarted(1 + max(entry.run for entry in history), 1, "boot", 1.0))
+            for part in self._parts():
+                part.open(conductor.inbox)
+            self.conductor = conductor
+            return conductor.run()
+        except Death:
+            return None
+        finally:
+            self.conductor = None
+            self.room.sink = None
+            if log.dead:
+                _cut_off(real)
+            else:
+                self._compare(figures, real)
+                real.close()
+
+    def _parts(self) -> list[Any]:
+        return [*self.room.speakers, self.room.ear, *self.room.devices]
+
+    def _started(self) -> SessionStarted:
+        return SessionStarted(
+            "night", "night", "A night", "a" * 64, "lab", "b" * 64, self.seed, "simulated", (), self.trials
+        )
+
+    def _committed(self, figures: LiveFigures) -> Callable[[Entry], None]:
+        def committed(entry: Entry) -> None:
+            figures.add(entry)
+            if isinstance(entry.record, TrialFinished):
+                self.finished.append(entry.record.trial_id)
+
+        return committed
+
+    def _compare(self, live: LiveFigures, log: SqliteLog) -> None:
+        """Figures that grew with the rows are those of the rows."""
+        replayed = LiveFigures(self.scenario)
+        for entry in log.entries():
+            replayed.add(entry)
+        if live.wake() != replayed.wake():
+            self.room.truth.replayed["wake figures differ from a replay"] += 1
+        if replace(live.session()) != replayed.session():
+            self.room.truth.replayed["session figures differ from a replay"] += 1
+
+    def _alive(self, log: MortalLog) -> Callable[[], None]:
+        begun_s = self.world.monotonic()
+
+        def alive() -> None:
+            log.check()
+            stall_s, self.stall_s = self.stall_s, 0.0
+            if stall_s:
+                threads.sleep(stall_s)
+            assert self.world.monotonic() - begun_s < LONGEST_S, "the night does not end"
+
+        return alive
+
+    def _shown(self, state: StateChanged) -> None:
+        if state.asks is not None and self.attended and state.trial_id and state.attempt:
+            self.commands += 1
+            answer = AnswerOperator(f"c{self.commands}", "ann", state.trial_id, state.attempt, True, "")
+            self.room.later(self.room.chance(f"answer:{self.commands}").uniform(0.5, 6.0), lambda: self.tell(answer))
+
+    def _answered(self, id: str, ok: bool, why: str) -> None:
+        self.answers[id] = ok, why
+
+    def tell(self, command: Any) -> None:
+        if self.conductor is not None:
+            self.conductor.inbox(command)
+
+    def dies(self, when: str) -> None:
+        """Called at a death."""
+        self.room.truth.deaths.append({"at_s": self.world.monotonic(), "when": when})
+        self.room.truth.faults[f"death {when}"] += 1
+        self.room.sink = None
+        self.conductor = None
+        for speaker in self.room.speakers:
+            speaker.cut("the engine died")
+        chance = self._chance_of_deaths
+        self.rows_left = chance.randint(3, 600) if chance.random() < 0.6 and self.lives < 8 else -1
+        self.dies_after_row = chance.random() < 0.5
+
+    # Faults
+
+    def _begin_faults(self) -> None:
+        if not self.faulty:
+            return
+        chance = self.room.chance("faults")
+        every_s = chance.choice((20.0, 40.0, 80.0))
+
+        def next_one() -> None:
+            self._fail(chance)
+            self.room.later(chance.expovariate(1 / every_s), next_one)
+
+        self.room.later(chance.expovariate(1 / every_s), next_one)
+
+    def _fail(self, chance: Any) -> None:
+        room = self.room
+        device, speaker = chance.choice(room.devices), room.speakers[0]
+        lasts_s = min(120.0, chance.expovariate(1 / 20.0) + 0.2)
+        kind = chance.choice(KINDS)
+        by = ("person%d" % (self.commands % 2),)
+        id = f"c{self.commands}"
+        self.commands += 1
+
+        def until_then(end: Callable[[], object]) -> None:
+            room.later(lasts_s, end)
+
+        def set_back(name: str, value: Any, of: Any = self) -> None:
+            until_then(lambda: setattr(of, name, value))
+
+        match kind:
+            case "late":
+                device.late_s = chance.choice((1.0, 3.0, 10.0, 30.0))
+                set_back("late_s", 0.0, device)
+            case "reordered":
+                device.late_s = chance.uniform(0.5, 3.0)
+                room.later(0.3, lambda: setattr(device, "late_s", 0.0))
+            case "repeated":
+                device.repeats = True
+            case "unread":
+                device.unread = 1
+            case "link":
+                device.lose("the plug is pulled")
+                room.truth.deaf.append(
+                    {"device": device.name, "from_s": room.now_s(), "to_s": room.now_s() + lasts_s, "why": "link"}
+                )
+                until_then(device.mend)
+            case "flap":
+                device.lose("the line is noisy")
+                room.truth.deaf.append(
+                    {"device": device.name, "from_s": room.now_s(), "to_s": room.now_s() + 0.2, "why": "link"}
+                )
+                room.later(0.2, device.mend)
+            case "restart":
+                device.restart(chance.choice((0.5, 3.0, 12.0)))
+            case "hang":
+                device.hang(lasts_s + 5)
+            case "short hang":
+                device.hang(chance.uniform(0.3, 5.0))
+            case "deaf":
+                device.grow_deaf(lasts_s)
+            case "speaker":
+                speaker.lose("the plug is pulled")
+                until_then(speaker.mend)
+            case "microphone":
+                room.ear.lose("the plug is pulled")
+                until_then(room.ear.mend)
+            case "refused":
+                speaker.refuses = chance.randint(1, 4)
+            case "cut":
+                speaker.cut("underrun")
+            case "slow start":
+                speaker.slow_s = chance.uniform(0.1, 1.5)
+                set_back("slow_s", 0.0, speaker)
+            case "overrun":
+                room.ear.overrun()
+            case "noise":
+                room.loud = True
+                set_back("loud", False, room)
+            case "stall":
+                self.stall_s = chance.uniform(0.3, 5.0)
+            case "slow commits":
+                self.slow_commits_s = chance.uniform(0.05, 1.0)
+                set_back("slow_commits_s", 0.0)
+            case "disk full":
+                self.full = True
+                set_back("full", False)
+            case "short of room":
+                self.short = "disk: short"
+                set_back("short", "")
+            case "clock back" | "clock on":
+                step_s = chance.choice((0.5, 60.0, 7200.0)) * (-1 if kind == "clock back" else 1)
+                self.world.set_wall(step_s)
+            case "killed":
+                if self.lives < 8:
+                    self.doomed = "killed"
+            case "power cut":
+                if self.lives < 8:
+                    self.doomed = "power cut"
+                    for board in room.devices:
+                        board.restart(chance.uniform(1.0, 8.0))
+            case "pause":
+                self.tell(Pause(id, *by, reason="lunch"))
+                until_then(lambda: self.tell(Resume(f"{id}r", *by)))
+            case "skip":
+                self.tell(Skip(id, *by, reason="it rings"))
+            case "rerun":
+                if self.finished:
+                    self.tell(Rerun(id, *by, trial_id=chance.choice(self.finished)))
+            case "note":
+                self.tell(WriteNote(id, *by, text="a note"))
+            case "mark":
+                self.tell(SetMark(id, *by, label="quiet"))
+            case "detach" | "attach":
+                self.attended = kind == "attach"
+            case "stop":
+                if self.conductor is not None and self.lives < 8:
+                    self.conductor.stop()
+            case "abort":
+                if chance.random() < 0.05:
+                    self.tell(Abort(id, *by))
+            case _:
+                raise AssertionError(kind)
+        room.truth.faults[kind] += 1
+
+
+KINDS = (
+    "late", "reordered", "repeated", "unread", "link", "flap", "restart", "hang", "short hang", "deaf", "speaker",
+    "microphone", "refused", "cut", "slow start", "overrun", "noise", "stall", "slow commits", "disk full",
+    "short of room", "clock back", "clock on", "killed", "power cut", "pause", "skip", "rerun", "note", "mark",
+    "detach", "attach", "stop", "abort",
+)  # fmt: skip
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Rows as they stand."""
+    connection = sqlite3.connect(path)
+    try:
+        found = connection.execute("SELECT seq, run, at_s, wall_s, kind, body FROM entries ORDER BY seq").fetchall()
+    finally:
+        connection.close()
+    return [
+        {"seq": seq, "run": run, "at_s": at_s, "wall_s": wall_s, "kind": kind, "body": json.loads(body)}
+        for seq, run, at_s, wall_s, kind, body in found
+    ]
+
+
+def _cut_off(log: SqliteLog) -> None:
+    """Ends the log as the kernel does with a killed process: nothing is sealed, the lock is free."""
+    log._closed = True
+    log._queue.put(None)
+    log._thread.join()
+    with suppress(LogError):
+        log._connection.close()
+    os.close(log._lock_fd)
+
+
+def played(seed: int, folder: Path, *, faults: bool = True) -> Told:
+    """Plays the night of a seed in an empty folder."""
+    with SimulatedThreads() as world, threads.using(world):
+        return Night(seed, world, faults=faults).play(folder)
