@@ -208,12 +208,15 @@ class Speaker(Part):
         if self._playing != play_id:
             return
         now_s = self.room.now_s()
-        trial_id = play_id.rpartition(".t")[0] or play_id
+        trial_id, _, part = play_id.rpartition(".t")
         self.room.truth.plays[play_id] = {
             "play_id": play_id, "player": self.id, "start_s": now_s, "end_s": now_s + duration_s, "complete": True,
         }  # fmt: skip
         self.room.tell(StimulusStarted(self.id, Stamp(now_s, 0.001), play_id))
-        phrases = self.room.phrases.get(trial_id)
+        closing = ".c" in part  # words that end a dialogue address nobody
+        phrases = None if closing else self.room.phrases.get(trial_id or play_id)
+        if phrases is not None and phrases.wake_s:
+            self.room.truth.plays[play_id]["wake_end_s"] = now_s + phrases.wake_s[0][1]
         for device in self.room.devices:
             device.hears(play_id, now_s, phrases, self)
         self.room.later(duration_s, lambda: self._ends(play_id))

@@ -144,6 +144,7 @@ class Told:
     rows: list[dict[str, Any]]
     truth: Truth
     answers: dict[str, tuple[bool, str]]
+    figures: list[dict[str, Any]]
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -165,6 +166,7 @@ class Night:
         self.answers: dict[str, tuple[bool, str]] = {}
         self.conductor: Conductor | None = None
         self.finished: list[str] = []
+        self.last: LiveFigures
         chance = self.room.chance("deaths")
         self.rows_left = chance.randint(5, 600) if faults and chance.random() < 0.5 else -1
         self.dies_after_row = chance.random() < 0.5
@@ -270,9 +272,22 @@ class Night:
             threads.sleep(self._chance_of_deaths.choice((0.5, 5.0, 40.0)))
         hours = (self.world.monotonic() - begun_s) / 3600
         settings = {"bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices]}
-        return Told(
-            self.seed, reason.value, hours, rows_of(folder / "log.sqlite"), self.room.truth, self.answers, settings
-        )
+        rows = rows_of(folder / "log.sqlite")
+        self._mark_reported(rows)
+        figures = [asdict(device) for device in self.last.wake().devices]
+        return Told(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, settings)
+
+    def _mark_reported(self, rows: list[dict[str, Any]]) -> None:
+        """Notes which wake events the log has, and since when."""
+        seen: dict[tuple[str, float], float] = {}
+        for row in rows:
+            if row["kind"] == "observed" and row["body"]["observation"]["kind"] == "wake":
+                observation = row["body"]["observation"]
+                seen.setdefault((observation["source"], observation["at"]["at_s"]), row["at_s"])
+        for event in self.room.truth.wakes:
+            at_s = seen.get((f"{event['device']}_link", event["stated_s"]))
+            if at_s is not None:
+                event["in_log"], event["in_log_by"] = True, at_s
 
     def _live(self, folder: Path) -> EndReason | None:
         """One life of the engine; None if it was killed."""
@@ -302,7 +317,7 @@ class Night:
                 part.open(conductor.inbox)
             self.conductor = conductor
             return conductor.run()
-        except Death:
+        except (Death, LogFull):  # LogFull: it was to end while the disk was full
             return None
         finally:
             self.conductor = None
@@ -334,6 +349,7 @@ class Night:
         replayed = LiveFigures(self.scenario)
         for entry in log.entries():
             replayed.add(entry)
+        self.last = live
         if live.wake() != replayed.wake():
             self.room.truth.replayed["wake figures differ from a replay"] += 1
         if replace(live.session()) != replayed.session():

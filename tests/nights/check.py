@@ -1,0 +1,284 @@
+"""Holds the rows of a night against what really happened. Knows nothing of the product but the form of its rows.
+
+What lies nearer to a border than the stated errors is left open. Where a device could not be heard of, it must not be
+held against it. Times are of the simulated host.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+MARGIN_S = 0.06
+"""Beyond the stated errors: what a driver needs to start a sound."""
+BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
+UNSEEN_HANG_S = PROOF_S + 4.5
+"""A hang up to here may lie between two signs of life."""
+
+Row = dict[str, Any]
+Key = tuple[str, int, int]
+
+
+class Rows:
+    """The rows of a night, sorted by what they say."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.all = rows
+        self.of: dict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            self.of[row["kind"]].append(row)
+        self.plan: list[Row] = self.of["session_started"][0]["body"]["trials"]
+        self.started: dict[Key, Row] = {}
+        self.ended: dict[Key, Row] = {}
+        for row in self.of["attempt_started"]:
+            self.started[_key(row)] = row
+        for row in self.of["attempt_finished"]:
+            self.ended[_key(row)] = row
+        self.takes: dict[str, list[Row]] = defaultdict(list)
+        for row in self.of["trial_finished"]:
+            self.takes[row["body"]["trial_id"]].append(row["body"])
+        self.seen = [row for row in self.of["observed"]]
+
+    def counted(self) -> Iterator[tuple[Row, Row, Row]]:
+        """Trial, take and started attempt of each listening trial that counts at the end."""
+        for trial in self.plan:
+            takes = self.takes.get(trial["id"])
+            if trial["listening"] is None or not takes or takes[-1]["outcome"] != "counted":
+                continue
+            last = takes[-1]
+            key = (trial["id"], last["take"], last["deciding_attempt"] or last["attempts"])
+            yield trial, last, self.started[key]["body"]
+
+
+def broken(told: Any) -> list[str]:
+    """What is wrong with a night; empty if nothing is."""
+    rows = Rows(told.rows)
+    found: list[str] = []
+    for check in CHECKS:
+        found += [f"{check.__name__}: {what}" for what in check(rows, told)]
+    return found
+
+
+def order_of_rows(rows: Rows, told: Any) -> Iterator[str]:
+    """seq without a gap, runs and times that never go back."""
+    last_s, last_run = -math.inf, 0
+    for number, row in enumerate(rows.all, 1):
+        if row["seq"] != number:
+            yield f"row {number} has seq {row['seq']}"
+        if row["run"] < last_run or row["at_s"] < last_s:
+            yield f"row {number} goes back: run {row['run']}, {row['at_s']}"
+        last_s, last_run = row["at_s"], row["run"]
+
+
+def acknowledged_rows(rows: Rows, told: Any) -> Iterator[str]:
+    kinds = {row["seq"]: row["kind"] for row in rows.all}
+    for seq, kind in told.truth.acknowledged:
+        if kinds.get(seq) != kind:
+            yield f"row {seq} ({kind}) was acknowledged and is {kinds.get(seq)}"
+
+
+def replays(rows: Rows, told: Any) -> Iterator[str]:
+    yield from told.truth.replayed
+
+
+def observations_once(rows: Rows, told: Any) -> Iterator[str]:
+    """What a driver told once is in the log at most once."""
+    repeated = {(event["stated_s"]) for event in told.truth.wakes if event.get("repeated")}
+    counts: Counter[str] = Counter()
+    for row in rows.seen:
+        seen = row["body"]["observation"]
+        counts[f"{sorted(seen.items())}"] += 1
+        if counts[f"{sorted(seen.items())}"] > (2 if seen["at"]["at_s"] in repeated else 1) and seen["kind"] not in (
+            "unread", "link_lost", "link_back", "overrun",
+        ):  # fmt: skip
+            yield f"row {row['seq']} says again: {seen['kind']} of {seen['source']} at {seen['at']['at_s']:.3f}"
+
+
+def attempts(rows: Rows, told: Any) -> Iterator[str]:
+    """Attempts are numbered without a gap, end once begun, and none follows the end of its take."""
+    numbers: dict[tuple[str, int], int] = Counter()
+    closed: set[tuple[str, int]] = set()
+    for row in rows.all:
+        body = row["body"]
+        if row["kind"] == "attempt_started":
+            take = (body["trial_id"], body["take"])
+            if take in closed:
+                yield f"{take} goes on after its end, in row {row['seq']}"
+            numbers[take] += 1
+            if body["attempt"] != numbers[take]:
+                yield f"{take} has attempt {body['attempt']} after {numbers[take] - 1}"
+        elif row["kind"] == "trial_finished":
+            take = (body["trial_id"], body["take"])
+            if take in closed:
+                yield f"{take} ends twice"
+            closed.add(take)
+            if body["attempts"] != numbers[take] and body["outcome"] not in ("skipped", "aborted"):
+                yield f"{take} ends after {body['attempts']} attempts, {numbers[take]} were begun"
+    for key in rows.started.keys() - rows.ended.keys():
+        yield f"{key} was begun and has no end"
+    for key in rows.ended.keys() - rows.started.keys():
+        yield f"{key} has an end and was never begun"
+    known = {row["body"]["play_id"] for row in rows.started.values()}
+    if len(known) != len(rows.started):
+        yield "two attempts have one play"
+
+
+def every_trial_ends(rows: Rows, told: Any) -> Iterator[str]:
+    for trial in rows.plan:
+        takes = rows.takes.get(trial["id"], [])
+        if [take["take"] for take in takes] != sorted({take["take"] for take in takes}):
+            yield f"{trial['id']} has takes {[take['take'] for take in takes]}"
+        if told.reason == "completed" and not takes:
+            yield f"{trial['id']} never ended"
+
+
+def commands_kept(rows: Rows, told: Any) -> Iterator[str]:
+    """Who was told that a note is written finds it."""
+    notes = sum(ok for ok, _ in told.answers.values())
+    if notes and not rows.all:
+        yield "answers without rows"
+
+
+def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
+    """Hits and misses are what the devices did."""
+    verdicts = {device["device"]: device for device in told.figures}
+    spans = _windows(rows, told)
+    for device, figures in verdicts.items():
+        # The mark of a command says whether its words were right, and names the event that was its hit.
+        marks = {
+            mark["trial_id"]: "false_reject" if mark["event_seq"] is None else "hit"
+            for mark in figures["timeline"]
+            if mark["kind"] in ("hit", "false_reject")
+        }
+        events = [event for event in told.truth.wakes if event["device"] == device]
+        for trial, take, attempt in rows.counted():
+            if trial["listening"]["kind"] not in ("wake", "command"):
+                continue
+            if device not in {target["device"] for target in trial["listening"]["targets"]}:
+                continue
+            play = told.truth.plays.get(attempt["play_id"])
+            if play is None:
+                yield f"{trial['id']} counts, and {attempt['play_id']} was never played"
+                continue
+            if not play["complete"]:
+                yield f"{trial['id']} counts, and its sound was cut"
+            from_s = play["start_s"] + attempt["query_start_s"] - BEFORE_S
+            to_s = play["start_s"] + attempt["query_end_s"] + AFTER_S
+            close = [event for event in events if from_s - 0.3 <= event["stated_s"] <= to_s + 0.3]
+            mark = marks.get(trial["id"])
+            deaf = [gap for gap in told.truth.deaf if gap["device"] == device and gap["why"] != "deaf"
+                    and gap["from_s"] < to_s and gap["to_s"] > from_s]  # fmt: skip
+            if mark is None:
+                yield f"{trial['id']} counts, and {device} has no mark for it"
+            elif not close and mark == "hit":
+                yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
+            elif mark == "false_reject" and deaf:
+                seen = [gap for gap in deaf if _visible(gap, device, told)]
+                if seen:
+                    yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"
+            elif mark == "false_reject" and len(close) == 1:
+                event = close[0]
+                error_s = event["error_s"] + MARGIN_S
+                inside = from_s + error_s <= event["stated_s"] <= to_s - error_s
+                others = [other for other in events if other is not event
+                          and event["stated_s"] - REFRACTORY_S - 0.3 <= other["stated_s"] <= event["stated_s"]]  # fmt: skip
+                alone = sum(low <= event["stated_s"] <= high for low, high in spans) == 1
+                if inside and not others and alone and event.get("in_log"):
+                    yield f"{trial['id']}: {device} woke at {event['stated_s']:.3f}, and it counts as a miss"
+
+
+def _visible(gap: Row, device: str, told: Any) -> bool:
+    """Whether somebody who only sees the rows can know of a gap."""
+    like = next(like for like in told.settings["bench"] if like["name"] == device)
+    if gap["why"] == "hung":
+        return bool(like["beats"]) and gap["to_s"] - gap["from_s"] > UNSEEN_HANG_S
+    return True
+
+
+def _windows(rows: Rows, told: Any) -> list[tuple[float, float]]:
+    """The windows of all phrases that were played, whatever became of them."""
+    spans = []
+    for row in rows.started.values():
+        body, play = row["body"], told.truth.plays.get(row["body"]["play_id"])
+        if play is not None:
+            spans.append(
+                (
+                    play["start_s"] + body["query_start_s"] - BEFORE_S - 0.3,
+                    play["start_s"] + body["query_end_s"] + AFTER_S + 0.3,
+                )
+            )
+    return spans
+
+
+def exposure(rows: Rows, told: Any) -> Iterator[str]:
+    """No device is said to have listened for longer than it did."""
+    for figures in told.figures:
+        device, true_s, plays = figures["device"], 0.0, 0
+        for trial, _, attempt in rows.counted():
+            if trial["listening"]["kind"] != "ambient":
+                continue
+            play = told.truth.plays.get(attempt["play_id"])
+            if play is None:
+                continue
+            plays += 1
+            true_s += play["end_s"] - play["start_s"]
+            for gap in told.truth.deaf:
+                if gap["device"] == device and gap["why"] != "deaf":
+                    if gap["why"] == "hung" and gap["to_s"] - gap["from_s"] <= UNSEEN_HANG_S:
+                        continue
+                    true_s -= max(0.0, min(play["end_s"], gap["to_s"]) - max(play["start_s"], gap["from_s"]))
+        if figures["exposure_s"] > true_s + 0.05 * plays + 0.5:
+            yield f"{device} counts {figures['exposure_s']:.1f} s of exposure, and listened for {true_s:.1f} s"
+
+
+def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
+    """Wake delays and latencies are those of the attempt, within their stated errors."""
+    asked = {trial["id"]: trial for trial in rows.plan if trial["listening"] is None}
+    for key, row in rows.ended.items():
+        trial, body, attempt = asked.get(key[0]), row["body"], rows.started[key]["body"]
+        play = told.truth.plays.get(attempt["play_id"])
+        if trial is None or play is None:
+            continue
+        answers = [answer for answer in told.truth.answers if answer["play_id"] == attempt["play_id"]]
+        latency, query_end_s = body["latency"], play["start_s"] + attempt["query_end_s"]
+        if latency is not None:
+            near = [answer for answer in answers
+                    if abs(latency["value_s"] - (answer["start_s"] - query_end_s)) <= latency["error_s"] + 0.005]  # fmt: skip
+            if not near:
+                truth = [round(answer["start_s"] - query_end_s, 3) for answer in answers]
+                yield f"{key} has latency {latency['value_s']:.3f} ± {latency['error_s']:.3f} s, truth {truth}"
+        delay = body["wake_delay"]
+        woken = [
+            event
+            for event in told.truth.wakes
+            if event["play_id"] == attempt["play_id"] and event["device"] == trial["device"]
+        ]
+        any_near = [event for event in told.truth.wakes if event["device"] == trial["device"]
+                    and play["start_s"] - 0.2 <= event["at_s"]]  # fmt: skip
+        if delay is not None:
+            end_s = play.get("wake_end_s", math.inf)
+            if not any(
+                abs(delay["value_s"] - (event["at_s"] - end_s)) <= delay["error_s"] + 0.005 for event in any_near
+            ):
+                yield f"{key} has wake delay {delay['value_s']:.3f} s, truth {[round(event['at_s'] - end_s, 3) for event in woken]}"
+        if body["outcome"] == "no_wake" and any(event.get("in_log_by", math.inf) <= row["at_s"] for event in woken):
+            yield f"{key} is no_wake, and {trial['device']} reported that it woke"
+        if body["outcome"] in ("responded", "mishear") and not answers and _has_voice(trial, told):
+            yield f"{key} is {body['outcome']}, and nobody answered"
+
+
+def _has_voice(trial: Row, told: Any) -> bool:
+    return any(like["name"] == trial["device"] and like["answers"] for like in told.settings["bench"])
+
+
+def _key(row: Row) -> Key:
+    body = row["body"]
+    return body["trial_id"], body["take"], body["attempt"]
+
+
+CHECKS = (
+    order_of_rows, acknowledged_rows, replays, observations_once, attempts, every_trial_ends, commands_kept,
+    wake_trials, exposure, query_attempts,
+)  # fmt: skip
