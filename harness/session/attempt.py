@@ -177,13 +177,15 @@ class Attempt:
     def response(self, now_s: float) -> Response | None:
         """The first response so far; none before the stimulus has started.
 
-        After an opening, speech that began before the query is what the opening made, however long it goes on.
+        Speech that began before the device was called is no answer, however long it goes on. After an opening, all that
+        began before the query is what the opening made.
         """
         end = self.query_end
         if end is None:
             return None
-        opened = bool(self.timing.other_phrases)
-        spans = [one for one in self.spans if not opened or one.starts.at_s >= end.at_s - GUARD_S]
+        called = end if self.timing.other_phrases else self.moment(self.timing.wake_end_s or 0.0)
+        earliest_s = self.begun_s if called is None else called.at_s - GUARD_S
+        spans = [span for span in self.spans if span.starts.at_s >= earliest_s]
         return first_response(spans, end.at_s, now_s, self.trial.reprompt)
 
     def doubtful(self, response: Response) -> str:

@@ -231,8 +231,11 @@ class TrialMachine(Take):
                     self._lost.discard(THE_DEVICE)
                 if state is DeviceState.STARTED and self._phase in UNDER_WAY:
                     self._interrupt("device_restarted")
-            case LinkLost(source=source, what=what) if source in self._needed():
-                self._lose(source, what)
+            case LinkLost(source=source, at=at, what=what):
+                if source == self.trial.microphone and self._quiet.span is not None:
+                    self._quiet.speech_ended(at)  # nobody will hear its end
+                if source in self._needed():
+                    self._lose(source, what)
             case LinkBack(source=source):
                 self._lost.discard(source)
             case _:

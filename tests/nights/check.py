@@ -243,10 +243,12 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
             continue
         answers = [answer for answer in told.truth.answers if answer["play_id"] == attempt["play_id"]]
         latency, query_end_s = body["latency"], play["start_s"] + attempt["query_end_s"]
+        earliest_s = play.get("wake_end_s", play["start_s"])
+        # An answer to an earlier attempt that comes so late that it could be this one's cannot be told from it.
+        possible = [answer for answer in told.truth.answers if answer["start_s"] >= earliest_s]
         if latency is not None:
-            near = [answer for answer in answers
-                    if abs(latency["value_s"] - (answer["start_s"] - query_end_s)) <= latency["error_s"] + 0.005]  # fmt: skip
-            if not near:
+            off_s = [latency["value_s"] - (answer["start_s"] - query_end_s) for answer in possible]
+            if not any(abs(each) <= latency["error_s"] + 0.005 for each in off_s):
                 truth = [round(answer["start_s"] - query_end_s, 3) for answer in answers]
                 yield f"{key} has latency {latency['value_s']:.3f} ± {latency['error_s']:.3f} s, truth {truth}"
         delay = body["wake_delay"]
@@ -265,12 +267,8 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"{key} has wake delay {delay['value_s']:.3f} s, truth {[round(event['at_s'] - end_s, 3) for event in woken]}"
         if body["outcome"] == "no_wake" and any(event.get("in_log_by", math.inf) <= row["at_s"] for event in woken):
             yield f"{key} is no_wake, and {trial['device']} reported that it woke"
-        if body["outcome"] in ("responded", "mishear") and not answers and _has_voice(trial, told):
+        if body["outcome"] in ("responded", "late") and not any(answer["start_s"] <= row["at_s"] for answer in possible):
             yield f"{key} is {body['outcome']}, and nobody answered"
-
-
-def _has_voice(trial: Row, told: Any) -> bool:
-    return any(like["name"] == trial["device"] and like["answers"] for like in told.settings["bench"])
 
 
 def _key(row: Row) -> Key:
