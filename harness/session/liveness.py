@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -10,15 +11,26 @@ from harness.model.observation import (
     Intent,
     ListeningProved,
     Observation,
+    Proof,
     ResponseText,
     SpeechStarted,
     StateTold,
     Status,
+    StimulusStarted,
     Transcript,
     Unread,
     Wake,
 )
-from harness.model.record import Observed, Record, RerunAsked, SessionStarted, TrialFinished, TrialStarted
+from harness.model.record import (
+    AttemptStarted,
+    EngineStarted,
+    Observed,
+    Record,
+    RerunAsked,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+)
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.trial import LIFE_CHECK, Listening, Outcome, Trial
 
@@ -34,7 +46,8 @@ _SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
 class _Life:
     """silent: takes since its last sign of life. unproven: silent takes before a restart, which no sign can prove.
 
-    good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row.
+    good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
+    heartbeats. last_s: time of its last sign in this run.
     """
 
     silent: list[tuple[str, int]] = field(default_factory=list)
@@ -44,19 +57,25 @@ class _Life:
     signed: bool = False
     signs: int = 0
     restarts: int = 0
+    beats: bool = False
+    last_s: float | None = None
 
 
 class Liveness:
     """Takes the rows of a log, live or replayed.
 
     A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer. It proves
-    the silent takes before it, back to the last restart.
+    the silent takes before it, back to the last restart. Of a device with heartbeats, it does so only if its last sign
+    is not longer ago than exposure may go without a proof: a device that stood still hears nothing.
     """
 
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
         self._trials: dict[str, Trial] = {}
         self._devices: dict[str, str] = {}
         self._lives: dict[str, _Life] = {}
+        self._asked: AttemptStarted | None = None
+        self._asked_until_s = -math.inf
+        self._proof_within_s = WakeSettings().proof_within_s
         self.checked = ""
         """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
         self.plan(trials)
@@ -64,6 +83,8 @@ class Liveness:
     def plan(self, trials: Iterable[Trial]) -> None:
         for trial in trials:
             self._trials[trial.id] = trial
+            if trial.listening is not None:
+                self._proof_within_s = trial.listening.settings.proof_within_s
             for one in trial.targets:
                 self._lives.setdefault(one.device, _Life())
                 self._devices.update(dict.fromkeys(one.sources, one.device))
@@ -76,6 +97,12 @@ class Liveness:
                 self.plan(trials)
             case TrialStarted():
                 self.begin()
+            case AttemptStarted():
+                self.begin()
+                self._asked, self._asked_until_s = record, math.inf
+            case EngineStarted():
+                for life in self._lives.values():
+                    life.last_s = None  # signs that came meanwhile are in no row
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
                 self.finished(self._trials[trial_id], record)
             case RerunAsked(trial_id=trial_id, by=by) if by == LIFE_CHECK_BY:
@@ -86,22 +113,26 @@ class Liveness:
                 pass
 
     def begin(self) -> None:
+        self._asked, self._asked_until_s = None, -math.inf
         for life in self._lives.values():
             life.reacted = life.signed = False
 
     def see(self, seen: Observation) -> None:
         device = self._devices.get(seen.source)
         match seen:
+            case StimulusStarted(play_id=play_id, at=at) if self._asked and self._asked.play_id == play_id:
+                self._asked_until_s = at.at_s + self._asked.query_end_s
             case Wake() | Transcript() | Intent() | ResponseText() if device:
-                self._sign(device, reacted=True)
+                self._sign(device, seen.at.at_s, reacted=True)
             case Status(state=DeviceState.STARTED) if device:
                 self._restarted(self._lives[device])
             case Status(state=state) if device and state is not DeviceState.GONE:
-                self._sign(device)
+                self._sign(device, seen.at.at_s)
             case ListeningProved() | StateTold() | Unread() if device:
-                self._sign(device)
+                self._lives[device].beats |= isinstance(seen, ListeningProved) and seen.proof is Proof.HEARTBEAT
+                self._sign(device, seen.at.at_s)
             case SpeechStarted() if self.checked and self.checked not in self._devices.values():
-                self._sign(self.checked, reacted=True)
+                self._sign(self.checked, seen.at.at_s, reacted=True)
             case _:
                 pass
 
@@ -164,10 +195,16 @@ class Liveness:
             expects=None,
         )
 
-    def _sign(self, device: str, *, reacted: bool = False) -> None:
+    def _sign(self, device: str, at_s: float | None = None, *, reacted: bool = False) -> None:
+        """at_s: when the device gave the sign; None if only the trial's end says so."""
         life = self._lives[device]
+        if at_s is not None:
+            last_s = at_s if life.last_s is None else life.last_s
+            if life.beats and at_s - last_s > self._proof_within_s:
+                life.unproven += life.silent
+            life.last_s = max(at_s, last_s)
         life.silent.clear()
-        life.signed = True
+        life.signed |= at_s is None or at_s >= self._asked_until_s
         life.signs += 1
         if reacted:
             life.reacted, life.restarts = True, 0

@@ -128,8 +128,9 @@ def attempts(rows: Rows, told: Any) -> Iterator[str]:
 def every_trial_ends(rows: Rows, told: Any) -> Iterator[str]:
     for trial in rows.plan:
         takes = rows.takes.get(trial["id"], [])
-        if [take["take"] for take in takes] != sorted({take["take"] for take in takes}):
-            yield f"{trial['id']} has takes {[take['take'] for take in takes]}"
+        numbers = sorted(take["take"] for take in takes)
+        if told.reason == "completed" and numbers != list(range(1, len(takes) + 1)):
+            yield f"{trial['id']} has takes {numbers}"
         if told.reason == "completed" and not takes:
             yield f"{trial['id']} never ended"
 
@@ -174,7 +175,7 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"{trial['id']} counts, and {device} has no mark for it"
             elif not close and mark == "hit":
                 yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
-            elif mark == "false_reject" and deaf:
+            elif mark == "false_reject" and deaf and told.settings["life_check_after"]:
                 seen = [gap for gap in deaf if _visible(gap, device, told)]
                 if seen:
                     yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"
@@ -267,7 +268,9 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"{key} has wake delay {delay['value_s']:.3f} s, truth {[round(event['at_s'] - end_s, 3) for event in woken]}"
         if body["outcome"] == "no_wake" and any(event.get("in_log_by", math.inf) <= row["at_s"] for event in woken):
             yield f"{key} is no_wake, and {trial['device']} reported that it woke"
-        if body["outcome"] in ("responded", "late") and not any(answer["start_s"] <= row["at_s"] for answer in possible):
+        if body["outcome"] in ("responded", "late") and not any(
+            answer["start_s"] <= row["at_s"] for answer in possible
+        ):
             yield f"{key} is {body['outcome']}, and nobody answered"
 
 

@@ -271,7 +271,10 @@ class Night:
             assert self.lives < 60, "the night does not end"
             threads.sleep(self._chance_of_deaths.choice((0.5, 5.0, 40.0)))
         hours = (self.world.monotonic() - begun_s) / 3600
-        settings = {"bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices]}
+        settings = {
+            "bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices],
+            "life_check_after": self.scenario.defaults.life_check_after,
+        }
         rows = rows_of(folder / "log.sqlite")
         self._mark_reported(rows)
         figures = [asdict(device) for device in self.last.wake().devices]
