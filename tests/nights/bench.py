@@ -129,7 +129,7 @@ class Part:
 
     def __init__(self, id: str, room: Room) -> None:
         self.id, self.room = id, room
-        self.lost = False
+        self._reasons: set[str] = set()
 
     def open(self, sink: Sink) -> None:
         self.room.sink = sink
@@ -139,14 +139,20 @@ class Part:
     def close(self) -> None:
         self.room.sink = None
 
-    def lose(self, what: str) -> None:
-        if not self.lost:
-            self.lost = True
-            self.room.tell(LinkLost(self.id, Stamp(self.room.now_s()), what))
+    @property
+    def lost(self) -> bool:
+        return bool(self._reasons)
 
-    def mend(self) -> None:
-        if self.lost:
-            self.lost = False
+    def lose(self, what: str) -> None:
+        """One more reason why it cannot be reached."""
+        if not self.lost:
+            self.room.tell(LinkLost(self.id, Stamp(self.room.now_s()), what))
+        self._reasons.add(what)
+
+    def mend(self, what: str) -> None:
+        """That reason is gone."""
+        before, self._reasons = self.lost, self._reasons - {what}
+        if before and not self.lost:
             self.room.tell(LinkBack(self.id, Stamp(self.room.now_s())))
 
 
@@ -333,7 +339,7 @@ class Board(Part):
             if self.hung and self._boot == boot:
                 self.hung = False
                 gap["to_s"] = self.room.now_s()
-                self.mend()
+                self.mend("no heartbeat")
 
         self.room.later(lasts_s, wake_up)
 

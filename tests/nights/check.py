@@ -14,6 +14,8 @@ from typing import Any
 MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
 BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
+ONSET_S = 0.12
+"""Speech from so long before a moment may be taken for speech after it."""
 UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
 
@@ -39,7 +41,7 @@ class Rows:
         self.takes: dict[str, list[Row]] = defaultdict(list)
         for row in self.of["trial_finished"]:
             self.takes[row["body"]["trial_id"]].append(row["body"])
-        self.seen = [row for row in self.of["observed"]]
+        self.seen = self.of["observed"]
 
     def counted(self) -> Iterator[tuple[Row, Row, Row]]:
         """Trial, take and started attempt of each listening trial that counts at the end."""
@@ -154,7 +156,7 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
             if mark["kind"] in ("hit", "false_reject")
         }
         events = [event for event in told.truth.wakes if event["device"] == device]
-        for trial, take, attempt in rows.counted():
+        for trial, _, attempt in rows.counted():
             if trial["listening"]["kind"] not in ("wake", "command"):
                 continue
             if device not in {target["device"] for target in trial["listening"]["targets"]}:
@@ -202,7 +204,8 @@ def _windows(rows: Rows, told: Any) -> list[tuple[float, float]]:
     """The windows of all phrases that were played, whatever became of them."""
     spans = []
     for row in rows.started.values():
-        body, play = row["body"], told.truth.plays.get(row["body"]["play_id"])
+        body = row["body"]
+        play = told.truth.plays.get(body["play_id"])
         if play is not None:
             spans.append(
                 (
@@ -244,7 +247,7 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
             continue
         answers = [answer for answer in told.truth.answers if answer["play_id"] == attempt["play_id"]]
         latency, query_end_s = body["latency"], play["start_s"] + attempt["query_end_s"]
-        earliest_s = play.get("wake_end_s", play["start_s"])
+        earliest_s = play.get("wake_end_s", play["start_s"]) - ONSET_S
         # An answer to an earlier attempt that comes so late that it could be this one's cannot be told from it.
         possible = [answer for answer in told.truth.answers if answer["start_s"] >= earliest_s]
         if latency is not None:

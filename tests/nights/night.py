@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -151,11 +151,18 @@ class Told:
 class Night:
     """All that is drawn from a seed, and its play in a folder."""
 
-    def __init__(self, seed: int, world: SimulatedThreads, *, faults: bool = True) -> None:
+    def __init__(
+        self,
+        seed: int,
+        world: SimulatedThreads,
+        without: Collection[int] = (),
+        templates: Collection[int] | None = None,
+    ) -> None:
+        """without: numbers of faults that do not happen. templates: numbers of those that are played; None: all."""
         self.seed, self.world = seed, world
         self.room = Room(world, seed)
-        self.faulty = faults
-        self.lives = 0
+        self._without, self._templates = frozenset(without), templates
+        self.lives = self.fault_count = 0
         self.doomed = ""
         self.full = False
         self.slow_commits_s = 0.0
@@ -168,8 +175,8 @@ class Night:
         self.finished: list[str] = []
         self.last: LiveFigures
         chance = self.room.chance("deaths")
-        self.rows_left = chance.randint(5, 600) if faults and chance.random() < 0.5 else -1
-        self.dies_after_row = chance.random() < 0.5
+        self.rows_left = -1
+        self._draw_death(chance.randint(5, 600), chance.random() < 0.5, chance.random() < 0.5)
         self._chance_of_deaths = chance
         self.bench = self._bench()
         self.scenario = self._scenario()
@@ -248,6 +255,8 @@ class Night:
                     probe = ProbeSpec(60.0) if chance.random() < 0.5 else None
                     spec = AmbientSpec(chance.uniform(60, 300) / 3600, sources, chance.choice((20.0, 60.0)), probe)
                     templates.append(TrialTemplate(name, "", kind=TrialKind.AMBIENT, ambient=spec))
+        if self._templates is not None:
+            templates = [template for number, template in enumerate(templates) if number in self._templates]
         tests = Stopping()
         if chance.random() < 0.4:
             tests = Stopping(
@@ -273,6 +282,8 @@ class Night:
         hours = (self.world.monotonic() - begun_s) / 3600
         settings = {
             "bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices],
+            "faults": self.fault_count,
+            "templates": len({trial.template for trial in self.trials}),
             "life_check_after": self.scenario.defaults.life_check_after,
         }
         rows = rows_of(folder / "log.sqlite")
@@ -392,14 +403,21 @@ class Night:
         for speaker in self.room.speakers:
             speaker.cut("the engine died")
         chance = self._chance_of_deaths
-        self.rows_left = chance.randint(3, 600) if chance.random() < 0.6 and self.lives < 8 else -1
-        self.dies_after_row = chance.random() < 0.5
+        self._draw_death(chance.randint(3, 600), chance.random() < 0.6 and self.lives < 8, chance.random() < 0.5)
+
+    def _draw_death(self, after_rows: int, dies: bool, dies_after_row: bool) -> None:
+        self.rows_left = after_rows if dies and self._happens() else -1
+        self.dies_after_row = dies_after_row
+
+    def _happens(self) -> bool:
+        """Numbers a fault; False if it is left out."""
+        number = self.fault_count
+        self.fault_count += 1
+        return number not in self._without
 
     # Faults
 
     def _begin_faults(self) -> None:
-        if not self.faulty:
-            return
         chance = self.room.chance("faults")
         every_s = chance.choice((20.0, 40.0, 80.0))
 
@@ -414,7 +432,7 @@ class Night:
         device, speaker = chance.choice(room.devices), room.speakers[0]
         lasts_s = min(120.0, chance.expovariate(1 / 20.0) + 0.2)
         kind = chance.choice(KINDS)
-        by = ("person%d" % (self.commands % 2),)
+        by = (f"person{self.commands % 2}",)
         id = f"c{self.commands}"
         self.commands += 1
 
@@ -424,6 +442,8 @@ class Night:
         def set_back(name: str, value: Any, of: Any = self) -> None:
             until_then(lambda: setattr(of, name, value))
 
+        if not self._happens():
+            return
         match kind:
             case "late":
                 device.late_s = chance.choice((1.0, 3.0, 10.0, 30.0))
@@ -435,18 +455,13 @@ class Night:
                 device.repeats = True
             case "unread":
                 device.unread = 1
-            case "link":
-                device.lose("the plug is pulled")
-                room.truth.deaf.append(
-                    {"device": device.name, "from_s": room.now_s(), "to_s": room.now_s() + lasts_s, "why": "link"}
-                )
-                until_then(device.mend)
-            case "flap":
-                device.lose("the line is noisy")
-                room.truth.deaf.append(
-                    {"device": device.name, "from_s": room.now_s(), "to_s": room.now_s() + 0.2, "why": "link"}
-                )
-                room.later(0.2, device.mend)
+            case "link" | "flap":
+                what = f"{kind} {self.commands}"
+                lasts_s = lasts_s if kind == "link" else 0.2
+                device.lose(what)
+                gap = {"device": device.name, "from_s": room.now_s(), "to_s": room.now_s() + lasts_s, "why": "link"}
+                room.truth.deaf.append(gap)
+                room.later(lasts_s, lambda: device.mend(what))
             case "restart":
                 device.restart(chance.choice((0.5, 3.0, 12.0)))
             case "hang":
@@ -456,11 +471,11 @@ class Night:
             case "deaf":
                 device.grow_deaf(lasts_s)
             case "speaker":
-                speaker.lose("the plug is pulled")
-                until_then(speaker.mend)
+                speaker.lose(f"plug {id}")
+                until_then(lambda: speaker.mend(f"plug {id}"))
             case "microphone":
-                room.ear.lose("the plug is pulled")
-                until_then(room.ear.mend)
+                room.ear.lose(f"plug {id}")
+                until_then(lambda: room.ear.mend(f"plug {id}"))
             case "refused":
                 speaker.refuses = chance.randint(1, 4)
             case "cut":
@@ -551,7 +566,7 @@ def _cut_off(log: SqliteLog) -> None:
     os.close(log._lock_fd)
 
 
-def played(seed: int, folder: Path, *, faults: bool = True) -> Told:
-    """Plays the night of a seed in an empty folder."""
+def played(seed: int, folder: Path, without: Collection[int] = (), templates: Collection[int] | None = None) -> Told:
+    """Plays the night of a seed in an empty folder; the rest as of `Night`."""
     with SimulatedThreads() as world, threads.using(world):
-        return Night(seed, world, faults=faults).play(folder)
+        return Night(seed, world, without, templates).play(folder)

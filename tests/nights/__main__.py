@@ -1,0 +1,162 @@
+"""Plays nights: `python -m tests.nights --seeds 0:300`. Exit status 1 if an invariant is broken.
+
+A broken night is reduced, and printed as the command that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.nights.check import broken
+from tests.nights.night import Told, played
+
+MEMORY = Path("/dev/shm")
+ON_DISK_EVERY = 100
+"""One night of so many commits to the real file system."""
+
+
+@dataclass
+class Outcome:
+    """Of one night. what: the broken invariants."""
+
+    seed: int
+    trials: int
+    takes: int
+    hours: float
+    faults: Counter[str]
+    what: list[str]
+    digest: str
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+def play(seed: int, without: Collection[int] = (), templates: Collection[int] | None = None) -> Outcome:
+    """Plays a night in a folder that is removed afterwards. A crash of the product is a broken invariant, too."""
+    on_disk = seed % ON_DISK_EVERY == 0 or not MEMORY.is_dir()
+    with tempfile.TemporaryDirectory(prefix="night", dir=None if on_disk else MEMORY) as folder:
+        try:
+            told = played(seed, Path(folder), without, templates)
+        except Exception as error:  # noqa: BLE001 - told, with the seed
+            return Outcome(seed, 0, 0, 0.0, Counter(), [f"crash: {error!r}"], "", {"faults": 200, "templates": 6})
+    ended = [row["body"] for row in told.rows if row["kind"] == "trial_finished"]
+    return Outcome(
+        seed,
+        len({row["trial_id"] for row in ended}),
+        len(ended),
+        told.hours,
+        told.truth.faults,
+        broken(told),
+        digest(told),
+        told.settings,
+    )
+
+
+def digest(told: Told) -> str:
+    """Of all rows; equal for equal nights."""
+    return hashlib.sha256(json.dumps(told.rows, sort_keys=True).encode()).hexdigest()
+
+
+def reduced(outcome: Outcome) -> tuple[list[int], list[int]]:
+    """Faults left out, and templates played, with which the same invariant is still broken: as little as possible."""
+    kind = outcome.what[0].partition(":")[0]
+
+    def still(without: Collection[int], templates: Collection[int]) -> bool:
+        return any(what.partition(":")[0] == kind for what in play(outcome.seed, without, templates).what)
+
+    templates = list(range(6))
+    without: list[int] = []
+    for number in list(templates):
+        fewer = [other for other in templates if other != number]
+        if fewer and still(without, fewer):
+            templates = fewer
+    size = int(str(outcome.settings["faults"]))
+    left = list(range(size))
+    while size >= 1:
+        for begin in range(0, len(left), size):
+            kept = left[:begin] + left[begin + size :]
+            dropped = [number for number in range(int(str(outcome.settings["faults"]))) if number not in kept]
+            if still(dropped, templates):
+                left, without = kept, dropped
+                break
+        else:
+            size //= 2
+    return without, templates
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.nights", description=__doc__)
+    parser.add_argument("--seeds", default="0:300", help="first and last + 1, or one seed")
+    parser.add_argument("--first", action="store_true", help="stop at the first broken night, and do not reduce it")
+    parser.add_argument("--without", default="", help="numbers of faults that are left out")
+    parser.add_argument("--templates", default="", help="numbers of the templates that are played")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--digest", action="store_true", help="print a digest of all rows")
+    asked = parser.parse_args(arguments)
+    first, _, last = asked.seeds.partition(":")
+    seeds = range(int(first), int(last) if last else int(first) + 1)
+    if asked.without or asked.templates:
+        without = [int(number) for number in asked.without.split(",") if number]
+        templates = [int(number) for number in asked.templates.split(",")] if asked.templates else None
+        outcome = play(seeds[0], without, templates)
+        print("\n".join(outcome.what) or "nothing is broken")
+        return 1 if outcome.what else 0
+    return _report(seeds, asked.first, asked.digest, _outcomes(seeds, asked.processes))
+
+
+def _outcomes(seeds: range, processes: int) -> Callable[[], Iterator[Outcome]]:
+    def outcomes() -> Iterator[Outcome]:
+        if processes == 1 or len(seeds) < 2:
+            yield from map(play, seeds)
+            return
+        with ProcessPoolExecutor(processes) as pool:
+            yield from pool.map(play, seeds, chunksize=4)
+
+    return outcomes
+
+
+def _report(seeds: range, first: bool, with_digest: bool, outcomes: Callable[[], Iterator[Outcome]]) -> int:
+    begun_s = time.monotonic()
+    nights = trials = takes = bad = 0
+    hours = 0.0
+    faults: Counter[str] = Counter()
+    whole = hashlib.sha256()
+    for outcome in outcomes():
+        nights, trials, takes = nights + 1, trials + outcome.trials, takes + outcome.takes
+        hours, faults = hours + outcome.hours, faults + outcome.faults
+        whole.update(outcome.digest.encode())
+        if not outcome.what:
+            continue
+        bad += 1
+        print(f"seed {outcome.seed}: {len(outcome.what)} broken\n  " + "\n  ".join(outcome.what[:3]), flush=True)
+        if first:
+            return 1
+        if bad <= 5:
+            without, templates = reduced(outcome)
+            print(
+                f"  python -m tests.nights --seeds {outcome.seed} --without {','.join(map(str, without))}"
+                f" --templates {','.join(map(str, templates))}",
+                flush=True,
+            )
+    print(f"{nights} nights, {trials} trials in {takes} takes, {hours:.1f} simulated hours")
+    print(
+        f"{faults.total()} faults of {len(faults)} kinds: "
+        + ", ".join(f"{n} {kind}" for kind, n in faults.most_common())
+    )
+    if with_digest:
+        print(f"digest {whole.hexdigest()}")
+    print(f"{bad} of {nights} nights broken; {time.monotonic() - begun_s:.0f} s")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
