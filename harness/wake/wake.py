@@ -30,6 +30,7 @@ class WakeFigures:
 
     def __init__(self) -> None:
         self._seq = 0
+        self._boot = ""
         self._trials: dict[str, Trial] = {}
         self._connections: dict[str, str] = {}
         self._devices: dict[str, DeviceFigures] = {}
@@ -54,11 +55,12 @@ class WakeFigures:
                 self._observe(row, entry)
             case rows.SessionStarted() as started:
                 self._plan(started)
-            case rows.EngineStarted():
+            case rows.EngineStarted(boot_id=boot):
+                same_time, self._boot = boot == self._boot, boot
                 for attempt in list(self._running):
                     self._end(attempt, False, entry.wall_s)
                 for device in self._devices.values():
-                    device.begin_run()
+                    device.begin_run(same_time=same_time)
             case rows.AttemptStarted() as row if row.trial_id in self._trials:
                 self._begin(row)
             case rows.StimulusSpoken() as said:

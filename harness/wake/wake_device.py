@@ -234,12 +234,16 @@ class DeviceFigures:
         self._merging = Merging(target.sources, target.merge_within_s)
         self._homes: dict[int, Play | None] = {}
 
-    def begin_run(self) -> None:
-        """Another process resumes the session. Its audio lines begin at 0, and it does not know earlier events."""
+    def begin_run(self, *, same_time: bool) -> None:
+        """Another process resumes the session. Its audio lines begin at 0.
+
+        same_time: its host has not been started anew. Late reports of sound through the air then find their stimuli.
+        """
         self.proofs.begin_run()
-        self._recent.clear()
         self._merging.begin_run()
-        self._homes.clear()
+        if self._target.injected or not same_time:
+            self._recent.clear()
+            self._homes.clear()
 
     def begin(self, play: Play) -> None:
         play.previous = self._recent[-1] if self._recent else None
