@@ -73,6 +73,7 @@ class Liveness:
         self._trials: dict[str, Trial] = {}
         self._devices: dict[str, str] = {}
         self._lives: dict[str, _Life] = {}
+        self._seen_s = -math.inf
         self._asked: AttemptStarted | None = None
         self._asked_until_s = -math.inf
         self._proof_within_s = WakeSettings().proof_within_s
@@ -100,9 +101,10 @@ class Liveness:
             case AttemptStarted():
                 self.begin()
                 self._asked, self._asked_until_s = record, math.inf
-            case EngineStarted():
+            case EngineStarted():  # signs that came since the last row are in none
                 for life in self._lives.values():
-                    life.last_s = None  # signs that came meanwhile are in no row
+                    self._doubt(life, self._seen_s)
+                    life.last_s = None
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
                 self.finished(self._trials[trial_id], record)
             case RerunAsked(trial_id=trial_id, by=by) if by == LIFE_CHECK_BY:
@@ -119,6 +121,7 @@ class Liveness:
 
     def see(self, seen: Observation) -> None:
         device = self._devices.get(seen.source)
+        self._seen_s = max(self._seen_s, seen.at.at_s)
         match seen:
             case StimulusStarted(play_id=play_id, at=at) if self._asked and self._asked.play_id == play_id:
                 self._asked_until_s = at.at_s + self._asked.query_end_s
@@ -199,15 +202,19 @@ class Liveness:
         """at_s: when the device gave the sign; None if only the trial's end says so."""
         life = self._lives[device]
         if at_s is not None:
-            last_s = at_s if life.last_s is None else life.last_s
-            if life.beats and at_s - last_s > self._proof_within_s:
-                life.unproven += life.silent
-            life.last_s = max(at_s, last_s)
+            self._doubt(life, at_s)
+            life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
         life.silent.clear()
         life.signed |= at_s is None or at_s >= self._asked_until_s
         life.signs += 1
         if reacted:
             life.reacted, life.restarts = True, 0
+
+    def _doubt(self, life: _Life, now_s: float) -> None:
+        """Holds nothing against a device whose heartbeats have stopped for too long."""
+        if life.beats and life.last_s is not None and now_s - life.last_s > self._proof_within_s:
+            life.unproven += life.silent
+            life.silent.clear()
 
     def _restarted(self, life: _Life) -> None:
         if life.silent:
