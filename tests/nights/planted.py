@@ -1,0 +1,509 @@
+"""Faults that are planted one at a time, to show that the nights find them, and in how many seeds.
+
+Most bring back a fault of the live path that the history mended, or its core. The tree is left alone: a fault stands in
+a copy of it. `--check` shows which faults no longer fit the source.
+
+    python -m tests.nights.planted --check
+    python -m tests.nights.planted --nights 1000 [NAME …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+NIGHTS = (sys.executable, "-m", "tests.nights", "--first", "--seeds")
+"""Plays seeds, written a:b, up to the first that breaks an invariant. Exits with 1 and prints it if there is one."""
+FIRST_FAILURE = re.compile(r"\bseed\D{0,3}(\d+)", re.IGNORECASE)
+LONGEST_S = 7200.0
+"""A planted fault may make a night endless."""
+IMPORT_LIMIT_S = 60.0
+
+
+class Area(StrEnum):
+    """What a fault spoils."""
+
+    MATCHING = "matching"
+    MERGING = "merging"
+    EXPOSURE = "exposure"
+    EVIDENCE = "evidence"
+    DRIVERS = "drivers"
+    RESUME = "resume"
+    LOG = "log"
+    VERDICT = "verdict"
+    CLOCK = "clock fits"
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A fault to plant.
+
+    - commit: what mended it in the history; "" for an invented one.
+    - diff: changes below harness/. Each begins with `@` and the file; whole lines, which stand there exactly once.
+    - unit_test: a test below tests/unit that fails with it; "" if none does.
+    """
+
+    name: str
+    commit: str
+    area: Area
+    diff: str
+    what: str
+    unit_test: str = ""
+
+    @property
+    def edits(self) -> tuple[tuple[str, str, str], ...]:
+        """File, what stands there, and what takes its place."""
+        changes = [change.splitlines() for change in self.diff.strip("\n").removeprefix("@ ").split("\n@ ")]
+        return tuple((change[0], _lines(change, " -"), _lines(change, " +")) for change in changes)
+
+    def edited(self, root: Path = ROOT) -> dict[Path, str]:
+        """The changed files below `root`; ValueError if what is to be replaced does not stand there exactly once."""
+        texts: dict[Path, str] = {}
+        for file, old, new in self.edits:
+            path = root / "harness" / file
+            text = texts.get(path) or path.read_text(encoding="utf-8")
+            if (count := text.count(old)) != 1:
+                raise ValueError(f"{self.name}: {file} holds this {count} times:{old}")
+            texts[path] = text.replace(old, new)
+        return texts
+
+
+def _lines(change: list[str], signs: str) -> str:
+    """The lines with one of the signs, from the end of the line before."""
+    return "".join(f"\n{line[1:]}" for line in change[1:] if line[0] in signs) + "\n"
+
+
+# fmt: off
+FAULTS = (
+    Planted("late_report_of_a_life_check", "88aefb99", Area.MATCHING, """
+@ wake/wake.py
+-                device.heard(event, stray=row.trial_id is None or row.trial_id in self._trials)
++                if row.trial_id is None or row.trial_id in self._trials:
++                    device.heard(event)
+""", "a late report that arrives during a life check or a query trial counts nowhere"),
+    Planted("credit_by_arrival", "88aefb99", Area.MATCHING, """
+@ wake/wake.py
+-                device.heard(event, stray=row.trial_id is None or row.trial_id in self._trials)
++                device.heard(event, plays.get(name), stray=row.trial_id is None or row.trial_id in self._trials)
+@ wake/wake_device.py
+-    def heard(self, report: HeardWake, *, stray: bool = True) -> None:
++    def heard(self, report: HeardWake, credited: Play | None = None, *, stray: bool = True) -> None:
+@ wake/wake_device.py
+-        self.changed = True
++        self.changed, self._credited = True, credited
+         if not self._merging.several:  # each report is an event
+@ wake/wake_device.py
++        credited = self._credited
++        if credited and credited.started and credited.place(event) >= credited.start_s:
++            return credited
+         for play in reversed(self._recent):
+             if play.started is not None and play.start_s <= play.place(event) <= play.reach_s:
+""", "an event that is reported during an attempt is its own, however long after its sound it lies"),
+    Planted("heartbeat_proves_misses_before_a_restart", "ca75af9c", Area.EVIDENCE, """
+@ session/liveness.py
+-            case Status(state=DeviceState.STARTED) if device:
+-                self._restarted(self._lives[device])
+""", "the first sign of life after a restart proves the misses before it"),
+    Planted("resume_forgets_signs_of_life", "ca75af9c", Area.RESUME, """
+@ session/takes.py
+ from harness.session.listening_trial import ListeningMachine
++from harness.session.liveness import Liveness
+@ session/takes.py
+-        self.liveness = run.standing.lives
++        self.liveness = run.standing.lives = Liveness()
+""", "a resumed run knows no sign of life of earlier ones, and takes misses back that were proved"),
+    Planted("kill_loses_a_decision", "ca75af9c", Area.RESUME, """
+@ session/conductor.py
+-            for decision in run.stage.decisions():
+-                run.append(decision)
+""", "a kill between a trial's end and the decision of a sequential test loses the decision"),
+    Planted("wake_of_before_the_first_attempt", "ca75af9c", Area.MATCHING, """
+@ session/attempt.py
+-        return next((event for event in self.wakes if not self.begins_after(event)), None)
++        return next(iter(self.wakes), None)
+@ session/attempt.py
+-        case Wake() | ResponseText() if current is not None and current.begins_after(observation):
+-            return previous
+""", "a wake event from before a query's first attempt is that attempt's"),
+    Planted("answer_to_a_cut_query", "ca75af9c", Area.MATCHING, """
+@ session/query_trial.py
+-        if self._phase in (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING):
+-            self.cut_s = self._now_s
+""", "the answer to a query that was cut becomes the next trial's response"),
+    Planted("answer_of_a_device_still_busy", "9af7d71f", Area.MATCHING, """
+@ session/attempt.py
+-    still = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
+-    still = still and current.place_s(observation) is None
++    still = False
+""", "a device that is still at the attempt before answers the new one, to which it has not woken"),
+    Planted("idle_meanwhile", "f085c40b", Area.MATCHING, """
+@ session/query_trial.py
+-        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
++        idle = self._device_state is DeviceState.IDLE
++        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=idle)
+""", "a device that becomes idle during an attempt is no longer at the one before when its last words arrive"),
+    Planted("words_of_before_the_query", "75a6c5cb", Area.MATCHING, """
+@ session/attempt.py
+-        return not early and not (self.missed_wake and self.before_answering(told))
++        return True
+""", "a late transcript is credited to an attempt whose query had not been said"),
+    Planted("no_wait_for_a_late_answer", "057a18be", Area.MATCHING, """
+@ session/query_trial.py
+-            self._late_window = verdict is not None and late_answer_possible
++            self._late_window = False
+""", "after a silent last attempt the next trial begins at once, and takes the late answer"),
+    Planted("query_to_a_thinking_device", "7dd9ae40", Area.EVIDENCE, """
+@ session/query_trial.py
+-        if self._device_state in _BUSY:  # a new query would drop its answer, which may still come
+-            until_s = max(until_s, self._since_s + self._rule.response_max_s)
+""", "a query is repeated while the device says that it thinks"),
+    Planted("query_to_a_gone_device", "73ebb78c", Area.EVIDENCE, """
+@ session/query_trial.py
+-                if state is DeviceState.GONE:
+-                    self._lose(THE_DEVICE, "it reported that it is gone")
+-                else:
+-                    self._lost.discard(THE_DEVICE)
+""", "queries to a device that says that it is gone count as missed"),
+    Planted("phrase_with_a_gap", "2a77dd85", Area.EVIDENCE, """
+@ session/listening_trial.py
+-                if self._phase is Phase.PLAYING and source in (*attempt.through_air, *self.trial.noise_players):
+-                    self._interrupt(f"stimulus_flawed: {source} played late blocks")
++                pass
+@ session/listening_trial.py
+-                if stalled_s and self._asks_for_a_wake:
++                if False:
+""", "a phrase that was played with a gap counts"),
+    Planted("probe_heard_beyond_its_window", "ce0d1adf", Area.EXPOSURE, """
+@ session/listening_trial.py
+-        if timing.query_start_s - settings.window_before_s <= offset_s <= timing.query_end_s + settings.window_after_s:
++        if offset_s >= timing.query_start_s - settings.window_before_s:
+""", "any wake event after a probe shows that it was heard"),
+    Planted("audio_of_a_killed_run", "46ae3fc7", Area.EXPOSURE, """
+@ wake/wake.py
+-                    device.begin_run()
++                    device.proofs.cut()
+""", "plays and acknowledged audio of a killed run speak for the run that resumes it"),
+    Planted("events_of_cut_phrases", "b4da69aa", Area.MATCHING, """
+@ wake/wake_device.py
+-        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
++        counts.in_vocabulary += sign * event.in_vocabulary
+""", "events of interrupted attempts count among those of attempts that count"),
+    Planted("uncounted_events_in_no_group", "8b4977d8", Area.MATCHING, """
+@ wake/wake_device.py
+-        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
+""", "unmatched events of trials that do not count are in no group of the figures"),
+    Planted("placed_where_the_player_began", "6782cafb", Area.MATCHING, """
+@ wake/wake_plays.py
+-        return self.heard or self.started
++        return self.started
+""", "a stimulus lies where it left the player, and not where the microphone heard it"),
+    Planted("double_wakes_only_beyond_the_refractory_time", "9ba46d82", Area.MERGING, """
+@ wake/wake_plays.py
+-        doubled=found is not None and any(index not in expected for index in range(found + 1, len(play.events))),
++        doubled=found is not None and any(index > found for index in missed),
+""", "a second wake event within the refractory time makes no double wake"),
+    Planted("clip_by_the_last_event", "bbfecaed", Area.MERGING, """
+@ wake/wake_plays.py
+-        if self.stood_s is not None and is_same(place_s, self.stood_s, self.settings.refractory_s):
+-            return False
+-        self.stood_s = place_s
+-        return True
++        last_s, self.stood_s = self.stood_s, place_s
++        return last_s is None or not is_same(place_s, last_s, self.settings.refractory_s)
+""", "a false accept that follows a merged event has no clip"),
+    Planted("endless_wait_for_a_restless_device", "ebf665a6", Area.EVIDENCE, """
+@ session/listening_trial.py
+-            until_s = max(until_s, min(self._awake_until(target), longest_s))
++            until_s = max(until_s, self._awake_until(target))
+""", "a device that wakes again and again holds the run for ever"),
+    Planted("misses_of_a_dead_device", "30c9773e", Area.EVIDENCE, """
+@ session/liveness.py
+-        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after or life.unproven)
++        return ()
+""", "misses of a device without a sign of life count"),
+    Planted("gap_taken_for_a_response", "46a61537", Area.EVIDENCE, """
+@ session/query_trial.py
+-        elif response.complete and (why := attempt.doubtful(response)):
+-            self._interrupt(f"stream_gap: {why}")
+""", "the rest of a stimulus behind lost or late samples is the response"),
+    Planted("abort_leaves_a_trial_open", "b364127d", Area.VERDICT, """
+@ session/takes.py
+-        elif run.ending is EndReason.ABORTED and take not in run.standing.finished:
+-            self._finish(take, Outcome.ABORTED, run.aborted)
+""", "a trial whose sound is being made when the run is aborted never ends"),
+    Planted("clips_unnamed_at_the_end", "45744c66", Area.LOG, """
+@ session/conductor.py
+-            self._await_clips()
+""", "clips of the last wake events are stored, and no row names them"),
+    Planted("open_test_passes", "d31f9c64", Area.VERDICT, """
+@ session/figures/progress.py
+-        elif test is not None:
+-            yield LimitVerdict(name, 1.0, None, stopping.on_undecided is OnUndecided.PASS)
+""", "a run whose sequential test is undecided passes"),
+    Planted("interval_over_trials", "d1ed0a38", Area.VERDICT, """
+@ wake/wake_progress.py
+-    units = independent_units(counts, totals, least_effect=1.0)
++    units = None
+""", "the interval of false rejects takes trials of one voice for independent"),
+    Planted("restart_after_what_it_cut", "c1fe3dec", Area.DRIVERS, """
+@ devices/framing/board_session.py
+-            self._tell_started(boot, at, next(iter(starts), words))
++            detail = next(iter(starts), words)
+@ devices/framing/board_session.py
+         self.lost(at.at_s)
++        if restarted:
++            self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
+""", "a board's restart is reported after the end of the sound that it cut off"),
+    Planted("board_blamed_for_a_stalled_host", "3b54d683", Area.DRIVERS, """
+@ devices/framing/board_session.py
+-            self._heard_s += now_s - self._ticked_s
++            pass
+""", "a board counts as lost because the host stood still"),
+    Planted("event_lost_again_and_again", "ad25aedc", Area.DRIVERS, """
+@ devices/framing/numbering.py
+-_AHEAD = 8 * KEPT_BY_BOARD
++_AHEAD = 2 * KEPT_BY_BOARD
+""", "an event that a line loses repeatedly is given up while later ones arrive"),
+    Planted("lines_held_back", "941c4987", Area.CLOCK, """
+@ devices/wire/line_clock.py
+-        return max(width, by_spread)
++        return width
+""", "the error of a line's time leaves out how long an adapter holds lines back"),
+    Planted("window_too_short", "", Area.MATCHING, """
+@ wake/wake_plays.py
+-        return Window(min(first_s, near_s), near_s + self.settings.window_after_s, near_s)
++        return Window(min(first_s, near_s), near_s + self.settings.window_after_s - 0.3, near_s)
+""", "the window of a phrase ends 0.3 s early"),
+    Planted("latency_from_the_end_of_the_sound", "", Area.MATCHING, """
+@ session/attempt.py
+-        return self.moment(self.timing.query_end_s)
++        return self.moment(self.timing.duration_s)
+""", "a response is measured from the end of the stimulus, and not from that of the query"),
+    Planted("no_refractory_time", "", Area.MERGING, """
+@ wake/counting.py
+-    return at_s - stands_s < refractory_s
++    return False
+""", "events within the refractory time are events of their own"),
+    Planted("sources_not_merged", "", Area.MERGING, """
+@ wake/counting.py
+-        windows = [Window(at_s - within_s, at_s + within_s, at_s) for at_s in starts]
++        windows = [Window(at_s, at_s, at_s) for at_s in starts]
+""", "two sources' reports of one event count twice"),
+    Planted("exposure_through_a_lost_link", "", Area.EXPOSURE, """
+@ wake/wake.py
+-                device.proofs.cut()
+""", "sound that was played while the link was lost counts as exposure"),
+    Planted("exposure_through_a_reboot", "", Area.EXPOSURE, """
+@ wake/wake.py
+-                if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
++                if state is seen_by.DeviceState.GONE:
+""", "sound that was played while the device booted counts as exposure"),
+    Planted("exposure_without_heartbeats", "", Area.EXPOSURE, """
+@ wake/wake_plays.py
+-        if self.broken or self.last_s is None or at_s - self.last_s > self.within_s:
++        if self.broken or self.last_s is None:
+""", "two proofs prove everything between them, however far they are apart"),
+    Planted("false_accepts_outside_exposure", "", Area.EXPOSURE, """
+@ wake/wake_plays.py
+-        exposed=tuple([not ambient or one for one in inside]),
++        exposed=tuple([True] * len(inside)),
+""", "events count as false accepts while nothing shows that the device listened"),
+    Planted("restart_goes_unnoticed_by_a_listening_trial", "", Area.EVIDENCE, """
+@ session/listening_trial.py
+-        elif state is DeviceState.STARTED:
+-            self._interrupt(f"device_restarted: {name}")
+""", "a restart interrupts no wake, command or ambient trial"),
+    Planted("restart_goes_unnoticed_by_a_query", "", Area.EVIDENCE, """
+@ session/query_trial.py
+-                if state is DeviceState.STARTED and self._phase in UNDER_WAY:
+-                    self._interrupt("device_restarted")
+""", "a restart interrupts no query"),
+    Planted("withdrawn_take_stays", "", Area.EVIDENCE, """
+@ wake/wake.py
+-            for device, play in before[1].items():
+-                self._devices[device].leave(play)
+""", "a take that was played again, or was not proven, stays in the figures"),
+    Planted("resume_replays_a_finished_trial", "", Area.RESUME, """
+@ session/resumption.py
+             found.add(entry)
++        for take in list(found.finished)[-1:]:
++            del found.finished[take]
++            found.attempts.pop(take, None)
+""", "a resume plays the trial again that ended last"),
+    Planted("cut_attempt_stays_open", "", Area.RESUME, """
+@ session/conductor.py
+-            for row in cut_off:
+-                run.append(row)
+""", "the attempt that a kill cut off has no end, and its number is given again"),
+    Planted("row_written_twice", "", Area.LOG, """
+@ session/take.py
+-        if self._rows.get(row.attempt) != row:
+-            self._rows[row.attempt] = row
+-            self._actions.append(row)
++        self._rows[row.attempt] = row
++        self._actions.append(row)
+""", "a verdict that stands already is written again"),
+    Planted("reports_twice_after_a_full_disk", "", Area.LOG, """
+@ session/run.py
+                 full = error
++                self.arrivals.put_back(kept)
+""", "what arrives while the disk is full is written once for each retry"),
+    Planted("reports_lost_in_a_full_disk", "", Area.LOG, """
+@ session/run.py
+-        self.arrivals.put_back(kept)
+""", "what arrives while the disk is full is dropped"),
+    Planted("acknowledged_row_dropped", "", Area.LOG, """
+@ session/log/database.py
+-from harness.model.record import Clip, EngineStarted, Entry, JudgmentGiven, Record
++from harness.model.record import Clip, EngineStarted, Entry, JudgmentGiven, Observed, Record
+@ session/log/database.py
+         try:
+-            self._connection.execute("BEGIN IMMEDIATE")
++            if not self._connection.in_transaction:
++                self._connection.execute("BEGIN IMMEDIATE")
+@ session/log/database.py
+-            self._connection.execute("COMMIT")
++            if not isinstance(batch[-1].record, Observed):
++                self._connection.execute("COMMIT")
+""", "observations are acknowledged before they are committed, which happens with the next other row"),
+    Planted("decisions_asked_too_rarely", "", Area.VERDICT, """
+@ session/takes.py
+-        for row in run.stage.decisions():
++        for row in run.stage.decisions() if len(run.standing.finished) % 10 == 0 else ():
+""", "sequential tests are looked at after every tenth trial"),
+    Planted("limit_on_the_point", "", Area.VERDICT, """
+@ session/figures/progress.py
+-        _upper(rejects.interval),
++        rejects.share.value,
+@ session/figures/progress.py
+-        _upper(accepts.interval),
++        accepts.per_hour,
+""", "a limit on the upper end of an interval is compared with the estimate"),
+    Planted("interruptions_use_attempts_up", "", Area.VERDICT, """
+@ session/take.py
+-    counted = [row for row in ordered if row.outcome is not Outcome.INTERRUPTED]
++    counted = ordered
+""", "interrupted attempts count towards max_attempts"),
+    Planted("redelivered_event_counts", "", Area.DRIVERS, """
+@ devices/framing/numbering.py
+-        if not repeated:
++        if event:
+""", "an event that a broker delivers twice is two events"),
+    Planted("board_clock_without_error", "", Area.CLOCK, """
+@ devices/wire/device_clock.py
+-        return Stamp(self._origin.host_s + x + estimate, error_s)
++        return Stamp(self._origin.host_s + x + estimate, 0.0)
+""", "times of a fitted clock claim to be exact"),
+    Planted("line_clock_without_error", "", Area.CLOCK, """
+@ devices/wire/line_clock.py
+-        return Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
++        return Stamp((start_s + end_s) / 2, time.step_s / 2)
+""", "times of console lines claim to be as exact as the device's clock counts"),
+)
+# fmt: on
+
+
+@contextmanager
+def planted(fault: Planted) -> Iterator[Path]:
+    """A copy of the tree with the fault in it."""
+    with tempfile.TemporaryDirectory(prefix="planted-") as place:
+        folder = Path(place)
+        for path in ROOT.iterdir():
+            if path.name in ("harness", "tests"):
+                shutil.copytree(path, folder / path.name)
+            elif path.name not in (".git", "build"):
+                (folder / path.name).symlink_to(path)
+        for path, text in fault.edited(folder).items():
+            path.write_text(text, encoding="utf-8")
+        yield folder
+
+
+def plant(fault: Planted, command: Sequence[str], limit_s: float = LONGEST_S) -> tuple[int | None, str]:
+    """Runs a command in a copy of the tree with the fault; its exit status (None: no end in time) and its output."""
+    with planted(fault) as folder:
+        running = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, _ = running.communicate(timeout=limit_s)
+        except BaseException as error:
+            os.killpg(running.pid, signal.SIGKILL)
+            output, _ = running.communicate()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return None, output
+        return running.returncode, output
+
+
+def seeds_needed(fault: Planted, nights: int) -> str:
+    """How many seeds it takes until an invariant breaks."""
+    status, output = plant(fault, (*NIGHTS, f"0:{nights}"))
+    if status is None:
+        return f"no end within {LONGEST_S:.0f} s"
+    if status == 0:
+        return "not found"
+    failure = FIRST_FAILURE.search(output)
+    if status == 1 and failure is not None:
+        return str(int(failure[1]) + 1)
+    return f"status {status}: {''.join(output.strip().splitlines()[-1:])}"
+
+
+def misfits(faults: Sequence[Planted]) -> Iterator[str]:
+    """What does not fit today's source, does not compile or cannot be imported."""
+    for fault in faults:
+        try:
+            for path, text in fault.edited().items():
+                compile(text, str(path), "exec")
+        except (ValueError, SyntaxError) as error:
+            yield f"{fault.name}: {error}"
+            continue
+        modules = {"harness." + file.removesuffix(".py").replace("/", ".") for file, _, _ in fault.edits}
+        status, output = plant(fault, (sys.executable, "-c", f"import {', '.join(sorted(modules))}"), IMPORT_LIMIT_S)
+        if status != 0:
+            yield f"{fault.name}: cannot be imported: {output}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.nights.planted", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", metavar="NAME", nargs="*", help="plant only these faults (default: all)")
+    parser.add_argument("--check", action="store_true", help="only check that every fault fits the source")
+    parser.add_argument("--nights", type=int, default=1000, help="play at most this many seeds each (default: 1000)")
+    options = parser.parse_args()
+    if unknown := set(options.names) - {fault.name for fault in FAULTS}:
+        parser.error(f"no such fault: {', '.join(sorted(unknown))}")
+    faults = [fault for fault in FAULTS if not options.names or fault.name in options.names]
+    if options.check:
+        wrong = list(misfits(faults))
+        summary = f"{len(faults) - len(wrong)} of {len(faults)} planted faults fit"
+        sys.stdout.writelines(f"{line}\n" for line in (*wrong, summary))
+        return 1 if wrong else 0
+    all_found = True
+    sys.stdout.write(f"{'fault':48}{'area':12}{'commit':10}seeds needed\n")
+    for fault in faults:
+        needed = seeds_needed(fault, options.nights)
+        all_found &= needed.isdigit()
+        sys.stdout.write(f"{fault.name:48}{fault.area:12}{fault.commit or 'invented':10}{needed}\n")
+        sys.stdout.flush()
+    return 0 if all_found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
