@@ -26,7 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 NIGHTS = (sys.executable, "-m", "tests.nights", "--first", "--seeds")
 """Plays seeds, written a:b, up to the first that breaks an invariant. Exits with 1 and prints it if there is one."""
-FIRST_FAILURE = re.compile(r"\bseed\D{0,3}(\d+)", re.IGNORECASE)
+FAILING_SEED = re.compile(r"\bseeds?\D{0,3}(\d+)", re.IGNORECASE)
+"""The last one in the output."""
 LONGEST_S = 7200.0
 """A planted fault may make a night endless."""
 IMPORT_LIMIT_S = 60.0
@@ -87,12 +88,14 @@ def _lines(change: list[str], signs: str) -> str:
 
 # fmt: off
 FAULTS = (
+    # The seven defects of the live path that the first simulated nights found
     Planted("late_report_of_a_life_check", "88aefb99", Area.MATCHING, """
 @ wake/wake.py
 -                device.heard(event, stray=row.trial_id is None or row.trial_id in self._trials)
 +                if row.trial_id is None or row.trial_id in self._trials:
 +                    device.heard(event)
-""", "a late report that arrives during a life check or a query trial counts nowhere"),
+""", "a late report that arrives during a life check or a query trial counts nowhere",
+        "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
     Planted("credit_by_arrival", "88aefb99", Area.MATCHING, """
 @ wake/wake.py
 -                device.heard(event, stray=row.trial_id is None or row.trial_id in self._trials)
@@ -110,12 +113,14 @@ FAULTS = (
 +            return credited
          for play in reversed(self._recent):
              if play.started is not None and play.start_s <= play.place(event) <= play.reach_s:
-""", "an event that is reported during an attempt is its own, however long after its sound it lies"),
+""", "an event that is reported during an attempt is its own, however long after its sound it lies",
+        "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
     Planted("heartbeat_proves_misses_before_a_restart", "ca75af9c", Area.EVIDENCE, """
 @ session/liveness.py
 -            case Status(state=DeviceState.STARTED) if device:
 -                self._restarted(self._lives[device])
-""", "the first sign of life after a restart proves the misses before it"),
+""", "the first sign of life after a restart proves the misses before it",
+        "session/test_liveness.py::test_what_is_a_sign_of_life"),
     Planted("resume_forgets_signs_of_life", "ca75af9c", Area.RESUME, """
 @ session/takes.py
  from harness.session.listening_trial import ListeningMachine
@@ -123,12 +128,14 @@ FAULTS = (
 @ session/takes.py
 -        self.liveness = run.standing.lives
 +        self.liveness = run.standing.lives = Liveness()
-""", "a resumed run knows no sign of life of earlier ones, and takes misses back that were proved"),
+""", "a resumed run knows no sign of life of earlier ones, and takes misses back that were proved",
+        "session/test_liveness.py::test_a_resumed_run_knows_what_the_device_reacted_to"),
     Planted("kill_loses_a_decision", "ca75af9c", Area.RESUME, """
 @ session/conductor.py
 -            for decision in run.stage.decisions():
 -                run.append(decision)
-""", "a kill between a trial's end and the decision of a sequential test loses the decision"),
+""", "a kill between a trial's end and the decision of a sequential test loses the decision",
+        "session/test_conductor.py::test_a_decision_that_a_killed_run_did_not_write_is_written_first"),
     Planted("wake_of_before_the_first_attempt", "ca75af9c", Area.MATCHING, """
 @ session/attempt.py
 -        return next((event for event in self.wakes if not self.begins_after(event)), None)
@@ -136,46 +143,78 @@ FAULTS = (
 @ session/attempt.py
 -        case Wake() | ResponseText() if current is not None and current.begins_after(observation):
 -            return previous
-""", "a wake event from before a query's first attempt is that attempt's"),
+""", "a wake event from before a query's first attempt is that attempt's",
+        "session/test_query_trial.py::test_a_wake_event_from_before_the_sound_is_not_its_own"),
     Planted("answer_to_a_cut_query", "ca75af9c", Area.MATCHING, """
 @ session/query_trial.py
 -        if self._phase in (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING):
 -            self.cut_s = self._now_s
-""", "the answer to a query that was cut becomes the next trial's response"),
+""", "the answer to a query that was cut becomes the next trial's response",
+        "session/test_conductor.py::test_a_skipped_query_keeps_the_context_wait_for_what_its_device_still_says"),
+    # Other faults that the history mended
+    Planted("silence_proved_by_its_end", "301f8f4e", Area.EVIDENCE, """
+@ session/liveness.py
+-            if life.beats and at_s - last_s > self._proof_within_s:
+-                life.unproven += life.silent
+""", "the first heartbeat of a device that stood still proves the misses meanwhile"),
+    Planted("miss_proved_in_the_lead_in", "301f8f4e", Area.EVIDENCE, """
+@ session/liveness.py
+-        life.signed |= at_s is None or at_s >= self._asked_until_s
++        life.signed = True
+""", "a sign of life before the phrase proves that the phrase was missed"),
+    Planted("speech_from_before_the_call", "05e97ccf", Area.MATCHING, """
+@ session/attempt.py
+-        earliest_s = self.begun_s if called is None else called.at_s - GUARD_S
++        earliest_s = -math.inf if not self.timing.other_phrases else end.at_s - GUARD_S
+@ session/attempt.py
+ from __future__ import annotations
++import math
+""", "speech that began before the device was called, and goes on, is its response"),
+    Planted("speech_without_an_end", "05e97ccf", Area.EVIDENCE, """
+@ session/query_trial.py
+-                if source == self.trial.microphone and self._quiet.span is not None:
+-                    self._quiet.speech_ended(at)  # nobody will hear its end
+""", "speech during which the microphone's link is lost goes on for ever"),
     Planted("answer_of_a_device_still_busy", "9af7d71f", Area.MATCHING, """
 @ session/attempt.py
 -    still = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
 -    still = still and current.place_s(observation) is None
 +    still = False
-""", "a device that is still at the attempt before answers the new one, to which it has not woken"),
+""", "a device that is still at the attempt before answers the new one, to which it has not woken",
+        "session/test_query_trial.py::test_an_answer_to_an_interrupted_attempt_is_not_the_next_ones"),
     Planted("idle_meanwhile", "f085c40b", Area.MATCHING, """
 @ session/query_trial.py
 -        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
 +        idle = self._device_state is DeviceState.IDLE
 +        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=idle)
-""", "a device that becomes idle during an attempt is no longer at the one before when its last words arrive"),
+""", "a device that becomes idle during an attempt is no longer at the one before when its last words arrive",
+        "session/test_understand_trial.py::test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before"),
     Planted("words_of_before_the_query", "75a6c5cb", Area.MATCHING, """
 @ session/attempt.py
 -        return not early and not (self.missed_wake and self.before_answering(told))
 +        return True
-""", "a late transcript is credited to an attempt whose query had not been said"),
+""", "a late transcript is credited to an attempt whose query had not been said",
+        "session/test_query_trial.py::test_a_transcript_that_cannot_be_of_the_first_attempt"),
     Planted("no_wait_for_a_late_answer", "057a18be", Area.MATCHING, """
 @ session/query_trial.py
 -            self._late_window = verdict is not None and late_answer_possible
 +            self._late_window = False
-""", "after a silent last attempt the next trial begins at once, and takes the late answer"),
+""", "after a silent last attempt the next trial begins at once, and takes the late answer",
+        "session/test_understand_trial.py::test_of_a_device_with_a_voice"),
     Planted("query_to_a_thinking_device", "7dd9ae40", Area.EVIDENCE, """
 @ session/query_trial.py
 -        if self._device_state in _BUSY:  # a new query would drop its answer, which may still come
 -            until_s = max(until_s, self._since_s + self._rule.response_max_s)
-""", "a query is repeated while the device says that it thinks"),
+""", "a query is repeated while the device says that it thinks",
+        "session/test_query_trial.py::test_a_query_is_not_repeated_while_the_device_says_that_it_thinks"),
     Planted("query_to_a_gone_device", "73ebb78c", Area.EVIDENCE, """
 @ session/query_trial.py
 -                if state is DeviceState.GONE:
 -                    self._lose(THE_DEVICE, "it reported that it is gone")
 -                else:
 -                    self._lost.discard(THE_DEVICE)
-""", "queries to a device that says that it is gone count as missed"),
+""", "queries to a device that says that it is gone count as missed",
+        "session/test_query_trial.py::test_a_device_that_is_gone_is_waited_for"),
     Planted("phrase_with_a_gap", "2a77dd85", Area.EVIDENCE, """
 @ session/listening_trial.py
 -                if self._phase is Phase.PLAYING and source in (*attempt.through_air, *self.trial.noise_players):
@@ -184,36 +223,43 @@ FAULTS = (
 @ session/listening_trial.py
 -                if stalled_s and self._asks_for_a_wake:
 +                if False:
-""", "a phrase that was played with a gap counts"),
+""", "a phrase that was played with a gap counts",
+        "session/test_listening_trial.py::test_a_phrase_with_a_gap_in_it_is_said_again"),
     Planted("probe_heard_beyond_its_window", "ce0d1adf", Area.EXPOSURE, """
 @ session/listening_trial.py
 -        if timing.query_start_s - settings.window_before_s <= offset_s <= timing.query_end_s + settings.window_after_s:
 +        if offset_s >= timing.query_start_s - settings.window_before_s:
-""", "any wake event after a probe shows that it was heard"),
+""", "any wake event after a probe shows that it was heard",
+        "session/test_listening_trial.py::test_an_event_that_is_not_near_the_phrase_is_no_answer_to_it"),
     Planted("audio_of_a_killed_run", "46ae3fc7", Area.EXPOSURE, """
 @ wake/wake.py
 -                    device.begin_run()
 +                    device.proofs.cut()
-""", "plays and acknowledged audio of a killed run speak for the run that resumes it"),
+""", "plays and acknowledged audio of a killed run speak for the run that resumes it",
+        "wake/test_wake.py::test_an_event_of_this_run_is_not_taken_for_one_of_the_run_before"),
     Planted("events_of_cut_phrases", "b4da69aa", Area.MATCHING, """
 @ wake/wake_device.py
 -        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
 +        counts.in_vocabulary += sign * event.in_vocabulary
-""", "events of interrupted attempts count among those of attempts that count"),
+""", "events of interrupted attempts count among those of attempts that count",
+        "wake/test_wake.py::test_what_a_cut_off_phrase_woke_counts_nowhere"),
     Planted("uncounted_events_in_no_group", "8b4977d8", Area.MATCHING, """
 @ wake/wake_device.py
 -        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
-""", "unmatched events of trials that do not count are in no group of the figures"),
+""", "unmatched events of trials that do not count are in no group of the figures",
+        "wake/test_wake.py::test_the_groups_add_up_to_all_events"),
     Planted("placed_where_the_player_began", "6782cafb", Area.MATCHING, """
 @ wake/wake_plays.py
 -        return self.heard or self.started
 +        return self.started
-""", "a stimulus lies where it left the player, and not where the microphone heard it"),
+""", "a stimulus lies where it left the player, and not where the microphone heard it",
+        "wake/test_wake_exposure.py::test_through_the_air_a_phrase_lies_where_our_microphone_found_it"),
     Planted("double_wakes_only_beyond_the_refractory_time", "9ba46d82", Area.MERGING, """
 @ wake/wake_plays.py
 -        doubled=found is not None and any(index not in expected for index in range(found + 1, len(play.events))),
 +        doubled=found is not None and any(index > found for index in missed),
-""", "a second wake event within the refractory time makes no double wake"),
+""", "a second wake event within the refractory time makes no double wake",
+        "wake/test_wake.py::test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake"),
     Planted("clip_by_the_last_event", "bbfecaed", Area.MERGING, """
 @ wake/wake_plays.py
 -        if self.stood_s is not None and is_same(place_s, self.stood_s, self.settings.refractory_s):
@@ -222,27 +268,32 @@ FAULTS = (
 -        return True
 +        last_s, self.stood_s = self.stood_s, place_s
 +        return last_s is None or not is_same(place_s, last_s, self.settings.refractory_s)
-""", "a false accept that follows a merged event has no clip"),
+""", "a false accept that follows a merged event has no clip",
+        "wake/test_wake.py::test_every_event_that_counts_is_the_one_whose_sound_is_kept"),
     Planted("endless_wait_for_a_restless_device", "ebf665a6", Area.EVIDENCE, """
 @ session/listening_trial.py
 -            until_s = max(until_s, min(self._awake_until(target), longest_s))
 +            until_s = max(until_s, self._awake_until(target))
-""", "a device that wakes again and again holds the run for ever"),
+""", "a device that wakes again and again holds the run for ever",
+        "session/test_listening_trial.py::test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run"),
     Planted("misses_of_a_dead_device", "30c9773e", Area.EVIDENCE, """
 @ session/liveness.py
 -        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after or life.unproven)
 +        return ()
-""", "misses of a device without a sign of life count"),
+""", "misses of a device without a sign of life count",
+        "session/test_liveness.py::test_so_many_takes_in_a_row_without_a_sign_make_a_device_doubtful"),
     Planted("gap_taken_for_a_response", "46a61537", Area.EVIDENCE, """
 @ session/query_trial.py
 -        elif response.complete and (why := attempt.doubtful(response)):
 -            self._interrupt(f"stream_gap: {why}")
-""", "the rest of a stimulus behind lost or late samples is the response"),
+""", "the rest of a stimulus behind lost or late samples is the response",
+        "session/test_query_trial.py::test_outcomes"),
     Planted("abort_leaves_a_trial_open", "b364127d", Area.VERDICT, """
 @ session/takes.py
 -        elif run.ending is EndReason.ABORTED and take not in run.standing.finished:
 -            self._finish(take, Outcome.ABORTED, run.aborted)
-""", "a trial whose sound is being made when the run is aborted never ends"),
+""", "a trial whose sound is being made when the run is aborted never ends",
+        "session/test_conductor.py::test_an_abort_while_a_stimulus_is_made_ends_the_trial_that_was_begun"),
     Planted("clips_unnamed_at_the_end", "45744c66", Area.LOG, """
 @ session/conductor.py
 -            self._await_clips()
@@ -251,12 +302,14 @@ FAULTS = (
 @ session/figures/progress.py
 -        elif test is not None:
 -            yield LimitVerdict(name, 1.0, None, stopping.on_undecided is OnUndecided.PASS)
-""", "a run whose sequential test is undecided passes"),
+""", "a run whose sequential test is undecided passes",
+        "wake/test_sources.py::test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass"),
     Planted("interval_over_trials", "d1ed0a38", Area.VERDICT, """
 @ wake/wake_progress.py
 -    units = independent_units(counts, totals, least_effect=1.0)
 +    units = None
-""", "the interval of false rejects takes trials of one voice for independent"),
+""", "the interval of false rejects takes trials of one voice for independent",
+        "wake/test_wake.py::test_false_rejects_of_one_voice_are_not_as_many_independent_trials"),
     Planted("restart_after_what_it_cut", "c1fe3dec", Area.DRIVERS, """
 @ devices/framing/board_session.py
 -            self._tell_started(boot, at, next(iter(starts), words))
@@ -265,12 +318,14 @@ FAULTS = (
          self.lost(at.at_s)
 +        if restarted:
 +            self._outlet.tell(Status(self._source, at, DeviceState.STARTED, detail))
-""", "a board's restart is reported after the end of the sound that it cut off"),
+""", "a board's restart is reported after the end of the sound that it cut off",
+        "devices/test_board_session.py::test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on"),
     Planted("board_blamed_for_a_stalled_host", "3b54d683", Area.DRIVERS, """
 @ devices/framing/board_session.py
 -            self._heard_s += now_s - self._ticked_s
 +            pass
-""", "a board counts as lost because the host stood still"),
+""", "a board counts as lost because the host stood still",
+        "devices/test_board_session.py::test_a_silence_is_a_loss_after_the_limit_and_one_that_we_slept_through_is_not"),
     Planted("event_lost_again_and_again", "ad25aedc", Area.DRIVERS, """
 @ devices/framing/numbering.py
 -_AHEAD = 8 * KEPT_BY_BOARD
@@ -280,73 +335,86 @@ FAULTS = (
 @ devices/wire/line_clock.py
 -        return max(width, by_spread)
 +        return width
-""", "the error of a line's time leaves out how long an adapter holds lines back"),
+""", "the error of a line's time leaves out how long an adapter holds lines back",
+        "devices/wire/test_device_clock.py::test_stated_errors_cover_the_truth"),
+    # Invented
     Planted("window_too_short", "", Area.MATCHING, """
 @ wake/wake_plays.py
 -        return Window(min(first_s, near_s), near_s + self.settings.window_after_s, near_s)
 +        return Window(min(first_s, near_s), near_s + self.settings.window_after_s - 0.3, near_s)
-""", "the window of a phrase ends 0.3 s early"),
+""", "the window of a phrase ends 0.3 s early", "wake/test_wake.py::test_an_event_outside_the_window_is_no_hit"),
     Planted("latency_from_the_end_of_the_sound", "", Area.MATCHING, """
 @ session/attempt.py
 -        return self.moment(self.timing.query_end_s)
 +        return self.moment(self.timing.duration_s)
-""", "a response is measured from the end of the stimulus, and not from that of the query"),
+""", "a response is measured from the end of the stimulus, and not from that of the query",
+        "session/test_query_trial.py::test_outcomes"),
     Planted("no_refractory_time", "", Area.MERGING, """
 @ wake/counting.py
 -    return at_s - stands_s < refractory_s
 +    return False
-""", "events within the refractory time are events of their own"),
+""", "events within the refractory time are events of their own",
+        "wake/test_sources.py::test_a_running_ambient_trial_shows_one_event_and_moves_it"),
     Planted("sources_not_merged", "", Area.MERGING, """
 @ wake/counting.py
 -        windows = [Window(at_s - within_s, at_s + within_s, at_s) for at_s in starts]
 +        windows = [Window(at_s, at_s, at_s) for at_s in starts]
-""", "two sources' reports of one event count twice"),
+""", "two sources' reports of one event count twice",
+        "wake/test_sources.py::test_two_sources_of_one_wake_are_one_hit_at_the_time_of_the_least_error"),
     Planted("exposure_through_a_lost_link", "", Area.EXPOSURE, """
 @ wake/wake.py
 -                device.proofs.cut()
-""", "sound that was played while the link was lost counts as exposure"),
+""", "sound that was played while the link was lost counts as exposure",
+        "wake/test_wake.py::test_a_lost_link_cuts_exposure"),
     Planted("exposure_through_a_reboot", "", Area.EXPOSURE, """
 @ wake/wake.py
 -                if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
 +                if state is seen_by.DeviceState.GONE:
-""", "sound that was played while the device booted counts as exposure"),
+""", "sound that was played while the device booted counts as exposure",
+        "wake/test_wake_exposure.py::test_a_restart_breaks_the_proof"),
     Planted("exposure_without_heartbeats", "", Area.EXPOSURE, """
 @ wake/wake_plays.py
 -        if self.broken or self.last_s is None or at_s - self.last_s > self.within_s:
 +        if self.broken or self.last_s is None:
-""", "two proofs prove everything between them, however far they are apart"),
+""", "two proofs prove everything between them, however far they are apart",
+        "wake/test_wake.py::test_time_without_proof_is_no_exposure"),
     Planted("false_accepts_outside_exposure", "", Area.EXPOSURE, """
 @ wake/wake_plays.py
 -        exposed=tuple([not ambient or one for one in inside]),
 +        exposed=tuple([True] * len(inside)),
-""", "events count as false accepts while nothing shows that the device listened"),
+""", "events count as false accepts while nothing shows that the device listened",
+        "wake/test_wake.py::test_time_without_proof_is_no_exposure"),
     Planted("restart_goes_unnoticed_by_a_listening_trial", "", Area.EVIDENCE, """
 @ session/listening_trial.py
 -        elif state is DeviceState.STARTED:
 -            self._interrupt(f"device_restarted: {name}")
-""", "a restart interrupts no wake, command or ambient trial"),
+""", "a restart interrupts no wake, command or ambient trial",
+        "session/test_listening_trial.py::test_what_interrupts_an_attempt_and_that_it_is_repeated"),
     Planted("restart_goes_unnoticed_by_a_query", "", Area.EVIDENCE, """
 @ session/query_trial.py
 -                if state is DeviceState.STARTED and self._phase in UNDER_WAY:
 -                    self._interrupt("device_restarted")
-""", "a restart interrupts no query"),
+""", "a restart interrupts no query", "session/test_query_trial.py::test_outcomes"),
     Planted("withdrawn_take_stays", "", Area.EVIDENCE, """
 @ wake/wake.py
 -            for device, play in before[1].items():
 -                self._devices[device].leave(play)
-""", "a take that was played again, or was not proven, stays in the figures"),
+""", "a take that was played again, or was not proven, stays in the figures",
+        "wake/test_wake.py::test_a_later_take_stands_in_place_of_the_earlier"),
     Planted("resume_replays_a_finished_trial", "", Area.RESUME, """
 @ session/resumption.py
              found.add(entry)
 +        for take in list(found.finished)[-1:]:
 +            del found.finished[take]
 +            found.attempts.pop(take, None)
-""", "a resume plays the trial again that ended last"),
+""", "a resume plays the trial again that ended last",
+        "session/test_any_order.py::test_a_log_cut_off_anywhere_is_completed"),
     Planted("cut_attempt_stays_open", "", Area.RESUME, """
 @ session/conductor.py
 -            for row in cut_off:
 -                run.append(row)
-""", "the attempt that a kill cut off has no end, and its number is given again"),
+""", "the attempt that a kill cut off has no end, and its number is given again",
+        "session/test_conductor.py::test_a_follow_up_that_was_cut_off_is_primed_again_before_its_next_attempt"),
     Planted("row_written_twice", "", Area.LOG, """
 @ session/take.py
 -        if self._rows.get(row.attempt) != row:
@@ -390,27 +458,32 @@ FAULTS = (
 @ session/figures/progress.py
 -        _upper(accepts.interval),
 +        accepts.per_hour,
-""", "a limit on the upper end of an interval is compared with the estimate"),
+""", "a limit on the upper end of an interval is compared with the estimate",
+        "wake/test_sources.py::test_wake_limits_hold_for_every_device"),
     Planted("interruptions_use_attempts_up", "", Area.VERDICT, """
 @ session/take.py
 -    counted = [row for row in ordered if row.outcome is not Outcome.INTERRUPTED]
 +    counted = ordered
-""", "interrupted attempts count towards max_attempts"),
+""", "interrupted attempts count towards max_attempts",
+        "session/test_query_trial.py::test_interruptions_do_not_count_as_attempts_but_are_limited"),
     Planted("redelivered_event_counts", "", Area.DRIVERS, """
 @ devices/framing/numbering.py
 -        if not repeated:
 +        if event:
-""", "an event that a broker delivers twice is two events"),
+""", "an event that a broker delivers twice is two events",
+        "devices/test_board_session.py::test_a_gap_is_told_with_what_came_behind_it"),
     Planted("board_clock_without_error", "", Area.CLOCK, """
 @ devices/wire/device_clock.py
 -        return Stamp(self._origin.host_s + x + estimate, error_s)
 +        return Stamp(self._origin.host_s + x + estimate, 0.0)
-""", "times of a fitted clock claim to be exact"),
+""", "times of a fitted clock claim to be exact",
+        "devices/wire/test_device_clock.py::test_the_stated_error_is_no_less_than_the_true_one"),
     Planted("line_clock_without_error", "", Area.CLOCK, """
 @ devices/wire/line_clock.py
 -        return Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
 +        return Stamp((start_s + end_s) / 2, time.step_s / 2)
-""", "times of console lines claim to be as exact as the device's clock counts"),
+""", "times of console lines claim to be as exact as the device's clock counts",
+        "devices/wire/test_device_clock.py::test_the_truth_stays_inside"),
 )
 # fmt: on
 
@@ -460,9 +533,8 @@ def seeds_needed(fault: Planted, nights: int) -> str:
         return f"no end within {LONGEST_S:.0f} s"
     if status == 0:
         return "not found"
-    failure = FIRST_FAILURE.search(output)
-    if status == 1 and failure is not None:
-        return str(int(failure[1]) + 1)
+    if status == 1 and (seeds := FAILING_SEED.findall(output)):
+        return str(int(seeds[-1]) + 1)
     return f"status {status}: {''.join(output.strip().splitlines()[-1:])}"
 
 
