@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,6 +66,11 @@ def digest(told: Told) -> str:
     return hashlib.sha256(json.dumps(told.rows, sort_keys=True).encode()).hexdigest()
 
 
+def joined(digests: Sequence[str]) -> str:
+    """One digest of several nights."""
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
 def reduced(outcome: Outcome) -> tuple[list[int], list[int]]:
     """Faults left out, and templates played, with which the same invariant is still broken: as little as possible."""
     kind = outcome.what[0].partition(":")[0]
@@ -93,6 +98,11 @@ def reduced(outcome: Outcome) -> tuple[list[int], list[int]]:
     return without, templates
 
 
+def _tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.nights", description=__doc__)
     parser.add_argument("--seeds", default="0:300", help="first and last + 1, or one seed")
@@ -108,7 +118,7 @@ def main(arguments: list[str]) -> int:
         without = [int(number) for number in asked.without.split(",") if number]
         templates = [int(number) for number in asked.templates.split(",")] if asked.templates else None
         outcome = play(seeds[0], without, templates)
-        print("\n".join(outcome.what) or "nothing is broken")
+        _tell("\n".join(outcome.what) or "nothing is broken")
         return 1 if outcome.what else 0
     return _report(seeds, asked.first, asked.digest, _outcomes(seeds, asked.processes))
 
@@ -129,32 +139,31 @@ def _report(seeds: range, first: bool, with_digest: bool, outcomes: Callable[[],
     nights = trials = takes = bad = 0
     hours = 0.0
     faults: Counter[str] = Counter()
-    whole = hashlib.sha256()
+    digests: list[str] = []
     for outcome in outcomes():
         nights, trials, takes = nights + 1, trials + outcome.trials, takes + outcome.takes
         hours, faults = hours + outcome.hours, faults + outcome.faults
-        whole.update(outcome.digest.encode())
+        digests.append(outcome.digest)
         if not outcome.what:
             continue
         bad += 1
-        print(f"seed {outcome.seed}: {len(outcome.what)} broken\n  " + "\n  ".join(outcome.what[:3]), flush=True)
+        _tell(f"seed {outcome.seed}: {len(outcome.what)} broken\n  " + "\n  ".join(outcome.what[:3]))
         if first:
             return 1
         if bad <= 5:
             without, templates = reduced(outcome)
-            print(
+            _tell(
                 f"  python -m tests.nights --seeds {outcome.seed} --without {','.join(map(str, without))}"
-                f" --templates {','.join(map(str, templates))}",
-                flush=True,
+                f" --templates {','.join(map(str, templates))}"
             )
-    print(f"{nights} nights, {trials} trials in {takes} takes, {hours:.1f} simulated hours")
-    print(
+    _tell(f"{nights} nights, {trials} trials in {takes} takes, {hours:.1f} simulated hours")
+    _tell(
         f"{faults.total()} faults of {len(faults)} kinds: "
         + ", ".join(f"{n} {kind}" for kind, n in faults.most_common())
     )
     if with_digest:
-        print(f"digest {whole.hexdigest()}")
-    print(f"{bad} of {nights} nights broken; {time.monotonic() - begun_s:.0f} s")
+        _tell(f"digest {joined(digests)}")
+    _tell(f"{bad} of {nights} nights broken; {time.monotonic() - begun_s:.0f} s")
     return 1 if bad else 0
 
 

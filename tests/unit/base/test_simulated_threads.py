@@ -102,3 +102,22 @@ def test_a_wait_too_short_for_the_clock_still_ends(simulated_time: SimulatedThre
     until_s = simulated_time.monotonic() + 1e-7
     while simulated_time.monotonic() < until_s:
         threads.sleep(1e-16)
+
+
+def test_a_timed_call_comes_before_a_wait_that_ends_then_and_in_its_order() -> None:
+    with SimulatedThreads() as world:
+        seen: list[tuple[float, str]] = []
+        for name, due_s in (("b", 1002.0), ("c", 1002.0), ("a", 1001.0), ("late", 1009.0)):
+            world.call_at(due_s, lambda name=name: seen.append((world.monotonic(), name)))
+        assert world.wait(lambda: len(seen) == 3, 2.0)
+        assert seen == [(1001.0, "a"), (1002.0, "b"), (1002.0, "c")]
+        world.call_at(0.0, lambda: seen.append((world.monotonic(), "at once")))
+        world.sleep(1.0)
+        assert seen[3:] == [(1002.0, "at once")]
+
+
+def test_the_hosts_clock_can_be_set() -> None:
+    with SimulatedThreads() as world:
+        before_s = world.wall()
+        world.set_wall(-7200.0)
+        assert (world.wall() - before_s, world.monotonic()) == (-7200.0, 1000.0)

@@ -17,11 +17,13 @@ from harness.model.observation import (
     Proof,
     SpeechStarted,
     Status,
+    StimulusStarted,
     Wake,
 )
 from harness.model.record import (
     AttemptStarted,
     EndReason,
+    EngineStarted,
     FaultMet,
     NoteWritten,
     Paused,
@@ -88,6 +90,37 @@ def test_a_sign_after_a_restart_proves_nothing_before_it() -> None:
     assert (life.silent(one.device), life.unproven(one.device)) == ((), ((one.id, 2), (one.id, 3)))
     life.add(RerunAsked(one.id, 4, LIFE_CHECK_BY))
     assert life.doubtful(1) == ()
+
+
+def beat(at_s: float) -> ListeningProved:
+    return ListeningProved("dut_link", Stamp(at_s), Proof.HEARTBEAT)
+
+
+@pytest.mark.parametrize(("next_s", "proved"), [(18.0, True), (30.0, False)])
+def test_a_heartbeat_after_too_long_a_silence_proves_nothing(next_s: float, proved: bool) -> None:
+    life, one = lived((WOKE,), (beat(4.0),), ())
+    life.see(beat(next_s))
+    assert life.unproven(one.device) == (() if proved else ((one.id, 3),))
+    assert bool(life.doubtful(3)) is not proved
+
+
+@pytest.mark.parametrize(("last_s", "proved"), [(18.0, True), (30.0, False)])
+def test_only_what_was_seen_before_a_kill_says_that_heartbeats_stopped(last_s: float, proved: bool) -> None:
+    life, one = lived((WOKE,), (beat(4.0),), ())
+    life.see(LogLine("another", Stamp(last_s), "tick"))
+    life.add(EngineStarted(2, 1, "boot", 1.0))
+    life.see(beat(100.0))
+    assert life.unproven(one.device) == (() if proved else ((one.id, 3),))
+
+
+@pytest.mark.parametrize(("at_s", "silent"), [(11.9, True), (12.1, False)])
+def test_a_sign_from_before_the_end_of_the_phrase_proves_no_miss(at_s: float, silent: bool) -> None:
+    life, one = lived((WOKE,))
+    life.add(AttemptStarted(one.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
+    life.see(beat(at_s))
+    life.add(TrialFinished(one.id, 2, Outcome.NO_WAKE, 1, 1))
+    assert bool(life.silent(one.device)) is silent
 
 
 def test_takes_before_a_restart_are_played_again() -> None:

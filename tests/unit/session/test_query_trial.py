@@ -131,6 +131,17 @@ def test_speech_that_goes_on_past_the_query_is_the_response_with_negative_latenc
     assert code(row.cause) == "talked_over"
 
 
+def test_speech_from_before_the_call_is_no_response_however_long_it_goes_on() -> None:
+    row = rehearse([wake(), says(RIGHT), *speech(0.2, 3.5)]).standing()[1]
+    assert (row.outcome, row.latency) == (Outcome.NO_RESPONSE, None)
+
+
+def test_speech_whose_end_nobody_heard_is_not_the_next_attempts_response() -> None:
+    answer = [wake(), says(RIGHT), speech(3.0, 4.0)[0], *loses("mic", 3.5, 9.0)]
+    rows = rehearse(answer, []).standing()
+    assert (rows[1].outcome, rows[2].outcome, rows[2].latency) == (Outcome.INTERRUPTED, Outcome.NO_WAKE, None)
+
+
 def test_a_response_without_an_end_is_cut() -> None:
     rehearsal = rehearse([wake(), says(RIGHT), speech(3.0, 999.0)[0]])
     (_, freeze), *_ = rehearsal.of(FreezeResponse)

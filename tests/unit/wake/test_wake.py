@@ -152,6 +152,18 @@ def test_a_late_event_mends_a_false_reject() -> None:
     assert rows.device().hits == 1
 
 
+@pytest.mark.parametrize(("boot", "hits"), [("boot", 1), ("another boot", 0)])
+def test_a_late_event_of_the_run_before_mends_a_false_reject_within_one_boot(boot: str, hits: int) -> None:
+    rows = WakeRows(at_s=10.0)
+    rows.plan(wake_trial(1, injected=False))
+    rows.add(EngineStarted(1, 1, "boot", 1.0))
+    rows.play(wake_trial(1, injected=False))
+    start_s = next(play.start_s for play in rows.figures.plays("kitchen"))
+    rows.add(EngineStarted(2, 2, boot, 1.0))
+    rows.see(seen_by.Wake("kitchen_link", Stamp(start_s + 1.9)))
+    assert (rows.device().hits, rows.device().missed) == (hits, 1 - hits)
+
+
 @AIR_AND_WIRE
 def test_exposure_and_false_accepts_of_ambient_sound(injected: bool) -> None:
     settings = WakeSettings(proof_within_s=100.0)
