@@ -7,6 +7,7 @@ once, on the disk → redirect to the page. When the action fails, the answer is
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import threading
 import time
@@ -49,6 +50,8 @@ class Turns(ABC):
     done: turn and content of the last post that changed the turn, which reveals repetitions.
 
     read: number of the last reading of files that the desk has taken in.
+
+    change: the latest form that arrived, as a document and the number that its script gave the form.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -56,6 +59,7 @@ class Turns(ABC):
     number: int = 0
     done: tuple[str, str] | None = None
     read: int = 0
+    change: tuple[str, int] = ("", 0)
 
     @property
     @abstractmethod
@@ -83,6 +87,17 @@ class Turns(ABC):
         self.number += 1
         self.done = done
 
+    def is_overtaken(self, change: str) -> bool:
+        """Whether a form arrives after one that the same document sent later. change: `DOCUMENT.NUMBER`, "" without."""
+        document, _, digits = change.partition(".")
+        if not re.fullmatch(r"[0-9]{1,9}", digits):
+            return False
+        number = int(digits)
+        if document == self.change[0] and number < self.change[1]:
+            return True
+        self.change = document, number
+        return False
+
     def standing(self, turn: str, sight: str, mark: str, *, outlasts: bool) -> PostFate:
         """Whether a post may be done: its page must have this turn and sight. mark: its content.
 
@@ -103,9 +118,8 @@ def request_name(turn: str, mark: str) -> str:
 
 def content_mark(fields: dict[str, str]) -> str:
     """A hash of a post's content."""
-    whole = "\n".join(
-        f"{name}={fields[name]}" for name in sorted(fields) if name not in ("plays", "heard_ms", "heard_end", "page")
-    )
+    varying = ("plays", "heard_ms", "heard_end", "page", "change")  # differ when the same button is pressed again
+    whole = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in varying)
     return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
 
 
@@ -282,11 +296,13 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         post = self._read(fields, form)
         if request.url.path != self._place(visit):
             raise HTTPException(403, NOT_YOURS)
-        return await run_in_threadpool(self._done, visit, post)
+        return await run_in_threadpool(self._done, visit, post, fields.get("change", ""))
 
-    def _done(self, visit: Visit, post: AnyPost) -> Response:
+    def _done(self, visit: Visit, post: AnyPost, change: str) -> Response:
         seat = self._seat(visit)
         with seat.lock:
+            if seat.is_overtaken(change) and post.do == "draft.quiet":
+                return Response(status_code=204)
             try:
                 fate = self._apply(seat, post)
             except LogFull:

@@ -8,7 +8,8 @@ const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace"
 let own = null;
 let busy = false;
 let draftTimer = 0;
-let drafted = Promise.resolve();
+const documentId = crypto.getRandomValues(new Uint32Array(1))[0];
+let changes = 0;
 
 document.documentElement.classList.add("js");
 
@@ -55,6 +56,7 @@ function body(button) {
   own.fill?.();
   const fields = new URLSearchParams(new FormData(form()));
   fields.set("do", button);
+  fields.set("change", `${documentId}.${++changes}`); // the site ignores a draft that a later form overtook
   return fields;
 }
 
@@ -64,7 +66,6 @@ async function send(button) {
   busy = true;
   main().classList.add("busy");
   try {
-    await drafted;
     const answer = await fetch(form().action, { method: "POST", body: body(button) });
     if (new URL(answer.url).pathname !== location.pathname) location.assign(answer.url);
     else if (answer.headers.get("content-type")?.startsWith("text/html")) show(await answer.text());
@@ -83,7 +84,7 @@ function keepDraft(afterMs) {
   const turn = main().dataset.turn;
   draftTimer = setTimeout(() => {
     if (busy || main().dataset.turn !== turn) return;
-    drafted = fetch(form().action, { method: "POST", body: body("draft.quiet"), keepalive: true }).then(() => {}, () => {});
+    fetch(form().action, { method: "POST", body: body("draft.quiet"), keepalive: true }).catch(() => {});
   }, afterMs);
 }
 

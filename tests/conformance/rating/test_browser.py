@@ -7,16 +7,16 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 
-from harness.model.judgment import Category, JudgmentStatus
+from harness.model.judgment import Category, JudgmentStatus, SubFlag
 from harness.rating.guide import KEYS
 from tests.conformance.browsing import NAMELESS, SMALL, Window
 from tests.conformance.rating.site import SiteProcess
 from tests.rating_sessions import rating_session
 
 ITEMS = 64
-RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim", "lea")
+RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim", "lea", "mia")
 GONE = re.compile(r"net::ERR_(?!BLOCKED)")
 
 
@@ -132,6 +132,29 @@ def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[
     dora.press("d")
     assert site.rows("dora")[-1].flags == ("privacy",)
     assert dora.faults == []
+
+
+def test_a_draft_that_arrives_late_undoes_no_later_key(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    mia = window("mia")
+    page, item = mia.page, mia.item
+    late: list[Route] = []
+    page.route("**/judge", lambda route: route.continue_() if late else late.append(route))
+    with page.expect_request("**/judge"):
+        page.keyboard.press("k")
+    page.keyboard.press("b")
+    with page.expect_response(lambda answer: "too_little" in (answer.request.post_data or "")):
+        page.keyboard.press("a")  # too little
+    (held,) = late
+    with page.expect_response(lambda answer: answer.request == held.request):
+        held.continue_()
+    page.reload()
+    mia.look()
+    assert page.locator("[name=confidence]:checked").get_attribute("value") == "1"
+    assert page.locator("[value=too_little]").is_checked()
+    mia.press("2")
+    (row,) = site.rows("mia")
+    assert (row.item_id, row.confidence, row.sub_flags) == (item, 1, (SubFlag.TOO_LITTLE,))
+    assert mia.faults == []
 
 
 def test_a_key_that_is_held_labels_one_item(site: SiteProcess, window: Callable[[str], Window]) -> None:

@@ -84,6 +84,32 @@ def test_a_draft_is_there_again_after_a_reload(premises: Premises) -> None:
     assert premises.rows == []
 
 
+def test_a_draft_that_arrives_late_replaces_no_later_one(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+    ann.press("draft.quiet", page, comment="second", change="7.2")
+    assert ann.press("draft.quiet", page, comment="first", change="7.1").status_code == 204
+    assert fields_of(ann.page())["comment"] == "second"
+    ann.press("aid.open", page, comment="third", change="7.4")
+    ann.press("draft.quiet", page, comment="half", change="7.3")
+    assert fields_of(ann.page())["comment"] == "third"
+    ann.press("draft.quiet", comment="elsewhere", change="8.1")
+    assert fields_of(ann.page())["comment"] == "elsewhere", "another window"
+    ann.press("label.wrong", page, change="7.6")
+    assert ann.press("draft.quiet", page, comment="half", change="7.5").status_code == 204
+    assert [row.comment for row in premises.rows] == [""]
+    assert ann.press("label.wrong", page, change="7.7").status_code == 303, "pressed again, as no answer came"
+    assert len(premises.rows) == 1
+
+
+@pytest.mark.parametrize("change", ["", "7", "7.", "7.x", ".", "7.-1", "7.1.1", "7." + "9" * 5000])
+def test_a_draft_without_a_number_is_kept(premises: Premises, change: str) -> None:
+    ann = premises.rater("ann")
+    ann.press("draft.quiet", comment="numbered", change="7.5")
+    assert ann.press("draft.quiet", comment="kept", change=change).status_code == 204
+    assert fields_of(ann.page())["comment"] == "kept"
+
+
 def test_an_old_page_labels_nothing_and_shows_what_is_open(premises: Premises) -> None:
     first, second = premises.rater("ann"), premises.rater("ann")
     old = first.page()
