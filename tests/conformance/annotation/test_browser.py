@@ -93,6 +93,7 @@ def test_only_what_was_in_sight_is_accepted_and_a_held_key_accepts_one_page(
     cem = window("cem")
     assert cem.heading == "greeting"
     cem.page.set_viewport_size({"width": 400, "height": 600})
+    cem.wait("innerWidth === 400 && innerHeight === 600")
     cem.page.keyboard.press("Enter")
     cem.page.get_by_role("alert").wait_for()
     assert given(site, "cem") == []
@@ -105,6 +106,7 @@ def test_only_what_was_in_sight_is_accepted_and_a_held_key_accepts_one_page(
             "before => [scrollY, document.getElementById('main').dataset.turn].join() !== before", arg=before
         )
     cem.page.set_viewport_size({"width": 1200, "height": 2000})
+    cem.wait("innerWidth === 1200 && innerHeight === 2000")
     cem.look()
     for _ in range(20):
         cem.page.keyboard.down("Enter")  # the second and later ones are repeats
