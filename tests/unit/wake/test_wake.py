@@ -161,7 +161,7 @@ def test_a_late_event_of_the_run_before_mends_a_false_reject_within_one_boot(boo
     start_s = next(play.start_s for play in rows.figures.plays("kitchen"))
     rows.add(EngineStarted(2, 2, boot, 1.0))
     rows.see(seen_by.Wake("kitchen_link", Stamp(start_s + 1.9)))
-    assert (rows.device().hits, rows.device().missed) == (hits, 1 - hits)
+    assert (rows.device().hits, rows.device().false_rejects.share) == (hits, Share(1 - hits, 1))
 
 
 @AIR_AND_WIRE
