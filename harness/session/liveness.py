@@ -65,8 +65,8 @@ class Liveness:
     """Takes the rows of a log, live or replayed.
 
     A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer. It proves
-    the silent takes before it, back to the last restart. Of a device with heartbeats, it does so only if its last sign
-    is not longer ago than exposure may go without a proof: a device that stood still hears nothing.
+    the silent takes before it, back to the last restart. A device whose heartbeats stopped stood still, and heard
+    nothing: the takes in so long a silence (`proof_within_s`) stay unproven.
     """
 
     def __init__(self, trials: Iterable[Trial] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Figures of a running session, fed by the log's thread and asked by others."""
+"""Results of a running session, fed by the log's thread and asked by others."""
 
 from __future__ import annotations
 
