@@ -230,7 +230,7 @@ def exposure(rows: Rows, told: Any) -> Iterator[str]:
             true_s += play["end_s"] - play["start_s"]
             for gap in told.truth.deaf:
                 if gap["device"] == device and gap["why"] != "deaf":
-                    if gap["why"] == "hung" and gap["to_s"] - gap["from_s"] <= UNSEEN_HANG_S:
+                    if not _visible(gap, device, told):
                         continue
                     true_s -= max(0.0, min(play["end_s"], gap["to_s"]) - max(play["start_s"], gap["from_s"]))
         if figures["exposure_s"] > true_s + 0.05 * plays + 0.5:
