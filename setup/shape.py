@@ -3,6 +3,7 @@
 - A module has at most 600 lines: a longer one probably holds more than one idea.
 - In harness/ at most 30 modules are under 60 lines and have a single importer: such a module belongs in its importer.
 - In harness/ every class name is unique.
+- What has a part in a session takes threads, waits and times from harness/base/threads.py, so that it can be simulated.
 
 Generated C is left out; its first line is `/* Made by tools/… `.
 """
@@ -22,6 +23,22 @@ PYTHON = ("harness", "tests", "benchmarks", "setup", "firmware_stubs")
 C = ("firmware_stubs", "tests")
 C_ENDINGS = (".c", ".h", ".def", ".ino")
 MADE = "/* Made by tools/"
+SIMULATED = ("harness/devices", "harness/session")
+REAL = {
+    "harness/devices/esphome.py": "asyncio runs jobs in an executor of its own",
+    "harness/devices/mqtt/broker.py": "a process of its own",
+    "harness/session/engine/engine.py": "the process around a session",
+    "harness/session/engine/feed.py": "sockets of clients",
+    "harness/session/engine/launch.py": "starts processes",
+}
+MADE_ELSEWHERE = {
+    "threading": {"Thread", "Lock", "RLock", "Condition", "Event", "Timer", "Semaphore", "BoundedSemaphore", "Barrier"},
+    "queue": {"Queue", "SimpleQueue", "LifoQueue", "PriorityQueue"},
+    "concurrent.futures": {"Future", "ThreadPoolExecutor"},
+}
+"""Types: to name them is allowed, to make one is not."""
+ASKED_ELSEWHERE = {"time": {"sleep", "monotonic", "monotonic_ns", "perf_counter", "time", "time_ns"}}
+"""Functions, which may not even be passed on."""
 
 
 def modules(root: Path) -> Iterator[Path]:
@@ -72,9 +89,46 @@ def too_small_or_twice(root: Path) -> Iterator[str]:
             yield f"the class name {name} stands in {', '.join(str(path.relative_to(root)) for path in where)}"
 
 
+def not_simulated(root: Path) -> Iterator[str]:
+    """Threads, waits and times that a simulation cannot replace.
+
+    What a module makes when it is imported is left out: that may happen within a simulation and must outlive it.
+    """
+    for path in sorted(path for folder in SIMULATED for path in (root / folder).rglob("*.py")):
+        if str(path.relative_to(root)) in REAL:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for top in tree.body:
+            if isinstance(top, ast.FunctionDef | ast.ClassDef):
+                for node in ast.walk(top):
+                    if name := _taken_from_host(node, imported):
+                        yield f"{path.relative_to(root)}:{node.lineno}: {name}; take it from harness.base.threads"
+
+
+def _taken_from_host(node: ast.AST, imported: dict[str, str]) -> str:
+    """The full name of a thread, wait or time of the host; "" if the node makes or asks none."""
+    if isinstance(node, ast.Call):
+        named, names = node.func, MADE_ELSEWHERE
+    elif isinstance(node, ast.keyword) and node.arg == "default_factory":
+        named, names = node.value, MADE_ELSEWHERE
+    elif isinstance(node, ast.Attribute | ast.Name):
+        named, names = node, ASKED_ELSEWHERE
+    else:
+        return ""
+    text = ast.unparse(named)
+    module, _, name = imported.get(text, text).rpartition(".")
+    return f"{module}.{name}" if name in names.get(module, ()) else ""
+
+
 def main() -> int:
     root = Path(__file__).resolve().parent.parent
-    found = [*too_long(root), *too_small_or_twice(root)]
+    found = [*too_long(root), *too_small_or_twice(root), *not_simulated(root)]
     sys.stderr.write("".join(line + "\n" for line in found))
     return 1 if found else 0
 

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
+from harness.base.threads import Bell
+
 TICK_S = 1e-9
 """The shortest wait: shorter ones may be lost in the rounding of the time, which then stands still."""
 P = ParamSpec("P")
@@ -34,6 +36,7 @@ class _Strand:
         self.holds: Callable[[], object] = lambda: True
         self.due_s = math.inf
         self.held = True
+        self.thread: threading.Thread | None = None
 
 
 class SimulatedThreads:
@@ -57,9 +60,11 @@ class SimulatedThreads:
 
     def __exit__(self, *_: object) -> None:
         self._over = True
-        while self._waiting:
+        while self._waiting:  # one after another: what they do at their end touches what they share
             strand = self._waiting.pop()
             strand.baton.release()
+            if strand.thread is not None:
+                threading.Thread.join(strand.thread)
 
     def monotonic(self) -> float:
         return self._now_s
@@ -83,6 +88,8 @@ class SimulatedThreads:
 
         `holds` is asked between the turns of other threads, so it must not wait.
         """
+        if self._over:
+            raise _Ended
         me = self._running
         limit_s = math.inf if limit_s is None else max(limit_s, TICK_S if limit_s > 0 else 0.0)
         me.holds, me.due_s = holds, self._now_s + limit_s
@@ -127,9 +134,11 @@ class SimulatedThreads:
         self._waiting.remove(strand)
         return strand
 
-    def begin(self, target: Callable[[], object]) -> None:
-        """A thread of the simulation that starts at its next turn."""
+    def begin(self, thread: threading.Thread, target: Callable[[], object]) -> Callable[[], None]:
+        """What a thread of the simulation is to run; it starts at its next turn."""
         strand = _Strand()
+        strand.thread = thread
+        self._waiting.append(strand)
 
         def run() -> None:
             strand.baton.acquire()
@@ -144,8 +153,7 @@ class SimulatedThreads:
                 if not self._over:
                     self._hand_over(None)
 
-        threading.Thread(target=run, daemon=True).start()
-        self._waiting.append(strand)
+        return run
 
     # As harness.base.threads
 
@@ -164,8 +172,17 @@ class SimulatedThreads:
     def event(self) -> threading.Event:
         return _Event(self)
 
-    def queue(self) -> queue.SimpleQueue[Any]:
+    def simple_queue(self) -> queue.SimpleQueue[Any]:
         return cast("queue.SimpleQueue[Any]", _Queue(self))
+
+    def bounded_queue(self, size: int) -> queue.Queue[Any]:
+        return cast("queue.Queue[Any]", _Queue(self, size))
+
+    def future(self) -> Future[Any]:
+        return _Future(self)
+
+    def bell(self) -> Bell:
+        return _Bell(self)
 
     def pool(self, name: str) -> Executor:
         return _Pool(self)
@@ -173,15 +190,19 @@ class SimulatedThreads:
 
 class _Thread(threading.Thread):
     def __init__(self, world: SimulatedThreads, target: Callable[[], object], name: str) -> None:
-        super().__init__(name=name, daemon=True)
+        super().__init__(name=name or None, daemon=True)
         self._world, self._what = world, target
         self._begun = self._done = False
 
     def start(self) -> None:
         self._begun = True
-        self._world.begin(self._run)
+        self._turns = self._world.begin(self, self._work)
+        super().start()
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        self._turns()
+
+    def _work(self) -> None:
         try:
             self._what()
         finally:
@@ -277,15 +298,27 @@ class _Event(threading.Event):
 
 
 class _Queue:
-    def __init__(self, world: SimulatedThreads) -> None:
+    def __init__(self, world: SimulatedThreads, size: int = 0) -> None:
         self._world = world
         self._items: deque[Any] = deque()
+        self._size = size or math.inf
 
-    def put(self, item: Any) -> None:
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        if self._full() and not (block and self._world.wait(lambda: not self._full(), timeout)):
+            raise queue.Full
         self._items.append(item)
+
+    def _full(self) -> bool:
+        return len(self._items) >= self._size
+
+    def put_nowait(self, item: Any) -> None:
+        self.put(item, block=False)
 
     def qsize(self) -> int:
         return len(self._items)
+
+    def empty(self) -> bool:
+        return not self._items
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         if not self._items and not (block and self._world.wait(lambda: self._items, timeout)):
@@ -294,6 +327,26 @@ class _Queue:
 
     def get_nowait(self) -> Any:
         return self.get(block=False)
+
+
+class _Bell:
+    def __init__(self, world: SimulatedThreads) -> None:
+        self._world = world
+        self._rung = False
+
+    def ring(self) -> None:
+        self._rung = True
+
+    def wait(self, stream: Any, limit_s: float, *, writes: bool = False) -> tuple[bool, bool]:
+        def state() -> tuple[bool, bool]:
+            return stream is not None and stream.has_bytes(), writes and stream.has_room()
+
+        self._world.wait(lambda: self._rung or any(state()), limit_s)
+        self._rung = False
+        return state()
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 class _Future(Future[T]):
@@ -325,7 +378,7 @@ class _Pool(Executor):
         self._jobs.append((future, lambda: fn(*args, **kwargs)))
         if not self._working:
             self._working = True
-            self._world.begin(self._work)
+            self._world.thread(self._work, (), "pool").start()
         return future
 
     def _work(self) -> None:

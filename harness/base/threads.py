@@ -6,13 +6,35 @@ sleeps nowhere: see simulated_threads.py.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
+
+
+class Stream(Protocol):
+    """Bytes from and to a far end. In a simulation it also has `has_bytes` and `has_room`."""
+
+    def fileno(self) -> int: ...
+
+
+class Bell(Protocol):
+    """Waits for a stream, and is rung by those who want that wait to end."""
+
+    def ring(self) -> None:
+        """Ends the wait, or the next one. Nothing happens after `close`."""
+
+    def wait(self, stream: Stream | None, limit_s: float, *, writes: bool = False) -> tuple[bool, bool]:
+        """Whether the stream can be read, which includes its end, and with `writes` whether it can be written."""
+
+    def close(self) -> None:
+        """To be called when nobody waits."""
 
 
 class Threads(Protocol):
@@ -25,7 +47,10 @@ class Threads(Protocol):
     def rlock(self) -> threading.RLock: ...
     def condition(self, lock: Any = None) -> threading.Condition: ...
     def event(self) -> threading.Event: ...
-    def queue(self) -> queue.SimpleQueue[Any]: ...
+    def simple_queue(self) -> queue.SimpleQueue[Any]: ...
+    def bounded_queue(self, size: int) -> queue.Queue[Any]: ...
+    def future(self) -> Future[Any]: ...
+    def bell(self) -> Bell: ...
     def pool(self, name: str) -> Executor:
         """Runs jobs one after another, in a thread of its own."""
 
@@ -35,11 +60,44 @@ class Threads(Protocol):
         """Unix time, s."""
 
 
+class _HostBell:
+    """A pipe beside the stream."""
+
+    def __init__(self) -> None:
+        self._ends: tuple[int, ...] = os.pipe()
+        self._closing = threading.Lock()
+        for end in self._ends:
+            os.set_blocking(end, False)
+
+    def ring(self) -> None:
+        with self._closing, contextlib.suppress(BlockingIOError):  # it has been rung often, and nobody waits
+            if self._ends:
+                os.write(self._ends[1], b"\0")
+
+    def wait(self, stream: Stream | None, limit_s: float, *, writes: bool = False) -> tuple[bool, bool]:
+        waits = select.poll()
+        waits.register(self._ends[0], select.POLLIN)
+        file = -1 if stream is None else stream.fileno()
+        if file >= 0:
+            waits.register(file, select.POLLIN | (select.POLLOUT if writes else 0))
+        events = dict(waits.poll(limit_s * 1000))
+        if self._ends[0] in events:
+            os.read(self._ends[0], 4096)
+        seen = events.get(file, 0)
+        return seen & ~select.POLLOUT != 0, seen & select.POLLOUT != 0
+
+    def close(self) -> None:
+        with self._closing:
+            ends, self._ends = self._ends, ()
+        for end in ends:
+            os.close(end)
+
+
 class HostThreads:
     """Those of this host."""
 
     def thread(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> threading.Thread:
-        return threading.Thread(target=target, args=args, name=name, daemon=True)
+        return threading.Thread(target=target, args=args, name=name or None, daemon=True)
 
     def lock(self) -> threading.Lock:
         return threading.Lock()
@@ -53,8 +111,17 @@ class HostThreads:
     def event(self) -> threading.Event:
         return threading.Event()
 
-    def queue(self) -> queue.SimpleQueue[Any]:
+    def simple_queue(self) -> queue.SimpleQueue[Any]:
         return queue.SimpleQueue()
+
+    def bounded_queue(self, size: int) -> queue.Queue[Any]:
+        return queue.Queue(size)
+
+    def future(self) -> Future[Any]:
+        return Future()
+
+    def bell(self) -> Bell:
+        return _HostBell()
 
     def pool(self, name: str) -> Executor:
         return ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -110,7 +177,38 @@ def event() -> threading.Event:
 
 
 def simple_queue() -> queue.SimpleQueue[Any]:
-    return _threads.queue()
+    return _threads.simple_queue()
+
+
+def bounded_queue(size: int) -> queue.Queue[Any]:
+    return _threads.bounded_queue(size)
+
+
+def future() -> Future[Any]:
+    return _threads.future()
+
+
+def bell() -> Bell:
+    return _threads.bell()
+
+
+class DelayedCall:
+    """Calls something once when a time is over, unless it is cancelled before; a daemon."""
+
+    def __init__(self, after_s: float, target: Callable[..., object], *args: Any, name: str = "") -> None:
+        self._cancelled = event()
+
+        def run() -> None:
+            if not self._cancelled.wait(after_s):
+                target(*args)
+
+        self._thread = thread(run, name=name)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
 
 
 def pool(name: str) -> Executor:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
+from harness.base import threads
 from harness.model.errors import DeviceError, InputError
 from harness.model.time import Stamp
 
@@ -37,7 +36,7 @@ class HeardBytes:
 
 def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> HeardBytes:
     """Output that has arrived now."""
-    return HeardBytes(Stamp(time.monotonic(), error_s), time.time(), data, topic, retained)
+    return HeardBytes(Stamp(threads.monotonic(), error_s), threads.wall(), data, topic, retained)
 
 
 class HeardQueue:
@@ -50,7 +49,7 @@ class HeardQueue:
         self.lost_bytes = 0
         self._held: deque[HeardBytes] = deque()
         self._bytes = 0
-        self._changed = threading.Condition()
+        self._changed = threads.condition()
         self._closed = False
 
     def put(self, heard: HeardBytes, *, wait: bool = False) -> None:
@@ -138,7 +137,7 @@ class StreamSource:
         self.trouble = ""
         self._opened = opened
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name="monitor-stream", daemon=True)
+        self._thread = threads.thread(self._run, name="monitor-stream")
 
     def open(self) -> None:
         self._stream = self._opened()

@@ -6,11 +6,11 @@ Everything that a device announces is foreign text: sanitise it before you show 
 from __future__ import annotations
 
 import ipaddress
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.base import threads
 from harness.base.plugins import installed
 from harness.devices.serial.port import lasting_names, listed, usb_ids
 from harness.model.errors import DeviceError
@@ -74,8 +74,8 @@ def announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[F
         raise DeviceError(what, remedy="Connect it to the network of the devices, and allow UDP port 5353") from error
     with asking:
         zeroconf.ServiceBrowser(asking, list(SERVICES), handlers=[changed])
-        time.sleep(seconds)
-        until_s = time.monotonic() + ANSWERS_LIMIT_S
+        threads.sleep(seconds)
+        until_s = threads.monotonic() + ANSWERS_LIMIT_S
         found = [_resolved(asking, zeroconf, kind, name, until_s) for kind, name in list(names)]
     return sorted(set(found), key=lambda one: (one.kind, one.name, one.address))
 
@@ -85,7 +85,7 @@ def _resolved(asking: Any, zeroconf: Any, service: str, name: str, until_s: floa
         info = zeroconf.ServiceInfo(service, name)
     except zeroconf.Error:  # a name with control characters, which the standard forbids
         return FoundDevice(SERVICES[service], name.removesuffix(f".{service}"), "")
-    within_s = min(ANSWER_LIMIT_S, until_s - time.monotonic())
+    within_s = min(ANSWER_LIMIT_S, until_s - threads.monotonic())
     known = info.load_from_cache(asking) or (within_s > 0 and info.request(asking, within_s * 1000))
     return row_of(info, known=bool(known))
 

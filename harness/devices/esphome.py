@@ -16,13 +16,13 @@ import re
 import socket
 import struct
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
@@ -178,14 +178,14 @@ class EsphomeLink:
         self._settable: dict[str, EntityInfo] = {}
         self._values: dict[str, str] = {}
         self._ended = False
-        self._changed = threading.Condition()
+        self._changed = threads.condition()
         self._client: APIClient | None = None
         self._lines, self._reader = socket.socketpair()
         self._loop = asyncio.new_event_loop()
         self._writer = ThreadPoolExecutor()
         self._loop.set_default_executor(self._writer)
         self._loop.set_exception_handler(self._broken)
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"esphome {options.address}", daemon=True)
+        self._thread = threads.thread(self._loop.run_forever, name=f"esphome {options.address}")
         self._thread.start()
         connecting = asyncio.run_coroutine_threadsafe(self._connect(), self._loop)
         try:
@@ -260,7 +260,7 @@ class EsphomeLink:
             self._lines.shutdown(socket.SHUT_RDWR)  # ends a write that waits for the reader
         with contextlib.suppress(Exception):
             asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(2 * END_LIMIT_S)
-        written = threading.Thread(target=self._writer.shutdown, daemon=True)
+        written = threads.thread(self._writer.shutdown)
         written.start()
         written.join(END_LIMIT_S)  # the device has been let go, whatever the disk takes
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -493,24 +493,24 @@ class EsphomeDevice(TextStream):
 
     def _link(self) -> EsphomeLink:
         """The connection, as soon as it is back. DeviceError if it does not come back within SETTING_LIMIT_S."""
-        deadline_s = time.monotonic() + SETTING_LIMIT_S
+        deadline_s = threads.monotonic() + SETTING_LIMIT_S
         while (link := self._far_end) is None:
-            if time.monotonic() > deadline_s or self._stop.wait(STEP_S):
+            if threads.monotonic() > deadline_s or self._stop.wait(STEP_S):
                 raise DeviceError(f"{self.id} is lost: {self._why}", remedy="Switch it on, then harness resume")
         return cast(EsphomeLink, link)
 
-    def _follow(self, far_end: FarEnd) -> str:
+    def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
         device = cast(EsphomeLink, far_end).device
         firmware = _firmware(device)
         self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), firmware, device.mac_address))
-        return super()._follow(far_end)
+        return super()._follow(far_end, bell)
 
     @staticmethod
     def source(options: EsphomeOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
-        use = ServerUse(device, time.monotonic, lambda _: None, options.listen_limit_s)
+        use = ServerUse(device, threads.monotonic, lambda _: None, options.listen_limit_s)
         served = use if options.role is EsphomeRole.ASSISTANT else None
         return StreamSource(
-            options.address, lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, threading.Event(), served)))
+            options.address, lambda: cast(BinaryIO, FarEndFile(EsphomeLink(options, threads.event(), served)))
         )
 
     @staticmethod
@@ -524,7 +524,7 @@ class EsphomeDevice(TextStream):
     def host_checks(named: Sequence[tuple[str, EsphomeOptions]]) -> Iterator[Check]:
         for id, options in named:
             try:
-                link = EsphomeLink(options, threading.Event())
+                link = EsphomeLink(options, threads.event())
             except HarnessError as error:
                 yield Check("esphome", Level.FAIL, f"{id}: {error.what}", error.remedy)
                 continue

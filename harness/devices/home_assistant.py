@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
+from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
@@ -374,7 +375,7 @@ class HomeAssistant(ReadingsStream):
     def source(
         options: HomeAssistantOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]
     ) -> ReadingsSource:
-        return ReadingsSource(options.url, lambda: _opened(options, HostClock(), threading.Event()))
+        return ReadingsSource(options.url, lambda: _opened(options, HostClock(), threads.event()))
 
     @staticmethod
     def demand_host(options: HomeAssistantOptions) -> None:
@@ -386,7 +387,7 @@ class HomeAssistant(ReadingsStream):
     def host_checks(named: Sequence[tuple[str, HomeAssistantOptions]]) -> Iterator[Check]:
         for id, options in named:
             try:
-                link = AssistLink(options, HostClock(), threading.Event())
+                link = AssistLink(options, HostClock(), threads.event())
             except HarnessError as error:
                 yield Check("home_assistant", Level.FAIL, f"{id}: {error.what}", error.remedy)
                 continue

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from harness.base import threads
 from harness.base.ports import Sink, Surroundings
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, Overrun, StimulusEnded, StimulusStarted
@@ -79,7 +79,7 @@ class Loudspeaker:
             on_ended=lambda play_id, at, complete: sink(StimulusEnded(self.id, at, play_id, complete)),
             on_fault=lambda at, what: sink(LinkLost(self.id, at, what)),
             on_back=lambda at: sink(LinkBack(self.id, at)),
-            on_overrun=lambda count: sink(Overrun(self.id, Stamp(time.monotonic(), 0.02), count)),
+            on_overrun=lambda count: sink(Overrun(self.id, Stamp(threads.monotonic(), 0.02), count)),
             frames_per_buffer=self._options.frames_per_buffer,
             output=Output(self._options.output, self._options.outputs) if self._options.outputs else Output(),
         )

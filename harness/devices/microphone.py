@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from harness.base import plugins
+from harness.base import plugins, threads
 from harness.base.plugins import Group
 from harness.base.ports import Sink, Surroundings
 from harness.model.errors import InputError
@@ -77,7 +77,7 @@ class Microphone:
         self._options = options
         self._surroundings = surroundings
         self._ring = Ring(options.keep_s)
-        self._queue: queue.Queue[_Item] = queue.Queue(_QUEUE_BLOCKS)
+        self._queue: queue.Queue[_Item] = threads.bounded_queue(_QUEUE_BLOCKS)
         self._capture: Capture | None = None
         self._thread: threading.Thread | None = None
         self._hears_as = Hearing
@@ -97,7 +97,7 @@ class Microphone:
         rules = EndpointRules(min_speech_ms=self._options.min_speech_ms, earcon_max_ms=self._options.earcon_max_ms)
         self._hearing = self._hears_as(self.id, detector, rules=rules, earcons=self._earcons)
         self._sink = sink
-        self._thread = threading.Thread(target=self._listen, args=(self._hearing, sink), name=f"{self.id}-hearing")
+        self._thread = threads.thread(self._listen, self._hearing, sink, name=f"{self.id}-hearing")
         self._thread.start()
         self._capture = Capture(
             self._options.sound_device,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import regex
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.model.bench import DeviceSetting
@@ -51,7 +51,7 @@ class OrderAnswers:
         self._given_up = given_up
         self._done = regex.compile(order.done)
         self._failed = regex.compile(order.failed) if order.failed else None
-        self._until_s = time.monotonic() + order.within_s
+        self._until_s = threads.monotonic() + order.within_s
         self._last = ""
         _ = self.left_s
 
@@ -60,7 +60,7 @@ class OrderAnswers:
         """Time until the next look, at most LOOK_S; DeviceError when the order has no time left."""
         if self._given_up.is_set():
             raise DeviceError(f"{self._order.words}: given up, because the run ends")
-        left_s = self._until_s - time.monotonic()
+        left_s = self._until_s - threads.monotonic()
         if left_s <= 0:
             said = f"it last said {self._last!r}" if self._last else "it said nothing"
             what = f"{self._order.words}: not done within {self._order.within_s:g} s; {said}"
@@ -118,7 +118,7 @@ class StandSetting:
         If the operator moves it, they have done so already.
         """
         self._at = ""
-        given_up = given_up or threading.Event()
+        given_up = given_up or threads.event()
         if isinstance(self._driver, TakesOrders):
             self._driver.carry_out(self.stand.order(value), given_up)
             given_up.wait(self._clock.real_s(self.stand.settle_s))

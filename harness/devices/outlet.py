@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-
+from harness.base import threads
 from harness.base.ports import Sink, Surroundings
 from harness.model.observation import LinkBack, LinkLost, LogLine, Observation
 from harness.model.time import Stamp
@@ -28,7 +27,7 @@ class DriverOutlet:
         self._now_s = surroundings.clock.now_s
         profile = surroundings.profile
         self._rate = _LOG_LINES_PER_S if profile is None else profile.console.log_lines_per_s
-        self.lock = threading.RLock()
+        self.lock = threads.rlock()
         self._sink: Sink | None = None
         self._lost: set[str] = set()
         self._told_lost = False

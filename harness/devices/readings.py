@@ -9,12 +9,12 @@ import math
 import os
 import select
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from harness.base import threads
 from harness.devices.declared import Abilities
 from harness.devices.device_sources import HeardBytes, HeardQueue
 from harness.devices.text_streams import END_GRACE_S, FarEnd, TextStream
@@ -57,13 +57,13 @@ class ReadingsLink:
         self.taken: list[tuple[bytes, Stamp]] = []
         """What the last `read` returned, reading by reading."""
         self._held = deque[tuple[bytes, Stamp]](maxlen=MOST_HELD)
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
+        self._lock = threads.lock()
+        self._stop = threads.event()
         self._why = "its thread ended with an error"
         self._ended = False
         self._measure = measure
         self._came = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threads.thread(self._run, name=name)
         self._thread.start()
 
     def fileno(self) -> int:
@@ -137,8 +137,8 @@ class ReadingsSource:
         self.ended = False
         self.trouble = ""
         self._connect = connect
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="monitor-readings", daemon=True)
+        self._closing = threads.event()
+        self._thread = threads.thread(self._run, name="monitor-readings")
 
     def open(self) -> None:
         self._readings = self._connect()
@@ -161,5 +161,5 @@ class ReadingsSource:
                 self.trouble = self._readings.why_ended()
                 break
             for line, at in self._readings.taken:
-                self.queue.put(HeardBytes(at, time.time() - (time.monotonic() - at.at_s), line))
+                self.queue.put(HeardBytes(at, threads.wall() - (threads.monotonic() - at.at_s), line))
         self.ended = True

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
@@ -60,7 +61,7 @@ class Scpi:
         self.id = id
         self._options = options
         self._instrument: Any = None
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
 
     @staticmethod
     def demand_host(options: ScpiOptions) -> None:
@@ -92,7 +93,7 @@ class Scpi:
             return ""
         order = BenchOrder(f"{self.id}: {self._options.identify} at {self._options.resource}", "", within_s=_ANSWER_S)
         with self._faults(order):
-            instrument, answers = self._opened(), OrderAnswers(order, threading.Event())
+            instrument, answers = self._opened(), OrderAnswers(order, threads.event())
             instrument.write(self._options.identify)
             return plain_text(self._answer(instrument, answers).strip(), _SHOWN)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base import threads
 from harness.base.plugins import Group, load
 from harness.base.ports import Voice
 from harness.model.errors import DeviceError, HarnessError, InputError, VoiceError
@@ -45,7 +46,7 @@ class Answerer:
 
     def await_recogniser(self) -> None:
         """Returns when the recogniser is loaded; DeviceError if it cannot be."""
-        answers: queue.SimpleQueue[str | HarnessError] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[str | HarnessError] = threads.simple_queue()
         if self.recogniser is not None:
             silence = Waveform(np.zeros(ANALYSIS_HZ // 2, np.float32), ANALYSIS_HZ)
             self.recogniser.transcribe_later(silence, answers.put)

@@ -9,19 +9,18 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import select
 import shlex
 import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, Protocol, cast
 
+from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
@@ -206,8 +205,8 @@ class TcpListener:
 
     def accept(self, stop: threading.Event, limit_s: float) -> TcpConnection:
         """Waits until the device connects; DeviceError if it does not, or when `stop` is set."""
-        deadline_s = time.monotonic() + limit_s
-        while not stop.is_set() and time.monotonic() < deadline_s:
+        deadline_s = threads.monotonic() + limit_s
+        while not stop.is_set() and threads.monotonic() < deadline_s:
             with contextlib.suppress(TimeoutError):
                 link, peer = self._server.accept()
                 link.settimeout(None)
@@ -237,12 +236,12 @@ class TextStream:
         self._clock = surroundings.clock
         self._profile = surroundings.profile
         self._outlet = DriverOutlet(id, surroundings)
-        self._decided = threading.Event()
+        self._decided = threads.event()
         self._opened = False
-        self._stop = threading.Event()
+        self._stop = threads.event()
         self._thread: threading.Thread | None = None
         self._far_end: FarEnd | None = None
-        self._wake_read = self._wake_write = -1
+        self._bell: threads.Bell | None = None
         self._late = Lateness()
         self._first = deque[str](maxlen=_KEPT_LINES)
         self._why = ""
@@ -275,9 +274,9 @@ class TextStream:
         self._stop.clear()
         self._far_end = far_end = self.connect()
         self._outlet.open(sink)
-        self._wake_read, self._wake_write = os.pipe()
+        self._bell = bell = threads.bell()
         self._first.clear()
-        self._thread = threading.Thread(target=self._run, args=(far_end,), name=f"text {self.id}", daemon=True)
+        self._thread = threads.thread(self._run, far_end, bell, name=f"text {self.id}")
         self._thread.start()
         self._decided.wait()
         if not self._opened:
@@ -289,12 +288,12 @@ class TextStream:
         self._stop.set()
         self._outlet.close()
         thread, self._thread = self._thread, None
-        if thread is not None:
-            os.write(self._wake_write, b"\0")
+        bell, self._bell = self._bell, None
+        if thread is not None and bell is not None:
+            bell.ring()
             thread.join(JOIN_S)
             if not thread.is_alive():
-                os.close(self._wake_read)
-                os.close(self._wake_write)
+                bell.close()
 
     def restart(self) -> None:
         """Sends `restart_line`; DeviceError when there is none, or nobody takes it."""
@@ -312,19 +311,19 @@ class TextStream:
         except OSError as error:
             raise DeviceError(f"{self.id} took no command: {error}", remedy="Wait until its link is back") from error
 
-    def _run(self, far_end: FarEnd) -> None:
+    def _run(self, far_end: FarEnd, bell: threads.Bell) -> None:
         self._why = "its thread ended with an error"
         try:
-            self._follow_all(far_end)
+            self._follow_all(far_end, bell)
         finally:
             self._decided.set()
 
-    def _follow_all(self, far_end: FarEnd) -> None:
+    def _follow_all(self, far_end: FarEnd, bell: threads.Bell) -> None:
         opened: FarEnd | None = far_end
         back_off_s = self.BACK_OFF_S[0]
         while opened is not None:
             began_s = self._clock.now_s()
-            self._why = self._follow(opened)
+            self._why = self._follow(opened, bell)
             with self._outlet.lock:
                 self._far_end = None
             opened.close()
@@ -350,7 +349,7 @@ class TextStream:
             return opened, back_off_s
         return None, back_off_s
 
-    def _follow(self, far_end: FarEnd) -> str:
+    def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
         """Reads until the end; why it ended."""
         options, outlet = self._options, self._outlet
         console = Console(self._profile, self.id, hold_back_s=self.hold_back_s, measured=False)
@@ -358,18 +357,15 @@ class TextStream:
         ready = re.compile(options.ready) if options.ready else None
         began_s = heard_s = self._clock.now_s()
         back, unread = False, b""
-        waits = select.poll()
-        for end in (far_end.fileno(), self._wake_read):
-            waits.register(end, select.POLLIN | select.POLLHUP | select.POLLERR)
         while not self._stop.is_set():
             before_s = self._clock.now_s()
-            found = {end for end, _ in waits.poll(TICK_S * 1000)}
+            readable, _ = bell.wait(far_end, TICK_S)
             now_s = self._clock.now_s()
-            if not found:
+            if not readable:
                 self._late.woke(now_s - before_s, TICK_S)
-            data = far_end.read() if far_end.fileno() in found else b""
+            data = far_end.read() if readable else b""
             at = Stamp(now_s, self._late.seconds)
-            if far_end.fileno() in found and not data:
+            if readable and not data:
                 for seen in console.flush(at):
                     outlet.tell(self.marked(seen))
                 return far_end.why_ended()
@@ -486,7 +482,7 @@ def _first(options: TcpOptions) -> FarEnd:
     if not options.listen:
         return connected(options)
     with closing(TcpListener(options)) as listener:
-        return listener.accept(threading.Event(), MONITOR_WAITS_S)
+        return listener.accept(threads.event(), MONITOR_WAITS_S)
 
 
 class FarEndFile:

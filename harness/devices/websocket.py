@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import socket
-import threading
-import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, ClassVar, cast
 from urllib.parse import SplitResult, urlsplit
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
@@ -147,7 +146,7 @@ class WebSocketLink:
         self._echoes = deque[tuple[float, object]](maxlen=_ECHOES)
         self._link = connected(options.url, _headers(options), options.ping_s)
         self._outside, self._inside = socket.socketpair()
-        self._thread = threading.Thread(target=self._pass_on, name="web socket", daemon=True)
+        self._thread = threads.thread(self._pass_on, name="web socket")
         self._thread.start()
         try:
             for message in options.send_on_open:
@@ -180,7 +179,7 @@ class WebSocketLink:
         self._outside.close()
 
     def _send(self, message: str) -> None:
-        self._echoes.append((time.monotonic(), _parsed(message.encode())))
+        self._echoes.append((threads.monotonic(), _parsed(message.encode())))
         try:
             self._link.send(message)
         except self._errors.ConnectionClosed as error:
@@ -188,7 +187,7 @@ class WebSocketLink:
 
     def _is_echo(self, message: bytes) -> bool:
         """A bus may write it differently, and add a context."""
-        while self._echoes and time.monotonic() - self._echoes[0][0] > _ECHO_S:
+        while self._echoes and threads.monotonic() - self._echoes[0][0] > _ECHO_S:
             self._echoes.popleft()
         found = _parsed(message) if self._echoes else None
         for one in self._echoes:

@@ -11,12 +11,12 @@ import queue
 import select
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, BinaryIO, ClassVar, cast
 
+from harness.base import threads
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
@@ -159,8 +159,8 @@ class WyomingRelay:
         self._options, self._now_s = options, now_s
         self._heard, self._joined, self._left = heard, joined, left
         self._sound = sound
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
+        self._lock = threads.lock()
+        self._stop = threads.event()
         self._late = Lateness()  # of the thread that accepts; the others are as late
         self._open: list[_Joined] = []
         self._threads: list[threading.Thread] = []
@@ -172,12 +172,12 @@ class WyomingRelay:
         with self._lock:
             for one in self._open:
                 one.cut()
-        deadline_s = time.monotonic() + JOIN_S
+        deadline_s = threads.monotonic() + JOIN_S
         for thread in self._threads:
-            thread.join(max(0.0, deadline_s - time.monotonic()))
+            thread.join(max(0.0, deadline_s - threads.monotonic()))
 
     def _start(self, run: Callable[..., None], *arguments: object) -> None:
-        thread = threading.Thread(target=run, args=arguments, name=f"wyoming {self._options.address}", daemon=True)
+        thread = threads.thread(run, *arguments, name=f"wyoming {self._options.address}")
         with self._lock:
             self._threads = [*(one for one in self._threads if one.is_alive()), thread]
             thread.start()
@@ -312,8 +312,8 @@ class WyomingServer(TextStream):
         if answerer is not None:
             answerer.close()
 
-    def _follow(self, far_end: FarEnd) -> str:
-        return super()._follow(cast(ServerLink, far_end).begin())
+    def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
+        return super()._follow(cast(ServerLink, far_end).begin(), bell)
 
     def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
         if not data:
@@ -338,7 +338,7 @@ class Wyoming:
         self._now_s = surroundings.clock.now_s
         self._outlet = DriverOutlet(id, surroundings)
         self._profile = _of_lines(surroundings.profile)
-        self._connected = threading.Event()
+        self._connected = threads.event()
         self._relay: WyomingRelay | None = None
         self._server = WyomingServer(id, options, surroundings) if options.mode is WyomingMode.SERVER else None
 
@@ -405,8 +405,8 @@ class Wyoming:
     @staticmethod
     def source(options: WyomingOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
         if options.mode is WyomingMode.SERVER:
-            use = ServerUse(device, time.monotonic, lambda _: None, options.listen_limit_s)
-            address, stop = options.address, threading.Event()
+            use = ServerUse(device, threads.monotonic, lambda _: None, options.listen_limit_s)
+            address, stop = options.address, threads.event()
             return StreamSource(address, lambda: cast(BinaryIO, FarEndFile(ServerLink(address, use, stop).begin())))
         return WyomingSource(options, sound=_maps_sound(profile))
 
@@ -450,12 +450,12 @@ class WyomingSource(StreamSource):
     """The events as lines, for the monitor."""
 
     def __init__(self, options: WyomingOptions, *, sound: bool) -> None:
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._lines: queue.SimpleQueue[bytes] = threads.simple_queue()
         self._relay: WyomingRelay | None = None
         super().__init__(options.address, lambda: self._started(options, sound))
 
     def _started(self, options: WyomingOptions, sound: bool) -> BinaryIO:
-        self._relay = WyomingRelay(options, time.monotonic, self._put, sound=sound)
+        self._relay = WyomingRelay(options, threads.monotonic, self._put, sound=sound)
         return cast(BinaryIO, self)
 
     def _put(self, lines: bytes, _: Stamp) -> None:

@@ -11,13 +11,13 @@ import json
 import queue
 import socket
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.devices import tcp
 from harness.devices.spoken_commands import ANSWER_HZ, NOTHING_HEARD, CommandSound, ServerUse
@@ -52,7 +52,7 @@ class ServerLink:
         self._address, self._use = address, use
         self._why = _CLOSED
         self._socket = connected(address)
-        self._sending = threading.Lock()
+        self._sending = threads.lock()
         self._events = WyomingEvents(EVENT_BYTES, payloads=True)
         self._early: list[tuple[StreamSegment, float]] = []
         try:
@@ -66,22 +66,20 @@ class ServerLink:
         """The lines of the last `read`, and when their events came or were sent."""
         self._signals, self._signalled = socket.socketpair()
         self._signals.setblocking(False)
-        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = threads.simple_queue()
         self._command: CommandSound | None = None
         self._wanted = self._plays = False
-        self._played = threading.Event()
-        self._threads = [
-            threading.Thread(target=run, name=f"wyoming {address}", daemon=True) for run in (self._listen, self._work)
-        ]
+        self._played = threads.event()
+        self._threads = [threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._work)]
 
     def _be_accepted(self, stop: threading.Event) -> None:
         """A satellite that has another server answers no question after `run-satellite`, but may stay connected."""
         self._send("run-satellite")
         self._send("describe")
         self._socket.settimeout(STEP_S)
-        until_s = time.monotonic() + CONNECT_LIMIT_S
+        until_s = threads.monotonic() + CONNECT_LIMIT_S
         while not any(one.is_frame and one.data.startswith(_INFO) for one, _ in self._early):
-            if stop.is_set() or time.monotonic() > until_s:
+            if stop.is_set() or threads.monotonic() > until_s:
                 raise TimeoutError(f"no answer within {CONNECT_LIMIT_S:g} s")
             with contextlib.suppress(TimeoutError):
                 if not (data := self._socket.recv(PIECE_BYTES)):
@@ -306,8 +304,8 @@ def who_answers(address: str) -> str:
     with connected(address) as link, contextlib.suppress(OSError):
         link.settimeout(PING_S)
         link.sendall(b'{"type": "describe"}\n')
-        until_s = time.monotonic() + PING_S
-        while time.monotonic() < until_s and (data := link.recv(PIECE_BYTES)):
+        until_s = threads.monotonic() + PING_S
+        while threads.monotonic() < until_s and (data := link.recv(PIECE_BYTES)):
             for segment in events.feed(data, 0.0):
                 event = json.loads(segment.data) if segment.is_frame else {}
                 if event.get("type") == "info":

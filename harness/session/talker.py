@@ -191,7 +191,7 @@ class Talker:
 
     def __init__(self, microphone: SpeechMicrophone, clock: Clock) -> None:
         self._microphone, self._clock = microphone, clock
-        self._seen: queue.Queue[Observation] = queue.Queue()
+        self._seen: queue.SimpleQueue[Observation] = threads.simple_queue()
 
     def __enter__(self) -> Talker:
         self._microphone.open(self._seen.put)

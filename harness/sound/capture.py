@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base import threads
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
@@ -164,7 +163,7 @@ class Ring:
         self._keep = int(seconds * RATE_HZ)
         self._blocks: deque[Block] = deque()
         self._held = 0
-        self._arrived = threading.Condition()
+        self._arrived = threads.condition()
 
     def put(self, block: Block) -> None:
         with self._arrived:
@@ -192,10 +191,10 @@ class Ring:
         """
         if not start_s < end_s:
             raise SoundError(f"a clip cannot have a length of {end_s - start_s:.3f} s")
-        deadline = time.monotonic() + wait_s
+        deadline = threads.monotonic() + wait_s
         with self._arrived:
             while not self._blocks or self._end_of(self._blocks[-1]) < end_s:
-                if not self._arrived.wait(max(0.0, deadline - time.monotonic())) and time.monotonic() >= deadline:
+                if not self._arrived.wait(max(0.0, deadline - threads.monotonic())) and threads.monotonic() >= deadline:
                     raise SoundError(f"the sound until {end_s:.3f} s has not arrived", remedy="Is the microphone open?")
             wanted = [block for block in self._blocks if self._end_of(block) > start_s and block.at_s < end_s]
         return self._join(wanted, start_s, end_s)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -10,6 +9,7 @@ from queue import Empty, SimpleQueue
 import numpy as np
 import numpy.typing as npt
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
@@ -173,7 +173,7 @@ def check_path(
 ) -> PathCheck:
     """Plays `count` chirps, one after the other, and finds them; SoundError when a device cannot be opened."""
     ring = Ring(30.0)
-    started: SimpleQueue[Stamp] = SimpleQueue()
+    started: SimpleQueue[Stamp] = threads.simple_queue()
     faults: list[str] = []
     overruns: list[int] = []
     capture = Capture(
@@ -199,11 +199,11 @@ def check_path(
     try:
         capture.open()
         playback.open()
-        listened_s = time.monotonic()
+        listened_s = threads.monotonic()
         quiet, _ = ring.cut(listened_s, listened_s + 0.5)
         for number in range(count):
             on_chirp(number)
-            called_s = time.monotonic()
+            called_s = threads.monotonic()
             playback.play(str(number), known)
             try:
                 at = started.get(timeout=START_LIMIT_S)

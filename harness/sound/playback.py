@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import soxr
 
+from harness.base import threads
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
@@ -73,7 +73,7 @@ class Playback:
         self._stream = SupervisedStream("playback", device, sound_server, frames_per_buffer, self, output)
         self._in_lab = sound_server == "virtual_lab"
         self._clock = self._new_clock(2 * frames_per_buffer / RATE_HZ)
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
         self._plays: dict[int, _Playing] = {}
         self._number = 0
         self._due: deque[int] = deque()

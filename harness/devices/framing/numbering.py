@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from harness.base import threads
 from harness.devices.wire.messages import Event, Log, Set, TextCommand
 from harness.model.time import Stamp
 
@@ -262,7 +263,7 @@ class BoardCommand:
     number: int = 0
     next_s: float = float("-inf")
     acknowledged: bool = False
-    done: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = field(default_factory=threads.event)
 
 
 class BoardCommands:

@@ -242,9 +242,11 @@ class InProcess:
             if room is None:
                 return
             room.present.remove(self)
-            if not room.present:
+            left = bool(room.present)
+            if not left:
                 del _ROOMS[self._key]
-                room.air.close()
+        if not left:
+            room.air.close()
         self._sink = None
         with self._lock:
             self._playing = None

@@ -9,6 +9,7 @@ import threading
 import zlib
 from collections.abc import Callable
 
+from harness.base import threads
 from harness.base.ports import Clock
 from harness.devices.framing.board_session import BOARD, BoardSession
 from harness.devices.framing.board_words import BROKER, Received
@@ -249,7 +250,7 @@ class BoardAtBroker:
         self._owner = secrets.token_hex(4)
         self._feeding = Feeding(self._owner)
         self._said_unseen = self._ended = False
-        self._changed = threading.Condition(outlet.lock)
+        self._changed = threads.condition(outlet.lock)
         self.session = BoardSession(
             id,
             outlet,
@@ -259,7 +260,7 @@ class BoardAtBroker:
             answer_limit_s=options.answer_wait_s,
             silent=self._silent,
         )
-        self._thread = threading.Thread(target=self._work, name=f"{id}-board", daemon=True)
+        self._thread = threads.thread(self._work, name=f"{id}-board")
 
     def start(self) -> None:
         self._thread.start()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base import threads
 from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
@@ -74,8 +75,8 @@ class MqttCommands:
     def __init__(self, id: str, options: MqttCommandOptions, surroundings: Surroundings) -> None:
         self.id = id
         self._options = options
-        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._said: queue.SimpleQueue[str] = threads.simple_queue()
+        self._lock = threads.lock()
         events = LinkEvents(
             up=lambda: None,
             down=lambda why: None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 import tempfile
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
@@ -128,7 +128,7 @@ class MqttDevice:
         self._heartbeat = profile.heartbeat if profile is not None else None
         self._beat_rule = for_device((self._heartbeat.rule,) if self._heartbeat is not None else (), self._device)
         self._beat_s: float | None = None
-        self._closing = threading.Event()
+        self._closing = threads.event()
         self._beating: threading.Thread | None = None
 
     @property
@@ -229,7 +229,7 @@ class MqttDevice:
             if self._heartbeat is not None:
                 self._beat_s = None
                 self._closing.clear()
-                watching = threading.Thread(target=self._watch_heartbeat, args=(self._heartbeat,), daemon=True)
+                watching = threads.thread(self._watch_heartbeat, self._heartbeat)
                 self._beating = watching
                 watching.start()
         except BaseException:
@@ -498,7 +498,7 @@ class MqttSource:
         self.trouble = what
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
-        self.queue.put(HeardBytes(at, time.time(), payload, topic, retained))
+        self.queue.put(HeardBytes(at, threads.wall(), payload, topic, retained))
 
 
 def broker_check(id: str, options: MqttOptions) -> Check:
@@ -508,9 +508,9 @@ def broker_check(id: str, options: MqttOptions) -> Check:
     source = MqttSource(options, ("$SYS/broker/version",))
     try:
         source.open()
-        until_s = time.monotonic() + _VERSION_WAIT_S
-        while not (heard := source.queue.take(1)) and time.monotonic() < until_s:
-            time.sleep(0.02)
+        until_s = threads.monotonic() + _VERSION_WAIT_S
+        while not (heard := source.queue.take(1)) and threads.monotonic() < until_s:
+            threads.sleep(0.02)
     except HarnessError as error:
         return Check("broker", Level.FAIL, f"{id}: {error.what}", error.remedy)
     finally:

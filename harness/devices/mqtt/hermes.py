@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import soundfile
 
+from harness.base import threads
 from harness.base.ports import Surroundings
 from harness.devices.outlet import DriverOutlet
 from harness.devices.playing import Playing, quantised
@@ -113,12 +114,12 @@ class HermesMicrophone(HermesSound):
         self._sent: deque[int] = deque(maxlen=round(OWN_S / FRAME_S))
         self._foreign_s = float("-inf")
         self._told_foreign = False
-        self._closing = threading.Event()
+        self._closing = threads.event()
         self._thread: threading.Thread | None = None
 
     def open(self) -> None:
         self._closing.clear()
-        self._thread = threading.Thread(target=self._run, name=f"{self._id}-hermes", daemon=True)
+        self._thread = threads.thread(self._run, name=f"{self._id}-hermes")
         self._thread.start()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
@@ -199,7 +200,7 @@ class HermesSpeaker(HermesSound):
         self._site = site
         self.topics = (f"hermes/audioServer/{site}/playFinished",)
         self._began_s = 0.0
-        self._timer: threading.Timer | None = None
+        self._timer: threads.DelayedCall | None = None
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """DeviceError while a sound is playing."""
@@ -212,8 +213,8 @@ class HermesSpeaker(HermesSound):
             self._playing = Playing(play_id, samples, self._rate_hz, 0, len(samples), started=True)
             self._began_s = self._clock.now_s()
             self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
-            self._timer = threading.Timer(self._clock.real_s(waveform.duration_s + _LATE_S), self._overdue, (play_id,))
-            self._timer.name, self._timer.daemon = f"{self._id}-hermes", True
+            late_s = self._clock.real_s(waveform.duration_s + _LATE_S)
+            self._timer = threads.DelayedCall(late_s, self._overdue, play_id, name=f"{self._id}-hermes")
             self._timer.start()
             self._outlet.tell(StimulusStarted(self._id, Stamp(self._began_s, _BEGIN_ERROR_S), play_id))
 

@@ -10,12 +10,12 @@ import getpass
 import json
 import os
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.ports import Clock
 from harness.devices.wire.lines import Unmapped
@@ -165,10 +165,10 @@ class Reservation:
         self._clock = clock
         self._publish = publish
         self._taken, self._free = taken, free
-        self._changed = threading.Condition()
+        self._changed = threads.condition()
         self._ended = self._waited = False
         self._told = Holding.NONE
-        self._thread = threading.Thread(target=self._keep, name="mqtt-lease", daemon=True)
+        self._thread = threads.thread(self._keep, name="mqtt-lease")
         self._thread.start()
 
     def link_up(self) -> None:

@@ -18,6 +18,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from harness.base import threads
 from harness.base.places import lab_state
 from harness.base.ports import Clock
 from harness.devices.mqtt.broker import EmbeddedBroker
@@ -45,7 +46,7 @@ class Pulse:
         self._now_s = now_s
         self._limit_s = limit_s
         self._frozen = frozen
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
         self._sent: dict[int, float] = {}
         self._early: dict[int, float] = {}
         self._trips: deque[float] = deque(maxlen=_KEPT)
@@ -53,9 +54,9 @@ class Pulse:
         self._alive = True
         self._alive_s = now_s()
         self._absent_since_s: float | None = None
-        self._stop = threading.Event()
-        self._beat_now = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="mqtt-pulse", daemon=True)
+        self._stop = threads.event()
+        self._beat_now = threads.event()
+        self._thread = threads.thread(self._beat, name="mqtt-pulse")
 
     @property
     def error_s(self) -> float:
@@ -195,11 +196,11 @@ class BrokerLink:
         self._client: mqtt.Client | None = None
         self._pulse: Pulse | None = None
         self._embedded: EmbeddedBroker | None = None
-        self._subscribed = threading.Event()
-        self._answered = threading.Event()
+        self._subscribed = threads.event()
+        self._answered = threads.event()
         self._refusal = ""
         self._lost = False
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
         self._closing = False
 
     @property
@@ -455,7 +456,7 @@ class BrokerLink:
 
 def _within(limit_s: float, action: Callable[[], object]) -> None:
     """Runs a call with a time limit, since connecting cannot be cancelled."""
-    thread = threading.Thread(target=action, name="mqtt-end", daemon=True)
+    thread = threads.thread(action, name="mqtt-end")
     thread.start()
     thread.join(limit_s)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import select
 import threading
-import time
 from dataclasses import dataclass
 from enum import StrEnum
 
 import regex
 
+from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import LOOK_S, OrderAnswers
@@ -73,7 +73,7 @@ class SerialCommands:
         self.id = id
         self._options = options
         self._line: SerialLine | None = None
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
 
     @staticmethod
     def demand_host(options: SerialCommandOptions) -> None:
@@ -109,7 +109,7 @@ class SerialCommands:
     def _opened(self) -> SerialLine:
         if self._line is None:
             self._line = SerialLine(find(self._options.at).path, self._options.baud)
-            time.sleep(self._options.ready_after_s)
+            threads.sleep(self._options.ready_after_s)
         return self._line
 
     def _say(self, line: SerialLine, order: BenchOrder, answers: OrderAnswers) -> None:
@@ -140,9 +140,9 @@ def readings(options: SerialCommandOptions, ask: str, seconds: float, low: float
     found: list[float] = []
     heard, last, asked_s = b"", "", 0.0
     try:
-        time.sleep(options.ready_after_s)
-        until_s = time.monotonic() + seconds
-        while (now_s := time.monotonic()) < until_s:
+        threads.sleep(options.ready_after_s)
+        until_s = threads.monotonic() + seconds
+        while (now_s := threads.monotonic()) < until_s:
             if ask and now_s >= asked_s + ASK_AGAIN_S:
                 line.write(ask.encode() + _BYTES[options.line_end])
                 asked_s = now_s

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import select
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import serial
 
+from harness.base import threads
 from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
@@ -77,7 +75,7 @@ class SerialDevice:
         self._baud = options.baud or (self._profile.console.baud if self._profile is not None else DEFAULT_BAUD)
         self._outlet = DriverOutlet(id, surroundings)
         self._lock = self._outlet.lock
-        self._changed = threading.Condition(self._lock)
+        self._changed = threads.condition(self._lock)
         self._thread: threading.Thread | None = None
         self._line: SerialLine | None = None
         self._port = Port("")
@@ -86,7 +84,7 @@ class SerialDevice:
         self._closing = False
         self._late = Lateness()
         self._ticked_s = float("-inf")
-        self._wake_read = self._wake_write = -1
+        self._bell: threads.Bell | None = None
         self.received_bytes = self.sent_bytes = 0
         self.peer: Peer = self._new_peer("")
 
@@ -140,11 +138,9 @@ class SerialDevice:
         self._closing = False
         self._outlet.open(sink)
         self._pending, self._stuck_since_s = b"", None
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
+        self._bell = bell = threads.bell()
         self.peer.linked(self._clock.now_s())
-        self._thread = threading.Thread(target=self._run, name=f"serial {self.id}", daemon=True)
+        self._thread = threads.thread(self._run, bell, name=f"serial {self.id}")
         self._thread.start()
         if self._port.usb_serial:
             self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=self._port.usb_serial))
@@ -170,11 +166,9 @@ class SerialDevice:
         line, self._line = self._line, None
         if line is not None:
             line.close()
-        if thread is None or not thread.is_alive():
-            for end in (self._wake_read, self._wake_write):
-                if end >= 0:
-                    os.close(end)
-        self._wake_read = self._wake_write = -1
+        bell, self._bell = self._bell, None
+        if bell is not None and (thread is None or not thread.is_alive()):
+            bell.close()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Sends the sound to the board; DeviceError when it accepts none over its port, or is not open."""
@@ -271,29 +265,26 @@ class SerialDevice:
 
     def _poke(self) -> None:
         """Wakes the thread."""
-        if self._wake_write >= 0:
-            try:
-                os.write(self._wake_write, b"\0")
-            except BlockingIOError:
-                return  # a wake-up is already pending
+        if (bell := self._bell) is not None:
+            bell.ring()
 
-    def _run(self) -> None:
+    def _run(self, bell: threads.Bell) -> None:
         back_off_s = _BACK_OFF_S[0]
         while not self._closing:
             if self._line is None:
                 if self._reopen():
                     back_off_s = _BACK_OFF_S[0]
                 else:
-                    self._pause(back_off_s)
+                    bell.wait(None, back_off_s)
                     back_off_s = min(back_off_s * 2, _BACK_OFF_S[1])
                 continue
             try:
-                self._turn(self._line)
+                self._turn(self._line, bell)
             except LineGone as error:
                 self._drop_line()
                 self._lose(error.what)
 
-    def _turn(self, line: SerialLine) -> None:
+    def _turn(self, line: SerialLine, bell: threads.Bell) -> None:
         """Writes what is due, waits for the next event, reads what has arrived."""
         with self._lock:
             now_s = self._clock.now_s()
@@ -306,15 +297,13 @@ class SerialDevice:
             wait_s = 0.0 if self._pending else self.peer.wait_s(now_s)
         if self._pending:
             self._write(line)
-        blocked = [line.fileno()] if self._pending else []
+        blocked = bool(self._pending)
         wait_s = _WAIT_S if blocked else min(wait_s, _WAIT_S)
         before_s = self._clock.now_s()
-        readable, writable, _ = select.select([line.fileno(), self._wake_read], blocked, [], wait_s)
+        readable, writable = bell.wait(line, wait_s, writes=blocked)
         if wait_s > 0 and not readable and not writable:
             self._late.woke(self._clock.now_s() - before_s, wait_s)
-        if self._wake_read in readable:
-            os.read(self._wake_read, 4096)
-        if line.fileno() in readable:
+        if readable:
             self._read(line)
 
     def _read(self, line: SerialLine) -> None:
@@ -368,11 +357,6 @@ class SerialDevice:
             self._changed.notify_all()
             self.peer.lost(self._clock.now_s())
 
-    def _pause(self, duration_s: float) -> None:
-        readable, _, _ = select.select([self._wake_read], [], [], duration_s)
-        if readable:
-            os.read(self._wake_read, 4096)
-
 
 class SerialSource:
     """A port, read for the monitor and reopened when it was lost. Also accepts pyserial's URLs (rfc2217://…)."""
@@ -390,8 +374,8 @@ class SerialSource:
         self.hold_back_s = DEFAULT_HOLD_BACK_MS / 1000 if found_s is None else found_s
         self.name = f"{self._path} at {baud}"
         self._line: serial.SerialBase | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="monitor-serial", daemon=True)
+        self._stop = threads.event()
+        self._thread = threads.thread(self._run, name="monitor-serial")
 
     def open(self) -> None:
         """DeviceError when the port cannot be opened."""
@@ -415,7 +399,7 @@ class SerialSource:
             except DeviceError as error:
                 yield rate, error
                 continue
-            time.sleep(seconds)
+            threads.sleep(seconds)
             source.close()
             yield rate, b"".join(one.data for one in source.queue.take(HELD_BYTES))
 

@@ -7,7 +7,6 @@ import json
 import os
 import queue
 import shutil
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
@@ -89,7 +89,7 @@ def message_of(happened: Happened, session: Path, bench: str, so_far: SoFar) -> 
 def trial_message(bench: str) -> dict[str, Any]:
     """A message without a run, to try a way."""
     to_do = "nothing; this is how a run will report"
-    happened = _one(NotifyOn.FINISHED, "a test message", "harness doctor --send-test", to_do, time.time())
+    happened = _one(NotifyOn.FINISHED, "a test message", "harness doctor --send-test", to_do, threads.wall())
     return message_of(happened, Path("no-session"), bench, SoFar()) | {"event": "test"}
 
 
@@ -150,13 +150,13 @@ def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
 
 
 def _feed(child: ChildProcess, content: bytes) -> None:
-    until_s = time.monotonic() + WITHIN_S
+    until_s = threads.monotonic() + WITHIN_S
     with contextlib.suppress(BrokenPipeError):  # a program need not read it
-        while content and time.monotonic() < until_s:
+        while content and threads.monotonic() < until_s:
             try:
                 content = content[os.write(child.stdin.fileno(), content) :]
             except BlockingIOError:
-                time.sleep(0.01)
+                threads.sleep(0.01)
     child.stdin.close()
 
 
@@ -231,13 +231,13 @@ class Notifier:
     def showed(self, state: StateChanged) -> None:
         """A state of the run; a full disk shows here first, since its rows need room. Never blocks."""
         if state.word is StateWord.PAUSED:
-            for happened in self._pause(state.reason, time.time()):
+            for happened in self._pause(state.reason, threads.wall()):
                 self._send(happened)
 
     def close(self, goodbye: Goodbye) -> None:
         """Reports the end, and waits up to LAST_WORDS_S for its delivery."""
         self._send(_end(goodbye, self._session))
-        until_s = time.monotonic() + LAST_WORDS_S
+        until_s = threads.monotonic() + LAST_WORDS_S
         for way in self._ways:
             way.close(until_s)
 
@@ -306,7 +306,7 @@ def _end(goodbye: Goodbye, session: Path) -> Happened:
             subject, to_do = "the run has ended early", f"harness resume {session}"
     broken = {NotifyOn.LIMIT_BROKEN} if goodbye.exit_code == 1 else set()
     event = NotifyOn.LIMIT_BROKEN if broken else NotifyOn.FINISHED
-    return Happened(frozenset({NotifyOn.FINISHED, *broken}), event, subject, goodbye.reason, to_do, time.time())
+    return Happened(frozenset({NotifyOn.FINISHED, *broken}), event, subject, goodbye.reason, to_do, threads.wall())
 
 
 class _Way:
@@ -316,10 +316,10 @@ class _Way:
         self, notify: Notify, message: Callable[[Happened], dict[str, Any]], note: Callable[[str], None]
     ) -> None:
         self._notify, self._message, self._note = notify, message, note
-        self._waiting: queue.Queue[Happened | None] = queue.Queue(MOST_WAITING)
-        self._closing = threading.Event()
+        self._waiting: queue.Queue[Happened | None] = threads.bounded_queue(MOST_WAITING)
+        self._closing = threads.event()
         self._dropped = 0
-        self._thread = threading.Thread(target=self._work, name="notify", daemon=True)
+        self._thread = threads.thread(self._work, name="notify")
         self._thread.start()
 
     def take(self, happened: Happened) -> None:
@@ -333,8 +333,8 @@ class _Way:
         """Shortens waits between tries; returns when all is delivered, or at that time."""
         self._closing.set()
         with contextlib.suppress(queue.Full):
-            self._waiting.put(None, timeout=max(0.0, until_s - time.monotonic()))
-        self._thread.join(max(0.0, until_s - time.monotonic()))
+            self._waiting.put(None, timeout=max(0.0, until_s - threads.monotonic()))
+        self._thread.join(max(0.0, until_s - threads.monotonic()))
         lost = self._dropped + max(self._waiting.qsize(), self._thread.is_alive())
         if lost:
             self._note(f"{name_of(self._notify)} did not get {counted(lost, 'message')} before the end of the run")
@@ -350,7 +350,7 @@ class _Way:
         why = ""
         for wait_s in (0.0, *BACK_OFF_S):
             if self._closing.wait(wait_s):
-                time.sleep(min(wait_s, 1.0))
+                threads.sleep(min(wait_s, 1.0))
             try:
                 deliver(self._notify, message)
             except HarnessError as error:

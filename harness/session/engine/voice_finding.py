@@ -9,13 +9,13 @@ import queue
 import signal
 import statistics
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
+from harness.base import threads
 from harness.base.findings import nearest
 from harness.base.plugins import Group, load, names
 from harness.model.bench import Device, OperatorPresence
@@ -92,7 +92,7 @@ def find_voice(
             raise InputError(f"{device_id!r} cannot be called: {error.what}", remedy=error.remedy) from error
         place = start_engine(folder)
         try:
-            return _listen(place, device_id, time.monotonic() + within_s, tried)
+            return _listen(place, device_id, threads.monotonic() + within_s, tried)
         finally:
             _end(place)
 
@@ -132,12 +132,12 @@ def _listen(
     place: EnginePlace, device_id: str, until_s: float, tried: Callable[[VoiceTried], None]
 ) -> VoiceTried | None:
     """Follows the session until a voice is found, the time is over, or every voice has been tried."""
-    arrived: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
+    arrived: queue.SimpleQueue[Message | str] = threads.simple_queue()
     client = EngineClient(Path(place.socket), Hello("doctor", 0, attended=False), arrived.put, arrived.put)
     figures, done = WakeFigures(), Counter[VoiceSpec]()
     voice_of: dict[str, VoiceSpec] = {}
     try:
-        while (left_s := until_s - time.monotonic()) > 0:
+        while (left_s := until_s - threads.monotonic()) > 0:
             try:
                 message = arrived.get(timeout=left_s)
             except queue.Empty:
@@ -185,6 +185,6 @@ def _end(place: EnginePlace) -> None:
     if place.alive:
         with contextlib.suppress(ProcessLookupError):
             os.kill(place.pid, signal.SIGTERM)
-    deadline_s = time.monotonic() + ENDS_WITHIN_S
-    while place.alive and time.monotonic() < deadline_s:
-        time.sleep(0.02)
+    deadline_s = threads.monotonic() + ENDS_WITHIN_S
+    while place.alive and threads.monotonic() < deadline_s:
+        threads.sleep(0.02)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from harness.base import threads
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
 from harness.model.observation import SoundKept
@@ -24,7 +24,7 @@ class ClipShelf:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
         with disk_errors(f"{folder} cannot be made"):
             folder.mkdir(exist_ok=True)
             # Parts come from a process that was killed while writing. No row names them.

@@ -7,8 +7,6 @@ import os
 import queue
 import resource
 import sqlite3
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
@@ -20,6 +18,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
+from harness.base import threads
 from harness.base.chain import begin_chain, last_link, linked, seal_end
 from harness.base.codec import RECORDS, CodecError, decode, encode
 from harness.base.places import SessionFolder
@@ -249,14 +248,14 @@ def missing_guards(connection: sqlite3.Connection) -> list[str]:
 
 def _write_ahead(connection: sqlite3.Connection, wait_s: float) -> str:
     """Requests a write-ahead log; the resulting mode. SQLite does not wait for other processes here."""
-    give_up_s = time.monotonic() + wait_s
+    give_up_s = threads.monotonic() + wait_s
     while True:
         try:
             return str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_s:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or threads.monotonic() > give_up_s:
                 raise
-        time.sleep(0.01)
+        threads.sleep(0.01)
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
@@ -288,7 +287,7 @@ class SharedRows(Generic[T]):
 
     def __init__(self, path: Path, content: Content[T], demand: Callable[[], object]) -> None:
         self._path, self._content, self._demand = path, content, demand
-        self._lock = threading.Lock()
+        self._lock = threads.lock()
         self._open()
 
     def add(self, records: Sequence[T]) -> list[Row]:
@@ -313,7 +312,7 @@ class SharedRows(Generic[T]):
                         fresh[id_] = seq + 1
                     body = self._text(record)
                     seq += 1
-                    row = (seq, 0, time.monotonic(), time.time(), record.kind, body)
+                    row = (seq, 0, threads.monotonic(), threads.wall(), record.kind, body)
                     link = linked(link, row)
                     self._connection.execute(INSERT, (*row, link))
                     found.append((*row[:4], body))
@@ -383,7 +382,7 @@ def _place(path: Path) -> tuple[int, int] | None:
 class _QueuedRow:
     record: Record
     body: str
-    done: Future[Entry] = field(default_factory=Future)
+    done: Future[Entry] = field(default_factory=threads.future)
 
 
 class SqliteLog:
@@ -400,8 +399,8 @@ class SqliteLog:
         self,
         folder: Path,
         *,
-        now_s: Callable[[], float] = time.monotonic,
-        wall_s: Callable[[], float] = time.time,
+        now_s: Callable[[], float] = threads.monotonic,
+        wall_s: Callable[[], float] = threads.wall,
         on_commit: Callable[[Entry], None] | None = None,
     ) -> None:
         self._folder = SessionFolder(folder)
@@ -416,10 +415,10 @@ class SqliteLog:
         except LogError:
             os.close(self._lock_fd)
             raise
-        self._closing = threading.Lock()
+        self._closing = threads.lock()
         self._closed = False
-        self._queue: queue.SimpleQueue[_QueuedRow | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._write, name="session-log", daemon=True)
+        self._queue: queue.SimpleQueue[_QueuedRow | None] = threads.simple_queue()
+        self._thread = threads.thread(self._write, name="session-log")
         self._thread.start()
 
     @property

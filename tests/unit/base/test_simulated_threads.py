@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import queue
+import threading
 import time
 
 import pytest
@@ -121,3 +123,91 @@ def test_the_hosts_clock_can_be_set() -> None:
         before_s = world.wall()
         world.set_wall(-7200.0)
         assert (world.wall() - before_s, world.monotonic()) == (-7200.0, 1000.0)
+
+
+class Pipe:
+    """The end of a pipe as a stream."""
+
+    def __init__(self, file: int) -> None:
+        self.fileno = lambda: file
+
+
+def test_a_bell_ends_a_wait_for_bytes_and_says_what_a_stream_can_do() -> None:
+    reads, writes = os.pipe()
+    bell = threads.bell()
+    assert bell.wait(Pipe(reads), 0.0, writes=True) == (False, False)
+    assert bell.wait(Pipe(writes), 0.0, writes=True) == (False, True)
+    assert bell.wait(Pipe(writes), 0.0) == (False, False)
+    bell.ring()
+    bell.ring()
+    assert bell.wait(Pipe(reads), 60.0) == (False, False)
+    threads.DelayedCall(0.0, bell.ring).start()
+    assert bell.wait(None, 60.0) == (False, False)
+    os.write(writes, b"x")
+    assert bell.wait(Pipe(reads), 60.0) == (True, False)
+    os.read(reads, 1)
+    os.close(writes)
+    assert bell.wait(Pipe(reads), 60.0) == (True, False)  # the end of a stream is read, too
+    os.close(reads)
+    bell.close()
+    bell.ring()
+
+
+def test_a_simulated_bell_rings_and_hears_bytes(simulated_time: SimulatedThreads) -> None:
+    class Stream:
+        arrived = False
+
+        def fileno(self) -> int:
+            return -1
+
+        def has_bytes(self) -> bool:
+            return self.arrived
+
+        def has_room(self) -> bool:
+            return True
+
+    bell, stream = threads.bell(), Stream()
+    assert bell.wait(stream, 1.0) == (False, False)
+    assert bell.wait(stream, 1.0, writes=True) == (False, True)
+    threads.DelayedCall(2.0, bell.ring).start()
+    never = threads.DelayedCall(2.5, setattr, stream, "arrived", False)
+    never.start()
+    threads.DelayedCall(3.0, setattr, stream, "arrived", True).start()
+    assert bell.wait(stream, 60.0) == (False, False)
+    assert simulated_time.monotonic() == 1003.0
+    never.cancel()
+    assert bell.wait(stream, 60.0) == (True, False)
+    assert simulated_time.monotonic() == 1004.0
+
+
+def test_a_bounded_queue_is_full_until_something_is_taken(simulated_time: SimulatedThreads) -> None:
+    letters = threads.bounded_queue(1)
+    letters.put_nowait("a")
+    with pytest.raises(queue.Full):
+        letters.put_nowait("b")
+    with pytest.raises(queue.Full):
+        letters.put("b", timeout=1.0)
+    threads.DelayedCall(2.0, letters.get).start()
+    letters.put("c")
+    assert (letters.get(), simulated_time.monotonic()) == ("c", 1003.0)
+
+
+def test_a_thread_of_the_simulation_knows_itself_and_ends_with_it() -> None:
+    ended: list[threading.Thread] = []
+
+    def waits() -> None:
+        try:
+            threads.event().wait()
+        finally:
+            ended.append(threading.current_thread())
+
+    with SimulatedThreads() as world, threads.using(world):
+        waiting = [threads.thread(waits), threads.thread(waits)]
+        for thread in waiting:
+            thread.start()
+        threads.sleep(1.0)
+        future = threads.future()
+        threads.DelayedCall(1.0, future.set_result, 7).start()
+        assert future.result() == 7
+        assert not ended
+    assert sorted(map(id, ended)) == sorted(map(id, waiting))
