@@ -373,11 +373,9 @@ class TextStream:
                 heard_s = now_s
             if data and not back:
                 unread, ready = self._look_for(ready, unread + data)
-            if (
-                ready is None
-                and not back
-                and (options.ready or now_s - began_s > self.SETTLE_S or (data and self._opened))
-            ):
+            # A device that was silent may be so again: an open connection does not show that it is back.
+            settled = now_s - began_s > self.SETTLE_S and not (self._opened and options.silence_limit_s)
+            if ready is None and not back and (options.ready or settled or (data and self._opened)):
                 back = self._opened = True
                 self._decided.set()
                 outlet.back(FAR_END)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
+
+import paho.mqtt.client as mqtt
 
 from harness.base import threads
 from harness.base.clocks import HostClock
@@ -103,6 +105,8 @@ class MqttDevice:
     """
 
     Options: ClassVar[type] = MqttOptions
+    client: Callable[..., mqtt.Client] = mqtt.Client
+    """What connects to the broker."""
 
     def __init__(self, id: str, options: MqttOptions, surroundings: Surroundings) -> None:
         self.id = id
@@ -218,6 +222,7 @@ class MqttDevice:
             sorted(topics),
             events,
             optional,
+            client=self.client,
         )
         try:
             self._link.open()
@@ -253,7 +258,9 @@ class MqttDevice:
         )
         surroundings = self._surroundings
         topics = [prefix + topic for topic in GIVEN]
-        watch = BrokerLink(self.id, options, surroundings.clock, surroundings.folder, topics, events)
+        watch = BrokerLink(
+            self.id, options, surroundings.clock, surroundings.folder, topics, events, client=self.client
+        )
         try:
             watch.open()
         except DeviceError as error:

@@ -183,8 +183,9 @@ class BrokerLink:
         topics: Sequence[str],
         events: LinkEvents,
         optional: Sequence[str] = (),
+        client: Callable[..., mqtt.Client] = mqtt.Client,
     ) -> None:
-        """optional: topics that the broker may refuse; a remark says so."""
+        """optional: topics that the broker may refuse; a remark says so. client: paho's, or one like it."""
         self._id = id
         self._options = options
         self._clock = clock
@@ -193,6 +194,7 @@ class BrokerLink:
         self._optional = frozenset(optional)
         self._events = events
         self._client_id = ""
+        self._made = client
         self._client: mqtt.Client | None = None
         self._pulse: Pulse | None = None
         self._embedded: EmbeddedBroker | None = None
@@ -307,7 +309,7 @@ class BrokerLink:
 
     def _fresh_client(self, *, clean: bool) -> mqtt.Client:
         # With a persistent session, events acknowledged to the board during a loss still arrive.
-        client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean)
+        client = self._made(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean)
         if self._options.username:
             client.username_pw_set(self._options.username, password(self._options))
         context = encryption(self._options)
@@ -429,7 +431,7 @@ class BrokerLink:
         self._lose(f"the broker has not answered for {silent_s:.1f} s; the connection is still there")
         client = self._client
         connection = client.socket() if client is not None else None
-        if isinstance(connection, socket.socket):
+        if connection is not None and hasattr(connection, "shutdown"):
             # Makes paho's thread notice the loss and reconnect; its own keepalive would take twice as long.
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

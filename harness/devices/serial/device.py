@@ -130,10 +130,14 @@ class SerialDevice:
         except DeviceError as error:
             raise InputError(error.what, remedy=error.remedy) from error
 
+    def connect(self, usb_serial: str = "") -> tuple[Port, SerialLine]:
+        """Finds and opens the port; DeviceError when that fails. usb_serial: of the adapter used so far."""
+        port = find(self._options, usb_serial)
+        return port, SerialLine(port.path, self._baud)
+
     def open(self, sink: Sink) -> None:
         """Returns when the board has answered and its clock is known; DeviceError if not within 5 s."""
-        self._port = find(self._options)
-        self._line = SerialLine(self._port.path, self._baud)
+        self._port, self._line = self.connect()
         self.peer = self._new_peer(self._port.path)  # after the setup of the port, which sets its latency timer
         self._closing = False
         self._outlet.open(sink)
@@ -334,8 +338,7 @@ class SerialDevice:
 
     def _reopen(self) -> bool:
         try:
-            self._port = find(self._options, self._port.usb_serial)
-            line = SerialLine(self._port.path, self._baud)
+            self._port, line = self.connect(self._port.usb_serial)
         except DeviceError:
             return False  # not back yet; the next try may find it
         with self._lock:

@@ -1,0 +1,249 @@
+"""Boards of log lines and text streams in simulated time: the drivers themselves, on a port that is simulated.
+
+A board notes when it wrote what. Every stated time must contain that moment, whatever its clock and its line do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.base import threads
+from harness.base.simulated_threads import SimulatedThreads
+from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
+from harness.devices.text_streams import TextStream, TextStreamOptions
+from harness.model.bench import ClockKind, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
+from harness.model.errors import DeviceError
+from harness.model.observation import (
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    LogLine,
+    Observation,
+    Status,
+    StimulusEnded,
+    Unread,
+    Wake,
+)
+from harness.model.stimulus import Waveform
+from tests.nights.ports import SimulatedPort, SimulatedSerial, SimulatedText
+from tests.seen import Around
+
+PROFILE = DeviceProfile(
+    "box",
+    "A box",
+    "box.yaml",
+    "0",
+    ("alexa",),
+    lines=(
+        LineMapping(r"^I \(\d+\) heard (?P<phrase>\w+) (?P<score>[\d.]+)", ObservationKind.WAKE),
+        LineMapping(r"^rst:(?P<detail>\w+)", ObservationKind.STATUS, (("state", "started"),)),
+        LineMapping(r"^I \(\d+\) listening", ObservationKind.LISTENING),
+    ),
+    console=ConsoleSettings(time=r"^I \((?P<time>\d+)\) ", clock=ClockKind.MS),
+)
+
+
+class Box:
+    """Writes lines with a clock of its own. wrote_s: when it heard something."""
+
+    def __init__(self, world: SimulatedThreads, *, drift: float = 0.0) -> None:
+        self.port = SimulatedPort(world, self)
+        self.wrote_s: list[float] = []
+        self.taken = b""
+        self._world, self._drift = world, drift
+        self._booted_s = world.monotonic() - 12.3
+
+    def takes(self, data: bytes) -> None:
+        self.taken += data
+
+    def line(self, text: str, at_s: float) -> bytes:
+        return b"I (%d) %s\r\n" % ((at_s - self._booted_s) * (1 + self._drift) * 1000, text.encode())
+
+    def hears(self, at_s: float, *, late_s: float = 0.0) -> bytes:
+        """It writes a line, which leaves it late."""
+        self.wrote_s.append(at_s)
+        line = self.line("heard alexa 0.93", at_s)
+        self.port.send(line, at_s + late_s)
+        return line
+
+    def restarts(self, at_s: float) -> None:
+        self._booted_s = at_s
+        self.port.send(b"rst:POWERON\r\n", at_s)
+
+
+class Seen(list[Observation]):
+    """A sink."""
+
+    __call__ = list.append
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [observation for observation in self if isinstance(observation, kind)]
+
+
+@contextmanager
+def serial(box: Box, **options: Any) -> Iterator[tuple[SimulatedSerial, Seen]]:
+    chosen = SerialOptions(port="simulated", framing=FramingChoice.NONE, **options)
+    driver, seen = SimulatedSerial("box", chosen, Around(profile=PROFILE), box.port), Seen()
+    driver.open(seen)
+    yield driver, seen
+    driver.close()
+
+
+@contextmanager
+def text(box: Box, **options: Any) -> Iterator[tuple[TextStream, Seen]]:
+    driver, seen = SimulatedText("box", TextStreamOptions(**options), Around(profile=PROFILE), box.port), Seen()
+    driver.open(seen)
+    yield driver, seen
+    driver.close()
+
+
+def contained(seen: Seen, wrote_s: list[float]) -> list[float]:
+    """The stated errors, after each stated time was found to contain the true one."""
+    wakes = seen.of(Wake)
+    assert len(wakes) == len(wrote_s)
+    for wake, true_s in zip(wakes, wrote_s, strict=True):
+        assert abs(wake.at.at_s - true_s) <= wake.at.error_s + 1e-6, (wake, true_s)
+    return [wake.at.error_s for wake in wakes]
+
+
+@pytest.mark.parametrize("drift", [0.0, 80e-6, -150e-6, 0.004, -0.03])
+def test_an_hour_of_a_clock_that_drifts_is_stated_truly(simulated_time: SimulatedThreads, drift: float) -> None:
+    box, chance = Box(simulated_time, drift=drift), Random(1)
+    with serial(box) as (_, seen):
+        for _ in range(600):
+            threads.sleep(chance.uniform(0.5, 12.0))
+            box.hears(simulated_time.monotonic(), late_s=chance.uniform(0.0, 0.016))
+        threads.sleep(1.0)
+    errors_s = contained(seen, box.wrote_s)
+    assert max(errors_s[100:]) < 0.07
+    assert len(seen.of(LogLine)) == 0
+
+
+def test_a_restart_is_seen_and_its_clock_learned_anew(simulated_time: SimulatedThreads) -> None:
+    box = Box(simulated_time)
+    with serial(box) as (_, seen):
+        for number in range(60):
+            threads.sleep(3.0)
+            if number % 20 == 10:
+                box.restarts(simulated_time.monotonic())
+                threads.sleep(1.0)
+            box.hears(simulated_time.monotonic(), late_s=0.01)
+        threads.sleep(1.0)
+    contained(seen, box.wrote_s)
+    assert [status.state for status in seen.of(Status)] == [DeviceState.STARTED] * 3
+    assert not seen.of(LinkLost)
+
+
+def test_late_halved_repeated_and_damaged_lines(simulated_time: SimulatedThreads) -> None:
+    box = Box(simulated_time)
+    with serial(box) as (_, seen):
+        for _ in range(40):
+            threads.sleep(1.0)
+            box.hears(simulated_time.monotonic())
+        threads.sleep(1.0)
+        late_s = simulated_time.monotonic()
+        box.hears(late_s, late_s=0.7)
+        threads.sleep(2.0)
+        halved_s = simulated_time.monotonic()
+        box.wrote_s.append(halved_s)
+        line = box.line("heard alexa 0.93", halved_s)
+        box.port.send(line[:9], halved_s)
+        box.port.send(line[9:], halved_s + 0.4)
+        threads.sleep(2.0)
+        repeated_s = simulated_time.monotonic()
+        line = box.hears(repeated_s)
+        box.port.send(line, repeated_s + 0.2)
+        box.wrote_s.append(repeated_s)
+        threads.sleep(2.0)
+        contained(seen, box.wrote_s)
+        # Half a line that is lost takes the next one with it, and both stand in the log.
+        now_s = simulated_time.monotonic()
+        box.port.send(line[:9] + box.line("heard alexa 0.91", now_s), now_s)
+        box.port.send(b"x" * 70_000 + b"\n", now_s)
+        threads.sleep(10.0)
+    assert len(seen.of(Wake)) == len(box.wrote_s)
+    joined, long = seen.of(LogLine)
+    assert joined.text == "I (57299)I (59299) heard alexa 0.91"
+    assert long.text.endswith("(the line is too long: 70000 bytes)")
+    assert [unread.count for unread in seen.of(Unread)] == [1]
+
+
+def test_a_port_that_is_unplugged_and_back(simulated_time: SimulatedThreads) -> None:
+    box = Box(simulated_time)
+    with serial(box) as (_, seen):
+        box.hears(simulated_time.monotonic())
+        threads.sleep(5.0)
+        box.port.unplug()
+        gone_s = simulated_time.monotonic()
+        box.port.send(box.line("heard alexa 0.93", gone_s + 1.0), gone_s + 1.0)
+        threads.sleep(30.0)
+        box.port.plug()
+        back_s = simulated_time.monotonic()
+        threads.sleep(5.0)
+        box.hears(simulated_time.monotonic())
+        threads.sleep(1.0)
+        (lost,), (back,) = seen.of(LinkLost), seen.of(LinkBack)
+        assert gone_s <= lost.at.at_s <= gone_s + 0.25
+        assert "unplugged" in lost.what
+        assert back_s <= back.at.at_s <= back_s + 2.1
+        with pytest.raises(DeviceError), serial(box):
+            pass  # another driver has it
+    contained(seen, box.wrote_s)
+
+
+def test_a_port_that_takes_no_sound_is_lost_and_the_sound_ends(simulated_time: SimulatedThreads) -> None:
+    box = Box(simulated_time)
+    with serial(box, injection=SerialInjection.TFLM) as (driver, seen):
+        box.port.full = True
+        driver.play("a", Waveform(np.zeros(16000, dtype=np.float32), 16000))
+        threads.sleep(10.0)
+        assert not box.taken
+        (lost,), (ended,) = seen.of(LinkLost), seen.of(StimulusEnded)
+        assert "accepted no bytes" in lost.what
+        assert not ended.complete
+        assert lost.at.at_s - 1000 == pytest.approx(3.2, abs=0.3)
+
+
+def test_heartbeats_are_reported_about_every_5_s_and_at_once_after_a_restart(simulated_time: SimulatedThreads) -> None:
+    box = Box(simulated_time)
+    with serial(box) as (_, seen):
+        for number in range(60):
+            threads.sleep(2.0)
+            if number == 31:
+                box.restarts(simulated_time.monotonic())
+            box.port.send(box.line("listening", simulated_time.monotonic()), simulated_time.monotonic())
+        threads.sleep(20.0)  # it hangs
+    beats_s = [proved.at.at_s - 1000 for proved in seen.of(ListeningProved)]
+    assert beats_s[:3] == pytest.approx([2.0, 8.0, 14.0], abs=0.1)
+    assert any(abs(beat_s - 64.0) < 0.1 for beat_s in beats_s)
+    assert beats_s[-1] <= 120.1
+
+
+def test_a_text_stream_that_falls_silent_is_lost_until_a_line_comes(simulated_time: SimulatedThreads) -> None:
+    box = Box(simulated_time)
+    with text(box, silence_limit_s=10.0, restart_line="reset") as (driver, seen):
+        for _ in range(5):
+            threads.sleep(4.0)
+            box.hears(simulated_time.monotonic())
+        silent_s = simulated_time.monotonic()
+        threads.sleep(60.0)
+        (lost,) = seen.of(LinkLost)
+        assert lost.at.at_s == pytest.approx(silent_s + 10.0, abs=0.2)
+        assert not seen.of(LinkBack)
+        box.hears(simulated_time.monotonic())
+        threads.sleep(0.5)
+        (back,) = seen.of(LinkBack)
+        driver.restart()
+        threads.sleep(0.5)
+        assert box.taken == b"reset\n"
+        box.port.unplug()
+        threads.sleep(1.0)
+        assert len(seen.of(LinkLost)) == 2
+    contained(seen, box.wrote_s)
