@@ -25,7 +25,6 @@ from harness.model.observation import (
     LinkLost,
     ListeningProved,
     LogLine,
-    Observation,
     Status,
     StimulusEnded,
     Unread,
@@ -33,7 +32,7 @@ from harness.model.observation import (
 )
 from harness.model.stimulus import Waveform
 from tests.nights.ports import SimulatedPort, SimulatedSerial, SimulatedText
-from tests.seen import Around
+from tests.seen import Around, Seen
 
 PROFILE = DeviceProfile(
     "box",
@@ -76,15 +75,6 @@ class Box:
     def restarts(self, at_s: float) -> None:
         self._booted_s = at_s
         self.port.send(b"rst:POWERON\r\n", at_s)
-
-
-class Seen(list[Observation]):
-    """A sink."""
-
-    __call__ = list.append
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [observation for observation in self if isinstance(observation, kind)]
 
 
 @contextmanager
@@ -239,7 +229,7 @@ def test_a_text_stream_that_falls_silent_is_lost_until_a_line_comes(simulated_ti
         assert not seen.of(LinkBack)
         box.hears(simulated_time.monotonic())
         threads.sleep(0.5)
-        (back,) = seen.of(LinkBack)
+        assert len(seen.of(LinkBack)) == 1
         driver.restart()
         threads.sleep(0.5)
         assert box.taken == b"reset\n"

@@ -1,0 +1,215 @@
+"""The MQTT driver in simulated time: itself, with a broker and a client in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from harness.base import threads
+from harness.base.simulated_threads import SimulatedThreads
+from harness.devices.mqtt.options import MqttOptions
+from harness.devices.profiles.profile import load_profile
+from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
+from harness.model.errors import DeviceError
+from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, Status, Transcript, Wake
+from tests.nights.ports import Message, SimulatedBroker, SimulatedMqtt
+from tests.seen import Around, Seen
+
+PROFILE = DeviceProfile(
+    "box",
+    "A box",
+    "box.yaml",
+    "0",
+    ("alexa",),
+    mappings=(
+        MessageMapping("box/wake", ObservationKind.WAKE, (("phrase", "/phrase"), ("score", "/score"))),
+        MessageMapping("box/text", ObservationKind.TRANSCRIPT, (("text", "/text"),)),
+        MessageMapping("box/status", ObservationKind.STATUS, (("state", "/state"),)),
+    ),
+)
+
+
+class Box:
+    """Says numbered messages. said_s: when it heard its wake phrase and said so."""
+
+    def __init__(self, broker: SimulatedBroker, boot: str = "b1") -> None:
+        self.boot, self.number = boot, 0
+        self.said_s: list[float] = []
+        self._world = broker.world
+        self.peer = broker.peer(f"box-{boot}", Message("box/status", self._body(state="gone"), 1))
+
+    def _body(self, **fields: object) -> bytes:
+        return json.dumps({"boot": self.boot, **fields}).encode()
+
+    def say(self, topic: str, *, times: int = 1, retain: bool = False, **fields: object) -> None:
+        """times: as often as it has missed the acknowledgement."""
+        self.number += 1
+        for _ in range(times):
+            self.peer.say(f"box/{topic}", self._body(seq=self.number, **fields), retain=retain)
+
+    def hears(self, *, times: int = 1) -> None:
+        self.said_s.append(self._world.monotonic())
+        self.say("wake", times=times, phrase="alexa", score=0.9)
+
+
+@contextmanager
+def watching(
+    broker: SimulatedBroker, profile: DeviceProfile = PROFILE, **options: Any
+) -> Iterator[tuple[SimulatedMqtt, Seen]]:
+    driver = SimulatedMqtt("box", MqttOptions(address="simulated:1883", **options), Around(profile=profile), broker)
+    seen = Seen()
+    driver.open(seen)
+    yield driver, seen
+    driver.close()
+
+
+def contained(seen: Seen, said_s: list[float]) -> None:
+    """Each wake event was reported once, and its stated time contains the true one."""
+    wakes = seen.of(Wake)
+    assert len(wakes) == len(said_s)
+    for wake, true_s in zip(wakes, said_s, strict=True):
+        assert abs(wake.at.at_s - true_s) <= wake.at.error_s + 1e-6, (wake, true_s)
+
+
+@pytest.fixture
+def broker(simulated_time: SimulatedThreads) -> SimulatedBroker:
+    return SimulatedBroker(simulated_time, lambda: 0.003)
+
+
+def test_an_hour_of_messages_each_seen_once_at_its_time(broker: SimulatedBroker) -> None:
+    box, chance = Box(broker), Random(2)
+    with watching(broker) as (driver, seen):
+        for _ in range(600):
+            threads.sleep(chance.uniform(0.5, 11.5))
+            box.hears(times=chance.choice((1, 1, 2)))
+        threads.sleep(1.0)
+        assert driver.duplicates > 100
+        assert driver.acknowledged > 3000
+    contained(seen, box.said_s)
+    assert len(seen.all) == len(box.said_s)
+
+
+def test_a_network_that_varies_leaves_few_messages_outside_their_error(broker: SimulatedBroker) -> None:
+    """The longest recent round trip is an estimate, and no bound, of how long the next message takes."""
+    box, chance = Box(broker), Random(2)
+    broker.way_s = lambda: chance.expovariate(1 / 0.02)
+    with watching(broker) as (_, seen):
+        for _ in range(600):
+            threads.sleep(5.0)
+            box.hears()
+        threads.sleep(1.0)
+    held = [abs(wake.at.at_s - at_s) <= wake.at.error_s for wake, at_s in zip(seen.of(Wake), box.said_s, strict=True)]
+    assert sum(held) >= 0.9 * len(held)
+
+
+def test_messages_of_a_lost_connection_come_later_and_say_so(broker: SimulatedBroker) -> None:
+    box = Box(broker)
+    with watching(broker) as (driver, seen):
+        for number in range(100):
+            threads.sleep(5.0)
+            if number % 10 == 5:
+                box.hears()
+                threads.sleep(0.007)  # delivered, and not acknowledged yet
+                broker.cut("harness-")
+            box.hears()
+        threads.sleep(10.0)
+        assert len(seen.of(LinkLost)) == len(seen.of(LinkBack)) == 10
+        assert driver.duplicates > 0
+    contained(seen, box.said_s)
+
+
+def test_a_frozen_broker_is_noticed_and_its_messages_are_not_lost(broker: SimulatedBroker) -> None:
+    box = Box(broker)
+    with watching(broker, keepalive_s=3.0) as (_, seen):
+        threads.sleep(5.0)
+        frozen_s = broker.world.monotonic()
+        broker.freeze()
+        box.hears()
+        threads.sleep(20.0)
+        broker.thaw()
+        thawed_s = broker.world.monotonic()
+        threads.sleep(10.0)
+        (lost,), (back,) = seen.of(LinkLost), seen.of(LinkBack)
+        assert "has not answered" in lost.what
+        assert frozen_s + 2.0 <= lost.at.at_s <= frozen_s + 5.0
+        assert thawed_s <= back.at.at_s <= thawed_s + 4.0
+    contained(seen, box.said_s)
+
+
+def test_a_broker_that_was_killed_is_found_again(broker: SimulatedBroker) -> None:
+    box = Box(broker)
+    with watching(broker) as (_, seen):
+        threads.sleep(5.0)
+        broker.kill()
+        threads.sleep(60.0)
+        assert [type(observation) for observation in seen.all] == [LinkLost]
+        broker.start()
+        box.peer.connect()
+        threads.sleep(5.0)
+        assert [type(observation) for observation in seen.all] == [LinkLost, LinkBack]
+        box.hears()
+        threads.sleep(1.0)
+    contained(seen, box.said_s)
+    broker.kill()
+    with pytest.raises(DeviceError, match="nobody listens"), watching(broker):
+        pass
+
+
+def test_a_device_that_restarts_and_one_that_is_gone(broker: SimulatedBroker) -> None:
+    box = Box(broker)
+    box.say("text", text="yesterday", retain=True)
+    threads.sleep(1.0)
+    with watching(broker) as (driver, seen):
+        box.say("text", text="today")
+        threads.sleep(1.0)
+        box.peer.vanish(noticed_after_s=9.0)
+        again = Box(broker, boot="b2")
+        threads.sleep(4.0)
+        again.say("text", text="tomorrow")
+        again.number += 2
+        again.say("text", text="in three days")
+        threads.sleep(10.0)  # the will of the first boot comes meanwhile
+        again.peer.vanish(noticed_after_s=9.0)
+        threads.sleep(10.0)
+        assert driver.retained == 1
+    assert [text.text for text in seen.of(Transcript)] == ["today", "tomorrow", "in three days"]
+    assert [status.state for status in seen.of(Status)] == [DeviceState.STARTED, DeviceState.GONE]
+    missing, will = seen.of(LogLine)
+    assert missing.text == "messages missing before this one: 2"
+    assert will.text.startswith("from an earlier boot: ")
+
+
+def test_a_service_that_falls_silent_is_lost_until_it_answers(broker: SimulatedBroker) -> None:
+    profile = load_profile("hermes_rhasspy", beside=Path())
+    service = broker.peer("rhasspy")
+    service.subscribe("rhasspy/hotword/getHotwords")
+    asked: list[bytes] = []
+
+    def answers(topic: str, payload: bytes) -> None:
+        asked.append(payload)
+        if lives:
+            service.say("rhasspy/hotword/hotwords", b'{"siteId": "default", "models": []}')
+
+    service.hears, lives = answers, True
+    with watching(broker, profile, topic_device="default") as (_, seen):
+        threads.sleep(60.0)
+        assert not seen.of(LinkLost)
+        hung_s = broker.world.monotonic()
+        lives = False
+        threads.sleep(30.0)
+        (lost,) = seen.of(LinkLost)
+        assert "no sign of life" in lost.what
+        assert hung_s + 4.0 <= lost.at.at_s <= hung_s + 8.1
+        lives = True
+        threads.sleep(3.0)
+        assert len(seen.of(LinkBack)) == 1
+        broker.kill()
+        threads.sleep(30.0)
+        assert len(seen.of(LinkLost)) == 2
+    assert len(asked) >= 40
