@@ -177,8 +177,8 @@ class Attempt:
     def response(self, now_s: float) -> Response | None:
         """The first response so far; none before the stimulus has started.
 
-        Speech that began before the device was called does not count, however long it goes on. After an opening, all that
-        began before the query is what the opening made.
+        Speech that began before the device was called does not count, however long it goes on. After an opening, all
+        that began before the query is what the opening made.
         """
         end = self.query_end
         if end is None:

@@ -5,6 +5,7 @@ Errors of the files are reported here, before any sound.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import platform
@@ -251,7 +252,13 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
     with disk_errors(f"{root} cannot be made"):
         root.mkdir(parents=True, exist_ok=True)
     stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{resolved.scenario.id}"
-    # An incomplete folder has a temporary name.
+    while (folder := _write_under_free_name(root, stem, resolved, started)) is None:
+        pass  # another run that began in the same second took the name
+    return folder
+
+
+def _write_under_free_name(root: Path, stem: str, resolved: Resolved, started: SessionStarted) -> Path | None:
+    """None if another process took the name meanwhile. An incomplete folder has a temporary name."""
     with unfinished(root / stem) as part:
         with disk_errors(f"{part} cannot be written"):
             part.mkdir()
@@ -265,7 +272,12 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
         with SqliteLog(part, now_s=clock.now_s, wall_s=clock.wall_s) as log:
             log.append(started)
         with disk_errors(f"{final} cannot be made"):
-            part.rename(final)
+            try:
+                part.rename(final)  # refuses a folder that is not empty
+            except OSError as error:
+                if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                    return None
+                raise
             sync_folder(root)
     return final
 

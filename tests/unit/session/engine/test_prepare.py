@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,8 +63,15 @@ def test_who_is_there_and_the_seed_can_be_said_for_one_run(tmp_path: Path) -> No
 
 
 def test_sessions_of_one_second_get_folders_of_their_own(tmp_path: Path) -> None:
-    made = {prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path) for _ in range(4)}
-    assert len(made) == 4
+    """Also those that are made at once."""
+    with ThreadPoolExecutor(6) as pool:
+        made = set(pool.map(lambda _: prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path), range(12)))
+    assert len(made) == 12
+    assert set(tmp_path.iterdir()) == made
+    for folder in made:
+        (entry,) = LogReader(folder).entries()
+        assert isinstance(entry.record, SessionStarted)
+        assert entry.record.session_id == folder.name
 
 
 @pytest.mark.parametrize(
