@@ -53,9 +53,17 @@ fi
 install="$venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile"
 if [ "$slice" = transformer ]; then
     echo "setup: installing PyTorch's CPU build"
-    # If the package index does not have that file: PyTorch's index, with the build for this Python.
-    $install --no-deps --require-hashes -r "$here/torch.txt" 2>/dev/null \
-        || $install --no-deps --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
+    # If the package index does not have that file: PyTorch's index, with the build for this Python. A file with another
+    # hash than that in torch.txt ends the set-up.
+    if ! why=$($install --no-deps --require-hashes -r "$here/torch.txt" 2>&1); then
+        case $why in
+            *"DO NOT MATCH THE HASHES"*)
+                echo "$why" >&2
+                exit 1
+                ;;
+        esac
+        $install --no-deps --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
+    fi
 fi
 echo "setup: installing Python packages from $(basename "$lock")"
 $install --require-hashes -r "$lock"
