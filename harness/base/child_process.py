@@ -187,8 +187,8 @@ class ChildProcess:
 
 
 def python(module: str, *arguments: str) -> list[str]:
-    """The command line of one of our programs, by its module."""
-    return [sys.executable, "-m", module, *arguments]
+    """The command line of one of our programs, by its module. What lies in the working folder is no part of it."""
+    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def last_line(text: bytes) -> str:

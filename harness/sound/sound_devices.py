@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.base import places
+from harness.base.child_process import python
 from harness.model.errors import LabError, SoundError, did_you_mean
 
 PULSE = "pulse"
@@ -78,7 +78,7 @@ def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
     environment = environment_of(sound_server)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "harness.sound.child", "devices"],
+            python("harness.sound.child", "devices"),
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

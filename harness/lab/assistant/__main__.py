@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
+from harness.base.child_process import python
 from harness.base.plugins import Group, load
 from harness.base.whole_file import whole_stream
 from harness.lab.assistant.device import AssistantDevice
@@ -167,7 +168,7 @@ def main(arguments: list[str]) -> None:
         _log.info("restarting (fault: restart)")
         rest = [*_without_used(arguments), "--used", ",".join(str(count) for count in again)]
         # Closes the connection to the broker without a goodbye, as at a power failure: the last will is sent.
-        os.execv(sys.executable, [sys.executable, "-m", "harness.lab.assistant", *rest])
+        os.execv(sys.executable, python("harness.lab.assistant", *rest))
 
 
 def _without_used(arguments: list[str]) -> list[str]:

@@ -14,7 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.child_process import ChildProcess, describe, ended_words, read_process, save_process, start_detached
+from harness.base.child_process import (
+    ChildProcess,
+    describe,
+    ended_words,
+    python,
+    read_process,
+    save_process,
+    start_detached,
+)
 from harness.base.guard import NOT_STARTED
 from tests.known import known
 
@@ -89,6 +97,24 @@ def test_one_that_is_left_outlives_us() -> None:
     assert not gone(child.pid)
     os.kill(child.pid, signal.SIGKILL)
     os.waitpid(child.pid, 0)
+
+
+@pytest.mark.parametrize(
+    "module", ["harness.sound.child", "harness.sound.recogniser_process", "harness.offline.worker"]
+)
+def test_modules_in_the_working_folder_are_not_run(module: str, tmp_path: Path) -> None:
+    """Somebody else's folder of recordings may hold a soundfile.py."""
+    for name in ("soundfile", "numpy", "pyaudio", "random", "pydantic", "soxr", "harness"):
+        tmp_path.joinpath(f"{name}.py").write_text("open('ran', 'w').close()\n")
+    subprocess.run(
+        python(f"harness.{module}"),
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_guarded_program_ends_with_its_parent_however_that_dies() -> None:
