@@ -75,7 +75,7 @@ class Liveness:
         self._lives: dict[str, _Life] = {}
         self._seen_s = -math.inf
         self._asked: AttemptStarted | None = None
-        self._asked_until_s = -math.inf
+        self._asked_from_s = self._asked_until_s = -math.inf
         self._proof_within_s = WakeSettings().proof_within_s
         self.checked = ""
         """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
@@ -100,7 +100,7 @@ class Liveness:
                 self.begin()
             case AttemptStarted():
                 self.begin()
-                self._asked, self._asked_until_s = record, math.inf
+                self._asked, self._asked_from_s, self._asked_until_s = record, math.inf, math.inf
             case EngineStarted():  # signs that came since the last row are in none
                 for life in self._lives.values():
                     self._doubt(life, self._seen_s)
@@ -115,7 +115,7 @@ class Liveness:
                 pass
 
     def begin(self) -> None:
-        self._asked, self._asked_until_s = None, -math.inf
+        self._asked, self._asked_from_s, self._asked_until_s = None, -math.inf, -math.inf
         for life in self._lives.values():
             life.reacted = life.signed = False
 
@@ -124,7 +124,7 @@ class Liveness:
         self._seen_s = max(self._seen_s, seen.at.at_s)
         match seen:
             case StimulusStarted(play_id=play_id, at=at) if self._asked and self._asked.play_id == play_id:
-                self._asked_until_s = at.at_s + self._asked.query_end_s
+                self._asked_from_s, self._asked_until_s = at.at_s, at.at_s + self._asked.query_end_s
             case Wake() | Transcript() | Intent() | ResponseText() if device:
                 self._sign(device, seen.at.at_s, reacted=True)
             case Status(state=DeviceState.STARTED) if device:
@@ -208,7 +208,8 @@ class Liveness:
         life.signed |= at_s is None or at_s >= self._asked_until_s
         life.signs += 1
         if reacted:
-            life.reacted, life.restarts = True, 0
+            life.reacted |= at_s is None or at_s >= self._asked_from_s  # reports may come late
+            life.restarts = 0
 
     def _doubt(self, life: _Life, now_s: float) -> None:
         """Holds nothing against a device whose heartbeats have stopped for too long."""

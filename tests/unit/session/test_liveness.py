@@ -123,6 +123,16 @@ def test_a_sign_from_before_the_end_of_the_phrase_proves_no_miss(at_s: float, si
     assert bool(life.silent(one.device)) is silent
 
 
+@pytest.mark.parametrize(("at_s", "silent"), [(9.9, True), (10.9, False)])
+def test_a_late_report_of_the_trial_before_is_no_reaction(at_s: float, silent: bool) -> None:
+    life, one = lived((WOKE,))
+    life.add(AttemptStarted(one.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
+    life.see(Wake("dut_link", Stamp(at_s), "alexa"))
+    life.add(TrialFinished(one.id, 2, Outcome.NO_WAKE, 1, 1))
+    assert bool(life.silent(one.device)) is silent
+
+
 def test_takes_before_a_restart_are_played_again() -> None:
     with house(4, life_check_after=3).running() as run:
         kill_after(run, 1)
