@@ -366,12 +366,14 @@ class Board(Part):
         boot = self._boot
         self._busy_until_s = -math.inf
         self.room.truth.restarts.append({"device": self.name, "at_s": now_s, "up_s": now_s + lasts_s})
-        self.room.truth.deaf.append({"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "restart"})
+        gap: dict[str, Any] = {"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "restart"}
+        self.room.truth.deaf.append(gap)
 
         def up() -> None:
             if self._boot == boot:
                 self.hung = False
                 at_s = self.room.now_s()
+                gap["unheard"] = self.room.sink is None
                 self._say(lambda: Status(self.id, Stamp(at_s, 0.01), DeviceState.STARTED), 0.02)
 
         self.room.later(lasts_s, up)

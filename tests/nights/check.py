@@ -195,7 +195,7 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
 def _visible(gap: Row, device: str, told: Any) -> bool:
     """Whether somebody who only sees the rows can know of a gap."""
     like = next(like for like in told.settings["bench"] if like["name"] == device)
-    if gap["why"] == "hung":
+    if gap["why"] == "hung" or gap.get("unheard"):  # nobody was there to hear that it had restarted
         return bool(like["beats"]) and gap["to_s"] - gap["from_s"] > UNSEEN_HANG_S
     return True
 
