@@ -34,6 +34,7 @@ def test_three_hundred_nights(first: int) -> None:
     [
         (287, (2, 5, 7, 8), (0, 2, 4, 5)),  # a late report of the run before
         (358, (2, *range(6, 20)), (0, 5)),  # heartbeats that stopped before a kill
+        (2721, (0, 2, 3, 4, 5, 6, 9, 11, 13, 14), (1, 2, 3, 4)),  # a late report of the trial before
         (154, (), None),  # an answer whose end nobody heard
         (41, (), None),  # a heartbeat in the lead-in
     ],
