@@ -59,6 +59,7 @@ class WakeFigures:
                 same_time, self._boot = boot == self._boot, boot
                 for attempt in list(self._running):
                     self._end(attempt, False, entry.wall_s)
+                self._speech.begin_run()
                 for device in self._devices.values():
                     device.begin_run(same_time=same_time)
             case rows.AttemptStarted() as row if row.trial_id in self._trials:
@@ -180,7 +181,7 @@ class WakeFigures:
         _, plays = self._counting.get(row.trial_id, (0, {}))
         for name, play in plays.items():
             if play.kind is TrialKind.PROBE and play.reading.hit is None:
-                self._devices[name].proofs.unheard()
+                self._devices[name].proofs.unheard(play.started.at_s if play.started else 0.0)
 
     def _observe(self, row: rows.Observed, entry: rows.Entry) -> None:
         seen = row.observation
@@ -216,7 +217,7 @@ class WakeFigures:
             case seen_by.Status(state=state):
                 self._speech.status(name, seen)
                 if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
-                    device.proofs.cut()
+                    device.proofs.cut(seen.at.at_s)
                 elif state in device.listening_states:
                     device.proofs.own.add(seen_by.ListeningProved(seen.source, seen.at, seen_by.Proof.STATUS))
                     device.proved()
@@ -227,7 +228,7 @@ class WakeFigures:
                 device.changed = True
             case seen_by.LinkLost(what=what):
                 self._speech.ended(name, seen.at.at_s)
-                device.proofs.cut()
+                device.proofs.cut(seen.at.at_s)
                 device.lost[seen.source], device.changed = what, True
             case seen_by.LinkBack():
                 device.lost.pop(seen.source, None)

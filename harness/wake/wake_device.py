@@ -239,6 +239,7 @@ class DeviceFigures:
 
         same_time: its host has not been started anew. Late reports of sound through the air then find their stimuli.
         """
+        self.changed = True
         self.proofs.begin_run()
         self._merging.begin_run()
         if self._target.injected or not same_time:
@@ -258,9 +259,10 @@ class DeviceFigures:
             self._place(report, stray, False)
             return
         change = self._merging.add(report)
+        placed = {event.seq for event in change.gone if self._homes.get(event.seq) is not None}
         shown = {event.seq for event in change.gone if self._forget(event)}
         for event in change.new:
-            self._place(event, stray, event.seq in shown)
+            self._place(event, stray or event.seq in placed, event.seq in shown)
 
     def _forget(self, event: HeardWake) -> bool:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
@@ -309,6 +311,7 @@ class DeviceFigures:
     def finish(self, play: Play, counted: bool, wall_s: float) -> None:
         """Ends the attempt, and settles whether it counts."""
         if play.started is not None:
+            self._sort_out(play)
             self._lend(play)
         if play.started is None or not counted:
             self.leave(play)
@@ -319,6 +322,15 @@ class DeviceFigures:
         self._settle(play, new=True)
         sums, accepts = self._sums, self._events.counts(self.device).after
         self._looks.add(wall_s, sums.false_rejects, _shares(sums.speakers), sums.exposure_s, accepts)
+
+    def _sort_out(self, play: Play) -> None:
+        """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
+        play.events.sort(key=play.place)
+        for event in play.events.copy():
+            if not any(play.from_s <= play.place(report) <= play.reach_s for report in (event, *event.reports)):
+                play.remove(event.seq)
+                self._events.drop(event.seq)
+                self._place(event, True, False)
 
     def leave(self, play: Play) -> None:
         """Removes a play that was interrupted, or whose trial was played again."""
@@ -331,7 +343,9 @@ class DeviceFigures:
         self.changed = True
 
     def placed(self, play: Play) -> None:
+        """Handles a start of a play that the microphone found."""
         self.changed = True
+        self._sort_out(play)
         if play.state is PlayState.COUNTED:
             self._settle(play)
 
@@ -405,8 +419,12 @@ class DeviceFigures:
     def _owner(self, event: HeardWake) -> Play | None:
         """The play that an event belongs to, by its place alone: it may arrive during another one, or after all."""
         for play in reversed(self._recent):
-            if play.started is not None and play.start_s <= play.place(event) <= play.reach_s:
-                return play
+            if play.started is not None and play.from_s <= play.place(event):
+                # How slowly sound is sent is not known before its end: until then the host's clock places too far.
+                running = play.state is PlayState.RUNNING and play.ended is None
+                slow = running and play.on_audio_line and event.audio_s is None
+                if slow or play.place(event) <= play.reach_s:
+                    return play
         return None
 
     def _lend(self, play: Play) -> None:
@@ -428,20 +446,31 @@ class DeviceFigures:
                 return
 
     def _before(self, play: Play) -> Play | None:
-        """The previous counted play on the same line."""
+        """The previous counted play on the same line; those that count nowhere are passed over."""
         found = play.previous
-        if found is None or found.state is not PlayState.COUNTED or found.on_audio_line is not play.on_audio_line:
-            return None
-        return found
+        while found is not None and found.state is PlayState.OUTSIDE:
+            found = found.previous
+        same_line = found is not None and found.on_audio_line is play.on_audio_line
+        return found if found is not None and found.state is PlayState.COUNTED and same_line else None
+
+    def _settle_next(self, play: Play) -> None:
+        """Works out the next counted play again, whose first events may be parts of one of this play."""
+        following = [
+            later for later in self._recent if later.state is PlayState.COUNTED and later.start_s > play.start_s
+        ]
+        if following and self._before(following[0]) is play:
+            self._settle(following[0])
 
     def _settle(self, play: Play, new: bool = False) -> None:
         """Works out a counted play, again unless it is new: counted nowhere yet."""
         self._withdraw(play)
         if not new:
             self._sums.add(play, -1)
-        before = self._before(play)
-        last = _last_place(before) if before else None
-        play.reading = reading = read(play, self.proofs.of(play), last)
+        stood_s = play.last_s
+        play.reading = reading = read(play, self.proofs.of(play), play.earlier_s())
+        play.last_s = max((play.place(event) for event in play.separate), default=None)
+        if not new and play.last_s != stood_s:
+            self._settle_next(play)
         self._sums.add(play, 1)
         for event, exposed in zip(reading.unmatched, reading.exposed, strict=True):
             self._put(event, play, exposed)
@@ -450,7 +479,7 @@ class DeviceFigures:
         if play.transcribes:
             self._words[id(play)] = (play.trial.query_id, reading.counts)
         if reading.hit is not None:
-            self._prove(self.proofs.woke(play.target.connection, reading.hit.at))
+            self._prove([*self.proofs.woke(play.target.connection, reading.hit.at), *self._recent])
         self._latency = None
         self.changed = True
 
@@ -546,8 +575,3 @@ def _recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
         heard = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
         if len(tested := tuple(one for one in heard if one[1].total)) > 1:
             yield Recovery(say, tested)
-
-
-def _last_place(play: Play) -> float | None:
-    """The place of a play's last separate event."""
-    return max((play.place(event) for event in play.separate), default=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -103,6 +104,7 @@ class Play:
     - heard: where the harness's microphone found the first sample, through the air only.
     - previous: the device's previous play.
     - stood_s: place of the last event that was shown during the play.
+    - last_s: place of the last separate event of a play that was heard in full, also when it is replaced.
     """
 
     trial: Trial
@@ -120,6 +122,7 @@ class Play:
     words: list[Transcript | Intent] = field(default_factory=list)
     reading: PlayReading = PlayReading()
     previous: Play | None = field(default=None, repr=False)
+    last_s: float | None = None
     stood_s: float | None = None
 
     @property
@@ -175,6 +178,12 @@ class Play:
         )
 
     @property
+    def from_s(self) -> float:
+        """The earliest place of an event of its own: a window may begin before the sound."""
+        window = self.window
+        return min([self.start_s, *(one.start_s for one in (*([window] if window else []), *self.other_windows))])
+
+    @property
     def reach_s(self) -> float:
         window = self.window
         if window is None:
@@ -222,6 +231,13 @@ class Play:
         """Its events that are not part of another one."""
         return (*([self.reading.hit] if self.reading.hit else []), *self.reading.unmatched)
 
+    def earlier_s(self) -> float | None:
+        """Place of the last separate event of earlier plays, which the first events of this one may be part of."""
+        found = self.previous
+        while found is not None and found.last_s is None and found.reach_s > self.from_s - self.settings.refractory_s:
+            found = found.previous
+        return found.last_s if found is not None and found.on_audio_line is self.on_audio_line else None
+
     def stands(self, event: HeardWake) -> bool:
         """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
         place_s = self.place(event)
@@ -248,7 +264,7 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> P
     windows = tuple(Window(one.start_s - start_s, one.end_s - start_s, one.near_s - start_s) for one in spans)
     # The earlier event is merged as event 0, and then removed.
     earlier: list[float] = []
-    if before_s is not None and before_s < min([start_s, *(start_s + one.start_s for one in windows)]):
+    if before_s is not None and before_s < min([*(start_s + one.start_s for one in windows), *places], default=start_s):
         earlier = [before_s - start_s]
     # Where the phrase follows another one, events may follow each other as fast.
     matching = match_events(windows, [*earlier, *offsets], 0.0 if others else play.settings.refractory_s)
@@ -325,25 +341,44 @@ class Proofs:
     all of it, whenever it was given."""
 
     within_s: float
-    spans: deque[Span] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
+    spans: list[Span] = field(default_factory=list)
     heard_to_s: float | None = None
     last_s: float | None = None
-    broken: bool = True
+    cuts_s: list[float] = field(default_factory=list)
 
     def add(self, proof: ListeningProved) -> None:
         at_s = proof.at.at_s
         if proof.proof is Proof.ACKNOWLEDGED and proof.audio_s is not None:
             self.heard_to_s = max(proof.audio_s, -math.inf if self.heard_to_s is None else self.heard_to_s)
         if self.last_s is not None and at_s < self.last_s:
-            return  # an older proof adds nothing to a newer one
-        if self.broken or self.last_s is None or at_s - self.last_s > self.within_s:
+            self._add_late(at_s)
+            return
+        if self.last_s is None or not self._listened(self.last_s, at_s):
             self.spans.append((at_s, at_s))
         else:
             self.spans.append((self.spans.pop()[0], at_s))
-        self.last_s, self.broken = at_s, False
+        self.last_s = at_s
+        del self.spans[:-SPANS_KEPT]
 
-    def cut(self) -> None:
-        self.broken = True
+    def cut(self, at_s: float) -> None:
+        insort(self.cuts_s, at_s)
+        del self.cuts_s[:-SPANS_KEPT]
+
+    def _add_late(self, at_s: float) -> None:
+        """A proof whose report comes after that of a later one. It joins its neighbours as if it had come in time."""
+        after = bisect_left(self.spans, (at_s, at_s))
+        low_s = high_s = at_s
+        first = last = after
+        if after and self._listened(self.spans[after - 1][1], at_s):
+            first, low_s, high_s = after - 1, self.spans[after - 1][0], max(at_s, self.spans[after - 1][1])
+        if after < len(self.spans) and self._listened(high_s, self.spans[after][0]):
+            last, high_s = after + 1, self.spans[after][1]
+        self.spans[first:last] = [(low_s, high_s)]
+
+    def _listened(self, from_s: float, to_s: float) -> bool:
+        """Whether two proofs prove the time between them."""
+        cut = bisect_left(self.cuts_s, from_s) < bisect_right(self.cuts_s, to_s)
+        return to_s - from_s <= self.within_s and not cut
 
     def of(self, play: Play) -> list[Span]:
         """Spans of a play's line during which the device was known to listen."""
@@ -388,25 +423,26 @@ class Listened:
 
     def woke(self, source: str, at: Stamp) -> list[Play]:
         """Handles a phrase that woke the device; returns the plays that this may prove."""
-        if self.woken is None or (self.woken.last_s is not None and at.at_s <= self.woken.last_s):
+        if self.woken is None:
             return []
         self.woken.add(ListeningProved(source, at, Proof.PROBE))
         plays, self.doubtful = self.doubtful, []
         return plays
 
     def begin_run(self) -> None:
-        """Another process resumes the session, with audio lines from 0."""
-        self.cut()
-        self.own.heard_to_s = None
+        """Another process resumes the session. Audio lines, and after a restart of the host its clock, begin at 0."""
+        self.own = Proofs(self.own.within_s)
+        self.woken = Proofs(self.woken.within_s) if self.woken is not None else None
+        self.doubtful.clear()
 
-    def cut(self) -> None:
-        self.own.cut()
-        self.unheard()
+    def cut(self, at_s: float) -> None:
+        self.own.cut(at_s)
+        self.unheard(at_s)
 
-    def unheard(self) -> None:
+    def unheard(self, at_s: float) -> None:
         """Handles a missed probe. Phrases prove nothing since the last one that woke the device."""
         if self.woken is not None:
-            self.woken.cut()
+            self.woken.cut(at_s)
         self.doubtful.clear()
 
     def of(self, play: Play) -> list[Span]:
@@ -434,6 +470,12 @@ class Utterances:
     spans: deque[tuple[str, float, float]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
     woken: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
     open: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    def begin_run(self) -> None:
+        """Another process resumes the session. It does not know who speaks, and the clock may begin at 0."""
+        self.spans.clear()
+        self.woken.clear()
+        self.open.clear()
 
     def woke(self, device: str, at_s: float) -> None:
         self.woken.append((device, at_s))

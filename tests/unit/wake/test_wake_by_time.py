@@ -1,0 +1,145 @@
+"""Times decide what counts: not when a report arrives, and not what an earlier run of the engine saw."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.model.observation import (
+    DeviceState,
+    LinkLost,
+    ListeningProved,
+    Proof,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Wake,
+)
+from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from tests.known import known
+from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, rows_of, wake_trial
+
+AMBIENT = TrialKind.AMBIENT
+LINK = "kitchen_link"
+
+
+def injected(trial: Trial, took_s: float, *reports: Wake) -> WakeRows:
+    """A stimulus sent over a wire in took_s, and the reports of its device meanwhile."""
+    rows = rows_of(trial, at_s=0.0)
+    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
+    rows.see(StimulusStarted(LINK, Stamp(0.0), "p1", 0.0), trial)
+    for report in reports:
+        rows.see(report, trial)
+    rows.see(StimulusEnded(LINK, Stamp(took_s), "p1", True, WAKE_DURATION_S), trial)
+    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    return rows
+
+
+def test_an_event_without_a_sample_is_placed_when_the_speed_of_the_sound_is_known() -> None:
+    slow = injected(wake_trial(1), 2 * WAKE_DURATION_S, Wake(LINK, Stamp(2 * 1.8), "alexa"))
+    assert slow.device().hits == 1
+    by_clock, by_sample = Wake(LINK, Stamp(0.25 * 1.8), "alexa"), Wake(LINK, Stamp(0.1), "alexa", audio_s=0.3)
+    fast = injected(wake_trial(1), 0.25 * WAKE_DURATION_S, by_clock, by_sample)
+    assert (fast.device().hits, fast.device().in_vocabulary_events) == (1, 1)
+
+
+def test_a_window_may_open_before_the_sound() -> None:
+    trial = wake_trial(1, injected=False)
+    rows = rows_of(trial, at_s=10.0)
+    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 0.6, 2.1, None))
+    rows.see(StimulusStarted("speaker", Stamp(10.0), "p1"), trial)
+    rows.see(Wake(LINK, Stamp(9.95)), trial)
+    rows.see(StimulusEnded("speaker", Stamp(12.1), "p1"), trial)
+    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    assert rows.device().hits == 1
+
+
+def test_an_event_of_before_the_sound_that_the_microphone_found_is_not_in_it() -> None:
+    trial = wake_trial(1, AMBIENT, injected=False)
+    rows = rows_of(trial)
+    for at_s in (9.0, 20.0):
+        rows.see(ListeningProved(LINK, Stamp(at_s), Proof.HEARTBEAT))
+    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 10.0, 10.0, None))
+    rows.see(StimulusStarted("speaker", Stamp(10.0), "p1"), trial)
+    rows.see(Wake(LINK, Stamp(10.1)), trial)
+    rows.see(StimulusHeard("mic", Stamp(10.3), "p1", 0.9), trial)
+    rows.see(StimulusEnded("speaker", Stamp(20.0), "p1"), trial)
+    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    assert (rows.device().false_accepts.count, rows.device().ambient_events_outside) == (0, 1)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_event_is_part_of_one_of_the_stimulus_before_whenever_that_is_reported(late: bool) -> None:
+    first, cut, second = (wake_trial(number, AMBIENT) for number in (1, 2, 3))
+    rows = rows_of(first, cut, second)
+    rows.play(first, [] if late else [("kitchen", 59.9)])
+    rows.play(cut, duration_s=0.5, outcome=Outcome.INTERRUPTED)
+    rows.play(second, [("kitchen", 0.7)])
+    if late:
+        rows.see(Wake(LINK, Stamp(60.4), "alexa", audio_s=59.9))
+    assert (rows.device().false_accepts.count, rows.device().suppressed) == (1, 1)
+
+
+def restarted(rows: WakeRows) -> None:
+    """The host was switched off and on: its clock begins again."""
+    rows.at_s = 1.0
+    rows.add(EngineStarted(2, 4242, "another boot", 1.0))
+
+
+def test_proofs_count_after_a_restart_of_the_host() -> None:
+    first, second = (
+        wake_trial(number, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100.0)) for number in (1, 2)
+    )
+    rows = rows_of(first, second, at_s=500.0)
+    for trial in (first, second):
+        rows.see(ListeningProved(LINK, Stamp(rows.at_s), Proof.HEARTBEAT))
+        rows.play(trial)
+        if trial is first:
+            restarted(rows)
+    assert rows.device().exposure_s == pytest.approx(120.0)
+
+
+def test_proofs_of_before_a_restart_of_the_host_prove_nothing_after_it() -> None:
+    first, second = (
+        wake_trial(number, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100.0)) for number in (1, 2)
+    )
+    rows = rows_of(first, second)
+    rows.see(ListeningProved(LINK, Stamp(0.0), Proof.HEARTBEAT))
+    rows.play(first)
+    restarted(rows)
+    rows.play(second, proof=False)
+    assert (rows.device().exposure_s, rows.device().unproven_s) == (60.0, 60.0)
+
+
+def test_speech_that_a_killed_run_heard_begin_explains_nothing() -> None:
+    trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100.0))
+    rows = rows_of(trial)
+    rows.see(Status(LINK, Stamp(1.0), DeviceState.SPEAKING))
+    restarted(rows)
+    rows.see(ListeningProved(LINK, Stamp(rows.at_s), Proof.HEARTBEAT))
+    rows.play(trial, [("kitchen", 30.0)])
+    assert rows.device().false_accepts.count == 1
+
+
+def test_a_phrase_reported_after_the_link_was_lost_proves_what_was_before_it_only() -> None:
+    def probing(number: int, kind: TrialKind) -> Trial:
+        made = wake_trial(number, kind, injected=False)
+        return replace(made, listening=replace(known(made.listening), probe_every_s=120.0))
+
+    probes = [probing(number, TrialKind.PROBE) for number in (1, 3, 5)]
+    segments = [probing(number, AMBIENT) for number in (2, 4)]
+    rows = rows_of(*probes, *segments)
+    rows.play(probes[0], [("kitchen", 1.9)], proof=False)
+    rows.play(segments[0], proof=False)
+    rows.play(probes[1], proof=False)
+    heard_s = rows.at_s - WAKE_DURATION_S + 1.9
+    rows.see(LinkLost(LINK, Stamp(rows.at_s), "unplugged"))
+    rows.see(Wake(LINK, Stamp(heard_s)))
+    rows.play(segments[1], proof=False)
+    rows.play(probes[2], [("kitchen", 1.9)], proof=False)
+    assert (rows.device().exposure_s, rows.device().unproven_s) == (60.0, 60.0)
