@@ -154,8 +154,8 @@ FAULTS = (
     # Other faults that the history mended
     Planted("silence_proved_by_its_end", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
--            if life.beats and at_s - last_s > self._proof_within_s:
--                life.unproven += life.silent
+-            self._doubt(life, at_s)
+             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
 """, "the first heartbeat of a device that stood still proves the misses meanwhile"),
     Planted("miss_proved_in_the_lead_in", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
@@ -233,7 +233,7 @@ FAULTS = (
         "session/test_listening_trial.py::test_an_event_that_is_not_near_the_phrase_is_no_answer_to_it"),
     Planted("audio_of_a_killed_run", "46ae3fc7", Area.EXPOSURE, """
 @ wake/wake.py
--                    device.begin_run()
+-                    device.begin_run(same_time=same_time)
 +                    device.proofs.cut()
 """, "plays and acknowledged audio of a killed run speak for the run that resumes it",
         "wake/test_wake.py::test_an_event_of_this_run_is_not_taken_for_one_of_the_run_before"),
