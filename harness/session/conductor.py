@@ -89,10 +89,9 @@ class Conductor:
             if quiet_for_s is not None:
                 run.last_sound_s = clock.now_s() - quiet_for_s
             resumed = quiet_for_s is not None
-            cut_off = run.standing.cut_off()
-            for row in cut_off:
+            for row in run.standing.cut_off():
                 run.append(row)
-            if cut_off:
+            if run.standing.cut:
                 self._takes.cut_s = clock.now_s()
             for decision in run.stage.decisions():
                 run.append(decision)

@@ -47,6 +47,7 @@ class Resumption:
     - originals: connection → settings before the first change, name → value.
     - lives: which devices show that they are alive.
     - unpowered: devices whose power was cut and is not known to be back.
+    - cut: the last attempt was interrupted or skipped, so its device may still answer.
     - stored: hashes of stimuli whose sound is kept. last_sound_wall_s: when the last sound was committed, Unix time.
     """
 
@@ -58,6 +59,7 @@ class Resumption:
     frozen: dict[tuple[str, int, int], str] = field(default_factory=dict)
     judgments: set[str] = field(default_factory=set)
     wakes: set[int] = field(default_factory=set)
+    cut: bool = False
     stored: set[str] = field(default_factory=set)
     last_sound_wall_s: float | None = None
     ended: EndReason | None = None
@@ -88,8 +90,9 @@ class Resumption:
                 self.ended = None
             case AttemptStarted() as row:
                 self.open_attempts.setdefault((row.trial_id, row.take), set()).add(row.attempt)
-                self.last_sound_wall_s = entry.wall_s
+                self.last_sound_wall_s, self.cut = entry.wall_s, False
             case AttemptFinished() as row:
+                self.cut = row.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED)
                 key = (row.trial_id, row.take)
                 self.attempts.setdefault(key, {})[row.attempt] = row
                 self.open_attempts.get(key, set()).discard(row.attempt)

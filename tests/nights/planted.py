@@ -411,7 +411,7 @@ FAULTS = (
         "session/test_any_order.py::test_a_log_cut_off_anywhere_is_completed"),
     Planted("cut_attempt_stays_open", "", Area.RESUME, """
 @ session/conductor.py
--            for row in cut_off:
+-            for row in run.standing.cut_off():
 -                run.append(row)
 """, "the attempt that a kill cut off has no end, and its number is given again",
         "session/test_conductor.py::test_a_follow_up_that_was_cut_off_is_primed_again_before_its_next_attempt"),

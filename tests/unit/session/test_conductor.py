@@ -173,6 +173,18 @@ def test_a_skipped_query_keeps_the_context_wait_for_what_its_device_still_says()
     assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.SKIPPED, Outcome.RESPONDED]
 
 
+def test_a_stopped_query_keeps_the_context_wait_when_the_session_resumes() -> None:
+    with house(1, speed=5.0).running() as run:
+        run.until(lambda: run.saw(StateWord.PLAYING))
+        played_s = run.clock.now_s()
+        run.until(lambda: run.saw(StateWord.LISTENING) and run.clock.now_s() > played_s + 2.0)
+        run.conductor.stop()
+    again = House(run.trials, run.log, run.clock).played()
+    stopped_s = next(entry.at_s for entry in again.log.rows if isinstance(entry.record, AttemptFinished))
+    _, begun_s = (entry.at_s for entry in again.log.rows if isinstance(entry.record, AttemptStarted))
+    assert begun_s - stopped_s >= RepromptRule().context_wait_s
+
+
 def test_a_decision_that_a_killed_run_did_not_write_is_written_first() -> None:
     decision = DecisionReached("dut", "false_rejects", True)
     due = [(decision,)]
