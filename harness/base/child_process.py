@@ -187,7 +187,7 @@ class ChildProcess:
 
 
 def python(module: str, *arguments: str) -> list[str]:
-    """The command line of one of our programs, by its module. What lies in the working folder is no part of it."""
+    """The command line of one of our programs, by its module. Modules in the working folder are left out."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 

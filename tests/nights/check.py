@@ -185,8 +185,11 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
                 event = close[0]
                 error_s = event["error_s"] + MARGIN_S
                 inside = from_s + error_s <= event["stated_s"] <= to_s - error_s
-                others = [other for other in events if other is not event
-                          and event["stated_s"] - REFRACTORY_S - 0.3 <= other["stated_s"] <= event["stated_s"]]  # fmt: skip
+                others = [
+                    other
+                    for other in events
+                    if other is not event and 0 <= event["stated_s"] - other["stated_s"] <= REFRACTORY_S + 0.3
+                ]
                 alone = sum(low <= event["stated_s"] <= high for low, high in spans) == 1
                 if inside and not others and alone and event.get("in_log"):
                     yield f"{trial['id']}: {device} woke at {event['stated_s']:.3f}, and it counts as a miss"
@@ -268,7 +271,8 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
             if not any(
                 abs(delay["value_s"] - (event["at_s"] - end_s)) <= delay["error_s"] + 0.005 for event in any_near
             ):
-                yield f"{key} has wake delay {delay['value_s']:.3f} s, truth {[round(event['at_s'] - end_s, 3) for event in woken]}"
+                truth = [round(event["at_s"] - end_s, 3) for event in woken]
+                yield f"{key} has wake delay {delay['value_s']:.3f} s, truth {truth}"
         if body["outcome"] == "no_wake" and any(event.get("in_log_by", math.inf) <= row["at_s"] for event in woken):
             yield f"{key} is no_wake, and {trial['device']} reported that it woke"
         if body["outcome"] in ("responded", "late") and not any(

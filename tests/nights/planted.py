@@ -112,7 +112,7 @@ FAULTS = (
 +        if credited and credited.started and credited.place(event) >= credited.start_s:
 +            return credited
          for play in reversed(self._recent):
-             if play.started is not None and play.start_s <= play.place(event) <= play.reach_s:
+             if play.started is not None and play.from_s <= play.place(event):
 """, "an event that is reported during an attempt is its own, however long after its sound it lies",
         "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
     Planted("heartbeat_proves_misses_before_a_restart", "ca75af9c", Area.EVIDENCE, """
@@ -234,7 +234,7 @@ FAULTS = (
     Planted("audio_of_a_killed_run", "46ae3fc7", Area.EXPOSURE, """
 @ wake/wake.py
 -                    device.begin_run(same_time=same_time)
-+                    device.proofs.cut()
++                    device.proofs.cut(0.0)
 """, "plays and acknowledged audio of a killed run speak for the run that resumes it",
         "wake/test_wake.py::test_an_event_of_this_run_is_not_taken_for_one_of_the_run_before"),
     Planted("events_of_cut_phrases", "b4da69aa", Area.MATCHING, """
@@ -363,7 +363,8 @@ FAULTS = (
         "wake/test_sources.py::test_two_sources_of_one_wake_are_one_hit_at_the_time_of_the_least_error"),
     Planted("exposure_through_a_lost_link", "", Area.EXPOSURE, """
 @ wake/wake.py
--                device.proofs.cut()
+                 self._speech.ended(name, seen.at.at_s)
+-                device.proofs.cut(seen.at.at_s)
 """, "sound that was played while the link was lost counts as exposure",
         "wake/test_wake.py::test_a_lost_link_cuts_exposure"),
     Planted("exposure_through_a_reboot", "", Area.EXPOSURE, """
@@ -374,8 +375,8 @@ FAULTS = (
         "wake/test_wake_exposure.py::test_a_restart_breaks_the_proof"),
     Planted("exposure_without_heartbeats", "", Area.EXPOSURE, """
 @ wake/wake_plays.py
--        if self.broken or self.last_s is None or at_s - self.last_s > self.within_s:
-+        if self.broken or self.last_s is None:
+-        return to_s - from_s <= self.within_s and not cut
++        return not cut
 """, "two proofs prove everything between them, however far they are apart",
         "wake/test_wake.py::test_time_without_proof_is_no_exposure"),
     Planted("false_accepts_outside_exposure", "", Area.EXPOSURE, """
