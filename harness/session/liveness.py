@@ -75,7 +75,8 @@ class Liveness:
         self._lives: dict[str, _Life] = {}
         self._seen_s = -math.inf
         self._asked: AttemptStarted | None = None
-        self._asked_from_s = self._asked_until_s = -math.inf
+        self._played: dict[str, StimulusStarted] = {}
+        self._players: dict[tuple[str, str], str] = {}
         self._proof_within_s = WakeSettings().proof_within_s
         self.checked = ""
         """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
@@ -87,6 +88,7 @@ class Liveness:
             if trial.listening is not None:
                 self._proof_within_s = trial.listening.settings.proof_within_s
             for one in trial.targets:
+                self._players[trial.id, one.device] = one.player
                 self._lives.setdefault(one.device, _Life())
                 self._devices.update(dict.fromkeys(one.sources, one.device))
 
@@ -98,9 +100,10 @@ class Liveness:
                 self.plan(trials)
             case TrialStarted():
                 self.begin()
-            case AttemptStarted():
+            case AttemptStarted(trial_id=trial_id):
                 self.begin()
-                self._asked, self._asked_from_s, self._asked_until_s = record, math.inf, math.inf
+                trial = self._trials.get(trial_id)
+                self._asked = record if trial is not None and not trial.talker else None
             case EngineStarted():  # signs that came since the last row are in none
                 for life in self._lives.values():
                     self._doubt(life, self._seen_s)
@@ -115,7 +118,8 @@ class Liveness:
                 pass
 
     def begin(self) -> None:
-        self._asked, self._asked_from_s, self._asked_until_s = None, -math.inf, -math.inf
+        self._asked = None
+        self._played.clear()
         for life in self._lives.values():
             life.reacted = life.signed = False
 
@@ -123,19 +127,19 @@ class Liveness:
         device = self._devices.get(seen.source)
         self._seen_s = max(self._seen_s, seen.at.at_s)
         match seen:
-            case StimulusStarted(play_id=play_id, at=at) if self._asked and self._asked.play_id == play_id:
-                self._asked_from_s, self._asked_until_s = at.at_s, at.at_s + self._asked.query_end_s
+            case StimulusStarted(play_id=play_id) if self._asked and self._asked.play_id == play_id:
+                self._played[seen.source] = seen
             case Wake() | Transcript() | Intent() | ResponseText() if device:
-                self._sign(device, seen.at.at_s, reacted=True)
+                self._sign(device, seen, reacted=True)
             case Status(state=DeviceState.STARTED) if device:
                 self._restarted(self._lives[device])
             case Status(state=state) if device and state is not DeviceState.GONE:
-                self._sign(device, seen.at.at_s)
+                self._sign(device, seen)
             case ListeningProved() | StateTold() | Unread() if device:
                 self._lives[device].beats |= isinstance(seen, ListeningProved) and seen.proof is Proof.HEARTBEAT
-                self._sign(device, seen.at.at_s)
+                self._sign(device, seen)
             case SpeechStarted() if self.checked and self.checked not in self._devices.values():
-                self._sign(self.checked, seen.at.at_s, reacted=True)
+                self._sign(self.checked, seen, reacted=True)
             case _:
                 pass
 
@@ -198,18 +202,33 @@ class Liveness:
             expects=None,
         )
 
-    def _sign(self, device: str, at_s: float | None = None, *, reacted: bool = False) -> None:
-        """at_s: when the device gave the sign; None if only the trial's end says so."""
+    def _sign(self, device: str, seen: Observation | None = None, *, reacted: bool = False) -> None:
+        """seen: the sign; None if only the trial's end gives it."""
         life = self._lives[device]
-        if at_s is not None:
+        if seen is not None:
+            at_s = seen.at.at_s
             self._doubt(life, at_s)
             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
         life.silent.clear()
-        life.signed |= at_s is None or at_s >= self._asked_until_s
+        life.signed |= seen is None or self._is_after(device, seen, 1.0)
         life.signs += 1
         if reacted:
-            life.reacted |= at_s is None or at_s >= self._asked_from_s  # reports may come late
+            life.reacted |= seen is None or self._is_after(device, seen, 0.0)  # reports may come late
             life.restarts = 0
+
+    def _is_after(self, device: str, seen: Observation, part: float) -> bool:
+        """Whether a sign comes after that part (0-1) of the phrase or query that the device is asked at this moment."""
+        if self._asked is None:
+            return True
+        started = self._played.get(self._players.get((self._asked.trial_id, device), ""))
+        if started is None:
+            return False
+        after_s = part * self._asked.query_end_s
+        if started.audio_s is None:
+            return seen.at.at_s >= started.at.at_s + after_s
+        place_s = getattr(seen, "audio_s", None)
+        # How fast sound is sent over a wire is not known: without a place on its line, its start decides.
+        return seen.at.at_s >= started.at.at_s if place_s is None else place_s >= started.audio_s + after_s
 
     def _doubt(self, life: _Life, now_s: float) -> None:
         """Holds nothing against a device whose heartbeats have stopped for too long."""
