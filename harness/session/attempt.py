@@ -228,12 +228,14 @@ class Attempt:
 
     def may_have_heard(self, told: Transcript | Intent) -> bool:
         """False for words that came before any of this query was said, or before it ended without the device waking."""
+        return not self.asks_after(told) and not (self.missed_wake and self.before_answering(told))
+
+    def asks_after(self, told: Transcript | Intent) -> bool:
+        """True for words that came before any of this query was said."""
         place_s = self.place_s(told)
         if place_s is not None:
-            early = place_s < self.timing.query_start_s - GUARD_S
-        else:
-            early = told.at.at_s + told.at.error_s < self._query_starts_s - GUARD_S
-        return not early and not (self.missed_wake and self.before_answering(told))
+            return place_s < self.timing.query_start_s - GUARD_S
+        return told.at.at_s + told.at.error_s < self._query_starts_s - GUARD_S
 
     @property
     def _query_starts_s(self) -> float:
@@ -500,7 +502,9 @@ def owner_of(
         ):
             return None
         case Transcript() | Intent() if current is not None and not current.may_have_heard(observation):
-            return previous if previous is not None and not previous.interruption else None
+            if previous is None or previous.interruption or previous.asks_after(observation):
+                return None
+            return previous
         case Wake() | ResponseText() if current is not None and current.begins_after(observation):
             return previous
         case _ if current is None or previous is None:

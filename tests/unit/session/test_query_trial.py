@@ -246,6 +246,15 @@ def test_a_right_transcript_of_an_attempt_before_does_not_make_the_next_one_righ
     assert rehearsal.verdict.deciding_attempt == 1
 
 
+def test_a_transcript_from_before_the_previous_query_is_of_no_attempt() -> None:
+    long_ago: Later = (0.1, Transcript("dut_link", Stamp(-40.0, 0.01), RIGHT))
+    rehearsal = rehearse(BAD, [long_ago, *BAD], changes={"reprompt": RepromptRule(max_attempts=2)})
+    credits = [each for _, each in rehearsal.actions if isinstance(each, Observed)]
+    words = [each for each in credits if isinstance(each.observation, Transcript)]
+    assert [each.attempt for each in words] == [1, None, 2]
+    assert rehearsal.standing()[1].recognition is Recognition.NO
+
+
 def test_a_transcript_before_the_inconclusive_trial_is_over_still_decides_it() -> None:
     changes = {"close_dialogue": CloseDialogue(wait_s=8.0)}
     rehearsal = rehearse([wake(), *speech(3, 4), says(RIGHT, 9.0)], changes=changes)
