@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
-from harness.base.threads import Bell
+from harness.base.threads import Bell, using
 
 TICK_S = 1e-9
 """The shortest wait: shorter ones may be lost in the rounding of the time, which then stands still."""
@@ -146,7 +146,8 @@ class SimulatedThreads:
                 return
             self._running = strand
             try:
-                target()
+                with using(self):
+                    target()
             except _Ended:
                 return
             finally:

@@ -136,60 +136,65 @@ class HostThreads:
         return time.time()
 
 
-_threads: Threads = HostThreads()
+class _Here(threading.local):
+    """Of each thread its own: one that is no part of a simulation goes on with the host's."""
+
+    threads: Threads = HostThreads()
+
+
+_here = _Here()
 
 
 @contextmanager
 def using(threads: Threads) -> Iterator[None]:
-    """Everything made meanwhile takes its threads and waits from there."""
-    global _threads
-    before, _threads = _threads, threads
+    """What this thread makes meanwhile takes its threads and waits from there."""
+    before, _here.threads = _here.threads, threads
     try:
         yield
     finally:
-        _threads = before
+        _here.threads = before
 
 
 def current() -> Threads:
     """Where threads and waits come from at this moment."""
-    return _threads
+    return _here.threads
 
 
 def thread(target: Callable[..., object], *args: Any, name: str = "") -> threading.Thread:
     """A daemon, not started yet."""
-    return _threads.thread(target, args, name)
+    return _here.threads.thread(target, args, name)
 
 
 def lock() -> threading.Lock:
-    return _threads.lock()
+    return _here.threads.lock()
 
 
 def rlock() -> threading.RLock:
-    return _threads.rlock()
+    return _here.threads.rlock()
 
 
 def condition(lock: Any = None) -> threading.Condition:
-    return _threads.condition(lock)
+    return _here.threads.condition(lock)
 
 
 def event() -> threading.Event:
-    return _threads.event()
+    return _here.threads.event()
 
 
 def simple_queue() -> queue.SimpleQueue[Any]:
-    return _threads.simple_queue()
+    return _here.threads.simple_queue()
 
 
 def bounded_queue(size: int) -> queue.Queue[Any]:
-    return _threads.bounded_queue(size)
+    return _here.threads.bounded_queue(size)
 
 
 def future() -> Future[Any]:
-    return _threads.future()
+    return _here.threads.future()
 
 
 def bell() -> Bell:
-    return _threads.bell()
+    return _here.threads.bell()
 
 
 class DelayedCall:
@@ -213,17 +218,17 @@ class DelayedCall:
 
 def pool(name: str) -> Executor:
     """Runs jobs one after another, in a thread of its own."""
-    return _threads.pool(name)
+    return _here.threads.pool(name)
 
 
 def sleep(duration_s: float) -> None:
-    _threads.sleep(duration_s)
+    _here.threads.sleep(duration_s)
 
 
 def monotonic() -> float:
-    return _threads.monotonic()
+    return _here.threads.monotonic()
 
 
 def wall() -> float:
     """Unix time, s."""
-    return _threads.wall()
+    return _here.threads.wall()

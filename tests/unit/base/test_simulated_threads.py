@@ -211,3 +211,23 @@ def test_a_thread_of_the_simulation_knows_itself_and_ends_with_it() -> None:
         assert future.result() == 7
         assert not ended
     assert sorted(map(id, ended)) == sorted(map(id, waiting))
+
+
+def test_a_thread_of_the_host_is_no_part_of_a_simulation() -> None:
+    """One that an earlier test left behind must not hand the baton of this one over."""
+    waits = threads.event()
+    times: list[float] = []
+
+    def live_on() -> None:
+        waits.wait(60.0)
+        threads.sleep(0.001)
+        times.append(threads.monotonic())
+
+    late = threads.thread(live_on)
+    late.start()
+    with SimulatedThreads() as world, threads.using(world):
+        waits.set()
+        late.join()
+        threads.sleep(3600.0)
+        assert world.monotonic() == 4600.0
+    assert times[0] == pytest.approx(time.monotonic(), abs=60.0)
