@@ -137,7 +137,7 @@ class HostThreads:
 
 
 class _Here(threading.local):
-    """Of each thread its own: one that is no part of a simulation goes on with the host's."""
+    """Each thread has its own: one outside of a simulation keeps those of the host."""
 
     threads: Threads = HostThreads()
 
