@@ -228,9 +228,9 @@ class Attempt:
 
     def may_have_heard(self, told: Transcript | Intent) -> bool:
         """False for words that came before any of this query was said, or before it ended without the device waking."""
-        return not self.asks_after(told) and not (self.missed_wake and self.before_answering(told))
+        return not self.before_asking(told) and not (self.missed_wake and self.before_answering(told))
 
-    def asks_after(self, told: Transcript | Intent) -> bool:
+    def before_asking(self, told: Transcript | Intent) -> bool:
         """True for words that came before any of this query was said."""
         place_s = self.place_s(told)
         if place_s is not None:
@@ -502,7 +502,7 @@ def owner_of(
         ):
             return None
         case Transcript() | Intent() if current is not None and not current.may_have_heard(observation):
-            if previous is None or previous.interruption or previous.asks_after(observation):
+            if previous is None or previous.interruption or previous.before_asking(observation):
                 return None
             return previous
         case Wake() | ResponseText() if current is not None and current.begins_after(observation):

@@ -46,7 +46,7 @@ def play(seed: int, without: Collection[int] = (), templates: Collection[int] | 
     with tempfile.TemporaryDirectory(prefix="night", dir=None if on_disk else MEMORY) as folder:
         try:
             told = played(seed, Path(folder), without, templates)
-        except Exception as error:  # noqa: BLE001 - told, with the seed
+        except Exception as error:  # noqa: BLE001 - shown with its seed
             return Outcome(seed, 0, 0, 0.0, Counter(), [f"crash: {error!r}"], "", {"faults": 200, "templates": 6})
     ended = [row["body"] for row in told.rows if row["kind"] == "trial_finished"]
     return Outcome(

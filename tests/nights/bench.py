@@ -89,9 +89,10 @@ class Truth:
     answers: list[dict[str, Any]] = field(default_factory=list)
     deaf: list[dict[str, Any]] = field(default_factory=list)
     """Times in which a device did not listen, or in which its driver could not hear of it."""
-    restarts: list[dict[str, Any]] = field(default_factory=list)
     deaths: list[dict[str, Any]] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
+    commands: dict[str, str] = field(default_factory=dict)
+    """Kind of each command that was sent, by its id."""
     acknowledged: list[tuple[int, str]] = field(default_factory=list)
     replayed: Counter[str] = field(default_factory=Counter)
 
@@ -164,7 +165,6 @@ class Speaker(Part):
         self.refuses = 0
         self.slow_s = 0.0
         self._playing = ""
-        self._prompts: dict[str, Phrases] = {}
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
         """As `IsPrompted`: what is said in a trial's sound."""
@@ -286,12 +286,10 @@ class Board(Part):
         self.hung = self.deaf = False
         self._boot = 0
         self._busy_until_s = -math.inf
-        self._woken_by: str = ""
         self._times: Counter[str] = Counter()
         self._cut: dict[str, float] = {}
         self._reports = room.chance(f"{id}:reports")
         self._false = room.chance(f"{id}:false")
-        self._silent_since_s: float | None = None
         room.devices.append(self)
         self._beat()
         self._expect_false()
@@ -356,7 +354,7 @@ class Board(Part):
 
         self.room.later(lasts_s, hear_again)
 
-    def restart(self, lasts_s: float, *, says_so: bool = True) -> None:
+    def restart(self, lasts_s: float) -> None:
         """It boots anew: what it was about to do does not happen."""
         if self.hung:
             return
@@ -365,7 +363,6 @@ class Board(Part):
         self._boot += 1
         boot = self._boot
         self._busy_until_s = -math.inf
-        self.room.truth.restarts.append({"device": self.name, "at_s": now_s, "up_s": now_s + lasts_s})
         gap: dict[str, Any] = {"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "restart"}
         self.room.truth.deaf.append(gap)
 

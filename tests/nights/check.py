@@ -138,10 +138,12 @@ def every_trial_ends(rows: Rows, told: Any) -> Iterator[str]:
 
 
 def commands_kept(rows: Rows, told: Any) -> Iterator[str]:
-    """Who was told that a note is written finds it."""
-    notes = sum(ok for ok, _ in told.answers.values())
-    if notes and not rows.all:
-        yield "answers without rows"
+    """What a person was told is written is a row."""
+    for command, kind in (("write_note", "note_written"), ("set_mark", "mark_set"), ("rerun", "rerun_asked")):
+        answered = sum(ok for id_, (ok, _) in told.answers.items() if told.truth.commands.get(id_) == command)
+        written = sum(row["body"]["by"].startswith("person") for row in rows.of[kind])
+        if written < answered:
+            yield f"{answered} × {command} were acknowledged, and {written} are written"
 
 
 def wake_trials(rows: Rows, told: Any) -> Iterator[str]:

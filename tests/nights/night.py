@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -366,7 +366,7 @@ class Night:
         self.last = live
         if live.wake() != replayed.wake():
             self.room.truth.replayed["wake figures differ from a replay"] += 1
-        if replace(live.session()) != replayed.session():
+        if live.session() != replayed.session():
             self.room.truth.replayed["session figures differ from a replay"] += 1
 
     def _alive(self, log: MortalLog) -> Callable[[], None]:
@@ -392,6 +392,7 @@ class Night:
 
     def tell(self, command: Any) -> None:
         if self.conductor is not None:
+            self.room.truth.commands[command.id] = command.kind
             self.conductor.inbox(command)
 
     def dies(self, when: str) -> None:

@@ -191,7 +191,7 @@ FAULTS = (
         "session/test_understand_trial.py::test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before"),
     Planted("words_of_before_the_query", "75a6c5cb", Area.MATCHING, """
 @ session/attempt.py
--        return not self.asks_after(told) and not (self.missed_wake and self.before_answering(told))
+-        return not self.before_asking(told) and not (self.missed_wake and self.before_answering(told))
 +        return True
 """, "a late transcript is credited to an attempt whose query had not been said",
         "session/test_query_trial.py::test_a_transcript_that_cannot_be_of_the_first_attempt"),
