@@ -11,11 +11,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from tests.nights.recount import recount
+
 MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
 BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
 ONSET_S = 0.12
 """Speech from so long before a moment may be taken for speech after it."""
+SHOWN = 200
+"""Unmatched events that the figures list."""
 UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
 
@@ -242,6 +246,48 @@ def exposure(rows: Rows, told: Any) -> Iterator[str]:
             yield f"{device} counts {figures['exposure_s']:.1f} s of exposure, and listened for {true_s:.1f} s"
 
 
+def recounted(rows: Rows, told: Any) -> Iterator[str]:
+    """Hits, double wakes, exposure and all other events are those that an independent count of the rows finds."""
+    counts = recount(rows.all, rows.plan)
+    shown = {event["seq"]: event for figures in told.figures for event in figures["unmatched"]}
+    first_shown = min(shown, default=math.inf) if len(shown) >= SHOWN else 0
+    for figures in told.figures:
+        device, count = figures["device"], counts[figures["device"]]
+        hits = sum(hit is not None for hit in count.hits.values())
+        false_rejects = {"count": len(count.hits) - hits, "total": len(count.hits)}
+        vocabulary = [exposed for in_vocabulary, exposed in count.unmatched.values() if in_vocabulary]
+        ambient = [exposed for in_vocabulary, exposed in count.unmatched.values() if not in_vocabulary]
+        heard = sum(hit is not None for hit in count.probes.values())
+        explained = [seq for seq, (in_vocabulary, exposed) in count.unmatched.items()
+                     if exposed and not in_vocabulary and seq in shown and shown[seq]["rule"] is not None]  # fmt: skip
+        for what, counted, value in (
+            ("false rejects", false_rejects, figures["false_rejects"]["share"]),
+            ("double wakes", {"count": count.doubled, "total": hits}, figures["double_wakes"]),
+            ("merged events", count.same, figures["suppressed"]),
+            ("events in vocabulary", sum(vocabulary), figures["in_vocabulary_events"]),
+            ("events of trials that do not count", len(vocabulary) - sum(vocabulary), figures["uncounted_events"]),
+            ("events outside", len(ambient) - sum(ambient), figures["ambient_events_outside"]),
+            ("probes", {"count": heard, "total": len(count.probes)}, figures["probes"]),
+            ("exposure", round(count.exposure_s, 3), round(figures["exposure_s"], 3)),
+            ("unproven", round(count.unproven_s, 3), round(figures["unproven_s"], 3)),
+            ("false accepts", sum(ambient) - len(explained), figures["after_review"]["count"]),
+        ):
+            if counted != value and not (first_shown and what == "false accepts"):
+                yield f"{device} has {what} {value}, counted {counted}"
+        for mark in figures["timeline"]:
+            if mark["kind"] in ("hit", "false_reject") and mark["trial_id"] in count.hits:
+                if mark["event_seq"] != count.hits[mark["trial_id"]]:
+                    yield f"{mark['trial_id']}: {device} woke in row {mark['event_seq']}, counted {count.hits[mark['trial_id']]}"
+    seqs = {seq for count in counts.values() for seq in count.unmatched if seq >= first_shown}
+    if seqs != {seq for seq in shown if seq >= first_shown}:
+        yield f"rows {sorted(seqs ^ shown.keys())} match no stimulus, or do"
+    for count in counts.values():
+        for seq, (in_vocabulary, exposed) in count.unmatched.items():
+            event = shown.get(seq)
+            if event is not None and (event["in_vocabulary"], event["exposed"]) != (in_vocabulary, exposed):
+                yield f"row {seq} is shown as {event['in_vocabulary']}, {event['exposed']}"
+
+
 def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
     """Wake delays and latencies are those of the attempt, within their stated errors."""
     asked = {trial["id"]: trial for trial in rows.plan if trial["listening"] is None}
@@ -290,5 +336,5 @@ def _key(row: Row) -> Key:
 
 CHECKS = (
     order_of_rows, acknowledged_rows, replays, observations_once, attempts, every_trial_ends, commands_kept,
-    wake_trials, exposure, query_attempts,
+    wake_trials, exposure, recounted, query_attempts,
 )  # fmt: skip

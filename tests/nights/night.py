@@ -288,7 +288,11 @@ class Night:
         }
         rows = rows_of(folder / "log.sqlite")
         self._mark_reported(rows)
-        figures = [asdict(device) for device in self.last.wake().devices]
+        wake = self.last.wake()
+        figures = [
+            asdict(device) | {"unmatched": [asdict(event) for event in wake.unmatched if event.device == device.device]}
+            for device in wake.devices
+        ]
         return Told(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, settings)
 
     def _mark_reported(self, rows: list[dict[str, Any]]) -> None:
