@@ -95,6 +95,11 @@ class Truth:
     """Kind of each command that was sent, by its id."""
     acknowledged: list[tuple[int, str]] = field(default_factory=list)
     replayed: Counter[str] = field(default_factory=Counter)
+    arrived: list[list[tuple[str, str, float]]] = field(default_factory=list)
+    """Kind, source and time of all observations that reached the engine, by life."""
+    slow: list[tuple[float, float]] = field(default_factory=list)
+    """Times in which the host was slow to write or to look."""
+    skips: list[float] = field(default_factory=list)
 
 
 class Room:
@@ -116,6 +121,7 @@ class Room:
     def tell(self, observation: Observation) -> None:
         """To the engine that lives at this moment; else it is lost."""
         if self.sink is not None:
+            self.truth.arrived[-1].append((observation.kind, observation.source, observation.at.at_s))
             self.sink(observation)
 
     def later(self, delay_s: float, call: Callable[[], object]) -> None:

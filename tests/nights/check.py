@@ -7,11 +7,13 @@ held against it. Times are of the simulated host.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tests.nights.evidence import EVIDENCE
 from tests.nights.recount import recount
+from tests.nights.rows import Row, Rows
 
 MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
@@ -22,40 +24,6 @@ SHOWN = 200
 """Unmatched events that the figures list."""
 UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
-
-Row = dict[str, Any]
-Key = tuple[str, int, int]
-
-
-class Rows:
-    """The rows of a night, sorted by what they say."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self.all = rows
-        self.of: dict[str, list[Row]] = defaultdict(list)
-        for row in rows:
-            self.of[row["kind"]].append(row)
-        self.plan: list[Row] = self.of["session_started"][0]["body"]["trials"]
-        self.started: dict[Key, Row] = {}
-        self.ended: dict[Key, Row] = {}
-        for row in self.of["attempt_started"]:
-            self.started[_key(row)] = row
-        for row in self.of["attempt_finished"]:
-            self.ended[_key(row)] = row
-        self.takes: dict[str, list[Row]] = defaultdict(list)
-        for row in self.of["trial_finished"]:
-            self.takes[row["body"]["trial_id"]].append(row["body"])
-        self.seen = self.of["observed"]
-
-    def counted(self) -> Iterator[tuple[Row, Row, Row]]:
-        """Trial, take and started attempt of each listening trial that counts at the end."""
-        for trial in self.plan:
-            takes = self.takes.get(trial["id"])
-            if trial["listening"] is None or not takes or takes[-1]["outcome"] != "counted":
-                continue
-            last = takes[-1]
-            key = (trial["id"], last["take"], last["deciding_attempt"] or last["attempts"])
-            yield trial, last, self.started[key]["body"]
 
 
 def broken(told: Any) -> list[str]:
@@ -275,9 +243,9 @@ def recounted(rows: Rows, told: Any) -> Iterator[str]:
             if counted != value and not (first_shown and what == "false accepts"):
                 yield f"{device} has {what} {value}, counted {counted}"
         for mark in figures["timeline"]:
-            if mark["kind"] in ("hit", "false_reject") and mark["trial_id"] in count.hits:
-                if mark["event_seq"] != count.hits[mark["trial_id"]]:
-                    yield f"{mark['trial_id']}: {device} woke in row {mark['event_seq']}, counted {count.hits[mark['trial_id']]}"
+            hit = count.hits.get(mark["trial_id"], mark["event_seq"])
+            if mark["kind"] in ("hit", "false_reject") and mark["event_seq"] != hit:
+                yield f"{mark['trial_id']}: {device} woke in row {mark['event_seq']}, counted {hit}"
     seqs = {seq for count in counts.values() for seq in count.unmatched if seq >= first_shown}
     if seqs != {seq for seq in shown if seq >= first_shown}:
         yield f"rows {sorted(seqs ^ shown.keys())} match no stimulus, or do"
@@ -329,12 +297,7 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
             yield f"{key} is {body['outcome']}, and nobody answered"
 
 
-def _key(row: Row) -> Key:
-    body = row["body"]
-    return body["trial_id"], body["take"], body["attempt"]
-
-
 CHECKS = (
     order_of_rows, acknowledged_rows, replays, observations_once, attempts, every_trial_ends, commands_kept,
-    wake_trials, exposure, recounted, query_attempts,
+    wake_trials, exposure, recounted, query_attempts, *EVIDENCE,
 )  # fmt: skip

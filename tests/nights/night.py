@@ -49,6 +49,7 @@ from harness.model.stimulus import (
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import Resolved, stage_of
 from harness.session.figures.live import LiveFigures
+from harness.session.figures.progress import check_limits
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
@@ -145,6 +146,7 @@ class Told:
     truth: Truth
     answers: dict[str, tuple[bool, str]]
     figures: list[dict[str, Any]]
+    limits: list[dict[str, Any]]
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -280,20 +282,27 @@ class Night:
             assert self.lives < 60, "the night does not end"
             threads.sleep(self._chance_of_deaths.choice((0.5, 5.0, 40.0)))
         hours = (self.world.monotonic() - begun_s) / 3600
+        stopping = self.scenario.stopping
         settings = {
             "bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices],
             "faults": self.fault_count,
             "templates": len({trial.template for trial in self.trials}),
+            "stopping": {
+                "false_accepts": _plain(stopping.false_accepts),
+                "false_rejects": _plain(stopping.false_rejects),
+            },
             "life_check_after": self.scenario.defaults.life_check_after,
         }
         rows = rows_of(folder / "log.sqlite")
         self._mark_reported(rows)
         wake = self.last.wake()
+        verdicts = check_limits(self.scenario.limits, self.last.session().totals, wake, stopping)
+        limits = [asdict(verdict) for verdict in verdicts]
         figures = [
             asdict(device) | {"unmatched": [asdict(event) for event in wake.unmatched if event.device == device.device]}
             for device in wake.devices
         ]
-        return Told(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, settings)
+        return Told(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, limits, settings)
 
     def _mark_reported(self, rows: list[dict[str, Any]]) -> None:
         """Notes which wake events the log has, and since when."""
@@ -331,6 +340,7 @@ class Night:
             )  # fmt: skip
             conductor = Conductor(self.trials, stage, Resumption.of(history))
             log.append(EngineStarted(1 + max(entry.run for entry in history), 1, "boot", 1.0))
+            self.room.truth.arrived.append([])
             for part in self._parts():
                 part.open(conductor.inbox)
             self.conductor = conductor
@@ -495,10 +505,13 @@ class Night:
                 set_back("loud", False, room)
             case "stall":
                 self.stall_s = chance.uniform(0.3, 5.0)
+                room.truth.slow.append((room.now_s(), room.now_s() + 10.0))
             case "slow commits":
+                room.truth.slow.append((room.now_s(), room.now_s() + lasts_s + 10.0))
                 self.slow_commits_s = chance.uniform(0.05, 1.0)
                 set_back("slow_commits_s", 0.0)
             case "disk full":
+                room.truth.slow.append((room.now_s(), room.now_s() + lasts_s + 10.0))
                 self.full = True
                 set_back("full", False)
             case "short of room":
@@ -519,6 +532,7 @@ class Night:
                 self.tell(Pause(id, *by, reason="lunch"))
                 until_then(lambda: self.tell(Resume(f"{id}r", *by)))
             case "skip":
+                room.truth.skips.append(room.now_s())
                 self.tell(Skip(id, *by, reason="it rings"))
             case "rerun":
                 if self.finished:
@@ -559,6 +573,10 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
         {"seq": seq, "run": run, "at_s": at_s, "wall_s": wall_s, "kind": kind, "body": json.loads(body)}
         for seq, run, at_s, wall_s, kind, body in found
     ]
+
+
+def _plain(test: SequentialTest | None) -> dict[str, float] | None:
+    return None if test is None else asdict(test)
 
 
 def _cut_off(log: SqliteLog) -> None:
