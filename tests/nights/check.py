@@ -268,7 +268,8 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
         latency, query_end_s = body["latency"], play["start_s"] + attempt["query_end_s"]
         earliest_s = play.get("wake_end_s", play["start_s"]) - ONSET_S
         # An answer to an earlier attempt that comes so late that it could be this one's cannot be told from it.
-        possible = [answer for answer in told.truth.answers if answer["start_s"] >= earliest_s]
+        speech = [*told.truth.answers, *({"start_s": start_s} for start_s in told.truth.speech)]
+        possible = [answer for answer in speech if answer["start_s"] >= earliest_s]
         if latency is not None:
             off_s = [latency["value_s"] - (answer["start_s"] - query_end_s) for answer in possible]
             if not any(abs(each) <= latency["error_s"] + 0.005 for each in off_s):

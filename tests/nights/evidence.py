@@ -187,8 +187,7 @@ def _skipped(told: Any, low_s: float, high_s: float) -> bool:
 def words_belong_to_their_query(rows: Rows, told: Any) -> Iterator[str]:
     """A transcript that is credited to an attempt at a query does not lie before that query."""
     for row in rows.seen:
-        body, seen = row["body"], row["body"]["observation"]
-        key = key_of(row)
+        seen, key = row["body"]["observation"], key_of(row)
         trial = rows.trials.get(key[0])
         if seen["kind"] != "transcript" or key not in rows.started or trial is None or trial["listening"] is not None:
             continue
@@ -197,6 +196,45 @@ def words_belong_to_their_query(rows: Rows, told: Any) -> Iterator[str]:
         begins_s = attempt["query_start_s"] + (origin["at"]["at_s"] if origin else rows.started[key]["at_s"])
         if seen["at"]["at_s"] + seen["at"]["error_s"] < begins_s - 0.5:
             yield f"row {row['seq']} credits words of {seen['at']['at_s']:.2f} s to {key}, said from {begins_s:.2f} s"
+
+
+def busy_devices_are_left_alone(rows: Rows, told: Any) -> Iterator[str]:
+    """No query while its device says that it thinks or speaks, for as long as a response may last."""
+    state, since_s, take = "", math.inf, ("", 0)
+    for row in rows.all:
+        body = row["body"]
+        if row["kind"] == "trial_started" or row["kind"] == "engine_started":
+            state, since_s = "", row["at_s"]
+        elif row["kind"] == "attempt_finished":
+            since_s = row["at_s"] if key_of(row)[:2] != take else max(since_s, row["at_s"])
+        elif row["kind"] == "observed" and body["observation"]["kind"] == "status":
+            trial = rows.trials.get(body["trial_id"] or "")
+            if trial is not None and body["observation"]["source"] == trial["connection"]:
+                state, take = body["observation"]["state"], key_of(row)[:2]
+        elif row["kind"] == "attempt_started" and (trial := rows.trials.get(body["trial_id"])) is not None:
+            busy = state in ("thinking", "speaking") and take == key_of(row)[:2] and trial["listening"] is None
+            if busy and row["at_s"] - since_s < trial["reprompt"]["response_max_s"] - SLACK_S:
+                yield f"{key_of(row)} began while its device said that it was {state}"
+
+
+def answers_belong_to_what_woke(rows: Rows, told: Any) -> Iterator[str]:
+    """What a device says that woke to the attempt before, and not to this one, does not answer this one."""
+    states = {like["name"] for like in told.settings["bench"] if like["states"]}
+    reported = {key_of(row) for row in rows.seen if row["body"]["observation"]["kind"] in ("wake", "transcript")}
+    woken = {key_of(row) for row in rows.seen if row["body"]["observation"]["kind"] == "wake"}
+    for key, row in rows.ended.items():
+        trial, latency = rows.trials.get(key[0]), row["body"]["latency"]
+        before = (*key[:2], key[2] - 1)
+        if trial is None or latency is None or trial["device"] in states or trial["close_dialogue"]:
+            continue
+        play, started = told.truth.plays.get(rows.started[key]["body"]["play_id"]), rows.started.get(before)
+        if play is None or started is None or before not in woken or key in reported or started["run"] != row["run"]:
+            continue
+        at_s = play["start_s"] + rows.started[key]["body"]["query_end_s"] + latency["value_s"]
+        speech = [*told.truth.answers, *({"start_s": start_s, "play_id": ""} for start_s in told.truth.speech)]
+        close = {each["play_id"] for each in speech if abs(each["start_s"] - at_s) <= latency["error_s"] + 0.1}
+        if close == {started["body"]["play_id"]}:
+            yield f"{key} has the answer to the attempt before"
 
 
 def misses_are_proved(rows: Rows, told: Any) -> Iterator[str]:
@@ -396,5 +434,6 @@ def _garwood_upper(count: int, hours: float) -> float:
 EVIDENCE = (
     verdicts_follow_from_attempts, verdicts_once, begun_trials_end, restarts_interrupt, flawed_phrases_are_repeated,
     responses_without_gaps, probes_are_heard, cut_queries_keep_the_wait, words_belong_to_their_query,
+    busy_devices_are_left_alone, answers_belong_to_what_woke,
     misses_are_proved, proved_misses_stay, decisions_when_due, clips_are_named, nothing_is_lost, limits_hold,
 )  # fmt: skip

@@ -85,7 +85,8 @@ class Renders:
             at_s += lasts_s + (
                 recipe.gap_ms / 1000 if role is Role.WAKE_PHRASE else 0.4 if role is Role.OPENING else 0.0
             )
-        count = max(1, round((at_s + recipe.tail_s) * RATE_HZ))
+        tail_s = recipe.tail_s or 0.4  # a voice ends with silence
+        count = max(1, round((at_s + tail_s) * RATE_HZ))
         sha = hashlib.sha256(repr(recipe).encode()).hexdigest()
         return RenderedStimulus(Waveform(np.zeros(count, dtype=np.float32), RATE_HZ), tuple(parts), sha)
 
@@ -206,6 +207,7 @@ class Night:
                 beats=chance.random() < 0.8,
             )
             name = f"box{number}"
+            like = replace(like, states=room.chance(f"{name}:states").random() < 0.3)
             Board(name, room, like, link=f"{name}_link")
             profile = DeviceProfile(
                 f"like{number}",
@@ -441,6 +443,32 @@ class Night:
             self.room.later(chance.expovariate(1 / every_s), next_one)
 
         self.room.later(chance.expovariate(1 / every_s), next_one)
+        more = self.room.chance("rarer faults")
+
+        def next_rare() -> None:
+            self._fail_rarely(more)
+            self.room.later(more.expovariate(1 / 60.0), next_rare)
+
+        self.room.later(more.expovariate(1 / 60.0), next_rare)
+
+    def _fail_rarely(self, chance: Any) -> None:
+        room, device = self.room, chance.choice(self.room.devices)
+        kind, lasts_s = chance.choice(RARE_KINDS), chance.uniform(0.5, 5.0)
+        if not self._happens():
+            return
+        match kind:
+            case "gap in a sound":
+                room.speakers[0].gap_s = chance.choice((0.02, 0.3))
+            case "speech":
+                room.truth.speech.append(room.now_s())
+                room.ear.hears(room.now_s(), room.now_s() + lasts_s)
+            case "gone":
+                device.leave(4 * lasts_s)
+            case "restless":
+                device.grow_restless(10 * lasts_s)
+            case _:
+                raise AssertionError(kind)
+        room.truth.faults[kind] += 1
 
     def _fail(self, chance: Any) -> None:
         room = self.room
@@ -560,6 +588,9 @@ KINDS = (
     "short of room", "clock back", "clock on", "killed", "power cut", "pause", "skip", "rerun", "note", "mark",
     "detach", "attach", "stop", "abort",
 )  # fmt: skip
+
+
+RARE_KINDS = ("gap in a sound", "speech", "gone", "restless")
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
