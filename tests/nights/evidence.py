@@ -237,6 +237,27 @@ def answers_belong_to_what_woke(rows: Rows, told: Any) -> Iterator[str]:
             yield f"{key} has the answer to the attempt before"
 
 
+def restless_devices_hold_nothing_up(rows: Rows, told: Any) -> Iterator[str]:
+    """A device that wakes again and again holds a trial up for no longer than a response may last."""
+    since_s = math.inf
+    for row in rows.all:
+        if row["kind"] == "trial_started":
+            since_s = row["at_s"]
+        elif row["kind"] == "attempt_started":
+            trial = rows.trials.get(row["body"]["trial_id"])
+            limit_s = trial["reprompt"]["response_max_s"] if trial is not None and trial["listening"] else math.inf
+            if row["at_s"] - since_s > limit_s + 2.0 and not _slow_host(told, row["at_s"]):
+                yield f"{key_of(row)} began {row['at_s'] - since_s:.1f} s after its trial, and nothing held it up"
+            since_s = math.inf
+        elif row["kind"] != "observed":
+            if row["kind"] not in ("event_clipped", "note_written", "mark_set", "stimulus_stored", "fault_met"):
+                since_s = math.inf
+        elif row["body"]["observation"]["kind"] in ("link_lost", "link_back") or (
+            row["body"]["observation"].get("state") == "gone"
+        ):
+            since_s = math.inf
+
+
 def misses_are_proved(rows: Rows, told: Any) -> Iterator[str]:
     """A miss counts if, and only if, the device gave a sign of life after it and before it restarted or stood still."""
     if not told.settings["life_check_after"] or told.reason != "completed":
@@ -434,6 +455,6 @@ def _garwood_upper(count: int, hours: float) -> float:
 EVIDENCE = (
     verdicts_follow_from_attempts, verdicts_once, begun_trials_end, restarts_interrupt, flawed_phrases_are_repeated,
     responses_without_gaps, probes_are_heard, cut_queries_keep_the_wait, words_belong_to_their_query,
-    busy_devices_are_left_alone, answers_belong_to_what_woke,
+    busy_devices_are_left_alone, answers_belong_to_what_woke, restless_devices_hold_nothing_up,
     misses_are_proved, proved_misses_stay, decisions_when_due, clips_are_named, nothing_is_lost, limits_hold,
 )  # fmt: skip

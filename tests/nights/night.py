@@ -97,6 +97,7 @@ class MortalLog:
     def __init__(self, night: Night, log: SqliteLog) -> None:
         self._night, self._log = night, log
         self._chance = night.room.chance(f"commits:{night.lives}")
+        self._ends = night.room.chance(f"ends of trials:{night.lives}")
         self.dead = False
 
     def append(self, record: Record) -> Entry:
@@ -113,6 +114,8 @@ class MortalLog:
         if self._night.rows_left == 0:
             self.die("after a row")
         self._night.room.truth.acknowledged.append((entry.seq, record.kind))
+        if isinstance(record, TrialFinished) and self._ends.random() < 0.03 and self._night.dies_at_an_end():
+            self.die("after the end of a trial")
         return entry
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
@@ -421,6 +424,9 @@ class Night:
             speaker.cut("the engine died")
         chance = self._chance_of_deaths
         self._draw_death(chance.randint(3, 600), chance.random() < 0.6 and self.lives < 8, chance.random() < 0.5)
+
+    def dies_at_an_end(self) -> bool:
+        return self.lives < 8 and self._happens()
 
     def _draw_death(self, after_rows: int, dies: bool, dies_after_row: bool) -> None:
         self.rows_left = after_rows if dies and self._happens() else -1
