@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,15 @@ class Death(BaseException):
 
 
 class Renders:
-    """Implements `ports.Renders` without a voice."""
+    """Implements `ports.Renders` without a voice. Now and then a voice is slow, and somebody loses patience."""
+
+    def __init__(self, night: Night) -> None:
+        self._night = night
+        self._chance = night.room.chance(f"renders:{night.lives}")
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
+        if self._chance.random() < 0.03:
+            self._night.is_slow_to_render(self._chance)
         said: list[tuple[Role, float]] = []
         if recipe.opening is not None:
             said += [(Role.OPENING, 0.6)]
@@ -340,7 +347,7 @@ class Night:
             drivers: dict[str, Any] = {part.id: part for part in self._parts()}
             stage = stage_of(
                 Resolved(self.scenario, self.bench), drivers, log, clock, figures,
-                renders=Renders(), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
+                renders=Renders(self), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
                 short_of_room=lambda: self.short, alive=self._alive(log),
             )  # fmt: skip
             conductor = Conductor(self.trials, stage, Resumption.of(history))
@@ -424,6 +431,13 @@ class Night:
             speaker.cut("the engine died")
         chance = self._chance_of_deaths
         self._draw_death(chance.randint(3, 600), chance.random() < 0.6 and self.lives < 8, chance.random() < 0.5)
+
+    def is_slow_to_render(self, chance: Random) -> None:
+        slow_s, impatient = chance.uniform(0.5, 3.0), chance.random() < 0.06
+        if impatient and self._happens():
+            self.room.truth.faults["abort while rendering"] += 1
+            self.room.later(0.2, lambda: self.tell(Abort("impatient", "ann")))
+        threads.sleep(slow_s)
 
     def dies_at_an_end(self) -> bool:
         return self.lives < 8 and self._happens()
