@@ -442,6 +442,16 @@ def limits_hold(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"no verdict of the test of {name} of {device}"
 
 
+def speakers_are_independent(rows: Rows, told: Any) -> Iterator[str]:
+    """The interval of false rejects is over voices, where there are several."""
+    counts = recount(rows.all, rows.plan)
+    for figures in told.figures:
+        hits, rejects = counts[figures["device"]].hits, figures["false_rejects"]
+        voices = len({rows.trials[trial_id]["recipe"]["voice"]["name"] for trial_id in hits})
+        if rejects["speakers"] != (voices if voices > 1 else 0):
+            yield f"{figures['device']} heard {voices} voices, its interval is over {rejects['speakers']}"
+
+
 def _garwood_upper(count: int, hours: float) -> float:
     """The rate at which so few events have a probability of 2.5 %."""
     low, high = 0.0, 4.0 * count + 40.0
@@ -457,4 +467,5 @@ EVIDENCE = (
     responses_without_gaps, probes_are_heard, cut_queries_keep_the_wait, words_belong_to_their_query,
     busy_devices_are_left_alone, answers_belong_to_what_woke, restless_devices_hold_nothing_up,
     misses_are_proved, proved_misses_stay, decisions_when_due, clips_are_named, nothing_is_lost, limits_hold,
+    speakers_are_independent,
 )  # fmt: skip

@@ -45,6 +45,7 @@ from harness.model.stimulus import (
     Role,
     SpokenText,
     StimulusRecipe,
+    VoiceSpec,
     Waveform,
 )
 from harness.session.conductor import Conductor
@@ -244,6 +245,7 @@ class Night:
             context_wait_s=chance.choice((3.0, 5.0)),
             response_timeout_s=chance.choice((5.0, 8.0)),
         )
+        voices = self.room.chance("voices")
         queries = tuple(Query(f"q{number}", SpokenText(text), text) for number, text in enumerate(TEXTS))
         templates: list[TrialTemplate] = []
         for number in range(chance.randint(3, 6)):
@@ -259,7 +261,8 @@ class Night:
                     )
                 case "wake":
                     templates.append(TrialTemplate(name, "", chance.randint(5, 14), kind=TrialKind.WAKE,
-                                                   tail_s=chance.choice((0.3, 1.5, 3.0))))  # fmt: skip
+                                                   tail_s=chance.choice((0.3, 1.5, 3.0)),
+                                                   voice=VoiceSpec(name=voices.choice(("en-us", "en-gb")))))  # fmt: skip
                 case "command":
                     templates.append(
                         TrialTemplate(name, f"q{chance.randrange(4)}", chance.randint(3, 8), kind=TrialKind.COMMAND)
