@@ -52,7 +52,8 @@ MISSES_BEATS_S = 12.0
 class Character:
     """What a device is like. Shares 0–1, times in s.
 
-    answers: it has a voice. beats: it sends heartbeats. states: it says what it is at. error_s: of the times that it states.
+    answers: it has a voice. beats: it sends heartbeats. states: it says what it is at. error_s: of the times that it
+    states.
     """
 
     wakes: float = 0.9

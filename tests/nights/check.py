@@ -21,7 +21,7 @@ BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
 ONSET_S = 0.12
 """Speech from so long before a moment may be taken for speech after it."""
 SHOWN = 200
-"""Unmatched events that the figures list."""
+"""Unmatched events that the figures list, and marks on a device's timeline."""
 UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
 
@@ -147,6 +147,8 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
             mark = marks.get(trial["id"])
             deaf = [gap for gap in told.truth.deaf if gap["device"] == device and gap["why"] != "deaf"
                     and gap["from_s"] < to_s and gap["to_s"] > from_s]  # fmt: skip
+            if mark is None and len(figures["timeline"]) >= SHOWN:
+                continue
             if mark is None:
                 yield f"{trial['id']} counts, and {device} has no mark for it"
             elif not close and mark == "hit":
