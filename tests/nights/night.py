@@ -164,9 +164,9 @@ class Night:
                         )
                     )
                 case "wake":
-                    templates.append(TrialTemplate(name, "", chance.randint(5, 14), kind=TrialKind.WAKE,
-                                                   tail_s=chance.choice((0.3, 1.5, 3.0)),
-                                                   voice=VoiceSpec(name=voices.choice(("en-us", "en-gb")))))  # fmt: skip
+                    repeat, tail_s = chance.randint(5, 14), chance.choice((0.3, 1.5, 3.0))
+                    voice = VoiceSpec(name=voices.choice(("en-us", "en-gb")))
+                    templates.append(TrialTemplate(name, "", repeat, kind=TrialKind.WAKE, tail_s=tail_s, voice=voice))
                 case "command":
                     templates.append(
                         TrialTemplate(name, f"q{chance.randrange(4)}", chance.randint(3, 8), kind=TrialKind.COMMAND)
