@@ -201,7 +201,8 @@ class WakeFigures:
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
                 self._stimulus(seen, plays)
             case seen_by.StimulusHeard():
-                self._heard_by_us(seen, plays)
+                for device in self._devices.values():
+                    device.heard_in_room(seen)
             case seen_by.SpeechStarted():
                 self._speech.heard(seen.source, seen.at.at_s)
             case seen_by.SpeechEnded():
@@ -247,13 +248,6 @@ class WakeFigures:
             else:
                 play.ended, play.audio_end_s = seen.at, seen.audio_s
             self._touch(name)
-
-    def _heard_by_us(self, seen: seen_by.StimulusHeard, plays: Mapping[str, Play]) -> None:
-        """The microphone found the stimulus, so sound through the air began there, not when it left the player."""
-        for name, play in plays.items():
-            if not play.target.injected and play.row.play_id == seen.play_id and play.heard is None:
-                play.heard = seen.at
-                self._devices[name].placed(play)
 
     def _touch(self, device: str | None) -> None:
         if device in self._devices and device is not None:

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from harness.model.observation import DeviceState
+from harness.model.observation import DeviceState, StimulusHeard
 from harness.model.record import Clip, ReviewWord
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured
@@ -342,8 +342,12 @@ class DeviceFigures:
             self._put(event, play, exposed=False)
         self.changed = True
 
-    def placed(self, play: Play) -> None:
-        """Handles a start of a play that the microphone found."""
+    def heard_in_room(self, seen: StimulusHeard) -> None:
+        """Sound through the air began where the microphone found it, which it may report after the attempt."""
+        play = next((play for play in self._recent if play.row.play_id == seen.play_id), None)
+        if play is None or play.target.injected or play.heard is not None:
+            return
+        play.heard = seen.at
         self.changed = True
         self._sort_out(play)
         if play.state is PlayState.COUNTED:
