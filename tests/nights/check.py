@@ -12,16 +12,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.nights.evidence import EVIDENCE
-from tests.nights.recount import recount
 from tests.nights.rows import Row, Rows
+from tests.nights.verdicts import differences, figures
 
 MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
 BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
 ONSET_S = 0.12
 """Speech from so long before a moment may be taken for speech after it."""
-SHOWN = 200
-"""Unmatched events that the figures list, and marks on a device's timeline."""
 UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
 
@@ -120,15 +118,8 @@ def commands_kept(rows: Rows, told: Any) -> Iterator[str]:
 
 def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
     """Hits and misses are what the devices did."""
-    verdicts = {device["device"]: device for device in told.figures}
     spans = _windows(rows, told)
-    for device, figures in verdicts.items():
-        # The mark of a command says whether its words were right, and names the event that was its hit.
-        marks = {
-            mark["trial_id"]: "false_reject" if mark["event_seq"] is None else "hit"
-            for mark in figures["timeline"]
-            if mark["kind"] in ("hit", "false_reject")
-        }
+    for device, product in told.figures["devices"].items():
         events = [event for event in told.truth.wakes if event["device"] == device]
         for trial, _, attempt in rows.counted():
             if trial["listening"]["kind"] not in ("wake", "command"):
@@ -144,20 +135,18 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
             from_s = play["start_s"] + attempt["query_start_s"] - BEFORE_S
             to_s = play["start_s"] + attempt["query_end_s"] + AFTER_S
             close = [event for event in events if from_s - 0.3 <= event["stated_s"] <= to_s + 0.3]
-            mark = marks.get(trial["id"])
+            woke = product["woke"].get(trial["id"], "unknown")
             deaf = [gap for gap in told.truth.deaf if gap["device"] == device and gap["why"] != "deaf"
                     and gap["from_s"] < to_s and gap["to_s"] > from_s]  # fmt: skip
-            if mark is None and len(figures["timeline"]) >= SHOWN:
-                continue
-            if mark is None:
-                yield f"{trial['id']} counts, and {device} has no mark for it"
-            elif not close and mark == "hit":
+            if woke == "unknown":
+                yield f"{trial['id']} counts, and not for {device}"
+            elif not close and woke is not None:
                 yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
-            elif mark == "false_reject" and deaf and told.settings["life_check_after"]:
+            elif woke is None and deaf and told.settings["life_check_after"]:
                 seen = [gap for gap in deaf if _visible(gap, device, told)]
                 if seen:
                     yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"
-            elif mark == "false_reject" and len(close) == 1:
+            elif woke is None and len(close) == 1:
                 event = close[0]
                 error_s = event["error_s"] + MARGIN_S
                 inside = from_s + error_s <= event["stated_s"] <= to_s - error_s
@@ -197,8 +186,8 @@ def _windows(rows: Rows, told: Any) -> list[tuple[float, float]]:
 
 def exposure(rows: Rows, told: Any) -> Iterator[str]:
     """No device is said to have listened for longer than it did."""
-    for figures in told.figures:
-        device, true_s, plays = figures["device"], 0.0, 0
+    for device, product in told.figures["devices"].items():
+        true_s, plays = 0.0, 0
         for trial, _, attempt in rows.counted():
             if trial["listening"]["kind"] != "ambient":
                 continue
@@ -212,50 +201,13 @@ def exposure(rows: Rows, told: Any) -> Iterator[str]:
                     if not _visible(gap, device, told):
                         continue
                     true_s -= max(0.0, min(play["end_s"], gap["to_s"]) - max(play["start_s"], gap["from_s"]))
-        if figures["exposure_s"] > true_s + 0.05 * plays + 0.5:
-            yield f"{device} counts {figures['exposure_s']:.1f} s of exposure, and listened for {true_s:.1f} s"
+        if product["exposure_s"] > true_s + 0.05 * plays + 0.5:
+            yield f"{device} counts {product['exposure_s']:.1f} s of exposure, and listened for {true_s:.1f} s"
 
 
 def recounted(rows: Rows, told: Any) -> Iterator[str]:
-    """Hits, double wakes, exposure and all other events are those that an independent count of the rows finds."""
-    counts = recount(rows.all, rows.plan)
-    shown = {event["seq"]: event for figures in told.figures for event in figures["unmatched"]}
-    first_shown = min(shown, default=math.inf) if len(shown) >= SHOWN else 0
-    for figures in told.figures:
-        device, count = figures["device"], counts[figures["device"]]
-        hits = sum(hit is not None for hit in count.hits.values())
-        false_rejects = {"count": len(count.hits) - hits, "total": len(count.hits)}
-        vocabulary = [exposed for in_vocabulary, exposed in count.unmatched.values() if in_vocabulary]
-        ambient = [exposed for in_vocabulary, exposed in count.unmatched.values() if not in_vocabulary]
-        heard = sum(hit is not None for hit in count.probes.values())
-        explained = [seq for seq, (in_vocabulary, exposed) in count.unmatched.items()
-                     if exposed and not in_vocabulary and seq in shown and shown[seq]["rule"] is not None]  # fmt: skip
-        for what, counted, value in (
-            ("false rejects", false_rejects, figures["false_rejects"]["share"]),
-            ("double wakes", {"count": count.doubled, "total": hits}, figures["double_wakes"]),
-            ("merged events", count.same, figures["suppressed"]),
-            ("events in vocabulary", sum(vocabulary), figures["in_vocabulary_events"]),
-            ("events of trials that do not count", len(vocabulary) - sum(vocabulary), figures["uncounted_events"]),
-            ("events outside", len(ambient) - sum(ambient), figures["ambient_events_outside"]),
-            ("probes", {"count": heard, "total": len(count.probes)}, figures["probes"]),
-            ("exposure", round(count.exposure_s, 3), round(figures["exposure_s"], 3)),
-            ("unproven", round(count.unproven_s, 3), round(figures["unproven_s"], 3)),
-            ("false accepts", sum(ambient) - len(explained), figures["after_review"]["count"]),
-        ):
-            if counted != value and not (first_shown and what == "false accepts"):
-                yield f"{device} has {what} {value}, counted {counted}"
-        for mark in figures["timeline"]:
-            hit = count.hits.get(mark["trial_id"], mark["event_seq"])
-            if mark["kind"] in ("hit", "false_reject") and mark["event_seq"] != hit:
-                yield f"{mark['trial_id']}: {device} woke in row {mark['event_seq']}, counted {hit}"
-    seqs = {seq for count in counts.values() for seq in count.unmatched if seq >= first_shown}
-    if seqs != {seq for seq in shown if seq >= first_shown}:
-        yield f"rows {sorted(seqs ^ shown.keys())} match no stimulus, or do"
-    for count in counts.values():
-        for seq, (in_vocabulary, exposed) in count.unmatched.items():
-            event = shown.get(seq)
-            if event is not None and (event["in_vocabulary"], event["exposed"]) != (in_vocabulary, exposed):
-                yield f"row {seq} is shown as {event['in_vocabulary']}, {event['exposed']}"
+    """Figures and verdicts are those that an independent count of the rows finds."""
+    yield from differences(told.figures, figures(rows.recount(), told.settings["limits"], told.settings["stopping"]))
 
 
 def query_attempts(rows: Rows, told: Any) -> Iterator[str]:

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -38,11 +38,12 @@ from harness.model.stimulus import NoiseKind, SpokenText, VoiceSpec
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import Resolved, stage_of
 from harness.session.figures.live import LiveFigures
-from harness.session.figures.progress import check_limits
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
+from harness.wake.wake import WakeFigures
 from tests.nights.bench import Board, Character, Ear, Room, Speaker, Truth
+from tests.nights.figures import figures_of
 from tests.nights.host import Death, MortalLog, Renders
 
 LONGEST_S = 8 * 3600.0
@@ -61,8 +62,7 @@ class Told:
     rows: list[dict[str, Any]]
     truth: Truth
     answers: dict[str, tuple[bool, str]]
-    figures: list[dict[str, Any]]
-    limits: list[dict[str, Any]]
+    figures: dict[str, Any]
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -184,7 +184,20 @@ class Night:
                 SequentialTest(2.0, 200.0, 0.1, 0.1) if chance.random() < 0.5 else None,
                 SequentialTest(0.05, 0.4, 0.1, 0.1),
             )
-        limits = Limits(max_false_reject_share=0.2, max_false_accepts_upper_per_hour=80.0, min_recognised_share=0.5)
+        limits = Limits(
+            min_recognised_share=0.5,
+            min_first_attempt_share=0.5,
+            max_latency_p95_ms=2500.0,
+            max_inconclusive=2,
+            max_interrupted=2,
+            max_false_reject_share=0.2,
+            max_false_reject_upper=0.4,
+            max_false_accepts_per_hour=20.0,
+            max_false_accepts_upper_per_hour=80.0,
+            min_exposure_hours=0.05,
+            min_command_share=0.5,
+            max_wake_delay_p95_ms=400.0,
+        )
         defaults = Defaults(reprompt=rule, between_trials_s=chance.choice((0.5, 1.0)),
                             life_check_after=chance.choice((0, 2, 3)))  # fmt: skip
         return Scenario("night", "A night", "/night.yaml", "a" * 64, queries, tuple(templates), defaults=defaults,
@@ -206,22 +219,15 @@ class Night:
             "bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices],
             "faults": self.fault_count,
             "templates": len({trial.template for trial in self.trials}),
-            "stopping": {
-                "false_accepts": _plain(stopping.false_accepts),
-                "false_rejects": _plain(stopping.false_rejects),
-            },
+            "limits": asdict(self.scenario.limits),
+            "stopping": asdict(stopping),
             "life_check_after": self.scenario.defaults.life_check_after,
         }
         rows = rows_of(folder / "log.sqlite")
         self._mark_reported(rows)
-        wake = self.last.wake()
-        verdicts = check_limits(self.scenario.limits, self.last.session().totals, wake, stopping)
-        limits = [asdict(verdict) for verdict in verdicts]
-        figures = [
-            asdict(device) | {"unmatched": [asdict(event) for event in wake.unmatched if event.device == device.device]}
-            for device in wake.devices
-        ]
-        return Told(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, limits, settings)
+        totals, limits = self.last.session().totals, self.scenario.limits
+        figures = figures_of(self.last._wake or WakeFigures(), totals, limits, stopping)
+        return Told(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, settings)
 
     def _mark_reported(self, rows: list[dict[str, Any]]) -> None:
         """Notes which wake events the log has, and since when."""
@@ -531,10 +537,6 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
         {"seq": seq, "run": run, "at_s": at_s, "wall_s": wall_s, "kind": kind, "body": json.loads(body)}
         for seq, run, at_s, wall_s, kind, body in found
     ]
-
-
-def _plain(test: SequentialTest | None) -> dict[str, float] | None:
-    return None if test is None else asdict(test)
 
 
 def _cut_off(log: SqliteLog) -> None:

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from tests.nights import model
+
 Row = dict[str, Any]
 Key = tuple[str, int, int]
 
@@ -33,6 +35,16 @@ class Rows:
             seen = row["body"]["observation"]
             if seen["kind"].startswith("stimulus_"):
                 self.sound[seen["play_id"]].setdefault(seen["kind"], seen)
+
+        self._recounts: dict[int, model.Recount] = {}
+
+    def recount(self, last: int | None = None) -> model.Recount:
+        """Of the rows up to that one; of all without one."""
+        last = self.all[-1]["seq"] if last is None else last
+        if last not in self._recounts:
+            rows = (model.Row(**row) for row in self.all if row["seq"] <= last)
+            self._recounts[last] = model.Recount(rows)
+        return self._recounts[last]
 
     def counted(self) -> Iterator[tuple[Row, Row, Row]]:
         """Trial, take and started attempt of each listening trial that counts at the end."""
