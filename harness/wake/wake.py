@@ -218,7 +218,7 @@ class WakeFigures:
             case seen_by.Status(state=state):
                 self._speech.status(name, seen)
                 if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
-                    device.proofs.cut(seen.at.at_s)
+                    device.cut(seen.at.at_s)
                 elif state in device.listening_states:
                     device.proofs.own.add(seen_by.ListeningProved(seen.source, seen.at, seen_by.Proof.STATUS))
                     device.proved()
@@ -229,7 +229,7 @@ class WakeFigures:
                 device.changed = True
             case seen_by.LinkLost(what=what):
                 self._speech.ended(name, seen.at.at_s)
-                device.proofs.cut(seen.at.at_s)
+                device.cut(seen.at.at_s)
                 device.lost[seen.source], device.changed = what, True
             case seen_by.LinkBack():
                 device.lost.pop(seen.source, None)
@@ -244,7 +244,7 @@ class WakeFigures:
             if play.target.player != seen.source or play.state is not PlayState.RUNNING:
                 continue
             if isinstance(seen, seen_by.StimulusStarted):
-                play.started, play.audio_start_s = seen.at, seen.audio_s if play.target.injected else None
+                self._devices[name].started(play, seen)
             else:
                 play.ended, play.audio_end_s = seen.at, seen.audio_s
             self._touch(name)

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from harness.model.observation import DeviceState, StimulusHeard
+from harness.model.observation import DeviceState, StimulusHeard, StimulusStarted
 from harness.model.record import Clip, ReviewWord
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured
@@ -233,6 +233,8 @@ class DeviceFigures:
         self._found = DeviceWake(target.device)
         self._merging = Merging(target.sources, target.merge_within_s)
         self._homes: dict[int, Play | None] = {}
+        self._strays: deque[HeardWake] = deque(maxlen=RECENT)
+        """Events in no play."""
 
     def begin_run(self, *, same_time: bool) -> None:
         """Another process resumes the session. Its audio lines begin at 0.
@@ -245,6 +247,7 @@ class DeviceFigures:
         if self._target.injected or not same_time:
             self._recent.clear()
             self._homes.clear()
+            self._strays.clear()
 
     def begin(self, play: Play) -> None:
         play.previous = self._recent[-1] if self._recent else None
@@ -268,6 +271,7 @@ class DeviceFigures:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
         shown = self._events.of(event.seq) is not None
         self._events.drop(event.seq)
+        self._strays = deque((other for other in self._strays if other.seq != event.seq), RECENT)
         play = self._homes.pop(event.seq, None)
         if play is not None:
             play.remove(event.seq)
@@ -281,6 +285,7 @@ class DeviceFigures:
         if self._merging.several:
             self._homes[event.seq] = play
         if play is None:
+            self._strays.append(event)
             if not stray and not shown:
                 return
             self._put(event, None, exposed=False)
@@ -308,6 +313,11 @@ class DeviceFigures:
             return False
         return None if play.state is PlayState.RUNNING and play.kind is not TrialKind.AMBIENT else True
 
+    def started(self, play: Play, seen: StimulusStarted) -> None:
+        play.started, play.audio_start_s = seen.at, seen.audio_s if play.target.injected else None
+        self.changed = True
+        self._gather()
+
     def finish(self, play: Play, counted: bool, wall_s: float) -> None:
         """Ends the attempt, and settles whether it counts."""
         if play.started is not None:
@@ -322,6 +332,17 @@ class DeviceFigures:
         self._settle(play, new=True)
         sums, accepts = self._sums, self._events.counts(self.device).after
         self._looks.add(wall_s, sums.false_rejects, _shares(sums.speakers), sums.exposure_s, accepts)
+
+    def _gather(self) -> None:
+        """Places events that are reported before the beginning of their sound is."""
+        strays = self._strays.copy()
+        self._strays.clear()
+        for event in strays:
+            if any(self._owner(report) is not None for report in (event, *event.reports)):
+                self._events.drop(event.seq)
+                self._place(event, False, False)
+            else:
+                self._strays.append(event)
 
     def _sort_out(self, play: Play) -> None:
         """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
@@ -349,6 +370,7 @@ class DeviceFigures:
             return
         play.heard = seen.at
         self.changed = True
+        self._gather()
         self._sort_out(play)
         if play.state is PlayState.COUNTED:
             self._settle(play)
@@ -358,11 +380,18 @@ class DeviceFigures:
         self.changed = True
         self._prove(self._recent)
 
-    def _prove(self, plays: Iterable[Play]) -> None:
+    def cut(self, at_s: float) -> None:
+        """The device restarted, or its link was lost. Reported late, this leaves less of the last plays proved."""
+        self.changed = True
+        if self.proofs.cut(at_s):
+            self._prove(self._recent, fewer=True)
+
+    def _prove(self, plays: Iterable[Play], *, fewer: bool = False) -> None:
         for play in plays:
-            ambient = play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED
-            if ambient and proven_s(play, self.proofs.of(play)) > play.reading.exposure_s:
-                self._settle(play)
+            if play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED:
+                listened_s = proven_s(play, self.proofs.of(play))
+                if listened_s > play.reading.exposure_s or (fewer and listened_s < play.reading.exposure_s):
+                    self._settle(play)
 
     def snapshot(self) -> DeviceWake:
         if not self.changed:

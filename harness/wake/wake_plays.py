@@ -345,9 +345,12 @@ class Proofs:
     heard_to_s: float | None = None
     last_s: float | None = None
     cuts_s: list[float] = field(default_factory=list)
+    moments_s: list[float] = field(default_factory=list)
 
     def add(self, proof: ListeningProved) -> None:
         at_s = proof.at.at_s
+        insort(self.moments_s, at_s)
+        del self.moments_s[:-SPANS_KEPT]
         if proof.proof is Proof.ACKNOWLEDGED and proof.audio_s is not None:
             self.heard_to_s = max(proof.audio_s, -math.inf if self.heard_to_s is None else self.heard_to_s)
         if self.last_s is not None and at_s < self.last_s:
@@ -360,9 +363,18 @@ class Proofs:
         self.last_s = at_s
         del self.spans[:-SPANS_KEPT]
 
-    def cut(self, at_s: float) -> None:
+    def cut(self, at_s: float) -> bool:
+        """Two proofs prove nothing across this moment. True if they did so before: it was reported late."""
         insort(self.cuts_s, at_s)
         del self.cuts_s[:-SPANS_KEPT]
+        number = bisect_left(self.spans, at_s, key=lambda span: span[1])
+        if number == len(self.spans) or not self.spans[number][0] <= at_s < self.spans[number][1]:
+            return False
+        low_s, high_s = self.spans[number]
+        earlier_s = max((moment_s for moment_s in self.moments_s if low_s <= moment_s <= at_s), default=low_s)
+        later_s = min((moment_s for moment_s in self.moments_s if at_s < moment_s <= high_s), default=high_s)
+        self.spans[number : number + 1] = [(low_s, earlier_s), (later_s, high_s)]
+        return True
 
     def _add_late(self, at_s: float) -> None:
         """A proof whose report comes after that of a later one. It joins its neighbours as if it had come in time."""
@@ -435,15 +447,15 @@ class Listened:
         self.woken = Proofs(self.woken.within_s) if self.woken is not None else None
         self.doubtful.clear()
 
-    def cut(self, at_s: float) -> None:
-        self.own.cut(at_s)
-        self.unheard(at_s)
+    def cut(self, at_s: float) -> bool:
+        """As `Proofs.cut`."""
+        changed = self.own.cut(at_s)
+        return self.unheard(at_s) or changed
 
-    def unheard(self, at_s: float) -> None:
+    def unheard(self, at_s: float) -> bool:
         """Handles a missed probe. Phrases prove nothing since the last one that woke the device."""
-        if self.woken is not None:
-            self.woken.cut(at_s)
         self.doubtful.clear()
+        return self.woken is not None and self.woken.cut(at_s)
 
     def of(self, play: Play) -> list[Span]:
         """Separate spans of a play's line during which the device was known to listen, in order."""

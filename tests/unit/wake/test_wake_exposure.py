@@ -241,8 +241,10 @@ def test_a_state_that_proves_listening_proves_that_moment_and_others_do_not() ->
 
 
 def test_through_the_air_a_phrase_lies_where_our_microphone_found_it() -> None:
-    """The window moves with it, and the delay is measured from there, with the errors of both moments. The microphone may
-    report it after the attempt."""
+    """The window moves with it, and the delay is measured from there, with the errors of both moments.
+
+    The microphone may report it after the attempt.
+    """
     for heard_s, error_s, after in ((None, 0.02, False), (0.35, 0.004, False), (0.35, 0.004, True)):
         rows = rows_of(call := wake_trial(1, injected=False))
         rows.add(AttemptStarted(call.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
