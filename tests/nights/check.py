@@ -142,8 +142,9 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"{trial['id']} counts, and not for {device}"
             elif not close and woke is not None:
                 yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
-            elif woke is None and deaf and told.settings["life_check_after"]:
-                seen = [gap for gap in deaf if _visible(gap, device, told)]
+            elif woke is None and deaf and told.settings["life_check_after"] and told.reason == "completed":
+                run = rows.run_at(play["start_s"])
+                seen = [gap for gap in deaf if _visible(gap, device, told, run)]
                 if seen:
                     yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"
             elif woke is None and len(close) == 1:
@@ -160,11 +161,11 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
                     yield f"{trial['id']}: {device} woke at {event['stated_s']:.3f}, and it counts as a miss"
 
 
-def _visible(gap: Row, device: str, told: Any) -> bool:
-    """Whether somebody who only sees the rows can know of a gap."""
+def _visible(gap: Row, device: str, told: Any, run: tuple[float, float] = (-math.inf, math.inf)) -> bool:
+    """Whether somebody who only sees the rows of a run, between these times, can know of a gap."""
     like = next(like for like in told.settings["bench"] if like["name"] == device)
     if gap["why"] == "hung" or gap.get("unheard"):  # nobody was there to hear that it had restarted
-        return bool(like["beats"]) and gap["to_s"] - gap["from_s"] > UNSEEN_HANG_S
+        return bool(like["beats"]) and min(gap["to_s"], run[1]) - max(gap["from_s"], run[0]) > UNSEEN_HANG_S
     return True
 
 

@@ -278,7 +278,7 @@ def misses_are_proved(rows: Rows, told: Any) -> Iterator[str]:
             if any(begun < sign["seq"] < ended and (sign["what"] in ("wake", "transcript") or sign["at_s"] >= said_s)
                    for sign in signs if sign["what"] != "started"):  # fmt: skip
                 continue
-            if why := _unproved(signs, ended):
+            if why := _unproved(signs, ended, said_s):
                 yield f"{trial['id']} counts as a miss of {device}: {why}"
 
 
@@ -296,7 +296,7 @@ def proved_misses_stay(rows: Rows, told: Any) -> Iterator[str]:
             if take["take"] == body["take"] - 1 and take["outcome"] != "interrupted":
                 known = signs.setdefault(device, list(_signs(rows, device)))
                 known = [sign for sign in known if sign["seq"] < row["seq"]]
-                if not _unproved(known, ended, sure=True):
+                if not _unproved(known, ended, _said_s(rows, (body["trial_id"], take["take"])), sure=True):
                     yield f"row {row['seq']} takes {body['trial_id']} back, and {device} had proved that it was alive"
         elif row["kind"] == "trial_finished":
             ends[body["trial_id"]] = row["seq"], body
@@ -320,8 +320,18 @@ def _signs(rows: Rows, device: str) -> Iterator[Row]:
                     yield {"seq": row["seq"], "what": what, "at_s": seen["at"]["at_s"]}
 
 
-def _unproved(signs: list[Row], ended: int, *, sure: bool = False) -> str:
-    """Why the signs do not prove a take that ended in that row, else "". sure: doubt is a reason, too."""
+def _said_s(rows: Rows, take: tuple[str, int]) -> float:
+    """When the phrase of its last attempt ended."""
+    last = [row["body"] for key, row in rows.started.items() if key[:2] == take][-1]
+    origin = rows.sound[last["play_id"]].get("stimulus_started")
+    return math.inf if origin is None else float(origin["at"]["at_s"] + last["query_end_s"])
+
+
+def _unproved(signs: list[Row], ended: int, said_s: float, *, sure: bool = False) -> str:
+    """Why the signs do not prove a take with a phrase at that time, which ended in that row, else "".
+
+    sure: doubt is a reason, too.
+    """
     limit_s = PROOF_S - 0.2 if sure else PROOF_S + 0.2
     beats, last_s = False, None
     for sign in signs:
@@ -332,7 +342,7 @@ def _unproved(signs: list[Row], ended: int, *, sure: bool = False) -> str:
                 return "it restarted before it gave a sign"
             if stood_still:
                 return "it stood still before it gave a sign"
-            if sign["what"] != "run":
+            if sign["what"] != "run" and sign["at_s"] >= said_s:
                 return ""
         # The device may have restarted unseen while no engine ran.
         last_s = (last_s if sure else None) if sign["what"] == "run" else max(sign["at_s"], last_s or sign["at_s"])

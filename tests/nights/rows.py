@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -45,6 +47,12 @@ class Rows:
             rows = (model.Row(**row) for row in self.all if row["seq"] <= last)
             self._recounts[last] = model.Recount(rows)
         return self._recounts[last]
+
+    def run_at(self, at_s: float) -> tuple[float, float]:
+        """Beginning of the run of that time, and of the next one."""
+        begins_s = [row["at_s"] for row in self.of["engine_started"]]
+        next_run = bisect_right(begins_s, at_s)
+        return begins_s[next_run - 1], [*begins_s, math.inf][next_run]
 
     def counted(self) -> Iterator[tuple[Row, Row, Row]]:
         """Trial, take and started attempt of each listening trial that counts at the end."""
