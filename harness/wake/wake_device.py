@@ -316,7 +316,7 @@ class DeviceFigures:
     def started(self, play: Play, seen: StimulusStarted) -> None:
         play.started, play.audio_start_s = seen.at, seen.audio_s if play.target.injected else None
         self.changed = True
-        self._gather()
+        self._gather(play)
 
     def finish(self, play: Play, counted: bool, wall_s: float) -> None:
         """Ends the attempt, and settles whether it counts."""
@@ -333,12 +333,13 @@ class DeviceFigures:
         sums, accepts = self._sums, self._events.counts(self.device).after
         self._looks.add(wall_s, sums.false_rejects, _shares(sums.speakers), sums.exposure_s, accepts)
 
-    def _gather(self) -> None:
+    def _gather(self, play: Play) -> None:
         """Places events that are reported before the beginning of their sound is."""
         strays = self._strays.copy()
         self._strays.clear()
+        from_s, reach_s = play.from_s, play.reach_s
         for event in strays:
-            if any(self._owner(report) is not None for report in (event, *event.reports)):
+            if any(from_s <= play.place(report) <= reach_s for report in (event, *event.reports)):
                 self._events.drop(event.seq)
                 self._place(event, False, False)
             else:
@@ -370,7 +371,7 @@ class DeviceFigures:
             return
         play.heard = seen.at
         self.changed = True
-        self._gather()
+        self._gather(play)
         self._sort_out(play)
         if play.state is PlayState.COUNTED:
             self._settle(play)

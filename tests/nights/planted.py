@@ -285,6 +285,7 @@ FAULTS = (
     Planted("gap_taken_for_a_response", "46a61537", Area.EVIDENCE, """
 @ session/query_trial.py
 -        elif response.complete and (why := attempt.doubtful(response)):
+-            self._rows.pop(attempt.number, None)  # a late answer: what was said of the attempt before holds no more
 -            self._interrupt(f"stream_gap: {why}")
 """, "the rest of a stimulus behind lost or late samples is the response",
         "session/test_query_trial.py::test_outcomes"),
@@ -364,7 +365,7 @@ FAULTS = (
     Planted("exposure_through_a_lost_link", "", Area.EXPOSURE, """
 @ wake/wake.py
                  self._speech.ended(name, seen.at.at_s)
--                device.proofs.cut(seen.at.at_s)
+-                device.cut(seen.at.at_s)
 """, "sound that was played while the link was lost counts as exposure",
         "wake/test_wake.py::test_a_lost_link_cuts_exposure"),
     Planted("exposure_through_a_reboot", "", Area.EXPOSURE, """
