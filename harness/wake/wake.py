@@ -16,8 +16,10 @@ from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Ambience
 from harness.model.trial import Outcome, Trial
 from harness.statistics.significance import Discordance, poisson_rates
-from harness.wake.wake_device import DeviceFigures, UnmatchedEvents
-from harness.wake.wake_plays import HeardWake, Play, PlayState, Utterances
+from harness.wake.unmatched import UnmatchedEvents
+from harness.wake.utterances import Utterances
+from harness.wake.wake_device import DeviceFigures
+from harness.wake.wake_plays import HeardWake, Play, PlayState
 from harness.wake.wake_progress import Rate, UnmatchedWake, WakeProgress
 
 Attempt = tuple[str, int, int]

@@ -238,13 +238,13 @@ FAULTS = (
 """, "plays and acknowledged audio of a killed run speak for the run that resumes it",
         "wake/test_wake.py::test_an_event_of_this_run_is_not_taken_for_one_of_the_run_before"),
     Planted("events_of_cut_phrases", "b4da69aa", Area.MATCHING, """
-@ wake/wake_device.py
+@ wake/unmatched.py
 -        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
 +        counts.in_vocabulary += sign * event.in_vocabulary
 """, "events of interrupted attempts count among those of attempts that count",
         "wake/test_wake.py::test_what_a_cut_off_phrase_woke_counts_nowhere"),
     Planted("uncounted_events_in_no_group", "8b4977d8", Area.MATCHING, """
-@ wake/wake_device.py
+@ wake/unmatched.py
 -        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
 """, "unmatched events of trials that do not count are in no group of the figures",
         "wake/test_wake.py::test_the_groups_add_up_to_all_events"),
