@@ -145,14 +145,14 @@ class SimulatedThreads:
             if self._over:
                 return
             self._running = strand
-            try:
-                with using(self):
+            with using(self):  # also for what others have called for meanwhile, which this thread does at its end
+                try:
                     target()
-            except _Ended:
-                return
-            finally:
-                if not self._over:
-                    self._hand_over(None)
+                except _Ended:
+                    return
+                finally:
+                    if not self._over:
+                        self._hand_over(None)
 
         return run
 

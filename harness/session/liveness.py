@@ -44,13 +44,13 @@ _SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
 
 @dataclass(slots=True)
 class _Life:
-    """silent: takes since its last sign of life. unproven: silent takes before a restart, which no sign can prove.
+    """silent: takes since its last sign of life → when they called it. unproven: silent takes that no sign can prove.
 
     good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
     heartbeats. last_s: time of its last sign in this run.
     """
 
-    silent: list[tuple[str, int]] = field(default_factory=list)
+    silent: dict[tuple[str, int], float] = field(default_factory=dict)
     unproven: list[tuple[str, int]] = field(default_factory=list)
     good: Trial | None = None
     reacted: bool = False
@@ -65,8 +65,8 @@ class Liveness:
     """Takes the rows of a log, live or replayed.
 
     A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer. It proves
-    the silent takes before it, back to the last restart. A device whose heartbeats stopped stood still, and heard
-    nothing: the takes in so long a silence (`proof_within_s`) stay unproven.
+    the silent takes before it, back to the last restart. Its time decides, as it may be reported late. A device whose
+    heartbeats stopped stood still, and heard nothing: the takes in so long a silence (`proof_within_s`) stay unproven.
     """
 
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
@@ -74,6 +74,7 @@ class Liveness:
         self._devices: dict[str, str] = {}
         self._lives: dict[str, _Life] = {}
         self._seen_s = -math.inf
+        self._boot = ""
         self._asked: AttemptStarted | None = None
         self._played: dict[str, StimulusStarted] = {}
         self._players: dict[tuple[str, str], str] = {}
@@ -104,16 +105,20 @@ class Liveness:
                 self.begin()
                 trial = self._trials.get(trial_id)
                 self._asked = record if trial is not None and not trial.talker else None
-            case EngineStarted():  # signs that came since the last row are in none
+            case EngineStarted(boot_id=boot):  # signs that came since the last row are in none
                 for life in self._lives.values():
                     self._doubt(life, self._seen_s)
                     life.last_s = None
+                    if boot != self._boot:
+                        life.silent = dict.fromkeys(life.silent, -math.inf)
+                if boot != self._boot:  # the host's clock begins anew
+                    self._boot, self._seen_s = boot, -math.inf
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
                 self.finished(self._trials[trial_id], record)
             case RerunAsked(trial_id=trial_id, by=by) if by == LIFE_CHECK_BY:
                 for life in self._lives.values():
-                    for takes in (life.silent, life.unproven):
-                        takes[:] = [take for take in takes if take[0] != trial_id]
+                    life.silent = {take: at_s for take, at_s in life.silent.items() if take[0] != trial_id}
+                    life.unproven = [take for take in life.unproven if take[0] != trial_id]
             case _:
                 pass
 
@@ -153,7 +158,7 @@ class Liveness:
             if life.reacted:
                 life.good = trial
             elif not life.signed and row.outcome in _SILENT:
-                life.silent.append((row.trial_id, row.take))
+                life.silent[row.trial_id, row.take] = self._called_s(one.device)
 
     def doubtful(self, after: int) -> tuple[str, ...]:
         """Devices without a sign of life in that many takes in a row, or in any before they restarted."""
@@ -209,12 +214,19 @@ class Liveness:
             at_s = seen.at.at_s
             self._doubt(life, at_s)
             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
-        life.silent.clear()
+        life.silent = {} if seen is None else {take: s for take, s in life.silent.items() if seen.at.at_s < s}
         life.signed |= seen is None or self._is_after(device, seen, 1.0)
         life.signs += 1
         if reacted:
             life.reacted |= seen is None or self._is_after(device, seen, 0.0)  # reports may come late
             life.restarts = 0
+
+    def _called_s(self, device: str) -> float:
+        """When the phrase or query of this moment ended, by the host's clock; over a wire, when its sound began."""
+        started = self._played.get(self._players.get((self._asked.trial_id, device), "")) if self._asked else None
+        if self._asked is None or started is None:
+            return -math.inf
+        return started.at.at_s + (self._asked.query_end_s if started.audio_s is None else 0.0)
 
     def _is_after(self, device: str, seen: Observation, part: float) -> bool:
         """Whether a sign comes after that part (0-1) of the phrase or query that the device is asked at this moment."""

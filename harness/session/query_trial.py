@@ -266,6 +266,8 @@ class TrialMachine(Take):
     def _take_in_speech(self, span: Span, owner: Attempt) -> None:
         if owner is self._previous and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_answer: of attempt {owner.number}")
+            if self._current is not None:  # the recording's gaps concern an answer whatever it answers
+                owner.gaps_s += self._current.gaps_s
             self._current, self._previous = owner, None
         owner.spans.append(span)
         late = self._phase in (Phase.CLOSING, Phase.WAITING) and owner is self._current
@@ -428,6 +430,7 @@ class TrialMachine(Take):
         if response is None:  # the end of the query moved when the stimulus was found on the recording
             self._enter(Phase.LISTENING, "")
         elif response.complete and (why := attempt.doubtful(response)):
+            self._rows.pop(attempt.number, None)  # a late answer: what was said of the attempt before holds no more
             self._interrupt(f"stream_gap: {why}")
         elif response.complete:
             attempt.frozen = response

@@ -16,8 +16,10 @@ from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Ambience
 from harness.model.trial import Outcome, Trial
 from harness.statistics.significance import Discordance, poisson_rates
-from harness.wake.wake_device import DeviceFigures, UnmatchedEvents
-from harness.wake.wake_plays import HeardWake, Play, PlayState, Utterances
+from harness.wake.unmatched import UnmatchedEvents
+from harness.wake.utterances import Utterances
+from harness.wake.wake_device import DeviceFigures
+from harness.wake.wake_plays import HeardWake, Play, PlayState
 from harness.wake.wake_progress import Rate, UnmatchedWake, WakeProgress
 
 Attempt = tuple[str, int, int]
@@ -201,7 +203,8 @@ class WakeFigures:
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
                 self._stimulus(seen, plays)
             case seen_by.StimulusHeard():
-                self._heard_by_us(seen, plays)
+                for device in self._devices.values():
+                    device.heard_in_room(seen)
             case seen_by.SpeechStarted():
                 self._speech.heard(seen.source, seen.at.at_s)
             case seen_by.SpeechEnded():
@@ -217,7 +220,7 @@ class WakeFigures:
             case seen_by.Status(state=state):
                 self._speech.status(name, seen)
                 if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
-                    device.proofs.cut(seen.at.at_s)
+                    device.cut(seen.at.at_s)
                 elif state in device.listening_states:
                     device.proofs.own.add(seen_by.ListeningProved(seen.source, seen.at, seen_by.Proof.STATUS))
                     device.proved()
@@ -228,7 +231,7 @@ class WakeFigures:
                 device.changed = True
             case seen_by.LinkLost(what=what):
                 self._speech.ended(name, seen.at.at_s)
-                device.proofs.cut(seen.at.at_s)
+                device.cut(seen.at.at_s)
                 device.lost[seen.source], device.changed = what, True
             case seen_by.LinkBack():
                 device.lost.pop(seen.source, None)
@@ -243,17 +246,10 @@ class WakeFigures:
             if play.target.player != seen.source or play.state is not PlayState.RUNNING:
                 continue
             if isinstance(seen, seen_by.StimulusStarted):
-                play.started, play.audio_start_s = seen.at, seen.audio_s if play.target.injected else None
+                self._devices[name].started(play, seen)
             else:
                 play.ended, play.audio_end_s = seen.at, seen.audio_s
             self._touch(name)
-
-    def _heard_by_us(self, seen: seen_by.StimulusHeard, plays: Mapping[str, Play]) -> None:
-        """The microphone found the stimulus, so sound through the air began there, not when it left the player."""
-        for name, play in plays.items():
-            if not play.target.injected and play.row.play_id == seen.play_id and play.heard is None:
-                play.heard = seen.at
-                self._devices[name].placed(play)
 
     def _touch(self, device: str | None) -> None:
         if device in self._devices and device is not None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from harness.model.observation import DeviceState
-from harness.model.record import Clip, ReviewWord
+from harness.model.observation import DeviceState, StimulusHeard, StimulusStarted
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured
 from harness.model.transcript import WordCounts
@@ -16,6 +14,8 @@ from harness.model.trial import Target
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.counting import match_events
+from harness.wake.unmatched import UnmatchedEvents
+from harness.wake.utterances import Utterances
 from harness.wake.wake_plays import (
     CommandWord,
     HeardWake,
@@ -25,7 +25,6 @@ from harness.wake.wake_plays import (
     PlayReading,
     PlayState,
     Proofs,
-    Utterances,
     proven_s,
     read,
 )
@@ -41,109 +40,6 @@ from harness.wake.wake_progress import (
     rate,
     ratio,
 )
-
-SHOWN = 200
-
-
-@dataclass(slots=True)
-class EventCounts:
-    """Unmatched events of one device.
-
-    - before: without those that a rule explains. after: without those that a rule or a review explains.
-    - in_vocabulary, uncounted: in wake trials that count, and in those that do not.
-    - outside: outside of exposure. pending: in the current attempt.
-    """
-
-    words: Counter[ReviewWord | None] = field(default_factory=Counter)
-    before: int = 0
-    after: int = 0
-    in_vocabulary: int = 0
-    outside: int = 0
-    uncounted: int = 0
-    pending: int = 0
-
-
-class UnmatchedEvents:
-    """All unmatched events of a session by the number of their row; counts are updated with every change."""
-
-    def __init__(self, count_in_vocabulary: bool = False) -> None:
-        self.count_in_vocabulary = count_in_vocabulary
-        self._events: dict[int, UnmatchedWake] = {}
-        self._pending: set[int] = set()
-        self._order: list[int] = []
-        self._counts: dict[str, EventCounts] = {}
-        self._clips: dict[int, Clip] = {}
-        self._reviews: dict[int, tuple[ReviewWord | None, str]] = {}
-
-    def put(self, event: UnmatchedWake, pending: bool = False) -> None:
-        """Adds or replaces an event. pending: shown, but not counted yet."""
-        self.drop(event.seq)
-        self._events[event.seq] = self._dressed(event)
-        if pending:
-            self._pending.add(event.seq)
-        insort(self._order, event.seq)
-        self._add(event.seq, 1)
-
-    def drop(self, seq: int) -> None:
-        """Removes an event that matches a stimulus, or is part of another event."""
-        if seq not in self._events:
-            return
-        self._add(seq, -1)
-        del self._events[seq]
-        self._pending.discard(seq)
-        del self._order[bisect_left(self._order, seq)]
-
-    def review(self, seq: int, word: ReviewWord | None, by: str) -> str | None:
-        """Sets an event's review; None removes it. Returns the device whose counts changed, or None."""
-        self._reviews[seq] = (word, by)
-        return self._changed(seq)
-
-    def clip(self, seq: int, clip: Clip) -> str | None:
-        self._clips[seq] = clip
-        return self._changed(seq)
-
-    def of(self, seq: int) -> UnmatchedWake | None:
-        return self._events.get(seq)
-
-    def latest(self) -> tuple[UnmatchedWake, ...]:
-        return tuple(self._events[seq] for seq in reversed(self._order[-SHOWN:]))
-
-    def every(self, device: str) -> tuple[UnmatchedWake, ...]:
-        return tuple(event for seq in self._order if (event := self._events[seq]).device == device)
-
-    def counts(self, device: str) -> EventCounts:
-        return self._counts.setdefault(device, EventCounts())
-
-    def counted(self, event: UnmatchedWake, reviewed: bool) -> bool:
-        if not event.exposed or (event.in_vocabulary and not self.count_in_vocabulary):
-            return False
-        return event.false_accept(reviewed)
-
-    def _changed(self, seq: int) -> str | None:
-        if (found := self._events.get(seq)) is None:
-            return None
-        self._add(seq, -1)
-        self._events[seq] = self._dressed(found)
-        self._add(seq, 1)
-        return found.device
-
-    def _dressed(self, event: UnmatchedWake) -> UnmatchedWake:
-        word, by = self._reviews.get(event.seq, (None, ""))
-        return replace(event, word=word or event.rule, reviewed_by=by if word else "", clip=self._clips.get(event.seq))
-
-    def _add(self, seq: int, sign: int) -> None:
-        event = self._events[seq]
-        counts = self.counts(event.device)
-        counts.words[event.word] += sign
-        if seq in self._pending:
-            counts.pending += sign
-            return
-        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
-        counts.outside += sign * (not event.exposed and not event.in_vocabulary)
-        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
-        counts.before += sign * self.counted(event, reviewed=False)
-        counts.after += sign * self.counted(event, reviewed=True)
-
 
 MARKS = 200
 RECENT = 16
@@ -233,6 +129,8 @@ class DeviceFigures:
         self._found = DeviceWake(target.device)
         self._merging = Merging(target.sources, target.merge_within_s)
         self._homes: dict[int, Play | None] = {}
+        self._strays: deque[HeardWake] = deque(maxlen=RECENT)
+        """Events in no play."""
 
     def begin_run(self, *, same_time: bool) -> None:
         """Another process resumes the session. Its audio lines begin at 0.
@@ -245,6 +143,7 @@ class DeviceFigures:
         if self._target.injected or not same_time:
             self._recent.clear()
             self._homes.clear()
+            self._strays.clear()
 
     def begin(self, play: Play) -> None:
         play.previous = self._recent[-1] if self._recent else None
@@ -268,6 +167,7 @@ class DeviceFigures:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
         shown = self._events.of(event.seq) is not None
         self._events.drop(event.seq)
+        self._strays = deque((other for other in self._strays if other.seq != event.seq), RECENT)
         play = self._homes.pop(event.seq, None)
         if play is not None:
             play.remove(event.seq)
@@ -281,6 +181,7 @@ class DeviceFigures:
         if self._merging.several:
             self._homes[event.seq] = play
         if play is None:
+            self._strays.append(event)
             if not stray and not shown:
                 return
             self._put(event, None, exposed=False)
@@ -308,6 +209,11 @@ class DeviceFigures:
             return False
         return None if play.state is PlayState.RUNNING and play.kind is not TrialKind.AMBIENT else True
 
+    def started(self, play: Play, seen: StimulusStarted) -> None:
+        play.started, play.audio_start_s = seen.at, seen.audio_s if play.target.injected else None
+        self.changed = True
+        self._gather(play)
+
     def finish(self, play: Play, counted: bool, wall_s: float) -> None:
         """Ends the attempt, and settles whether it counts."""
         if play.started is not None:
@@ -322,6 +228,18 @@ class DeviceFigures:
         self._settle(play, new=True)
         sums, accepts = self._sums, self._events.counts(self.device).after
         self._looks.add(wall_s, sums.false_rejects, _shares(sums.speakers), sums.exposure_s, accepts)
+
+    def _gather(self, play: Play) -> None:
+        """Places events that are reported before the beginning of their sound is."""
+        strays = self._strays.copy()
+        self._strays.clear()
+        from_s, reach_s = play.from_s, play.reach_s
+        for event in strays:
+            if any(from_s <= play.place(report) <= reach_s for report in (event, *event.reports)):
+                self._events.drop(event.seq)
+                self._place(event, False, False)
+            else:
+                self._strays.append(event)
 
     def _sort_out(self, play: Play) -> None:
         """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
@@ -342,9 +260,14 @@ class DeviceFigures:
             self._put(event, play, exposed=False)
         self.changed = True
 
-    def placed(self, play: Play) -> None:
-        """Handles a start of a play that the microphone found."""
+    def heard_in_room(self, seen: StimulusHeard) -> None:
+        """Sound through the air began where the microphone found it, which it may report after the attempt."""
+        play = next((play for play in self._recent if play.row.play_id == seen.play_id), None)
+        if play is None or play.target.injected or play.heard is not None:
+            return
+        play.heard = seen.at
         self.changed = True
+        self._gather(play)
         self._sort_out(play)
         if play.state is PlayState.COUNTED:
             self._settle(play)
@@ -354,11 +277,18 @@ class DeviceFigures:
         self.changed = True
         self._prove(self._recent)
 
-    def _prove(self, plays: Iterable[Play]) -> None:
+    def cut(self, at_s: float) -> None:
+        """The device restarted, or its link was lost. Reported late, this leaves less of the last plays proved."""
+        self.changed = True
+        if self.proofs.cut(at_s):
+            self._prove(self._recent, fewer=True)
+
+    def _prove(self, plays: Iterable[Play], *, fewer: bool = False) -> None:
         for play in plays:
-            ambient = play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED
-            if ambient and proven_s(play, self.proofs.of(play)) > play.reading.exposure_s:
-                self._settle(play)
+            if play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED:
+                listened_s = proven_s(play, self.proofs.of(play))
+                if listened_s > play.reading.exposure_s or (fewer and listened_s < play.reading.exposure_s):
+                    self._settle(play)
 
     def snapshot(self) -> DeviceWake:
         if not self.changed:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
 from typing import NamedTuple
 
 from harness.model.bench import ObservationKind
-from harness.model.observation import DeviceState, Intent, ListeningProved, Proof, Status, Transcript
-from harness.model.record import AttemptStarted, ReviewWord
+from harness.model.observation import Intent, ListeningProved, Proof, Transcript
+from harness.model.record import AttemptStarted
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Recording
 from harness.model.time import Measured, Stamp
@@ -327,11 +325,6 @@ def _of_command(play: Play, reading: PlayReading, window: Window) -> PlayReading
 
 
 SPANS_KEPT = 1000
-SPEECH_LINGERS_S = 0.5
-"""How long a device's sound may be heard after it has stopped."""
-ANSWERS_WITHIN_S = 8.0
-"""Speech that begins within this time of a wake event counts as the device's answer."""
-LONGEST_SPEECH_S = 300.0
 
 
 @dataclass(slots=True)
@@ -345,9 +338,12 @@ class Proofs:
     heard_to_s: float | None = None
     last_s: float | None = None
     cuts_s: list[float] = field(default_factory=list)
+    moments_s: list[float] = field(default_factory=list)
 
     def add(self, proof: ListeningProved) -> None:
         at_s = proof.at.at_s
+        insort(self.moments_s, at_s)
+        del self.moments_s[:-SPANS_KEPT]
         if proof.proof is Proof.ACKNOWLEDGED and proof.audio_s is not None:
             self.heard_to_s = max(proof.audio_s, -math.inf if self.heard_to_s is None else self.heard_to_s)
         if self.last_s is not None and at_s < self.last_s:
@@ -360,9 +356,18 @@ class Proofs:
         self.last_s = at_s
         del self.spans[:-SPANS_KEPT]
 
-    def cut(self, at_s: float) -> None:
+    def cut(self, at_s: float) -> bool:
+        """Two proofs prove nothing across this moment. True if they did so before: it was reported late."""
         insort(self.cuts_s, at_s)
         del self.cuts_s[:-SPANS_KEPT]
+        number = bisect_left(self.spans, at_s, key=lambda span: span[1])
+        if number == len(self.spans) or not self.spans[number][0] <= at_s < self.spans[number][1]:
+            return False
+        low_s, high_s = self.spans[number]
+        earlier_s = max((moment_s for moment_s in self.moments_s if low_s <= moment_s <= at_s), default=low_s)
+        later_s = min((moment_s for moment_s in self.moments_s if at_s < moment_s <= high_s), default=high_s)
+        self.spans[number : number + 1] = [(low_s, earlier_s), (later_s, high_s)]
+        return True
 
     def _add_late(self, at_s: float) -> None:
         """A proof whose report comes after that of a later one. It joins its neighbours as if it had come in time."""
@@ -435,15 +440,15 @@ class Listened:
         self.woken = Proofs(self.woken.within_s) if self.woken is not None else None
         self.doubtful.clear()
 
-    def cut(self, at_s: float) -> None:
-        self.own.cut(at_s)
-        self.unheard(at_s)
+    def cut(self, at_s: float) -> bool:
+        """As `Proofs.cut`."""
+        changed = self.own.cut(at_s)
+        return self.unheard(at_s) or changed
 
-    def unheard(self, at_s: float) -> None:
+    def unheard(self, at_s: float) -> bool:
         """Handles a missed probe. Phrases prove nothing since the last one that woke the device."""
-        if self.woken is not None:
-            self.woken.cut(at_s)
         self.doubtful.clear()
+        return self.woken is not None and self.woken.cut(at_s)
 
     def of(self, play: Play) -> list[Span]:
         """Separate spans of a play's line during which the device was known to listen, in order."""
@@ -461,58 +466,6 @@ class Listened:
     def last_s(self) -> float | None:
         found = [one.last_s for one in (self.own, self.woken) if one is not None and one.last_s is not None]
         return max(found, default=None)
-
-
-@dataclass(slots=True)
-class Utterances:
-    """When devices on the bench spoke, from their own reports or the microphone."""
-
-    spans: deque[tuple[str, float, float]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
-    woken: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
-    open: dict[str, tuple[str, float]] = field(default_factory=dict)
-
-    def begin_run(self) -> None:
-        """Another process resumes the session. It does not know who speaks, and the clock may begin at 0."""
-        self.spans.clear()
-        self.woken.clear()
-        self.open.clear()
-
-    def woke(self, device: str, at_s: float) -> None:
-        self.woken.append((device, at_s))
-
-    def status(self, device: str, status: Status) -> None:
-        """Speech lasts from SPEAKING to the device's next status."""
-        self.ended(device, status.at.at_s)
-        if status.state is DeviceState.SPEAKING:
-            self.open[device] = (device, status.at.at_s)
-
-    def heard(self, microphone: str, at_s: float) -> None:
-        """Handles speech that is not the harness's own. After a wake event it is a device's."""
-        self.ended(microphone, at_s)
-        for device, woke_s in reversed(self.woken):
-            if 0 <= at_s - woke_s <= ANSWERS_WITHIN_S:
-                self.open[microphone] = (device, at_s)
-                return
-
-    def ended(self, source: str, at_s: float) -> None:
-        if (found := self.open.pop(source, None)) is not None:
-            self.spans.append((*found, at_s))
-
-    def rule(self, device: str, at_s: float) -> tuple[ReviewWord | None, str]:
-        """The rule's explanation of an event, and the reason. Both are empty unless it fell into speech."""
-        for speaker, start_s in self.open.values():
-            if start_s <= at_s <= start_s + LONGEST_SPEECH_S:
-                return ReviewWord.SELF_WAKE, _why(device, speaker)
-        for speaker, start_s, end_s in reversed(self.spans):
-            if start_s <= at_s <= end_s + SPEECH_LINGERS_S:
-                return ReviewWord.SELF_WAKE, _why(device, speaker)
-            if end_s < at_s - LONGEST_SPEECH_S:
-                break
-        return None, ""
-
-
-def _why(device: str, speaker: str) -> str:
-    return "during its own speech" if speaker == device else f"during speech of {speaker}"
 
 
 KEPT = 64

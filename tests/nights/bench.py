@@ -52,7 +52,8 @@ MISSES_BEATS_S = 12.0
 class Character:
     """What a device is like. Shares 0–1, times in s.
 
-    answers: it has a voice. beats: it sends heartbeats. error_s: of the times that it states.
+    answers: it has a voice. beats: it sends heartbeats. states: it says what it is at. error_s: of the times that it
+    states.
     """
 
     wakes: float = 0.9
@@ -66,6 +67,7 @@ class Character:
     latency_s: float = 1.0
     answers: bool = True
     beats: bool = True
+    states: bool = False
 
 
 @dataclass
@@ -95,6 +97,13 @@ class Truth:
     """Kind of each command that was sent, by its id."""
     acknowledged: list[tuple[int, str]] = field(default_factory=list)
     replayed: Counter[str] = field(default_factory=Counter)
+    arrived: list[list[tuple[str, str, float]]] = field(default_factory=list)
+    """Kind, source and time of all observations that reached the engine, by life."""
+    slow: list[tuple[float, float]] = field(default_factory=list)
+    """Times in which the host was slow to write or to look."""
+    skips: list[float] = field(default_factory=list)
+    speech: list[float] = field(default_factory=list)
+    """When somebody began to speak who was not asked."""
 
 
 class Room:
@@ -116,6 +125,7 @@ class Room:
     def tell(self, observation: Observation) -> None:
         """To the engine that lives at this moment; else it is lost."""
         if self.sink is not None:
+            self.truth.arrived[-1].append((observation.kind, observation.source, observation.at.at_s))
             self.sink(observation)
 
     def later(self, delay_s: float, call: Callable[[], object]) -> None:
@@ -164,6 +174,7 @@ class Speaker(Part):
         super().__init__(id, room)
         self.refuses = 0
         self.slow_s = 0.0
+        self.gap_s = 0.0
         self._playing = ""
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
@@ -225,7 +236,10 @@ class Speaker(Part):
             self.room.truth.plays[play_id]["wake_end_s"] = now_s + phrases.wake_s[0][1]
         for device in self.room.devices:
             device.hears(play_id, now_s, phrases, self)
-        self.room.later(duration_s, lambda: self._ends(play_id))
+        gap_s, self.gap_s = self.gap_s, 0.0
+        if gap_s:
+            self.room.later(duration_s / 2, lambda: self.room.tell(Overrun(self.id, Stamp(self.room.now_s()), 64)))
+        self.room.later(duration_s + gap_s, lambda: self._ends(play_id))
 
     def _ends(self, play_id: str) -> None:
         if self._playing == play_id:
@@ -249,6 +263,9 @@ class Ear(Part):
     def hears(self, start_s: float, end_s: float) -> None:
         """An answer; times of true speech."""
         chance = self.room.chance(f"speech:{start_s}")
+        gap = self.room.chance(f"gap:{start_s}")
+        if gap.random() < 0.04:
+            self.room.world.call_at(start_s + gap.uniform(0.0, 0.2), self.overrun)
 
         def tell(observation: Observation) -> None:
             if not self.lost:
@@ -375,6 +392,36 @@ class Board(Part):
 
         self.room.later(lasts_s, up)
 
+    def leave(self, lasts_s: float) -> None:
+        """Its last will says that it is gone; it comes back by itself."""
+        boot = self._boot
+
+        def say(state: DeviceState) -> None:
+            at_s = self.room.now_s()
+            if boot == self._boot:
+                self._say(lambda: Status(self.id, Stamp(at_s, 0.01), state), 0.02)
+
+        if not self.hung:
+            say(DeviceState.GONE)
+            self.room.later(lasts_s, lambda: say(DeviceState.IDLE))
+
+    def grow_restless(self, lasts_s: float) -> None:
+        """It wakes again and again."""
+        until_s = self.room.now_s() + lasts_s
+
+        def wake() -> None:
+            if self.listens:
+                self._wakes("false", "")
+            if self.room.now_s() < until_s:
+                self.room.later(1.5, wake)
+
+        wake()
+
+    def _is_at(self, state: DeviceState) -> None:
+        at_s = self.room.now_s()
+        if self.like.states:
+            self._say(lambda: Status(self.id, Stamp(at_s, 0.01), state), 0.02)
+
     # What it hears
 
     def hears(self, play_id: str, starts_s: float, phrases: Phrases | None, player: Speaker) -> None:
@@ -399,7 +446,12 @@ class Board(Part):
                 self.room.later(delay_s, lambda: self._wakes_at(boot, "phrase", play_id))
                 if doubles:
                     self.room.later(delay_s + chance.uniform(0.1, 2.6), lambda: self._wakes_at(boot, "double", play_id))
-                if phrases.query_s is not None:
+                self.room.later(delay_s, lambda: self._is_at(DeviceState.LISTENING) if boot == self._boot else None)
+                if phrases.query_s is None:
+                    self.room.later(
+                        delay_s + 1.0, lambda: self._is_at(DeviceState.IDLE) if boot == self._boot else None
+                    )
+                else:
                     query_end_s = starts_s + phrases.query_s[1]
                     self.room.world.call_at(query_end_s, lambda: self._understands(boot, play_id, phrases, chance))
 
@@ -447,8 +499,10 @@ class Board(Part):
             words = phrases.of.reference
             text = "something else" if chance.random() < self.like.mishears else words
         now_s = self.room.now_s()
+        self._is_at(DeviceState.THINKING)
         self._say(lambda: Transcript(self.id, Stamp(now_s + 0.1, 0.02), text), 0.1 + self.like.report_s)
         if phrases.of.listening is not None or not self.like.answers or chance.random() < self.like.silent:
+            self.room.later(0.5, lambda: self._is_at(DeviceState.IDLE) if boot == self._boot else None)
             return
         latency_s, lasts_s = self.like.latency_s * chance.uniform(0.6, 1.6), chance.uniform(0.8, 2.5)
         if chance.random() < 0.03:
@@ -459,6 +513,8 @@ class Board(Part):
         if boot != self._boot or self.hung:
             return
         now_s = self.room.now_s()
+        self._is_at(DeviceState.SPEAKING)
+        self.room.later(lasts_s, lambda: self._is_at(DeviceState.IDLE) if boot == self._boot else None)
         self._busy_until_s = now_s + lasts_s
         self.room.truth.answers.append(
             {"device": self.name, "start_s": now_s, "end_s": now_s + lasts_s, "play_id": play_id}

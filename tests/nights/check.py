@@ -7,9 +7,13 @@ held against it. Times are of the simulated host.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+
+from tests.nights.evidence import EVIDENCE
+from tests.nights.rows import Row, Rows
+from tests.nights.verdicts import differences, figures
 
 MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
@@ -18,40 +22,6 @@ ONSET_S = 0.12
 """Speech from so long before a moment may be taken for speech after it."""
 UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
-
-Row = dict[str, Any]
-Key = tuple[str, int, int]
-
-
-class Rows:
-    """The rows of a night, sorted by what they say."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self.all = rows
-        self.of: dict[str, list[Row]] = defaultdict(list)
-        for row in rows:
-            self.of[row["kind"]].append(row)
-        self.plan: list[Row] = self.of["session_started"][0]["body"]["trials"]
-        self.started: dict[Key, Row] = {}
-        self.ended: dict[Key, Row] = {}
-        for row in self.of["attempt_started"]:
-            self.started[_key(row)] = row
-        for row in self.of["attempt_finished"]:
-            self.ended[_key(row)] = row
-        self.takes: dict[str, list[Row]] = defaultdict(list)
-        for row in self.of["trial_finished"]:
-            self.takes[row["body"]["trial_id"]].append(row["body"])
-        self.seen = self.of["observed"]
-
-    def counted(self) -> Iterator[tuple[Row, Row, Row]]:
-        """Trial, take and started attempt of each listening trial that counts at the end."""
-        for trial in self.plan:
-            takes = self.takes.get(trial["id"])
-            if trial["listening"] is None or not takes or takes[-1]["outcome"] != "counted":
-                continue
-            last = takes[-1]
-            key = (trial["id"], last["take"], last["deciding_attempt"] or last["attempts"])
-            yield trial, last, self.started[key]["body"]
 
 
 def broken(told: Any) -> list[str]:
@@ -148,15 +118,8 @@ def commands_kept(rows: Rows, told: Any) -> Iterator[str]:
 
 def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
     """Hits and misses are what the devices did."""
-    verdicts = {device["device"]: device for device in told.figures}
     spans = _windows(rows, told)
-    for device, figures in verdicts.items():
-        # The mark of a command says whether its words were right, and names the event that was its hit.
-        marks = {
-            mark["trial_id"]: "false_reject" if mark["event_seq"] is None else "hit"
-            for mark in figures["timeline"]
-            if mark["kind"] in ("hit", "false_reject")
-        }
+    for device, product in told.figures["devices"].items():
         events = [event for event in told.truth.wakes if event["device"] == device]
         for trial, _, attempt in rows.counted():
             if trial["listening"]["kind"] not in ("wake", "command"):
@@ -172,18 +135,19 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
             from_s = play["start_s"] + attempt["query_start_s"] - BEFORE_S
             to_s = play["start_s"] + attempt["query_end_s"] + AFTER_S
             close = [event for event in events if from_s - 0.3 <= event["stated_s"] <= to_s + 0.3]
-            mark = marks.get(trial["id"])
+            woke = product["woke"].get(trial["id"], "unknown")
             deaf = [gap for gap in told.truth.deaf if gap["device"] == device and gap["why"] != "deaf"
                     and gap["from_s"] < to_s and gap["to_s"] > from_s]  # fmt: skip
-            if mark is None:
-                yield f"{trial['id']} counts, and {device} has no mark for it"
-            elif not close and mark == "hit":
+            if woke == "unknown":
+                yield f"{trial['id']} counts, and not for {device}"
+            elif not close and woke is not None:
                 yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
-            elif mark == "false_reject" and deaf and told.settings["life_check_after"]:
-                seen = [gap for gap in deaf if _visible(gap, device, told)]
+            elif woke is None and deaf and told.settings["life_check_after"] and told.reason == "completed":
+                run = rows.run_at(play["start_s"])
+                seen = [gap for gap in deaf if _visible(gap, device, told, run)]
                 if seen:
                     yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"
-            elif mark == "false_reject" and len(close) == 1:
+            elif woke is None and len(close) == 1:
                 event = close[0]
                 error_s = event["error_s"] + MARGIN_S
                 inside = from_s + error_s <= event["stated_s"] <= to_s - error_s
@@ -197,11 +161,11 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
                     yield f"{trial['id']}: {device} woke at {event['stated_s']:.3f}, and it counts as a miss"
 
 
-def _visible(gap: Row, device: str, told: Any) -> bool:
-    """Whether somebody who only sees the rows can know of a gap."""
+def _visible(gap: Row, device: str, told: Any, run: tuple[float, float] = (-math.inf, math.inf)) -> bool:
+    """Whether somebody who only sees the rows of a run, between these times, can know of a gap."""
     like = next(like for like in told.settings["bench"] if like["name"] == device)
     if gap["why"] == "hung" or gap.get("unheard"):  # nobody was there to hear that it had restarted
-        return bool(like["beats"]) and gap["to_s"] - gap["from_s"] > UNSEEN_HANG_S
+        return bool(like["beats"]) and min(gap["to_s"], run[1]) - max(gap["from_s"], run[0]) > UNSEEN_HANG_S
     return True
 
 
@@ -223,8 +187,8 @@ def _windows(rows: Rows, told: Any) -> list[tuple[float, float]]:
 
 def exposure(rows: Rows, told: Any) -> Iterator[str]:
     """No device is said to have listened for longer than it did."""
-    for figures in told.figures:
-        device, true_s, plays = figures["device"], 0.0, 0
+    for device, product in told.figures["devices"].items():
+        true_s, plays = 0.0, 0
         for trial, _, attempt in rows.counted():
             if trial["listening"]["kind"] != "ambient":
                 continue
@@ -238,8 +202,13 @@ def exposure(rows: Rows, told: Any) -> Iterator[str]:
                     if not _visible(gap, device, told):
                         continue
                     true_s -= max(0.0, min(play["end_s"], gap["to_s"]) - max(play["start_s"], gap["from_s"]))
-        if figures["exposure_s"] > true_s + 0.05 * plays + 0.5:
-            yield f"{device} counts {figures['exposure_s']:.1f} s of exposure, and listened for {true_s:.1f} s"
+        if product["exposure_s"] > true_s + 0.05 * plays + 0.5:
+            yield f"{device} counts {product['exposure_s']:.1f} s of exposure, and listened for {true_s:.1f} s"
+
+
+def recounted(rows: Rows, told: Any) -> Iterator[str]:
+    """Figures and verdicts are those that an independent count of the rows finds."""
+    yield from differences(told.figures, figures(rows.recount(), told.settings["limits"], told.settings["stopping"]))
 
 
 def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
@@ -254,7 +223,8 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
         latency, query_end_s = body["latency"], play["start_s"] + attempt["query_end_s"]
         earliest_s = play.get("wake_end_s", play["start_s"]) - ONSET_S
         # An answer to an earlier attempt that comes so late that it could be this one's cannot be told from it.
-        possible = [answer for answer in told.truth.answers if answer["start_s"] >= earliest_s]
+        speech = [*told.truth.answers, *({"start_s": start_s} for start_s in told.truth.speech)]
+        possible = [answer for answer in speech if answer["start_s"] >= earliest_s]
         if latency is not None:
             off_s = [latency["value_s"] - (answer["start_s"] - query_end_s) for answer in possible]
             if not any(abs(each) <= latency["error_s"] + 0.005 for each in off_s):
@@ -283,12 +253,7 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
             yield f"{key} is {body['outcome']}, and nobody answered"
 
 
-def _key(row: Row) -> Key:
-    body = row["body"]
-    return body["trial_id"], body["take"], body["attempt"]
-
-
 CHECKS = (
     order_of_rows, acknowledged_rows, replays, observations_once, attempts, every_trial_ends, commands_kept,
-    wake_trials, exposure, query_attempts,
+    wake_trials, exposure, recounted, query_attempts, *EVIDENCE,
 )  # fmt: skip

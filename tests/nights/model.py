@@ -11,7 +11,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,8 +23,6 @@ Json = dict[str, Any]
 Span = tuple[float, float]
 Window = tuple[float, float, float]
 """First and last moment of an event, and where it is expected."""
-ANSWERED = ("responded", "late")
-DECIDED = (*ANSWERED, "misheard", "no_wake", "no_response", "understood")
 LINGERS_S, ANSWERS_WITHIN_S = 0.5, 8.0
 LONGEST_SPEECH_S = 300.0  # GAP: of speech whose end nobody reports
 
@@ -54,25 +52,11 @@ class Row(NamedTuple):
 
 
 @dataclass
-class TrialCount:
-    """A planned trial. takes: take → outcomes of its trial_finished rows, of which there must be at most one.
-
-    outcome: of the latest finished take. attempts: those of it that were not interrupted. open: more is to be played.
-    """
-
-    takes: dict[int, list[str]]
-    open: bool
-    outcome: str = ""
-    deciding: Json = field(default_factory=dict)
-    attempts: int = 0
-    recognised_at: int = 0
-
-
-@dataclass
 class DeviceCount:
     """count: mostly as the fields of harness.wake.wake_progress.DeviceWake. speakers: speaker → [missed, wake trials].
 
-    woke: wake trial that counts → whether the device woke.
+    hits: trial with a phrase that counts → row of the event that it caused. unmatched: row of an event that matched no
+    stimulus → whether in vocabulary, and whether it fell into what counts.
     """
 
     count: Counter[str] = field(default_factory=Counter)
@@ -80,14 +64,15 @@ class DeviceCount:
     unproven_s: float = 0.0
     delays_s: list[float] = field(default_factory=list)
     speakers: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
-    woke: dict[str, bool] = field(default_factory=dict)
+    hits: dict[str, int | None] = field(default_factory=dict)
+    unmatched: dict[int, tuple[bool, bool]] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
 class Play:
     """An attempt as one device heard it. whole: in full. counts: and no later take or attempt replaces it.
 
-    Times are on its line: the device's audio line, or the host's clock.
+    Times are on its line: the device's audio line, or the host's clock. listened: where the device was known to listen.
     """
 
     trial: Json
@@ -101,6 +86,7 @@ class Play:
     counts: bool
     running: bool
     hit: Event | None = None
+    listened: Sequence[Span] = ()
 
     def __post_init__(self) -> None:
         row, settings = self.row, self.trial["listening"]["settings"]
@@ -134,7 +120,7 @@ class Play:
 
 @dataclass(eq=False)
 class Event:
-    """A wake event. seen: its report with the least error. stray: shown if it lies in no play.
+    """A wake event. seen: its report with the least error. stray: shown if it lies in no play. spoken: a device spoke.
 
     home: the play that it belongs to. fate: hit, part (of another event), opening, unmatched; "" if it counts nowhere.
     """
@@ -143,16 +129,25 @@ class Event:
     seen: Json
     reports: list[Json]
     stray: bool
+    spoken: bool
     home: Play | None = None
     place_s: float = 0.0
     fate: str = ""
 
 
+_Heard = tuple[list[Row], list[Play], list[Event]]
+"""What a device reported, heard and did in a run."""
+
+
 def best_pairs(windows: Sequence[Window], times: Sequence[float]) -> list[tuple[int, int]]:
-    """(window, event): as many as possible, with the least total distance from where each event is expected."""
+    """(window, event): as many as possible, with the least total distance from where each event is expected.
+
+    The square settles ties: what comes earlier is matched earlier.
+    """
     starts, ends, near = np.array(windows).reshape(-1, 3, 1).transpose(1, 0, 2)
     inside = (starts <= np.array(times)) & (np.array(times) <= ends)
-    chosen = zip(*linear_sum_assignment(np.where(inside, np.abs(times - near) - 1e5, 0.0)), strict=True)
+    costs_s = np.abs(times - near)
+    chosen = zip(*linear_sum_assignment(np.where(inside, costs_s + 1e-6 * costs_s**2 - 1e5, 0.0)), strict=True)
     return [(int(window), int(event)) for window, event in chosen if inside[window, event]]
 
 
@@ -179,95 +174,61 @@ def _sources(target: Json) -> list[str]:
 
 
 class Recount:
-    """What the rows amount to: trials, and devices where any listens. decisions: (device, figure) → passed."""
+    """What the rows say of the devices that listen. decisions: (device, figure) → passed."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = list(rows)
-        self._of = defaultdict[str, list[Row]](list)
+        self.of = defaultdict[str, list[Row]](list)
         for row in self.rows:
-            self._of[row.attempt[0]].append(row)
+            self.of[row.attempt[0]].append(row)
         self.plan: dict[str, Json] = {
             trial["id"]: trial for row in self._all("session_started") for trial in row.body["trials"]
         }
-        self.trials = {trial_id: self._trial(self._of[trial_id]) for trial_id in self.plan}
         self.decisions = {
             (row.body["device"], row.body["figure"]): row.body["passed"] for row in self._all("decision_reached")
         }
         self._reviews = {row.body["event_seq"]: row.body["word"] for row in self._all("event_reviewed")}
-        engines = [row.seq for row in self._all("engine_started")]
-        self._run = {row.seq: bisect_right(engines, row.seq) for row in self.rows}
+        engines = self._all("engine_started")
+        self._run = {row.seq: bisect_right([engine.seq for engine in engines], row.seq) for row in self.rows}
         self._listening = {trial_id: trial for trial_id, trial in self.plan.items() if trial["listening"]}
         targets = [
             (target, one["listening"]) for one in self._listening.values() for target in one["listening"]["targets"]
         ]
         self.devices = {target["device"]: DeviceCount() for target, _ in targets}
         self._device_of = {source: target["device"] for target, _ in reversed(targets) for source in _sources(target)}
+        lines = {name: defaultdict[tuple[int, int], list[_Heard]](list) for name in self.devices}
+        boot, boots = 0, ["", *(row.body["boot_id"] for row in engines)]
         for run in range(len(engines) + 1):
+            boot += boots[run] != boots[run - 1]
             seen = [row for row in self._all("observed") if self._run[row.seq] == run]
             spoken = list(self._spoken(seen))
             starts = [row for row in self._all("attempt_started") if row.attempt[0] in self._listening]
-            plays = [
-                play
-                for row in starts
-                if self._run[row.seq] == run
-                for play in self._plays(row, seen, run == len(engines))
-            ]
-            for name, device in self.devices.items():
+            starts = [row for row in starts if self._run[row.seq] == run]
+            plays = [play for row in starts for play in self._plays(row, seen, run == len(engines))]
+            for name, line in lines.items():
                 own = [row for row in seen if self._device_of.get(row.seen["source"]) == name]
-                roles = [(target, listening) for target, listening in targets if target["device"] == name]
                 heard = [play for play in plays if play.target["device"] == name]
-                events = list(self._events(own, roles[0][0]))
-                match(heard, events)
-                self._tally(device, heard, events, self._listened(own, roles, heard), spoken)
+                target = next(target for target, _ in targets if target["device"] == name)
+                # Audio lines begin anew with a run, the host's clock with a start of the host.
+                injected = target["player"] == target["connection"]
+                line[boot, run if injected else 0].append((own, heard, list(self._events(own, target, spoken))))
+        for name, line in lines.items():
+            roles = [(target, listening) for target, listening in targets if target["device"] == name]
+            for heard_in_runs in line.values():
+                plays = [play for _, heard, _ in heard_in_runs for play in heard]
+                events = [event for _, _, events in heard_in_runs for event in events]
+                match(plays, events)
+                for own, heard, _ in heard_in_runs:
+                    self._listened(own, roles, heard)
+                self._tally(self.devices[name], plays, events)
 
     def _all(self, kind: str) -> list[Row]:
         return [row for row in self.rows if row.kind == kind]
 
-    def _trial(self, rows: Sequence[Row]) -> TrialCount:
-        ends, verdicts = defaultdict[int, list[Json]](list), defaultdict[int, dict[int, Json]](dict)
-        for row in rows:
-            _, take, attempt = row.attempt
-            if row.kind in ("trial_started", "rerun_asked", "trial_finished"):
-                ends[take] += [row.body] if row.kind == "trial_finished" else []
-            elif row.kind in ("attempt_started", "attempt_finished"):
-                verdicts[take][attempt] = row.body
-        trial = TrialCount(
-            {take: [end["outcome"] for end in some] for take, some in ends.items()}, not all(ends.values())
-        )
-        trial.open |= not ends
-        if latest := max((take for take, some in ends.items() if some), default=0):
-            end = ends[latest][-1]
-            trial.outcome, trial.deciding = end["outcome"], verdicts[latest].get(end["deciding_attempt"], {})
-            tested = [number for number, row in verdicts[latest].items() if row.get("outcome") != "interrupted"]
-            trial.attempts = len(tested)
-            if trial.deciding.get("recognition") == "yes":
-                trial.recognised_at = 1 + sum(number < end["deciding_attempt"] for number in tested)
-        return trial
-
-    def totals(self) -> Json:
-        """As harness.session.figures.progress.Totals. A share is (count, total)."""
-        ended = [(self.plan[trial_id], trial) for trial_id, trial in self.trials.items() if trial.outcome]
-        own = [(plan, trial) for plan, trial in ended if plan["memory"] is None]
-        decided = [(plan, trial) for plan, trial in own if trial.outcome in DECIDED and not plan["listening"]]
-        by_words = [of for plan, of in decided if not plan["expects"] or plan["reprompt"]["until"] == "recognised"]
-        assessed = sum(trial.deciding.get("recognition") != "not_assessed" for trial in by_words)
-        needed = Counter(trial.recognised_at for trial in by_words if trial.recognised_at)
-        answered = [trial.outcome in ANSWERED for plan, trial in decided if plan["responds"]]
-        latencies = [trial.deciding.get("latency") for _, trial in own if trial.outcome in ANSWERED]
-        return {
-            "planned": len(self.plan),
-            "finished": len(ended),
-            "by_outcome": dict(Counter(trial.outcome for _, trial in ended)),
-            "recognised": (needed.total(), assessed),
-            "first_attempt": (needed[1], assessed),
-            "answered": (sum(answered), len(answered)),
-            "latencies_s": sorted(latency["value_s"] for latency in latencies if latency),
-        }
-
     def _plays(self, start: Row, seen: Sequence[Row], last_run: bool) -> Iterator[Play]:
         """What each device heard of an attempt."""
         trial = self.plan[start.attempt[0]]
-        later = [row for row in self._of[trial["id"]] if row.seq > start.seq]
+        later = [row for row in self.of[trial["id"]] if row.seq > start.seq]
         own = [row for row in later if row.attempt == start.attempt and self._run[row.seq] == self._run[start.seq]]
         ends = [row for row in own if row.kind == "attempt_finished"]
         own = [row for row in own if not ends or row.seq < ends[0].seq]
@@ -315,7 +276,7 @@ class Recount:
                 if speaks:
                     yield at_s, line[number][0][0] + LINGERS_S if number < len(line) else at_s + LONGEST_SPEECH_S
 
-    def _events(self, rows: Sequence[Row], target: Json) -> Iterator[Event]:
+    def _events(self, rows: Sequence[Row], target: Json, spoken: Sequence[Span]) -> Iterator[Event]:
         """Reports of different sources within the tolerance are one event, source by source."""
         groups, within_s = list[list[Row]](), target["merge_within_s"]
         for source in _sources(target):
@@ -328,12 +289,11 @@ class Recount:
             # A place on the audio line is exact.
             best = min(group, key=lambda row: (row.seen["at"]["error_s"] * (row.seen["audio_s"] is None), row.at[0]))
             stray = any(not row.attempt[0] or row.attempt[0] in self._listening for row in group)
-            yield Event(min(row.seq for row in group), best.seen, [row.seen for row in group], stray)
+            over = any(low <= best.at[0] <= high for low, high in spoken)
+            yield Event(min(row.seq for row in group), best.seen, [row.seen for row in group], stray, over)
 
-    def _listened(
-        self, rows: Sequence[Row], roles: Sequence[tuple[Json, Json]], plays: Sequence[Play]
-    ) -> Callable[[Play], list[Span]]:
-        """Where on the line of a play the device was known to listen."""
+    def _listened(self, rows: Sequence[Row], roles: Sequence[tuple[Json, Json]], plays: Sequence[Play]) -> None:
+        """Where on the line of each play of a run the device was known to listen."""
         every_s = max(listening["probe_every_s"] for _, listening in roles)
         states = {state for target, _ in roles for state in target["listening_states"]} - {"started", "gone"}
         cuts = [
@@ -349,32 +309,24 @@ class Recount:
         cuts += [(play.begun["at"]["at_s"], 0) for trial_id, play in last.items() if trial_id in vain and not play.hit]
         hits = [(play.hit.seen["at"]["at_s"], play.hit.seq) for play in plays if play.hit]
         woken = between(hits, cuts, 2 * every_s + 60.0) if every_s else []
-
-        def spans(play: Play) -> list[Span]:
+        for play in plays:
             exact = [(play.start_s, to_s)] if play.wire and to_s is not None else []
             ends = [[play.place({"at": {"at_s": at_s}}) for at_s in span] for span in (*woken, *([] if exact else own))]
-            return joined([*exact, *((low, high) for low, high in ends)])
+            play.listened = joined([*exact, *((low, high) for low, high in ends)])
 
-        return spans
-
-    def _tally(
-        self, device: DeviceCount, plays: Sequence[Play], events: Sequence[Event],
-        listened: Callable[[Play], list[Span]], spoken: Sequence[Span],
-    ) -> None:  # fmt: skip
+    def _tally(self, device: DeviceCount, plays: Sequence[Play], events: Sequence[Event]) -> None:
         for play in (play for play in plays if play.counts):
-            tally_play(device, play, [event for event in events if event.home is play], listened(play))
+            tally_play(device, play, [event for event in events if event.home is play])
         for event in events:
-            home, at_s = event.home, event.seen["at"]["at_s"]
+            home = event.home
             if not event.stray if home is None else home.running or (home.counts and event.fate != "unmatched"):
                 continue
             ambient = home is None or home.kind == "ambient"
-            inside = home and any(low <= min(event.place_s, home.end_s) <= high for low, high in listened(home))
-            if home is None or not home.counts or (ambient and not inside):
-                device.count["ambient_events_outside" if ambient else "uncounted_events"] += 1
-                continue
-            device.count["in_vocabulary_events"] += not ambient
-            if ambient or home.trial["listening"]["settings"]["count_in_vocabulary"]:
-                self_wake = not home.injected and any(low <= at_s <= high for low, high in spoken)
+            heard = home and any(low <= min(event.place_s, home.end_s) <= high for low, high in home.listened)
+            exposed = bool(home and home.counts and (heard or not ambient))
+            device.unmatched[event.seq] = not ambient, exposed
+            if home and exposed and (ambient or home.trial["listening"]["settings"]["count_in_vocabulary"]):
+                self_wake = event.spoken and not home.injected
                 word = self._reviews.get(event.seq) or ("self_wake" if self_wake else None)
                 device.count.update(false_accepts=int(not self_wake), after_review=int(word in (None, "false_accept")))
 
@@ -415,20 +367,22 @@ def match(plays: Sequence[Play], events: Sequence[Event]) -> None:
             play.hit, event.home, event.fate = event, play, "hit"
 
 
-def tally_play(device: DeviceCount, play: Play, events: Sequence[Event], listened: Sequence[Span]) -> None:
+def tally_play(device: DeviceCount, play: Play, events: Sequence[Event]) -> None:
     count, hit, recipe = device.count, play.hit, play.trial["recipe"]
     count["suppressed"] += sum(event.fate == "part" for event in events)
     count["of_openings"] += sum(event.fate == "opening" for event in events)
     recordings = [sound for sound in (recipe["wake_phrase"], recipe["query"]) if sound and sound["kind"] == "recording"]
     long_s = play.end_s - play.start_s
     if play.kind == "ambient":
-        heard_s = sum(max(0.0, min(high, play.end_s) - max(low, play.start_s)) for low, high in listened)
+        heard_s = sum(max(0.0, min(high, play.end_s) - max(low, play.start_s)) for low, high in play.listened)
         device.exposure_s += heard_s
         device.unproven_s += max(0.0, long_s - heard_s)
     elif play.trial["listening"]["settings"]["count_in_vocabulary"]:
         # GAP: the sound of probes counts, too.
         spot_s = max(0.0, hit.place_s - play.start_s - play.row["query_start_s"]) if hit else 0.0
         device.exposure_s += max(0.0, long_s - spot_s)
+    if play.kind != "ambient":
+        device.hits[play.trial["id"]] = hit.seq if hit else None
     if play.kind == "probe":
         count.update(probes=1, probes_heard=int(hit is not None))
     elif play.kind == "command":
@@ -440,7 +394,6 @@ def tally_play(device: DeviceCount, play: Play, events: Sequence[Event], listene
         voice = [recipe["voice"][name] for name in ("engine", "name", "rate_wpm", "pitch")]
         of = dict(play.trial["conditions"]).get("talker") or (recordings[0]["path"] if recordings else str(voice))
         device.speakers[of] = [device.speakers[of][0] + (hit is None), device.speakers[of][1] + 1]
-        device.woke[play.trial["id"]] = hit is not None
         count.update(wake_trials=1, hits=int(hit is not None))
         if hit:
             further = [event for event in events if event is not hit and event.fate != "opening"]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Any
-
-import numpy as np
 
 from harness.base import threads
 from harness.base.clocks import HostClock
@@ -20,7 +18,7 @@ from harness.base.simulated_threads import SimulatedThreads
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OnFault
 from harness.model.errors import LogError, LogFull, Place
 from harness.model.feed import Abort, AnswerOperator, Pause, Rerun, Resume, SetMark, Skip, StateChanged, WriteNote
-from harness.model.record import Clip, EndReason, EngineStarted, Entry, Record, SessionStarted, TrialFinished
+from harness.model.record import EndReason, EngineStarted, Entry, SessionStarted, TrialFinished
 from harness.model.scenario import (
     AmbientSource,
     AmbientSpec,
@@ -36,102 +34,22 @@ from harness.model.scenario import (
     TrialKind,
     TrialTemplate,
 )
-from harness.model.stimulus import (
-    Ambience,
-    NoiseKind,
-    Part,
-    RenderedStimulus,
-    Role,
-    SpokenText,
-    StimulusRecipe,
-    Waveform,
-)
+from harness.model.stimulus import NoiseKind, SpokenText, VoiceSpec
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import Resolved, stage_of
 from harness.session.figures.live import LiveFigures
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
+from harness.wake.wake import WakeFigures
 from tests.nights.bench import Board, Character, Ear, Room, Speaker, Truth
+from tests.nights.figures import figures_of
+from tests.nights.host import Death, MortalLog, Renders
 
-RATE_HZ = 50
-"""Sounds have the right lengths and parts, and hardly any samples."""
 LONGEST_S = 8 * 3600.0
 HERE = Place("night.yaml", 1, 1)
 TEXTS = ("what time is it", "set an alarm for one", "add milk to my list", "what is seven times eight")
 REPORTS = frozenset({ObservationKind.WAKE, ObservationKind.TRANSCRIPT})
-
-
-class Death(BaseException):
-    """The engine is no more; what it has not committed is lost."""
-
-
-class Renders:
-    """Implements `ports.Renders` without a voice."""
-
-    def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
-        said: list[tuple[Role, float]] = []
-        if recipe.opening is not None:
-            said += [(Role.OPENING, 0.6)]
-        if recipe.wake_phrase is not None:
-            said += [(Role.WAKE_PHRASE, 0.6)]
-        length_s = recipe.query.duration_s if isinstance(recipe.query, Ambience) else 0.8 if recipe.wake_phrase else 0.6
-        said += [(Role.QUERY, length_s)]
-        at_s, parts = recipe.lead_in_s, []
-        for role, lasts_s in said:
-            first, last = round(at_s * RATE_HZ), round((at_s + lasts_s) * RATE_HZ)
-            parts.append(Part(role, first, last, role.value))
-            at_s += lasts_s + (
-                recipe.gap_ms / 1000 if role is Role.WAKE_PHRASE else 0.4 if role is Role.OPENING else 0.0
-            )
-        count = max(1, round((at_s + recipe.tail_s) * RATE_HZ))
-        sha = hashlib.sha256(repr(recipe).encode()).hexdigest()
-        return RenderedStimulus(Waveform(np.zeros(count, dtype=np.float32), RATE_HZ), tuple(parts), sha)
-
-
-class MortalLog:
-    """The real log of one life of the engine. Each row takes a time; some row may be the last."""
-
-    def __init__(self, night: Night, log: SqliteLog) -> None:
-        self._night, self._log = night, log
-        self._chance = night.room.chance(f"commits:{night.lives}")
-        self.dead = False
-
-    def append(self, record: Record) -> Entry:
-        self.check()
-        slow_s = self._night.slow_commits_s
-        threads.sleep(slow_s if slow_s else self._chance.uniform(0.0005, 0.004))
-        self.check()
-        if self._night.full:
-            raise LogFull("no space left on the device")
-        self._night.rows_left -= 1
-        if self._night.rows_left == 0 and not self._night.dies_after_row:
-            self.die("before a row")
-        entry = self._log.append(record)
-        if self._night.rows_left == 0:
-            self.die("after a row")
-        self._night.room.truth.acknowledged.append((entry.seq, record.kind))
-        return entry
-
-    def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
-        self.check()
-        if self._night.full:
-            raise LogFull("no space left on the device")
-        sha = hashlib.sha256(f"{start_s} {len(waveform.samples)}".encode()).hexdigest()
-        return Clip(f"{sha[:12]}.flac", sha, waveform.rate_hz, len(waveform.samples), start_s)
-
-    def entries(self, after_seq: int = 0) -> Iterator[Entry]:
-        return self._log.entries(after_seq)
-
-    def check(self) -> None:
-        if self.dead or self._night.doomed:
-            self.die(self._night.doomed or "again")
-
-    def die(self, when: str) -> None:
-        if not self.dead:
-            self.dead = True
-            self._night.dies(when)
-        raise Death(when)
 
 
 @dataclass
@@ -144,7 +62,7 @@ class Told:
     rows: list[dict[str, Any]]
     truth: Truth
     answers: dict[str, tuple[bool, str]]
-    figures: list[dict[str, Any]]
+    figures: dict[str, Any]
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -204,6 +122,7 @@ class Night:
                 beats=chance.random() < 0.8,
             )
             name = f"box{number}"
+            like = replace(like, states=room.chance(f"{name}:states").random() < 0.3)
             Board(name, room, like, link=f"{name}_link")
             profile = DeviceProfile(
                 f"like{number}",
@@ -230,6 +149,7 @@ class Night:
             context_wait_s=chance.choice((3.0, 5.0)),
             response_timeout_s=chance.choice((5.0, 8.0)),
         )
+        voices = self.room.chance("voices")
         queries = tuple(Query(f"q{number}", SpokenText(text), text) for number, text in enumerate(TEXTS))
         templates: list[TrialTemplate] = []
         for number in range(chance.randint(3, 6)):
@@ -244,8 +164,9 @@ class Night:
                         )
                     )
                 case "wake":
-                    templates.append(TrialTemplate(name, "", chance.randint(5, 14), kind=TrialKind.WAKE,
-                                                   tail_s=chance.choice((0.3, 1.5, 3.0))))  # fmt: skip
+                    repeat, tail_s = chance.randint(5, 14), chance.choice((0.3, 1.5, 3.0))
+                    voice = VoiceSpec(name=voices.choice(("en-us", "en-gb")))
+                    templates.append(TrialTemplate(name, "", repeat, kind=TrialKind.WAKE, tail_s=tail_s, voice=voice))
                 case "command":
                     templates.append(
                         TrialTemplate(name, f"q{chance.randrange(4)}", chance.randint(3, 8), kind=TrialKind.COMMAND)
@@ -263,7 +184,20 @@ class Night:
                 SequentialTest(2.0, 200.0, 0.1, 0.1) if chance.random() < 0.5 else None,
                 SequentialTest(0.05, 0.4, 0.1, 0.1),
             )
-        limits = Limits(max_false_reject_share=0.2, max_false_accepts_upper_per_hour=80.0, min_recognised_share=0.5)
+        limits = Limits(
+            min_recognised_share=0.5,
+            min_first_attempt_share=0.5,
+            max_latency_p95_ms=2500.0,
+            max_inconclusive=2,
+            max_interrupted=2,
+            max_false_reject_share=0.2,
+            max_false_reject_upper=0.4,
+            max_false_accepts_per_hour=20.0,
+            max_false_accepts_upper_per_hour=80.0,
+            min_exposure_hours=0.05,
+            min_command_share=0.5,
+            max_wake_delay_p95_ms=400.0,
+        )
         defaults = Defaults(reprompt=rule, between_trials_s=chance.choice((0.5, 1.0)),
                             life_check_after=chance.choice((0, 2, 3)))  # fmt: skip
         return Scenario("night", "A night", "/night.yaml", "a" * 64, queries, tuple(templates), defaults=defaults,
@@ -280,15 +214,19 @@ class Night:
             assert self.lives < 60, "the night does not end"
             threads.sleep(self._chance_of_deaths.choice((0.5, 5.0, 40.0)))
         hours = (self.world.monotonic() - begun_s) / 3600
+        stopping = self.scenario.stopping
         settings = {
             "bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices],
             "faults": self.fault_count,
             "templates": len({trial.template for trial in self.trials}),
+            "limits": asdict(self.scenario.limits),
+            "stopping": asdict(stopping),
             "life_check_after": self.scenario.defaults.life_check_after,
         }
         rows = rows_of(folder / "log.sqlite")
         self._mark_reported(rows)
-        figures = [asdict(device) for device in self.last.wake().devices]
+        totals, limits = self.last.session().totals, self.scenario.limits
+        figures = figures_of(self.last._wake or WakeFigures(), totals, limits, stopping)
         return Told(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, settings)
 
     def _mark_reported(self, rows: list[dict[str, Any]]) -> None:
@@ -322,11 +260,12 @@ class Night:
             drivers: dict[str, Any] = {part.id: part for part in self._parts()}
             stage = stage_of(
                 Resolved(self.scenario, self.bench), drivers, log, clock, figures,
-                renders=Renders(), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
+                renders=Renders(self), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
                 short_of_room=lambda: self.short, alive=self._alive(log),
             )  # fmt: skip
             conductor = Conductor(self.trials, stage, Resumption.of(history))
             log.append(EngineStarted(1 + max(entry.run for entry in history), 1, "boot", 1.0))
+            self.room.truth.arrived.append([])
             for part in self._parts():
                 part.open(conductor.inbox)
             self.conductor = conductor
@@ -406,6 +345,16 @@ class Night:
         chance = self._chance_of_deaths
         self._draw_death(chance.randint(3, 600), chance.random() < 0.6 and self.lives < 8, chance.random() < 0.5)
 
+    def is_slow_to_render(self, chance: Random) -> None:
+        slow_s, impatient = chance.uniform(0.5, 3.0), chance.random() < 0.06
+        if impatient and self._happens():
+            self.room.truth.faults["abort while rendering"] += 1
+            self.room.later(0.2, lambda: self.tell(Abort("impatient", "ann")))
+        threads.sleep(slow_s)
+
+    def dies_at_an_end(self) -> bool:
+        return self.lives < 8 and self._happens()
+
     def _draw_death(self, after_rows: int, dies: bool, dies_after_row: bool) -> None:
         self.rows_left = after_rows if dies and self._happens() else -1
         self.dies_after_row = dies_after_row
@@ -427,6 +376,32 @@ class Night:
             self.room.later(chance.expovariate(1 / every_s), next_one)
 
         self.room.later(chance.expovariate(1 / every_s), next_one)
+        more = self.room.chance("rarer faults")
+
+        def next_rare() -> None:
+            self._fail_rarely(more)
+            self.room.later(more.expovariate(1 / 60.0), next_rare)
+
+        self.room.later(more.expovariate(1 / 60.0), next_rare)
+
+    def _fail_rarely(self, chance: Any) -> None:
+        room, device = self.room, chance.choice(self.room.devices)
+        kind, lasts_s = chance.choice(RARE_KINDS), chance.uniform(0.5, 5.0)
+        if not self._happens():
+            return
+        match kind:
+            case "gap in a sound":
+                room.speakers[0].gap_s = chance.choice((0.02, 0.3))
+            case "speech":
+                room.truth.speech.append(room.now_s())
+                room.ear.hears(room.now_s(), room.now_s() + lasts_s)
+            case "gone":
+                device.leave(4 * lasts_s)
+            case "restless":
+                device.grow_restless(10 * lasts_s)
+            case _:
+                raise AssertionError(kind)
+        room.truth.faults[kind] += 1
 
     def _fail(self, chance: Any) -> None:
         room = self.room
@@ -491,10 +466,13 @@ class Night:
                 set_back("loud", False, room)
             case "stall":
                 self.stall_s = chance.uniform(0.3, 5.0)
+                room.truth.slow.append((room.now_s(), room.now_s() + 10.0))
             case "slow commits":
+                room.truth.slow.append((room.now_s(), room.now_s() + lasts_s + 10.0))
                 self.slow_commits_s = chance.uniform(0.05, 1.0)
                 set_back("slow_commits_s", 0.0)
             case "disk full":
+                room.truth.slow.append((room.now_s(), room.now_s() + lasts_s + 10.0))
                 self.full = True
                 set_back("full", False)
             case "short of room":
@@ -515,6 +493,7 @@ class Night:
                 self.tell(Pause(id, *by, reason="lunch"))
                 until_then(lambda: self.tell(Resume(f"{id}r", *by)))
             case "skip":
+                room.truth.skips.append(room.now_s())
                 self.tell(Skip(id, *by, reason="it rings"))
             case "rerun":
                 if self.finished:
@@ -542,6 +521,9 @@ KINDS = (
     "short of room", "clock back", "clock on", "killed", "power cut", "pause", "skip", "rerun", "note", "mark",
     "detach", "attach", "stop", "abort",
 )  # fmt: skip
+
+
+RARE_KINDS = ("gap in a sound", "speech", "gone", "restless")
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -238,13 +238,13 @@ FAULTS = (
 """, "plays and acknowledged audio of a killed run speak for the run that resumes it",
         "wake/test_wake.py::test_an_event_of_this_run_is_not_taken_for_one_of_the_run_before"),
     Planted("events_of_cut_phrases", "b4da69aa", Area.MATCHING, """
-@ wake/wake_device.py
+@ wake/unmatched.py
 -        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
 +        counts.in_vocabulary += sign * event.in_vocabulary
 """, "events of interrupted attempts count among those of attempts that count",
         "wake/test_wake.py::test_what_a_cut_off_phrase_woke_counts_nowhere"),
     Planted("uncounted_events_in_no_group", "8b4977d8", Area.MATCHING, """
-@ wake/wake_device.py
+@ wake/unmatched.py
 -        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
 """, "unmatched events of trials that do not count are in no group of the figures",
         "wake/test_wake.py::test_the_groups_add_up_to_all_events"),
@@ -285,6 +285,7 @@ FAULTS = (
     Planted("gap_taken_for_a_response", "46a61537", Area.EVIDENCE, """
 @ session/query_trial.py
 -        elif response.complete and (why := attempt.doubtful(response)):
+-            self._rows.pop(attempt.number, None)  # a late answer: what was said of the attempt before holds no more
 -            self._interrupt(f"stream_gap: {why}")
 """, "the rest of a stimulus behind lost or late samples is the response",
         "session/test_query_trial.py::test_outcomes"),
@@ -364,7 +365,7 @@ FAULTS = (
     Planted("exposure_through_a_lost_link", "", Area.EXPOSURE, """
 @ wake/wake.py
                  self._speech.ended(name, seen.at.at_s)
--                device.proofs.cut(seen.at.at_s)
+-                device.cut(seen.at.at_s)
 """, "sound that was played while the link was lost counts as exposure",
         "wake/test_wake.py::test_a_lost_link_cuts_exposure"),
     Planted("exposure_through_a_reboot", "", Area.EXPOSURE, """

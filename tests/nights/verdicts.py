@@ -1,19 +1,70 @@
-"""Verdicts on what the model counts: limits and sequential tests. It imports nothing of harness/, as the model."""
+"""Counts over trials, and verdicts on what the model counts: limits and sequential tests.
+
+It imports nothing of harness/, as the model.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from tests.nights.model import DeviceCount, Json, Recount, Row, Span
+from tests.nights.model import DeviceCount, Json, Recount, Span
 
+ANSWERED = ("responded", "late")
+DECIDED = (*ANSWERED, "misheard", "no_wake", "no_response", "understood")
+WAKE_LIMITS = (
+    "max_false_reject_share", "max_false_reject_upper", "max_false_accepts_per_hour",
+    "max_false_accepts_upper_per_hour", "min_exposure_hours", "min_command_share", "max_wake_delay_p95_ms",
+)  # fmt: skip
 BORDER = 0.01
 """A sequential test is not judged where its log likelihood ratio is nearer to a boundary."""
+
+
+def totals(recount: Recount) -> Json:
+    """As harness.session.figures.progress.Totals. A share is (count, total)."""
+    outcomes: Counter[str] = Counter()
+    latencies_s: list[float] = []
+    recognised: list[int] = []
+    answered: list[bool] = []
+    for trial_id, trial in recount.plan.items():
+        rows = recount.of[trial_id]
+        ends = [row for row in rows if row.kind == "trial_finished"]
+        if not ends:
+            continue
+        take = max(row.attempt[1] for row in ends)
+        end = [row.body for row in ends if row.attempt[1] == take][-1]
+        verdicts = {row.attempt[2]: row.body for row in rows
+                    if row.attempt[1] == take and row.kind in ("attempt_started", "attempt_finished")}  # fmt: skip
+        deciding = verdicts.get(end["deciding_attempt"], {})
+        outcomes[end["outcome"]] += 1
+        if trial["memory"] is not None:
+            continue
+        if end["outcome"] in ANSWERED and deciding.get("latency"):
+            latencies_s.append(deciding["latency"]["value_s"])
+        if end["outcome"] not in DECIDED or trial["listening"]:
+            continue
+        answered += [end["outcome"] in ANSWERED] if trial["responds"] else []
+        by_words = not trial["expects"] or trial["reprompt"]["until"] == "recognised"
+        if by_words and deciding.get("recognition") != "not_assessed":
+            tested = [number for number, row in verdicts.items() if row.get("outcome") != "interrupted"]
+            before = sum(number < (end["deciding_attempt"] or 0) for number in tested)
+            recognised.append(1 + before if deciding.get("recognition") == "yes" else 0)
+    return {
+        "planned": len(recount.plan),
+        "finished": outcomes.total(),
+        "by_outcome": dict(outcomes),
+        "recognised": (sum(map(bool, recognised)), len(recognised)),
+        "first_attempt": (recognised.count(1), len(recognised)),
+        "answered": (sum(answered), len(answered)),
+        "latencies": len(latencies_s),
+        "latency_p95_s": percentile_95(latencies_s),
+    }
 
 
 def upper_share(speakers: Iterable[Sequence[int]]) -> float | None:
@@ -103,32 +154,47 @@ def decided(device: DeviceCount, stopping: Json) -> dict[str, bool | None]:
     return verdicts
 
 
-def due_decisions(rows: Sequence[Row], stopping: Json) -> dict[tuple[str, str], tuple[int, bool | None]]:
-    """(device, figure) → row after which its decision is due, and whether it passed.
+def looks(recount: Recount) -> list[int]:
+    """Rows after which a sequential test may decide: the end of each wake, command and ambient trial that was played.
 
-    Asked for when a run begins, and after each wake, command and ambient trial that was played.
+    GAP: when a run begins, it decides what the one before has left undecided.
     """
-    due: dict[tuple[str, str], tuple[int, bool | None]] = {}
-    plan = {trial["id"]: trial for row in rows if row.kind == "session_started" for trial in row.body["trials"]}
-    for number, row in enumerate(rows, 1):
-        listening = plan.get(row.attempt[0], {}).get("listening")
-        played = (
-            row.kind == "trial_finished"
-            and listening
-            and row.body["attempts"]
-            and not row.body["cause"].startswith("needless")
-        )
-        if played or row.kind == "engine_started":
-            for name, device in Recount(rows[:number]).devices.items():
-                for figure, passed in decided(device, stopping).items():
-                    due.setdefault((name, figure), (row.seq, passed))
-    return due
+    return [row.seq for row in recount.rows if row.kind == "trial_finished" and row.body["attempts"]
+            and recount.plan.get(row.attempt[0], {}).get("listening")
+            and not row.body["cause"].startswith("needless")]  # fmt: skip
 
 
-def limit_verdicts(recount: Recount, limits: Json, stopping: Json) -> dict[str, bool]:
-    """Declared limits → held, by the names of harness.session.figures.progress. Those on words, intents and effects are
-    left out."""
-    totals = recount.totals()
+def figures(recount: Recount, limits: Json, stopping: Json) -> Json:
+    """As tests.nights.figures has them of the product. Limits on words, intents and effects are left out."""
+    devices = {name: _of_device(recount, name) for name in recount.devices}
+    counts = totals(recount)
+    return {"totals": counts, "devices": devices, "limits": _limits(recount, counts, devices, limits, stopping)}
+
+
+def _of_device(recount: Recount, name: str) -> Json:
+    device = recount.devices[name]
+    count, events = device.count, Counter(device.unmatched.values())
+    names = ("hits", "wake_trials", "double_wakes", "false_accepts", "after_review", "suppressed")
+    return {
+        **{key: count[key] for key in names},
+        "speakers": len(device.speakers) if len(device.speakers) > 1 else 0,
+        "in_vocabulary_events": events[True, True],
+        "ambient_events_outside": events[False, False],
+        "uncounted_events": events[True, False],
+        "exposure_s": device.exposure_s,
+        "unproven_s": device.unproven_s,
+        "probes": (count["probes_heard"], count["probes"]),
+        "commands": (count["match"], count["substitution"], count["missed"]),
+        "delays": len(device.delays_s),
+        "delay_p95_s": percentile_95(device.delays_s),
+        "decisions": {figure: passed for (of, figure), passed in recount.decisions.items() if of == name},
+        "woke": device.hits,
+        "unmatched": device.unmatched,
+    }
+
+
+def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stopping: Json) -> Json:
+    """Declared limits, by the names of harness.session.figures.progress → what was measured, and whether it holds."""
 
     def share(pair: Sequence[float]) -> float | None:
         return pair[0] / pair[1] if pair[1] else None
@@ -137,33 +203,49 @@ def limit_verdicts(recount: Recount, limits: Json, stopping: Json) -> dict[str, 
         return None if value_s is None else value_s * 1000
 
     values: dict[str, float | None] = {
-        "min_recognised_share": share(totals["recognised"]),
-        "min_first_attempt_share": share(totals["first_attempt"]),
-        "max_latency_p95_ms": ms(percentile_95(totals["latencies_s"])),
-        "max_inconclusive": totals["by_outcome"].get("inconclusive", 0),
-        "max_interrupted": totals["by_outcome"].get("interrupted", 0),
+        "min_recognised_share": share(counts["recognised"]),
+        "min_first_attempt_share": share(counts["first_attempt"]),
+        "max_latency_p95_ms": ms(counts["latency_p95_s"]),
+        "max_inconclusive": counts["by_outcome"].get("inconclusive", 0),
+        "max_interrupted": counts["by_outcome"].get("interrupted", 0),
     }
-    found = {}
-    for name, device in recount.devices.items():
-        count, hours = device.count, device.exposure_s / 3600
-        accepts, missed = count["after_review"], count["wake_trials"] - count["hits"]
+    verdicts: Json = {}
+    for name, of in devices.items():
+        hours, accepts = of["exposure_s"] / 3600, of["after_review"]
         values |= {
-            f"max_false_reject_share[{name}]": share((missed, count["wake_trials"])),
-            f"max_false_reject_upper[{name}]": upper_share(device.speakers.values()),
+            f"max_false_reject_share[{name}]": share((of["wake_trials"] - of["hits"], of["wake_trials"])),
+            f"max_false_reject_upper[{name}]": upper_share(recount.devices[name].speakers.values()),
             f"max_false_accepts_per_hour[{name}]": share((accepts, hours)),
             f"max_false_accepts_upper_per_hour[{name}]": share((stats.chi2.ppf(0.975, 2 * accepts + 2) / 2, hours)),
             f"min_exposure_hours[{name}]": hours,
-            f"min_command_share[{name}]": share(
-                (count["match"], count["match"] + count["substitution"] + count["missed"])
-            ),
-            f"max_wake_delay_p95_ms[{name}]": ms(percentile_95(device.delays_s)),
+            f"min_command_share[{name}]": share((of["commands"][0], sum(of["commands"]))),
+            f"max_wake_delay_p95_ms[{name}]": ms(of["delay_p95_s"]),
         }
         for figure in ("false_accepts", "false_rejects"):
-            passed = recount.decisions.get((name, figure))
+            passed = of["decisions"].get(figure)
             if passed is not None or stopping.get(figure):
-                found[f"{figure}_test[{name}]"] = stopping.get("on_undecided") == "pass" if passed is None else passed
+                holds = stopping.get("on_undecided") == "pass" if passed is None else passed
+                verdicts[f"{figure}_test[{name}]"] = passed, holds
+    if not devices:
+        values |= dict.fromkeys(WAKE_LIMITS)
     for name, value in values.items():
         wanted = limits.get(name.partition("[")[0])
         if wanted is not None:
-            found[name] = value is not None and (value >= wanted if name.startswith("min") else value <= wanted)
-    return found
+            holds = value is not None and (value >= wanted if name.startswith("min") else value <= wanted)
+            verdicts[name] = value, holds
+    return verdicts
+
+
+def differences(product: Any, counted: Any, of: str = "") -> Iterator[str]:
+    """Where two such figures differ."""
+    if isinstance(product, dict) and isinstance(counted, dict):
+        for key in {**product, **counted}:
+            yield from differences(product.get(key, "nothing"), counted.get(key, "nothing"), f"{of} {key}".strip())
+    elif isinstance(product, tuple) and isinstance(counted, tuple) and len(product) == len(counted):
+        for both in zip(product, counted, strict=True):
+            yield from differences(*both, of)
+    elif isinstance(product, float) and isinstance(counted, float):
+        if not math.isclose(product, counted, rel_tol=1e-6, abs_tol=1e-6):
+            yield f"{of} is {product}, counted {counted}"
+    elif product != counted:
+        yield f"{of} is {product}, counted {counted}"

@@ -213,6 +213,16 @@ def test_a_thread_of_the_simulation_knows_itself_and_ends_with_it() -> None:
     assert sorted(map(id, ended)) == sorted(map(id, waiting))
 
 
+def test_a_thread_that_ends_makes_due_calls_in_the_simulation() -> None:
+    times: list[float] = []
+    with SimulatedThreads() as world, threads.using(world):
+        world.call_at(1001.0, lambda: times.append(threads.monotonic()))
+        ends = threads.thread(lambda: threads.sleep(0.5))
+        ends.start()
+        threads.sleep(2.0)
+    assert times == [1001.0]
+
+
 def test_a_thread_of_the_host_is_no_part_of_a_simulation() -> None:
     """One that an earlier test left behind must not hand the baton of this one over."""
     waits = threads.event()

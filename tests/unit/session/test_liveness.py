@@ -123,6 +123,20 @@ def test_a_sign_from_before_the_end_of_the_phrase_proves_no_miss(at_s: float, si
     assert bool(life.silent(one.device)) is silent
 
 
+@pytest.mark.parametrize(("boot", "at_s", "silent"), [("a", 11.9, True), ("a", 12.1, False), ("b", 0.1, False)])
+def test_a_sign_reported_after_a_take_proves_it_only_if_it_is_from_then(boot: str, at_s: float, silent: bool) -> None:
+    life, one = lived((WOKE,))
+    life.add(EngineStarted(1, 1, "a", 1.0))
+    life.add(AttemptStarted(one.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
+    life.add(TrialFinished(one.id, 2, Outcome.NO_WAKE, 1, 1))
+    life.begin()
+    if boot != "a":  # the host's clock begins anew
+        life.add(EngineStarted(2, 1, boot, 1.0))
+    life.see(beat(at_s))
+    assert bool(life.silent(one.device)) is silent
+
+
 @pytest.mark.parametrize(("at_s", "silent"), [(9.9, True), (10.9, False)])
 def test_a_late_report_of_the_trial_before_is_no_reaction(at_s: float, silent: bool) -> None:
     life, one = lived((WOKE,))

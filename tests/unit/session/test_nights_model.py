@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
 
 import pytest
-from pydantic import TypeAdapter
 
 from harness.base.codec import RECORDS
 from harness.devices.in_process.device import InProcessOptions
@@ -36,7 +34,6 @@ from harness.model.record import (
     EventReviewed,
     Observed,
     Record,
-    RerunAsked,
     ReviewWord,
     SessionStarted,
     TrialFinished,
@@ -46,14 +43,14 @@ from harness.model.scenario import Limits, OnUndecided, SequentialTest, Stopping
 from harness.model.stimulus import VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Target, Trial
-from harness.session.figures.progress import check_limits
+from harness.session.figures.progress import NO_TESTS
 from harness.statistics.sequential import rate_boundaries, share_boundaries
 from harness.wake.wake_progress import due_decisions
 from tests.known import known
-from tests.nights.model import DeviceCount, Recount, Row
-from tests.nights.verdicts import BORDER, boundaries, decided, limit_verdicts
-from tests.nights.verdicts import due_decisions as decisions_to_write
-from tests.unit.session.figures.rows import Rows, planned
+from tests.nights.figures import figures_of
+from tests.nights.model import Recount, Row
+from tests.nights.verdicts import BORDER, boundaries, decided, differences, figures, looks, totals
+from tests.unit.session.figures.rows import Rows
 from tests.unit.session.house import house
 from tests.unit.wake.wake_rows import wake_trial
 from tests.written_sessions import progress_of, wake_of
@@ -61,81 +58,25 @@ from tests.written_sessions import progress_of, wake_of
 
 def rows_of(entries: Iterable[Entry]) -> list[Row]:
     return [
-        Row(one.seq, one.run, one.at_s, one.wall_s, one.record.kind, json.loads(RECORDS.dump_json(one.record)))
-        for one in entries
+        Row(
+            entry.seq,
+            entry.run,
+            entry.at_s,
+            entry.wall_s,
+            entry.record.kind,
+            json.loads(RECORDS.dump_json(entry.record)),
+        )
+        for entry in entries
     ]
 
 
-def by_product(entries: list[Entry]) -> dict[str, object]:
-    totals, figures = progress_of(entries).totals, wake_of(entries)
-    counted: dict[str, object] = {
-        "planned": totals.planned,
-        "finished": totals.finished,
-        "by_outcome": {outcome.value: count for outcome, count in totals.by_outcome},
-        "recognised": (totals.recognised.count, totals.recognised.total),
-        "first_attempt": (totals.first_attempt.count, totals.first_attempt.total),
-        "answered": (totals.answered.count, totals.answered.total),
-        "latencies": totals.latency.total,
-    }
-    for one in figures.snapshot().devices:
-        counted[one.device] = {
-            "hits": one.hits,
-            "wake_trials": one.false_rejects.share.total,
-            "double_wakes": one.double_wakes.count,
-            "false_accepts": one.false_accepts.count,
-            "after_review": one.after_review.count,
-            "in_vocabulary_events": one.in_vocabulary_events,
-            "suppressed": one.suppressed,
-            "exposure_s": pytest.approx(one.exposure_s, abs=1e-6),
-            "unproven_s": pytest.approx(one.unproven_s, abs=1e-6),
-            "ambient_events_outside": one.ambient_events_outside,
-            "uncounted_events": one.uncounted_events,
-            "probes": (one.probes.count, one.probes.total),
-            "commands": (one.commands.count, one.substituted, one.missed),
-            "delays": one.delays.total,
-            "p95": None if one.delays.p95 is None else pytest.approx(one.delays.p95.value_s, abs=1e-9),
-            "woke": figures.hits(one.device),
-            "speakers": one.false_rejects.speakers,
-            "decisions": dict(one.decisions),
-        }
-    return counted
+NO_LIMITS = Limits()
 
 
-def by_model(entries: list[Entry]) -> dict[str, object]:
-    recount = Recount(rows_of(entries))
-    totals = recount.totals()
-    counted: dict[str, object] = {**totals, "latencies": len(totals.pop("latencies_s"))}
-    counted.pop("latencies_s", None)
-    for name, device in recount.devices.items():
-        counted[name] = of_device(recount, name, device)
-    return counted
-
-
-def of_device(recount: Recount, name: str, device: DeviceCount) -> dict[str, object]:
-    count = device.count
-    names = (
-        "hits", "wake_trials", "double_wakes", "false_accepts", "after_review", "in_vocabulary_events", "suppressed",
-        "ambient_events_outside", "uncounted_events",
-    )  # fmt: skip
-    delays = sorted(device.delays_s)
-    return {
-        **{key: count[key] for key in names},
-        "exposure_s": device.exposure_s,
-        "unproven_s": device.unproven_s,
-        "probes": (count["probes_heard"], count["probes"]),
-        "commands": (count["match"], count["substitution"], count["missed"]),
-        "delays": len(delays),
-        "p95": delays[-(-95 * len(delays) // 100) - 1] if delays else None,
-        "woke": device.woke,
-        "speakers": len(device.speakers) if len(device.speakers) > 1 else 0,
-        "decisions": {figure: passed for (of, figure), passed in recount.decisions.items() if of == name},
-    }
-
-
-def assert_agree(entries: list[Entry]) -> None:
-    model, product = by_model(entries), by_product(entries)
-    for name, value in product.items():
-        assert model[name] == value, name
+def assert_agree(entries: list[Entry], limits: Limits = NO_LIMITS, stopping: Stopping = NO_TESTS) -> None:
+    product = figures_of(wake_of(entries), progress_of(entries).totals, limits, stopping)
+    counted = figures(Recount(rows_of(entries)), asdict(limits), asdict(stopping))
+    assert list(differences(product, counted)) == []
 
 
 @dataclass
@@ -323,7 +264,7 @@ def is_wake(entry: Entry) -> bool:
     return isinstance(entry.record, Observed) and isinstance(entry.record.observation, Wake)
 
 
-UNLIKE = {482, 650, 903}
+UNLIKE = {139, 482, 650, 903}
 """Seeds whose sessions the product counts otherwise. In each, a report comes seconds late, and it belongs to an attempt
 that was replaced meanwhile, or one of its sources places it outside of the sound."""
 
@@ -347,29 +288,21 @@ LIMITS = Limits(
 STOPPING = Stopping(SequentialTest(100.0, 900.0), SequentialTest(0.2, 0.6), OnUndecided.PASS)
 
 
-def as_json(of: Limits | Stopping) -> dict[str, Any]:
-    return json.loads(TypeAdapter(type(of)).dump_json(of))  # type: ignore[no-any-return]
-
-
 @pytest.mark.parametrize("seed", range(100))
 def test_verdicts_and_decisions(seed: int) -> None:
     entries = Drawn(seed).session()
-    wake, totals = wake_of(entries).snapshot(), progress_of(entries).totals
-    known_verdicts = {one.name: one.ok for one in check_limits(LIMITS, totals, wake, STOPPING)}
-    recount = Recount(rows_of(entries))
-    assert limit_verdicts(recount, as_json(LIMITS), as_json(STOPPING)) == known_verdicts
-    due: dict[tuple[str, str], bool] = {(row.device, row.figure): row.passed for row in due_decisions(wake, STOPPING)}
-    for name, device in recount.devices.items():
-        for figure, passed in decided(device, as_json(STOPPING)).items():
-            assert passed is None or due.pop((name, figure)) is passed
-            due.pop((name, figure), None)
-    assert not due
-    for (name, figure), (seq, passed) in decisions_to_write(rows_of(entries), as_json(STOPPING)).items():
-        at_row = wake_of(entry for entry in entries if entry.seq <= seq).snapshot()
-        written: dict[tuple[str, str], bool] = {
-            (row.device, row.figure): row.passed for row in due_decisions(at_row, STOPPING)
+    assert_agree(entries, LIMITS, STOPPING)
+    rows = rows_of(entries)
+    for seq in (*looks(Recount(rows)), entries[-1].seq):
+        progress = wake_of(entry for entry in entries if entry.seq <= seq).snapshot()
+        due: dict[tuple[str, str], bool] = {
+            (row.device, row.figure): row.passed for row in due_decisions(progress, STOPPING)
         }
-        assert passed is None or written[name, figure] is passed
+        for name, device in Recount(row for row in rows if row.seq <= seq).devices.items():
+            for figure, passed in decided(device, asdict(STOPPING)).items():
+                assert passed is None or due.pop((name, figure)) is passed
+                due.pop((name, figure), None)
+        assert not due
 
 
 @pytest.mark.parametrize(
@@ -383,24 +316,12 @@ def test_boundaries_of_sequential_tests(test: SequentialTest, rate: bool) -> Non
     )
 
 
-def test_trials_end_once_or_are_open() -> None:
-    rows = Rows.of(planned(1), planned(2), planned(3))
-    rows.trial("time-1")
-    rows.trial("time-2", Outcome.NO_RESPONSE, Recognition.UNKNOWN)
-    rows.add(RerunAsked("time-2", 2, "ann"))
-    rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 1, 1))
-    trials = Recount(rows_of(rows.entries)).trials
-    assert [trial.open for trial in trials.values()] == [False, True, True]
-    assert trials["time-1"].takes == {1: ["responded", "responded"]}
-    assert (trials["time-1"].recognised_at, trials["time-2"].recognised_at) == (1, 0)
-
-
 @pytest.mark.usefixtures("simulated_time")
 def test_a_session_of_queries() -> None:
     played = house(8, options=InProcessOptions(wake_miss_share=0.2, mishear_share=0.4, late_share=0.2)).played()
     started = SessionStarted("s", "k", "K", "a", "lab", "b", 1, "in_process", (), played.trials)
     entries = [Entry(1, 1, 0.0, 0.0, started), *(replace(row, seq=row.seq + 1) for row in played.log.rows)]
     assert_agree(entries)
-    totals = Recount(rows_of(entries)).totals()
-    assert totals["finished"] == 8
-    assert totals["recognised"][1] > 0
+    counted = totals(Recount(rows_of(entries)))
+    assert counted["finished"] == 8
+    assert counted["recognised"][1] > 0

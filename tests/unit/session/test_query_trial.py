@@ -199,6 +199,15 @@ def test_an_answer_to_an_interrupted_attempt_is_not_the_next_ones(begins_s: floa
     }
 
 
+def test_a_late_answer_with_a_gap_at_its_onset_is_none() -> None:
+    rehearsal = rehearse([wake(), says(RIGHT), gap("mic", 11.3), *speech(11.4, 12.4)], [], GOOD)
+    assert {number: row.outcome for number, row in rehearsal.standing().items()} == {
+        1: Outcome.INTERRUPTED,
+        2: Outcome.INTERRUPTED,
+        3: Outcome.RESPONDED,
+    }
+
+
 def test_after_a_query_was_cut_by_a_late_answer_the_trial_keeps_the_context_wait() -> None:
     rehearsal = rehearse([wake(), says(RIGHT), *speech(11.4, 12.4)], [wake()])
     assert rehearsal.verdict.outcome is Outcome.LATE

@@ -26,8 +26,8 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.statistics.intervals import Share
 from harness.statistics.significance import Discordance
 from harness.wake.reports.figures_text import device_lines, wake_summary
+from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.wake import WakeFigures, comparisons
-from harness.wake.wake_device import UnmatchedEvents
 from harness.wake.wake_progress import MarkKind, UnmatchedWake
 from tests.known import known
 from tests.unit.session.figures.rows import clip_of

@@ -143,3 +143,34 @@ def test_a_phrase_reported_after_the_link_was_lost_proves_what_was_before_it_onl
     rows.play(segments[1], proof=False)
     rows.play(probes[2], [("kitchen", 1.9)], proof=False)
     assert (rows.device().exposure_s, rows.device().unproven_s) == (60.0, 60.0)
+
+
+def test_a_link_whose_loss_is_reported_late_has_proved_no_less_or_more() -> None:
+    for late in (False, True):
+        trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=15.0))
+        rows = rows_of(trial, at_s=0.0)
+        rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 40.0, 40.0, None))
+        rows.see(StimulusStarted("speaker", Stamp(0.0), "p1"), trial)
+        loss = LinkLost(LINK, Stamp(15.0), "unplugged")
+        for at_s in (0.0, 10.0, 20.0, 30.0, 40.0):
+            if not late and at_s == 20.0:
+                rows.see(loss)
+            rows.see(ListeningProved(LINK, Stamp(at_s), Proof.HEARTBEAT))
+        rows.see(StimulusEnded("speaker", Stamp(40.0), "p1"), trial)
+        rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+        if late:
+            rows.see(loss)
+        assert (rows.device().exposure_s, rows.device().unproven_s) == (30.0, 10.0)
+
+
+@pytest.mark.parametrize("start_first", [True, False])
+def test_an_event_may_be_reported_before_the_sound_that_it_is_in(start_first: bool) -> None:
+    trial = wake_trial(1, injected=False)
+    rows = rows_of(trial, at_s=10.0)
+    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
+    seen = [StimulusStarted("speaker", Stamp(10.0), "p1"), Wake(LINK, Stamp(10.02))]
+    for observation in seen if start_first else reversed(seen):
+        rows.see(observation, trial)
+    rows.see(StimulusEnded("speaker", Stamp(14.0), "p1"), trial)
+    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    assert (rows.device().in_vocabulary_events, rows.device().ambient_events_outside) == (1, 0)

@@ -241,12 +241,15 @@ def test_a_state_that_proves_listening_proves_that_moment_and_others_do_not() ->
 
 
 def test_through_the_air_a_phrase_lies_where_our_microphone_found_it() -> None:
-    """The window moves with it, and the delay is measured from there, with the errors of both moments."""
-    for heard_s, error_s in ((None, 0.02), (0.35, 0.004)):
+    """The window moves with it, and the delay is measured from there, with the errors of both moments.
+
+    The microphone may report it after the attempt.
+    """
+    for heard_s, error_s, after in ((None, 0.02, False), (0.35, 0.004, False), (0.35, 0.004, True)):
         rows = rows_of(call := wake_trial(1, injected=False))
         rows.add(AttemptStarted(call.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
         rows.see(seen_by.StimulusStarted("speaker", Stamp(0.0, 0.02), "p1"), call)
-        if heard_s is not None:
+        if heard_s is not None and not after:
             rows.see(seen_by.StimulusHeard("mic", Stamp(heard_s, error_s), "p1", 0.8), call)
         event_s = PHRASE[1] + 1.2  # 1.2 s after its end by the player, 0.85 s by the microphone
         rows.at_s = event_s
@@ -254,6 +257,8 @@ def test_through_the_air_a_phrase_lies_where_our_microphone_found_it() -> None:
         rows.at_s = WAKE_DURATION_S
         rows.see(seen_by.StimulusEnded("speaker", Stamp(WAKE_DURATION_S), "p1"), call)
         rows.add(finished(call))
+        if heard_s is not None and after:
+            rows.see(seen_by.StimulusHeard("mic", Stamp(heard_s, error_s), "p1", 0.8))
         (play,) = rows.figures.plays("kitchen")
         if heard_s is None:
             assert play.reading.hit is None

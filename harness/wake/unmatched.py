@@ -1,0 +1,112 @@
+"""Wake events that match no stimulus, with what explains them, and their counts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from harness.model.record import Clip, ReviewWord
+from harness.wake.wake_progress import UnmatchedWake
+
+SHOWN = 200
+
+
+@dataclass(slots=True)
+class EventCounts:
+    """Unmatched events of one device.
+
+    - before: without those that a rule explains. after: without those that a rule or a review explains.
+    - in_vocabulary, uncounted: in wake trials that count, and in those that do not.
+    - outside: outside of exposure. pending: in the current attempt.
+    """
+
+    words: Counter[ReviewWord | None] = field(default_factory=Counter)
+    before: int = 0
+    after: int = 0
+    in_vocabulary: int = 0
+    outside: int = 0
+    uncounted: int = 0
+    pending: int = 0
+
+
+class UnmatchedEvents:
+    """All unmatched events of a session by the number of their row; counts are updated with every change."""
+
+    def __init__(self, count_in_vocabulary: bool = False) -> None:
+        self.count_in_vocabulary = count_in_vocabulary
+        self._events: dict[int, UnmatchedWake] = {}
+        self._pending: set[int] = set()
+        self._order: list[int] = []
+        self._counts: dict[str, EventCounts] = {}
+        self._clips: dict[int, Clip] = {}
+        self._reviews: dict[int, tuple[ReviewWord | None, str]] = {}
+
+    def put(self, event: UnmatchedWake, pending: bool = False) -> None:
+        """Adds or replaces an event. pending: shown, but not counted yet."""
+        self.drop(event.seq)
+        self._events[event.seq] = self._dressed(event)
+        if pending:
+            self._pending.add(event.seq)
+        insort(self._order, event.seq)
+        self._add(event.seq, 1)
+
+    def drop(self, seq: int) -> None:
+        """Removes an event that matches a stimulus, or is part of another event."""
+        if seq not in self._events:
+            return
+        self._add(seq, -1)
+        del self._events[seq]
+        self._pending.discard(seq)
+        del self._order[bisect_left(self._order, seq)]
+
+    def review(self, seq: int, word: ReviewWord | None, by: str) -> str | None:
+        """Sets an event's review; None removes it. Returns the device whose counts changed, or None."""
+        self._reviews[seq] = (word, by)
+        return self._changed(seq)
+
+    def clip(self, seq: int, clip: Clip) -> str | None:
+        self._clips[seq] = clip
+        return self._changed(seq)
+
+    def of(self, seq: int) -> UnmatchedWake | None:
+        return self._events.get(seq)
+
+    def latest(self) -> tuple[UnmatchedWake, ...]:
+        return tuple(self._events[seq] for seq in reversed(self._order[-SHOWN:]))
+
+    def every(self, device: str) -> tuple[UnmatchedWake, ...]:
+        return tuple(event for seq in self._order if (event := self._events[seq]).device == device)
+
+    def counts(self, device: str) -> EventCounts:
+        return self._counts.setdefault(device, EventCounts())
+
+    def counted(self, event: UnmatchedWake, reviewed: bool) -> bool:
+        if not event.exposed or (event.in_vocabulary and not self.count_in_vocabulary):
+            return False
+        return event.false_accept(reviewed)
+
+    def _changed(self, seq: int) -> str | None:
+        if (found := self._events.get(seq)) is None:
+            return None
+        self._add(seq, -1)
+        self._events[seq] = self._dressed(found)
+        self._add(seq, 1)
+        return found.device
+
+    def _dressed(self, event: UnmatchedWake) -> UnmatchedWake:
+        word, by = self._reviews.get(event.seq, (None, ""))
+        return replace(event, word=word or event.rule, reviewed_by=by if word else "", clip=self._clips.get(event.seq))
+
+    def _add(self, seq: int, sign: int) -> None:
+        event = self._events[seq]
+        counts = self.counts(event.device)
+        counts.words[event.word] += sign
+        if seq in self._pending:
+            counts.pending += sign
+            return
+        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
+        counts.outside += sign * (not event.exposed and not event.in_vocabulary)
+        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
+        counts.before += sign * self.counted(event, reviewed=False)
+        counts.after += sign * self.counted(event, reviewed=True)

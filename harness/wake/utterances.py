@@ -1,0 +1,69 @@
+"""When devices of the bench speak: what wakes then was not called."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+
+from harness.model.observation import DeviceState, Status
+from harness.model.record import ReviewWord
+
+SPANS_KEPT = 1000
+SPEECH_LINGERS_S = 0.5
+"""How long a device's sound may be heard after it has stopped."""
+ANSWERS_WITHIN_S = 8.0
+"""Speech that begins within this time of a wake event counts as the device's answer."""
+LONGEST_SPEECH_S = 300.0
+
+
+@dataclass(slots=True)
+class Utterances:
+    """When devices on the bench spoke, from their own reports or the microphone."""
+
+    spans: deque[tuple[str, float, float]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
+    woken: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=SPANS_KEPT))
+    open: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    def begin_run(self) -> None:
+        """Another process resumes the session. It does not know who speaks, and the clock may begin at 0."""
+        self.spans.clear()
+        self.woken.clear()
+        self.open.clear()
+
+    def woke(self, device: str, at_s: float) -> None:
+        self.woken.append((device, at_s))
+
+    def status(self, device: str, status: Status) -> None:
+        """Speech lasts from SPEAKING to the device's next status."""
+        self.ended(device, status.at.at_s)
+        if status.state is DeviceState.SPEAKING:
+            self.open[device] = (device, status.at.at_s)
+
+    def heard(self, microphone: str, at_s: float) -> None:
+        """Handles speech that is not the harness's own. After a wake event it is a device's."""
+        self.ended(microphone, at_s)
+        for device, woke_s in reversed(self.woken):
+            if 0 <= at_s - woke_s <= ANSWERS_WITHIN_S:
+                self.open[microphone] = (device, at_s)
+                return
+
+    def ended(self, source: str, at_s: float) -> None:
+        if (found := self.open.pop(source, None)) is not None:
+            self.spans.append((*found, at_s))
+
+    def rule(self, device: str, at_s: float) -> tuple[ReviewWord | None, str]:
+        """The rule's explanation of an event, and the reason. Both are empty unless it fell into speech."""
+        for speaker, start_s in self.open.values():
+            if start_s <= at_s <= start_s + LONGEST_SPEECH_S:
+                return ReviewWord.SELF_WAKE, _why(device, speaker)
+        for speaker, start_s, end_s in reversed(self.spans):
+            if start_s <= at_s <= end_s + SPEECH_LINGERS_S:
+                return ReviewWord.SELF_WAKE, _why(device, speaker)
+            if end_s < at_s - LONGEST_SPEECH_S:
+                break
+        return None, ""
+
+
+def _why(device: str, speaker: str) -> str:
+    return "during its own speech" if speaker == device else f"during speech of {speaker}"
