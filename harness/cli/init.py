@@ -21,6 +21,7 @@ from harness.model.errors import InputError, Place
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TAKEN = ("scenario", "bench")
+LONGEST_LINE = 10_000
 _PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z./][\w./-]*(:\w[\w./-]*)*", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+(%[\w.-]+)?\]:\d+")
 
@@ -208,7 +209,7 @@ def command(
     _write(folder, setup.files())
     click.echo("Next:")
     for line in setup.next_steps(folder):
-        click.echo(f"  {line}")
+        click.echo(plain_text(f"  {line}", LONGEST_LINE))
 
 
 def ask() -> Setup:
@@ -278,7 +279,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         for path, text in files.items():
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
-            click.echo(f"wrote {path}")
+            click.echo(plain_text(f"wrote {path}", LONGEST_LINE))
     except OSError as error:
         raise InputError(
             f"the files cannot be written: {error}", place=Place(str(folder)), remedy="Name another folder"

@@ -95,8 +95,6 @@ def _of_names(place: str, names: Sequence[str]) -> GatheredFiles:
 
 
 def _standard_input() -> Iterator[str]:
-    if sys.stdin is None:
-        raise InputError("standard input is closed", remedy="Name a folder")
     return io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="surrogateescape", newline="\n")
 
 
