@@ -5,6 +5,8 @@ A room's template extends `page.html` and fills its blocks; `macros.html` holds 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from functools import cache
 
@@ -30,7 +32,7 @@ def _harmless(value: object) -> object:
 @cache
 def templates_of(package: str) -> Environment:
     """The templates of a package, and the shared ones."""
-    return Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("harness.base")]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -38,3 +40,5 @@ def templates_of(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["sha256"] = lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return environment

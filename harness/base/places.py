@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.model.errors import LabError, LogError
+from harness.model.errors import InputError, LabError, LogError
 
 
 def runtime_folder() -> Path:
@@ -31,8 +31,21 @@ def runtime_folder() -> Path:
 
 def cache_folder() -> Path:
     """Folder for what can be recreated (rendered speech)."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "voice-harness"
+    return _of_user("XDG_CACHE_HOME", ".cache")
+
+
+def config_folder() -> Path:
+    """Folder for what belongs to this user (rater keys)."""
+    return _of_user("XDG_CONFIG_HOME", ".config")
+
+
+def _of_user(variable: str, below_home: str) -> Path:
+    if root := os.environ.get(variable):
+        return Path(root) / "voice-harness"
+    try:
+        return Path.home() / below_home / "voice-harness"
+    except RuntimeError as error:
+        raise InputError("this user has no home folder", remedy=f"Set HOME or {variable} to a folder") from error
 
 
 def lab_folder() -> Path:

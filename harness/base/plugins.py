@@ -6,12 +6,14 @@ Their settings are texts, checked by name, kind and range before anything is loa
 from __future__ import annotations
 
 import math
+import re
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points, requires
 from pathlib import Path
 from typing import Any
 
@@ -61,24 +63,44 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
         return found.load()
     except ImportError as error:
         raise PluginError(
-            f"the {what} {name!r} cannot be loaded: {error}",
-            place=place,
-            remedy="Install the extra that contains it: pip install 'voice-harness[all]'",
+            f"the {what} {name!r} cannot be loaded: {error}", place=place, remedy="Install the library that is missing"
         ) from error
 
 
 def installed(package: str, what: str, extra: str, note: str = "") -> Any:
-    """Imports a third-party package; PluginError, with the extra that contains it, if that fails.
+    """Imports a third-party package of an extra of ours; PluginError, with the command to install it, if that fails.
 
-    what: as in "the recogniser moonshine". note: about the extra, in brackets.
+    what: as in "the recogniser moonshine". note: about the package, in brackets.
     """
     try:
         return import_module(package)
     except (ImportError, OSError) as error:  # OSError: a library that the package loads
         raise PluginError(
-            f"{what} is not installed",
-            remedy=f"Install the extra that contains it{note}: pip install 'voice-harness[{extra}]'",
+            f"{what} is not installed", remedy=f"Install it{note}: {pip_install(extra, package)}"
         ) from error
+
+
+@lru_cache(maxsize=32)
+def pip_install(extra: str, module: str = "") -> str:
+    """The command that installs what an extra of ours contains, or of that the library with this module.
+
+    It names the libraries, never this package: no index has it yet, and a stranger may register it there.
+    """
+    libraries = sorted(_libraries(extra))
+    name = module.partition(".")[0].replace("_", "-")
+    ours = [library for library in libraries if name and library.startswith(name)]
+    return shlex.join(["pip", "install", *(ours or libraries)])
+
+
+def _libraries(extra: str) -> set[str]:
+    found: set[str] = set()
+    for line in requires("voice-harness") or ():
+        requirement, _, marker = line.partition(";")
+        if re.search(rf"extra == ['\"]{extra}['\"]", marker):
+            ours = re.match(r"voice[-_.]harness\[(.*)\]", requirement)
+            parts = [_libraries(part.strip()) for part in ours[1].split(",")] if ours else [{requirement.strip()}]
+            found.update(*parts)
+    return found
 
 
 def checked_settings(known: Sequence[Setting], given: Iterable[tuple[str, str]], plugin: str) -> dict[str, str]:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -212,12 +214,24 @@ def read_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise InputError("this is a folder, not a file", place=place, remedy="Name a file of transcripts")
+        refuse_endless(path, str(path))
         return path.read_bytes()
     except FileNotFoundError as error:
         raise InputError("there is no such file", place=place, remedy="Check the path") from error
     except (OSError, ValueError) as error:
         what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(what, place=place, remedy="Check the path and its rights") from error
+
+
+def refuse_endless(file: Path | int, name: str) -> None:
+    """InputError for a device that never ends, such as /dev/zero. file: its path or descriptor; OSError."""
+    status = os.stat(file)
+    if stat.S_ISCHR(status.st_mode) and (os.major(status.st_rdev), os.minor(status.st_rdev)) in _ENDLESS:
+        raise InputError("this is a device without an end", place=Place(name), remedy="Name a file")
+
+
+_ENDLESS = {(1, 5), (1, 7), (1, 8), (1, 9)}
+"""/dev/zero, full, random and urandom on Linux."""
 
 
 def empty(path: Path) -> InputError:

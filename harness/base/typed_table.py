@@ -10,6 +10,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from typing import Any
 
+from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
 from harness.model.errors import HarnessError, Place
 
@@ -86,12 +87,12 @@ def parquet_of(table: TypedTable, schema_name: str | None = None) -> bytes:
 
 
 def demand_parquet(place: Place | None = None) -> None:
-    """HarnessError, with the extra's name, when the library for Parquet is not installed."""
+    """HarnessError when the library for Parquet is not installed."""
     if find_spec("pyarrow") is None:
         raise HarnessError(
             "Parquet files need the library pyarrow, which is not installed",
             place=place,
-            remedy='Install it with: pip install "voice-harness[parquet]", or use CSV or JSON lines',
+            remedy=f"Install it: {pip_install('parquet')}, or use CSV or JSON lines",
         )
 
 

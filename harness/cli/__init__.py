@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import io
+import os
 import signal
 import sys
 import threading
@@ -16,8 +19,8 @@ import click
 
 from harness import __version__
 from harness.base.leaving import ASKED_TO_END, leave_soon
-from harness.cli.streams import write_all
-from harness.model.errors import HarnessError
+from harness.cli.streams import open_streams, output_fault
+from harness.model.errors import HarnessError, InputError, Place
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
@@ -181,14 +184,6 @@ class Verbs(click.Group):
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            # click would exit with 1, which means here that a declared limit failed.
-            click.echo("harness: interrupted", err=True)
-            sys.exit(INTERRUPTED)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self._verbs))
         for heading, names in self._sections.items():
@@ -223,14 +218,69 @@ def group(ctx: click.Context) -> None:
 
 
 def main() -> None:
-    """Entry point: an error of ours is a message and an exit status, never a traceback."""
-    write_all()
+    """Entry point: what fails is a message and an exit status; only a fault of the harness itself is a traceback."""
+    open_streams()
     try:
         with orderly_end():
-            group(prog_name="harness")
-    except HarnessError as error:
-        from harness.base.foreign import plain_text  # here, since few need it
+            status = group.main(prog_name="harness", standalone_mode=False)
+    except SystemExit as leaving:
+        status = leaving.code
+    except Exception as error:  # noqa: BLE001 (the net: what nothing else has caught)
+        status = _report(error)
+    try:
+        fault = output_fault()
+    except (HarnessError, BrokenPipeError):  # raised before, to end the command
+        fault = None
+    sys.exit(_report(fault) if fault and not status else status)
 
-        lines = f"harness: {error}".split("\n")
-        click.echo("\n".join(plain_text(line, LONGEST_TOLD) for line in lines), err=True)
-        sys.exit(error.exit_code)
+
+def _report(error: Exception) -> int:
+    """Writes what a failure says to standard error. The exit status: never 1, which means that a limit failed."""
+    if isinstance(error, click.Abort):  # Ctrl-C, or the end of the input, at a question
+        _complain("harness: interrupted")
+        return INTERRUPTED
+    if isinstance(error, click.ClickException):
+        text = io.StringIO()
+        error.show(text)
+        _complain(text.getvalue().rstrip("\n"))
+        return 2
+    ours = error if isinstance(error, HarnessError) else _fault_of_host(error)
+    if ours is None:
+        import traceback
+
+        traceback.print_exception(error)
+        ours = HarnessError(f"{type(error).__name__}: a fault of the harness", remedy="Please report it")
+    _complain(f"harness: {ours}")
+    return ours.exit_code
+
+
+def _complain(text: str) -> None:
+    from harness.base.foreign import plain_text  # here, since few need it
+
+    click.echo("\n".join(plain_text(line, LONGEST_TOLD) for line in text.split("\n")), err=True)
+
+
+def _fault_of_host(error: BaseException) -> HarnessError | None:
+    """What the surroundings lack, where that is why something failed; None for a fault of the harness."""
+    if isinstance(error, MemoryError):
+        return HarnessError("there is not enough memory")
+    if not isinstance(error, OSError):  # an import, SQLite: a descriptor was missing below
+        cause = error.__cause__ or error.__context__
+        return None if cause is None else _fault_of_host(cause)
+    what = error.strerror or str(error)
+    place = Place(str(error.filename)) if error.filename else None
+    match error.errno:
+        case errno.EMFILE | errno.ENFILE:
+            return HarnessError(what, remedy="Raise the limit of open files: ulimit -n 1024")
+        case errno.ENAMETOOLONG | errno.ELOOP:
+            return InputError(what, place=place, remedy="Name another file")
+        case errno.ENOENT if not _has_folder():
+            return HarnessError("the working folder was removed", remedy="Change to another")
+    return HarnessError(what, place=place)
+
+
+def _has_folder() -> bool:
+    try:
+        return bool(os.getcwd())
+    except OSError:
+        return False

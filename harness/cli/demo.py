@@ -35,16 +35,14 @@ def command(
     In a terminal, the dashboard opens and you are the operator. Without one, the run is printed line by line.
     """
     from harness.base.places import runtime_folder, shipped_folder
-    from harness.lab.lab import Lab
+    from harness.lab.keeper import KeptLab
     from harness.session.engine.launch import start_engine
     from harness.session.engine.prepare import prepare
 
     scenarios = shipped_folder("scenarios")
     os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")
-    lab = Lab()
     click.echo("Starting the virtual lab: a private sound server, an MQTT broker and an assistant.")
-    lab.down()
-    lab.up(scenarios / "lab" / "demo_assistant.yaml")
+    lab = KeptLab(scenarios / "lab" / "demo_assistant.yaml", keep=keep_lab)
     place: EnginePlace | None = None
     try:
         folder = prepare(
@@ -53,14 +51,16 @@ def command(
             sessions,
         )
         place = start_engine(folder)
+        lab.until(place.pid)
         status = watch(place, asked.view, history=True)
     finally:
         if place is not None and not _is_over(place):
-            click.echo(f"The run continues. To watch it: harness attach {place.folder}. After it ends: {_down()}")
-        elif keep_lab:
-            click.echo(f"The lab is still running. To stop it: {_down()}")
+            lab.leave()
+            click.echo(f"The run continues. To watch it: harness attach {place.folder}")
         else:
-            lab.down()
+            lab.end()
+        if keep_lab:
+            click.echo(f"The lab is still running. To stop it: {_down()}")
     sys.exit(status)
 
 

@@ -352,7 +352,7 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
         for line in plain_text_lines(text).splitlines():
             stream.write(json.dumps({"note": line}, ensure_ascii=False) + "\n" if as_json else f"*** {line}\n")
 
-    try:
+    with contextlib.suppress(BrokenPipeError):
         with contextlib.suppress(KeyboardInterrupt):
             for one in _followed(watched, source):
                 if isinstance(one, str):
@@ -363,9 +363,6 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
         show(watched.rest())
         note(f"{watched.lines} lines: {watched.mapped} mapped, {watched.unmapped} not")
         stream.flush()
-    except BrokenPipeError:
-        # Otherwise Python would write the rest of the buffer again at exit, and fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _followed(watched: DeviceMonitor, source: DeviceSource) -> Iterator[list[MonitorRow] | str]:

@@ -262,9 +262,9 @@ def _refuse_stray(names: Sequence[str]) -> None:
     )
 
 
-def on_terminal(stream: TextIO | None) -> bool:
+def on_terminal(stream: TextIO) -> bool:
     """Whether a line on this stream can be redrawn."""
-    return stream is not None and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class EvaluationTerminal:
@@ -272,7 +272,7 @@ class EvaluationTerminal:
     appear above it."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._stream = safe_stream(sys.stderr) if sys.stderr is not None else None
+        self._stream = safe_stream(sys.stderr)
         self._drawn = on_terminal(self._stream) and not quiet
         self._last = ""
 
@@ -285,7 +285,7 @@ class EvaluationTerminal:
         print_lines([line])
 
     def progress(self, progress: RunProgress) -> None:
-        if self._drawn and self._stream is not None:
+        if self._drawn:
             width = shutil.get_terminal_size().columns - 1
             self._last = shown(progress_text(progress), max(10, width))
             self._write(_CLEAR + self._last)
@@ -303,15 +303,8 @@ class EvaluationTerminal:
         self._last = ""
 
     def _write(self, text: str) -> None:
-        if self._stream is None:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except OSError:
-            # The reader is gone (`| head`, a closed terminal). The evaluation continues.
-            self._stream = None
-            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+        self._stream.write(text)
+        self._stream.flush()
 
 
 def progress_text(progress: RunProgress) -> str:

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,9 @@ from harness.model.errors import InputError, Place
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TAKEN = ("scenario", "bench")
+LONGEST_LINE = 10_000
+PHRASE = "hey computer"
+_PHRASE = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d_]+( [^\W\d_]+)*", re.IGNORECASE)
 _PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z./][\w./-]*(:\w[\w./-]*)*", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+(%[\w.-]+)?\]:\d+")
 
@@ -87,9 +90,11 @@ DEVICES: Mapping[BenchKind, DeviceKind] = {BenchKind(name): DeviceKind(**told) f
 """The kinds whose device has a connection, in the order of the question."""
 NAMES = {BenchKind.SOUND: "assistant"} | {kind: one.name for kind, one in DEVICES.items()}
 """Default name of the device under test; the virtual lab brings its own device."""
-NEEDS: dict[str, tuple[BenchKind, ...]] = {"board": tuple(NAMES), "key_env": (BenchKind.ESPHOME,)} | {
-    one.option: (kind,) for kind, one in DEVICES.items()
-}
+NEEDS: dict[str, tuple[BenchKind, ...]] = {
+    "board": tuple(NAMES),
+    "phrase": tuple(NAMES),
+    "key_env": (BenchKind.ESPHOME,),
+} | {one.option: (kind,) for kind, one in DEVICES.items()}
 """The kinds of bench that each option applies to."""
 _ASKED = {
     BenchKind.VIRTUAL_LAB: "virtual lab: simulated rooms and a reference assistant, no hardware",
@@ -100,6 +105,7 @@ _ASKED = {
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What the starter files depend on. at: where the device is. key_env: variable with the key of an ESPHome device.
+    phrase: wakes the device.
 
     InputError if the device cannot be there.
     """
@@ -108,6 +114,7 @@ class Setup:
     board: str
     at: str = ""
     key_env: str = ""
+    phrase: str = PHRASE
 
     def __post_init__(self) -> None:
         from harness.devices.declared import options_of
@@ -125,7 +132,7 @@ class Setup:
 
     def files(self) -> dict[str, str]:
         """Text by file name."""
-        values = {"BOARD": self.board}
+        values = {"BOARD": self.board, "PHRASE": self.phrase}
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
                 starters = {"scenario.yaml": "scenario", "bench.yaml": "bench"}
@@ -134,9 +141,7 @@ class Setup:
             case _:
                 one = DEVICES[self.kind]
                 starters = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}
-                profile = (
-                    f"{one.shipped}\n    wake_phrases: [{one.phrase}]            # replace by what wakes your device"
-                )
+                profile = f"{one.shipped}\n    wake_phrases: [{self.phrase}]            # what wakes your device"
                 if not one.shipped:
                     starters = {f"{self.board}.yaml": one.starter} | starters
                     profile = f"{self.board}                       # {self.board}.yaml in this folder"
@@ -180,6 +185,9 @@ def command(
         "--bench-kind",
     ),
     board: str | None = option("Name of the device; a profile that is written is NAME.yaml.", metavar="NAME"),
+    phrase: str | None = option(
+        f"Wake phrase of the device. Default: that of the shipped profile, else {PHRASE!r}.", metavar="WORDS"
+    ),
     places: dict[str, str] = together(
         **{one.option: option(one.help, metavar=one.metavar, default=one.default) for one in DEVICES.values()}
     ),
@@ -204,11 +212,12 @@ def command(
                     remedy=f"Remove it, or write --bench-kind {' or '.join(NEEDS[name])}",
                 )
         at = places[DEVICES[kind].option] if kind in DEVICES else ""
-        setup = Setup(kind, _checked(board) if board is not None else NAMES.get(kind, ""), at, key_env)
+        name = _checked(board) if board is not None else NAMES.get(kind, "")
+        setup = Setup(kind, name, at, key_env, _checked_phrase(phrase or _phrase_of(kind)))
     _write(folder, setup.files())
     click.echo("Next:")
     for line in setup.next_steps(folder):
-        click.echo(f"  {line}")
+        click.echo(plain_text(f"  {line}", LONGEST_LINE))
 
 
 def ask() -> Setup:
@@ -219,21 +228,36 @@ def ask() -> Setup:
         click.echo(f"  {number}. {_ASKED[kind]}")
     choice = click.Choice(list(kinds))
     kind = kinds[click.prompt(f"Choose 1–{len(kinds)}", type=choice, default="1", show_choices=False)]
-    board = at = key_env = ""
+    board, at, key_env, phrase = "", "", "", PHRASE
     if kind in NAMES:
-        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_asked_name)
+        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_asked(_checked))
+        phrase = click.prompt("Wake phrase", default=_phrase_of(kind), value_proc=_asked(_checked_phrase))
     if kind in DEVICES:
         at = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
     if kind is BenchKind.ESPHOME:
         key_env = click.prompt("Environment variable with its key (empty: no key)", default="", show_default=False)
-    return Setup(kind, board, at, key_env)
+    return Setup(kind, board, at, key_env, phrase)
 
 
-def _asked_name(text: str) -> str:
-    try:
-        return _checked(text.strip())
-    except InputError as error:
-        raise click.UsageError(f"{error.what}. {error.remedy}") from error
+def _asked(check: Callable[[str], str]) -> Callable[[str], str]:
+    def checked(text: str) -> str:
+        try:
+            return check(text.strip())
+        except InputError as error:
+            raise click.UsageError(f"{error.what}. {error.remedy}") from error
+
+    return checked
+
+
+def _phrase_of(kind: BenchKind) -> str:
+    return (DEVICES[kind].phrase if kind in DEVICES else "") or PHRASE
+
+
+def _checked_phrase(phrase: str) -> str:
+    if _PHRASE.fullmatch(phrase) is None:
+        what = f"{plain_text(phrase, 80)!r} cannot be written as a wake phrase"
+        raise InputError(what, remedy="Use words of letters; change the file for another phrase")
+    return phrase
 
 
 def _checked(board: str) -> str:
@@ -248,7 +272,7 @@ def _checked(board: str) -> str:
 
 def _implied(given: list[str]) -> BenchKind:
     """The kind of bench that options imply."""
-    one = next((name for name in given if name != "board"), None)
+    one = next((name for name in given if name not in ("board", "phrase")), None)
     if one is not None:
         return NEEDS[one][0]
     return BenchKind.SERIAL if given else BenchKind.VIRTUAL_LAB
@@ -278,7 +302,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         for path, text in files.items():
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
-            click.echo(f"wrote {path}")
+            click.echo(plain_text(f"wrote {path}", LONGEST_LINE))
     except OSError as error:
         raise InputError(
             f"the files cannot be written: {error}", place=Place(str(folder)), remedy="Name another folder"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 from uuid import uuid4
@@ -13,7 +14,7 @@ from harness.base.codec import encode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.model.effect import EffectWord
-from harness.model.errors import EngineError
+from harness.model.errors import EngineError, InputError
 from harness.model.feed import (
     Answered,
     AnswerEffect,
@@ -224,7 +225,7 @@ class OperatorPrompt:
                 self._open = None
 
     def _read(self) -> None:
-        for line in self._source:
+        for line in self._typed():
             with self._lock:
                 asked = self._open
             if asked is None:
@@ -238,6 +239,10 @@ class OperatorPrompt:
                 self._send(command)
             except EngineError:
                 return  # the watching thread says that the engine is gone
+
+    def _typed(self) -> Iterator[str]:
+        with suppress(InputError, OSError):  # closed, or a terminal that is gone: nobody can answer
+            yield from self._source
 
     def _command(self, asked: OperatorAsked, line: str) -> Command | None:
         if asked.about is Question.EFFECT:

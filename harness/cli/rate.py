@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.places import config_folder
 from harness.base.text_table import counted
 from harness.cli.options import Site, argument, flag, many, option, site_options, together, verb
 from harness.cli.sessions import named_round, session_folder, user_name
@@ -162,8 +163,7 @@ def _name(written: str, what: str) -> str:
 
 def keys_place() -> Path:
     """The default file of rater keys."""
-    root = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(root) if root else Path.home() / ".config") / "voice-harness" / "rater_keys.yaml"
+    return config_folder() / "rater_keys.yaml"
 
 
 def _keys(named: Path | None) -> RaterKeys:
@@ -180,8 +180,6 @@ def _sit(
 ) -> int:
     from harness.rating.rater_player import open_player  # here: PyAudio is slow to import
 
-    if sys.stdin is None:
-        raise InputError("standard input is closed", remedy="Leave it open: commands are read from it")
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     player = None if silent else open_player(sound_device)
     try:

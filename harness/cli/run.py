@@ -7,7 +7,7 @@ import queue
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -185,11 +185,14 @@ class _Watch:
 
     def _interrupted(self, number: int, frame: object) -> None:
         """A signal handler: it may interrupt a print, so it writes to the descriptor directly."""
+        text = "you left; the engine may still be stopping"
+        if not self._stopping:
+            text = "stopping the run; press Ctrl-C again to leave at once"
+        with suppress(OSError):  # a terminal that is gone
+            os.write(2, f"harness: {text}. {self._remedy()}\n".encode())
         if self._stopping:
-            os.write(2, f"harness: you left; the engine may still be stopping. {self._remedy()}\n".encode())
             raise _Left
         self._stopping = True
-        os.write(2, f"harness: stopping the run; press Ctrl-C again to leave at once. {self._remedy()}\n".encode())
         if self._place.alive:
             os.kill(self._place.pid, signal.SIGTERM)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.text_file import checked_encoding, is_comment
+from harness.base.text_file import checked_encoding, is_comment, refuse_endless
 from harness.base.text_table import counted
 from harness.base.whole_file import WholeFile
 from harness.cli.options import argument, flag, option, verb
 from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting
-from harness.model.errors import HarnessError, InputError, Place
+from harness.model.errors import InputError, Place
 from harness.transcripts.snor import Form, homophone
 
 if TYPE_CHECKING:
@@ -141,8 +140,7 @@ def _convert(
 @contextmanager
 def _reader(name: str) -> Iterator[Callable[[int], bytes]]:
     if name == STREAM:
-        if sys.stdin is None:
-            raise InputError("standard input is closed", remedy="Name a file")
+        refuse_endless(0, STDIN_NAME)
         yield getattr(sys.stdin.buffer, "read1")  # noqa: B009
         return
     try:
@@ -151,13 +149,12 @@ def _reader(name: str) -> Iterator[Callable[[int], bytes]]:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"the file cannot be read: {why}", place=Place(name), remedy="Check the path") from error
     with file:
+        refuse_endless(file.fileno(), name)
         yield file.read
 
 
 def _to_stdout() -> Callable[[bytes], object]:
     """Writes and flushes, so that a reader has each line as soon as we have its block."""
-    if sys.stdout is None:
-        raise HarnessError("standard output is closed", remedy="Use --output FILE")
     stream = sys.stdout.buffer
     terminal = sys.stdout.isatty()
 
@@ -165,15 +162,8 @@ def _to_stdout() -> Callable[[bytes], object]:
         if terminal:
             lines = content.decode().split("\n")
             content = "\n".join(plain_text(line, max(1, 12 * len(line))) for line in lines).encode()
-        try:
-            stream.write(content)
-            stream.flush()
-        except OSError as error:
-            # Python would write the rest of the buffer again at exit, and print an "ignored exception".
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            if isinstance(error, BrokenPipeError):
-                raise
-            raise HarnessError(f"standard output cannot be written: {error.strerror or error}") from error
+        stream.write(content)
+        stream.flush()
 
     return write
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
+import select
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from harness.base.text_file import refuse_endless
 from harness.base.text_table import shown, width_of
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
@@ -47,11 +50,11 @@ def readable(written: str) -> Iterator[Readable]:
     with tempfile.TemporaryDirectory(prefix="harness-score-") as folder:
         kept = Path(folder) / "input"
         if written == STDIN:
-            if sys.stdin is None:
-                raise InputError("standard input is closed", remedy="Name a file")
+            refuse_endless(0, STDIN_NAME)
             _keep(sys.stdin.buffer, kept, STDIN_NAME)
         else:
             try:
+                refuse_endless(path, written)
                 stream = path.open("rb")
             except OSError as error:
                 what = f"the file cannot be read: {error.strerror or error}"
@@ -132,23 +135,42 @@ def safe_stream(stream: TextIO) -> TextIO:
 
 
 def standard_output() -> TextIO:
-    """Made safe; HarnessError where it is closed."""
-    if sys.stdout is None:
-        raise HarnessError("standard output is closed", remedy="Leave it open, or send it to /dev/null")
+    """Made safe."""
     return safe_stream(sys.stdout)
 
 
-class _Reader(io.RawIOBase):
-    """Writes to a file descriptor, and discards everything once the reader has closed it, as `head` does.
+class _Input(io.RawIOBase):
+    """Standard input that is closed: nothing can be read from it."""
 
-    That is not an error: the command continues, and its exit status does not change.
+    def fileno(self) -> int:
+        return 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        raise InputError("standard input is closed", remedy="Name a file, or keep standard input open")
+
+
+class _Output(io.RawIOBase):
+    """Writes to a file descriptor. A fault does not end the command: it continues, and the rest is dropped.
+
+    A reader that has gone (`| head`, a terminal whose window was closed) is not even a fault.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, *, is_open: bool) -> None:
         self._descriptor = descriptor
-        self._gone = False
+        self._is_open = is_open
+        self._fault = "" if is_open else "is closed"
+        self._dropped = False
         self.needed = False
-        """Whether to raise BrokenPipeError, for a command that would otherwise never end."""
+        """Whether to raise the fault, or BrokenPipeError, for a command that would otherwise never end."""
+
+    def fault(self) -> HarnessError | None:
+        """Why what was written is not all there; None where it is, or where nobody reads it."""
+        if not (self._dropped and self._fault):
+            return None
+        return HarnessError(f"standard output {self._fault}", remedy="Make room, or send it elsewhere")
 
     def fileno(self) -> int:
         return self._descriptor
@@ -160,38 +182,63 @@ class _Reader(io.RawIOBase):
         return os.isatty(self._descriptor)
 
     def write(self, content: Any) -> int:
-        if not self._gone:
+        while self._is_open:
             try:
                 return os.write(self._descriptor, content)
-            except BrokenPipeError:
-                self._gone = True
-                if self.needed:
-                    raise
+            except BlockingIOError:
+                select.select([], [self._descriptor], [])
+            except OSError as error:
+                self._is_open = False
+                if error.errno not in _READER_GONE:
+                    self._fault = f"cannot be written: {error.strerror}"
+        dropped, self._dropped = self._dropped, True
+        if self.needed and not dropped:
+            raise self.fault() or BrokenPipeError()
         return len(content)
 
 
-_reader: _Reader | None = None
+_READER_GONE = (errno.EPIPE, errno.EIO)
+_output: _Output | None = None
 
 
-def write_all() -> None:
-    """Makes standard output write everything or raise an error; a closed pipe is not an error.
+def open_streams() -> None:
+    """Makes the standard streams usable, whatever they are: a closed one is opened as /dev/null.
 
-    Python's unbuffered output (PYTHONUNBUFFERED) drops the rest silently when the disk is full.
+    So no other file takes its descriptor, and a child gets it. Python itself would drop the rest silently when the
+    disk is full (PYTHONUNBUFFERED), and fail once more in its last flush.
     """
-    global _reader
-    if sys.stdout is None or (os.isatty(sys.stdout.fileno()) and not isinstance(sys.stdout.buffer, io.RawIOBase)):
-        return
-    _reader = _Reader(sys.stdout.fileno())
-    buffered = isinstance(sys.stdout.buffer, io.BufferedIOBase)
-    sys.stdout = io.TextIOWrapper(
-        io.BufferedWriter(_reader), sys.stdout.encoding, sys.stdout.errors, line_buffering=not buffered
-    )
+    global _output
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_Input()), "utf-8")
+    _output = _Output(1, is_open=sys.stdout is not None)
+    sys.stdout = _text(_output, sys.stdout)
+    sys.stderr = _text(_Output(2, is_open=sys.stderr is not None), sys.stderr)
+
+
+def _text(raw: _Output, before: TextIO | None) -> TextIO:
+    encoding, errors, unbuffered = "utf-8", "strict", False
+    if before is not None:
+        encoding, errors = before.encoding, before.errors or errors
+        unbuffered = isinstance(before.buffer, io.RawIOBase)
+    by_line = unbuffered or raw.fileno() == 2 or raw.isatty()
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=by_line)
+
+
+def output_fault() -> HarnessError | None:
+    """Writes what is left. Why standard output is not whole; None where it is, or where nobody reads it."""
+    sys.stdout.flush()
+    return _output.fault() if _output is not None else None
 
 
 def demand_reader() -> None:
     """From now on a reader that has gone is a BrokenPipeError: for a command that would go on for ever."""
-    if _reader is not None:
-        _reader.needed = True
+    if _output is not None:
+        _output.needed = True
 
 
 def _legible(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -209,10 +256,8 @@ def width() -> int:
     return max(LEAST_WIDTH, shutil.get_terminal_size(NO_TERMINAL).columns)
 
 
-def in_colour(stream: TextIO | None) -> bool:
+def in_colour(stream: TextIO) -> bool:
     """Whether a stream is a terminal that shows colours, and nobody asked for none (no-color.org)."""
-    if stream is None:
-        return False
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
 
 
@@ -228,17 +273,19 @@ def heading(title: str, columns: int, colour: bool) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Prints lines to standard output as they come; a closed pipe (`head`) is not an error."""
-    with _to_reader() as stream:
-        rest = iter(lines)
-        while chunk := list(islice(rest, CHUNK_LINES)):
-            stream.write("\n".join(chunk) + "\n")
+    """Prints lines to standard output as they come."""
+    stream = standard_output()
+    rest = iter(lines)
+    while chunk := list(islice(rest, CHUNK_LINES)):
+        stream.write("\n".join(chunk) + "\n")
+    stream.flush()
 
 
 def print_pieces(pieces: Iterable[str]) -> None:
     """Prints a text in pieces to standard output."""
-    with _to_reader() as stream:
-        stream.writelines(pieces)
+    stream = standard_output()
+    stream.writelines(pieces)
+    stream.flush()
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
@@ -255,15 +302,3 @@ def put(target: str, pieces: Iterable[str]) -> None:
         print_pieces(pieces)
     else:
         write_pieces(Path(target), pieces)
-
-
-@contextmanager
-def _to_reader() -> Iterator[TextIO]:
-    stream = standard_output()
-    try:
-        yield stream
-        stream.flush()
-    except OSError as error:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
-        what = f"standard output cannot be written: {error.strerror or error}"
-        raise HarnessError(what, remedy="Make room, or send it elsewhere") from error

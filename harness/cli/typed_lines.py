@@ -6,6 +6,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import ClassVar, TextIO
 
 from harness.cli.streams import demand_reader, safe_stream, standard_output
@@ -75,14 +76,12 @@ class TypedSitting(ABC):
 
     def run(self) -> int:
         """Sits until `_take` returns False, the input ends or the reader of the output has gone; the exit status."""
-        try:
+        with suppress(BrokenPipeError):
             self._begin()
             for line in self:
                 if not self._take(line):
                     break
             self._end()
-        except BrokenPipeError:
-            sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
         return self.status
 
     def catch_up(self, *, finished: bool) -> None:

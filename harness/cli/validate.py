@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -141,18 +142,21 @@ def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
     """The files that are meant, each once; in a folder, YAML that is none of ours is left alone."""
     from harness.base.findings import is_foreign
 
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths:
-        inside = sorted(one for one in path.rglob("*") if one.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
+        inside = [path]
+        if os.path.isdir(path):  # path.is_dir() fails at a name that is too long
+            inside = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml"))
         if not inside:
             nothing = InputError(
                 "there is no YAML file in this folder", place=Place(str(path)), remedy="Name another folder"
             )
             findings.note(nothing)
         for one in inside:
-            if one.resolve() in seen:
+            real = os.path.realpath(one)  # resolve() fails at a link to itself
+            if real in seen:
                 continue
-            seen.add(one.resolve())
+            seen.add(real)
             if one != path and is_foreign(one):
                 findings.left_alone.append(one)
             else:

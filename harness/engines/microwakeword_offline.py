@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import json
 import logging
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -61,7 +62,7 @@ def packaged() -> dict[str, ModelFile]:
 
 def find_model(text: str) -> ModelFile:
     """The model of that name or path (.tflite, or the .json beside one). InputError if there is none."""
-    path = Path(text).expanduser()
+    path = Path(os.path.expanduser(text))
     match path.suffix.lower():
         case ".tflite":
             if not path.is_file():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.plugins import pip_install
 from harness.engines.tflite_file import Graph, Op, Operator
 from harness.model.errors import PluginError
 
@@ -167,7 +168,7 @@ class OnnxModel:
         except ImportError as error:
             raise PluginError(
                 "openWakeWord's fast path and its ONNX models need onnxruntime, which is not installed",
-                remedy="Install it: pip install 'voice-harness[openwakeword]'",
+                remedy=f"Install it: {pip_install('openwakeword')}",
             ) from error
         options = onnxruntime.SessionOptions()
         # An evaluation runs several processes; more threads here would take their cores.

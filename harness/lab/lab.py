@@ -109,6 +109,13 @@ class Lab:
         """The current health of every part."""
         return tuple(self._status(part) for part in PARTS)
 
+    def fingerprint(self) -> bytes:
+        """Differs between starts of the lab; b"" while it is not running."""
+        try:
+            return self._state_path.read_bytes()
+        except FileNotFoundError:
+            return b""
+
     @property
     def _state_path(self) -> Path:
         return self.folder / "lab.json"

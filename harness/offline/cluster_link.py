@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.base.gathering import gathered
 from harness.base.plain_json import restored
+from harness.base.plugins import pip_install
 from harness.model.errors import EngineError, InputError, PluginError
 from harness.model.offline import EngineFacts
 from harness.offline.cluster_worker import ClusterOrder, introduce, likeness, shortly
@@ -52,7 +53,7 @@ class ClusterLink:
             import distributed
         except ImportError as error:
             raise PluginError(
-                f"--cluster needs Dask distributed: {error}", remedy="pip install 'voice-harness[cluster]'"
+                f"--cluster needs Dask distributed: {error}", remedy=f"Install it: {pip_install('cluster')}"
             ) from error
 
         class Client(distributed.Client):

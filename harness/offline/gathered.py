@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.findings import nearest
+from harness.base.plugins import pip_install
 from harness.model.errors import InputError, Place
 from harness.model.offline import LabelledPhrase
 
@@ -95,8 +96,6 @@ def _of_names(place: str, names: Sequence[str]) -> GatheredFiles:
 
 
 def _standard_input() -> Iterator[str]:
-    if sys.stdin is None:
-        raise InputError("standard input is closed", remedy="Name a folder")
     return io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="surrogateescape", newline="\n")
 
 
@@ -182,7 +181,7 @@ def _parquet_rows(place: str) -> Iterator[dict[str, str]]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
-        remedy = "Install voice-harness[parquet], or write CSV"
+        remedy = f"Install it: {pip_install('parquet')}, or write CSV"
         raise InputError("reading Parquet needs pyarrow", place=Place(place), remedy=remedy) from error
     try:
         for row in parquet.read_table(place).to_pylist():

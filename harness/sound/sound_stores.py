@@ -8,6 +8,7 @@ import re
 from types import ModuleType
 from typing import Any, BinaryIO, cast
 
+from harness.base.plugins import pip_install
 from harness.model.errors import InputError
 from harness.model.offline import RejectReason
 from harness.sound.wave_file import UnusableSound
@@ -43,8 +44,7 @@ def check_store(address: str) -> None:
         try:
             fsspec.get_filesystem_class(kind)
         except ImportError as error:  # fsspec's words name the package: "Install s3fs to access S3"
-            remedy = "Install that package in addition to voice-harness[stores]"
-            raise InputError(f"{address}: {error}", remedy=remedy) from error
+            raise InputError(f"{address}: {error}", remedy="Install that package") from error
         except ValueError as error:
             remedy = "Use a file path, or an address that fsspec supports: s3://…, gs://…, https://…, file:///…"
             raise InputError(f"{kind}:// is not a supported kind of store", remedy=remedy) from error
@@ -103,7 +103,7 @@ def _fsspec(address: str) -> ModuleType:
     try:
         import fsspec
     except ImportError as error:
-        remedy = "Install it: pip install 'voice-harness[stores]'"
+        remedy = f"Install it: {pip_install('stores')}"
         raise InputError(f"{address}: fsspec is needed to read from a store", remedy=remedy) from error
     return cast(ModuleType, fsspec)
 

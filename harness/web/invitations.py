@@ -1,6 +1,7 @@
-"""Invitations of raters: a file with a hash of each rater's token. A reader of the file cannot log in with it.
+"""Invitations of raters: a file with a hash of each rater's token, and the key that signs the cookies.
 
-A token has 160 random bits, too many to guess, so one round of SHA-256 is enough.
+A token has 160 random bits, too many to guess, so one round of SHA-256 is enough. Yet a reader of the file can log in
+as any rater, with a cookie signed by that key. So the file must be closed to others.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.annotation.project import AnnotationRoom
+from harness.base.plugins import pip_install
 from harness.model.errors import HarnessError, InputError, Place, PluginError
 from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import RatingRoom
@@ -106,8 +107,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
         from harness.web.connections import PromptConnection
     except ModuleNotFoundError as error:
         raise PluginError(
-            f"the {called} is not installed ({error.name} is missing)",
-            remedy="Install it: pip install 'voice-harness[web]'",
+            f"the {called} is not installed ({error.name} is missing)", remedy=f"Install it: {pip_install('web')}"
         ) from error
     invitations = Invitations(options.invitations)
     if not any(one.holds(time.time()) for one in invitations.everyone):

@@ -194,7 +194,7 @@ def test_a_missing_library_names_its_command(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(PluginError) as caught:
         Camera.demand_host(CameraOptions(source="http://camera/"))
-    assert "voice-harness[camera]" in str(caught.value)
+    assert "pip install 'opencv-python-headless>=" in str(caught.value)
 
 
 def test_the_monitor_shows_the_picture_and_the_numbers(tmp_path: Path) -> None:

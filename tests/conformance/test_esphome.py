@@ -251,4 +251,4 @@ def test_without_the_library_the_command_that_installs_it_is_named(monkeypatch: 
     monkeypatch.setitem(sys.modules, "aioesphomeapi", None)
     with pytest.raises(PluginError) as caught:
         EsphomeDevice.demand_host(EsphomeOptions("kitchen"))
-    assert "pip install 'voice-harness[esphome]'" in caught.value.remedy
+    assert "pip install 'aioesphomeapi>=" in caught.value.remedy

@@ -76,7 +76,7 @@ def test_without_its_extra_the_remedy_is_the_pip_line(tmp_path: Path, monkeypatc
     monkeypatch.setattr(sys, "path", [part for part in sys.path if "site-packages" not in part])
     for name in [name for name in sys.modules if name.partition(".")[0] == "amqtt"]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(DeviceError, match=r"pip install 'voice-harness\[broker\]'"):
+    with pytest.raises(DeviceError, match=r"pip install 'amqtt>="):
         Watch(tmp_path, address="embedded")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.base.plugins import Group, load, names
+from harness.base.plugins import Group, load, names, pip_install
+from harness.cli.doctor.checks import EXTRAS
 from harness.model.errors import Place, PluginError
 
 
@@ -66,3 +69,23 @@ def test_no_package_but_the_drawing_ones_loads_textual() -> None:
     assert len(packages) > 10
     done = subprocess.run([sys.executable, "-c", IMPORT_ALL, *packages], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_installed_by_the_name_of_this_package() -> None:
+    """No index has it yet: a stranger may register it, and would run code on the machine of every reader."""
+    root = Path(__file__).parents[2]
+    sources = [*(root / "harness").rglob("*.py"), *(root / "docs").rglob("*.md"), root / "README.md"]
+    by_name = re.compile(r"voice[-_]harness\[|install ['\"]?voice[-_]harness\b")
+    assert [str(path) for path in sources if by_name.search(path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("extra", [*EXTRAS, "transformer", "demo", "all"])
+def test_remedies_name_the_libraries_of_an_extra(extra: str) -> None:
+    command = pip_install(extra)
+    assert command.startswith("pip install ")
+    assert "harness" not in command
+    assert len(shlex.split(command)) > 2
+
+
+def test_a_remedy_names_the_library_that_is_missing() -> None:
+    assert shlex.split(pip_install("offline", "pocketsphinx"))[2:] == ["pocketsphinx==5.1.1"]

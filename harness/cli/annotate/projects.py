@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.plugins import pip_install
 from harness.base.text_table import counted
 from harness.cli.options import A_FOLDER, WordOf, argument, choose_one, flag, many, option, share, together, verb
 from harness.model.annotation import MOST_ON_A_PAGE, LabelProposalShown, SecondWork, WorkOrder
@@ -131,7 +132,7 @@ def _order(asked: WorkOrder | None) -> WorkOrder:
     """The order asked for; by default the one by doubt, which needs scikit-learn."""
     installed = find_spec("sklearn") is not None
     if asked is WorkOrder.DOUBT and not installed:
-        remedy = "Install voice-harness[understanding], or use --order random"
+        remedy = f"Install it: {pip_install('understanding')}, or use --order random"
         raise InputError("--order doubt needs scikit-learn", remedy=remedy)
     return asked or (WorkOrder.DOUBT if installed else WorkOrder.RANDOM)
 

@@ -100,8 +100,6 @@ def command(
 
 
 def _sit(room: AnnotationRoom, desk: AnnotationDesk, *, plain: bool) -> int:
-    if sys.stdin is None:
-        raise InputError("standard input is closed", remedy="Keep it open: commands are read from it")
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if plain or not terminal:
         from harness.cli.annotate.plain import annotate_plainly

@@ -266,7 +266,7 @@ def extras() -> Iterator[Check]:
     yield Check("extras", Level.OK, ", ".join(here) or "none is installed")
     for extra, modules in missing.items():
         if modules:
-            remedy = f"When you need it: pip install 'voice-harness[{extra}]'"
+            remedy = f"When you need it: {plugins.pip_install(extra)}"
             yield Check("extras", Level.WARN, f"{extra} is not installed ({', '.join(modules)})", remedy)
 
 

@@ -277,8 +277,6 @@ def _answer_lines(model: Understander, scores: bool) -> None:
     """Answers each line of standard input; the line number is the id."""
     from harness.understanding.files.corpus_formats import split_words
 
-    if sys.stdin is None:
-        raise InputError("standard input is closed", remedy="Name a file")
     for at, line in enumerate(sys.stdin.buffer, 1):
         try:
             text = line.decode("utf-8-sig" if at == 1 else "utf-8")

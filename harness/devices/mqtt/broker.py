@@ -19,12 +19,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base.child_process import ChildProcess, python
+from harness.base.plugins import pip_install
 from harness.base.whole_file import write_whole
 from harness.devices.mqtt.options import host_and_port
 from harness.model.errors import DeviceError
 
 _PROGRAM = "harness.devices.mqtt.broker"
-_REMEDY = "Install the extra: pip install 'voice-harness[broker]'"
+_REMEDY = f"Install it: {pip_install('broker')}"
 _START_LIMIT_S = 20.0
 _END_LIMIT_S = 1.0
 

@@ -54,9 +54,16 @@ class JudgedMessage:
     beside: str = ""
 
 
+_LONGEST_BOOT_ID = 64
+_BOOTS_KEPT = 16
+_NUMBERS = 1 << 64
+
+
 class MappedNumbering:
     """Judges messages of a device with mappings. It sends no hello, so a new boot id counts as a restart until the old
-    one continues. Messages without numbers are accepted as they are.
+    one continues. Messages without numbers, or with endless ones, are accepted as they are.
+
+    It knows the last boots only, so that a hostile device cannot fill the memory.
     """
 
     def __init__(self) -> None:
@@ -68,9 +75,11 @@ class MappedNumbering:
         if not isinstance(document, dict):
             return JudgedMessage()
         boot, seq = document.get("boot"), document.get("seq")
-        if not isinstance(boot, str | int) or isinstance(boot, bool):
+        if not isinstance(boot, str | int) or isinstance(boot, bool) or len(str(boot)) > _LONGEST_BOOT_ID:
             return JudgedMessage()
-        return self._count(str(boot), seq if isinstance(seq, int) and not isinstance(seq, bool) else None)
+        if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq < _NUMBERS:
+            seq = None
+        return self._count(str(boot), seq)
 
     def _count(self, boot: str, seq: int | None) -> JudgedMessage:
         before, beside = self._boot, ""
@@ -80,9 +89,12 @@ class MappedNumbering:
                 return JudgedMessage(late=True)  # usually the last will of an earlier boot
             if known is not None:
                 beside = before or ""
+                self._boots[boot] = self._boots.pop(boot)  # the last to be forgotten
             else:
                 # What it sent before this connection is unknown, but after a restart it counts from 1.
                 self._boots[boot] = DeliveredEvents(from_one=before is not None)
+                if len(self._boots) > _BOOTS_KEPT:
+                    del self._boots[next(iter(self._boots))]
             self._boot = boot
         rebooted = before is not None and boot != before and not beside
         if seq is None:

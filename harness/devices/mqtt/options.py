@@ -7,7 +7,6 @@ import os
 import ssl
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from harness.devices import tcp
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
@@ -221,7 +220,7 @@ def _refuse() -> str:
 
 
 def _path(written: str) -> str:
-    return str(Path(written).expanduser()) if written else ""
+    return os.path.expanduser(written)
 
 
 def _unusable(key: str, name: str, error: Exception) -> DeviceError:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError, PluginError
@@ -252,7 +253,7 @@ def draw(
     except ImportError as error:
         raise PluginError(
             "pictures need matplotlib, which is not installed",
-            remedy="Install it: pip install 'voice-harness[pictures]', or add --no-picture",
+            remedy=f"Install it: {pip_install('pictures')}, or add --no-picture",
         ) from error
     # Text stays text, and pictures of the same curve have the same bytes.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "det", "font.size": 11}):

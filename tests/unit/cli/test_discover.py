@@ -85,4 +85,4 @@ def test_without_the_library_the_error_names_the_extra() -> None:
     command = [sys.executable, "-c", hidden, "devices", "discover"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
     assert done.returncode == 2, done.stderr
-    assert "pip install 'voice-harness[discover]'" in done.stderr
+    assert "pip install 'zeroconf>=" in done.stderr

@@ -148,3 +148,44 @@ def test_names_of_files_cannot_steer_a_terminal(scored: list[str]) -> None:
     done = run(*scored[:3], "-h", "a\x1b[31m.trn")
     assert done.returncode == 2
     assert b"a\\e[31m.trn: there is no such file" in done.stderr
+
+
+@pytest.mark.parametrize("verb", [["validate", "scenarios"], ["schema"], ["demo", "--help"]])
+def test_a_full_disk_behind_standard_output_is_one_sentence_and_a_file_fault(verb: list[str]) -> None:
+    done = run(*verb, shell='"$@" > /dev/full')
+    assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
+    assert done.stderr.startswith(b"harness: standard output cannot be written: No space left on device")
+
+
+def test_a_limit_that_failed_is_still_the_status_on_a_full_disk(scored: list[str], tmp_path: Path) -> None:
+    (tmp_path / "b.trn").write_text("two (s_1)\n")
+    limited = ["score", "-r", scored[2], "-h", str(tmp_path / "b.trn"), "--max-wer", "1%"]
+    assert run(*limited, shell='"$@" > /dev/full').returncode == 1
+
+
+def test_a_script_of_lines_ends_at_a_full_disk(tmp_path: Path) -> None:
+    """It reads from a source without an end."""
+    endless = "yes 'word (a_1)' | \"$@\" > /dev/full"
+    done = run("snor", "--to", "lsn", "--repeated-ids", shell=endless)
+    assert done.returncode == 3
+
+
+def test_usage_errors_cannot_steer_a_terminal() -> None:
+    done = run("schema", "a\u202eb")
+    assert done.returncode == 2
+    assert b"extra argument (a\\u202eb)" in done.stderr
+
+
+def test_a_fault_of_the_harness_is_never_the_status_of_a_failed_limit() -> None:
+    program = "from harness import cli\ncli.group = None\ncli.main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "Traceback" in done.stderr
+    assert done.stderr.endswith("harness: AttributeError: a fault of the harness. Please report it\n")
+
+
+def test_a_device_without_an_end_is_refused(scored: list[str]) -> None:
+    for verb in (["report", "/dev/zero"], ["snor", "--to", "lsn", "/dev/zero"], [*scored[:4], "/dev/zero"]):
+        done = run(*verb)
+        assert done.returncode == 2
+        assert b"/dev/zero: this is a device without an end. Name a file" in done.stderr

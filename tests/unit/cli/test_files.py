@@ -112,6 +112,25 @@ def test_an_option_implies_the_kind_of_bench(options: tuple[str, ...], connectio
     assert harness("validate", tmp_path).exit_code == 0
 
 
+@pytest.mark.parametrize("kind", ["sound", "serial", "mqtt", "command", "esphome", "wyoming", "ovos", "home_assistant"])
+def test_the_wake_phrase_is_the_one_of_the_device(kind: str, tmp_path: Path) -> None:
+    assert harness("init", tmp_path, "--bench-kind", kind, "--phrase", "ok lampe").exit_code == 0
+    written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
+    assert "wake_phrases: [ok lampe]" in written
+    assert "hey computer" not in written
+    assert harness("validate", tmp_path).exit_code == 0
+    if kind in ("serial", "mqtt", "command"):
+        profile = tmp_path / ("board.yaml" if kind == "serial" else "device.yaml")
+        assert "samples pass" in harness("devices", "test", profile).stdout
+
+
+@pytest.mark.parametrize("phrase", ["on", "87%", " ", "a: b", "x]", "it's"])
+def test_a_phrase_that_yaml_would_read_otherwise_is_refused(phrase: str, tmp_path: Path) -> None:
+    refused = harness("init", tmp_path / "new", "--bench-kind", "serial", "--phrase", phrase)
+    assert isinstance(refused.exception, InputError)
+    assert not (tmp_path / "new").exists()
+
+
 def test_an_option_of_another_kind_of_bench_is_refused(tmp_path: Path) -> None:
     for options in (
         ("sound", "--port", "x"),
@@ -164,12 +183,12 @@ def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
     ("answers", "options"),
     [
         ("\n", ("--bench-kind", "virtual_lab")),
-        ("2\nBad Name\nscenario\n\n", ("--bench-kind", "sound")),
-        ("3\ndoor\n/dev/ttyACM1\n", ("--board", "door", "--port", "/dev/ttyACM1")),
-        ("5\npe\n10.0.0.2\nPE_KEY\n", ("--board", "pe", "--esphome", "10.0.0.2", "--key-env", "PE_KEY")),
-        ("6\n\n10.0.0.3\n", ("--wyoming", "10.0.0.3")),
-        ("9\nphone\nadb logcat\n", ("--board", "phone", "--command", "adb logcat")),
-        ("10\n4\nlamp\nbroker.lab\n", ("--board", "lamp", "--address", "broker.lab")),
+        ("2\nBad Name\nscenario\n\n87%\nhey panel\n", ("--bench-kind", "sound", "--phrase", "hey panel")),
+        ("3\ndoor\n\n/dev/ttyACM1\n", ("--board", "door", "--port", "/dev/ttyACM1")),
+        ("5\npe\nokay nabu\n10.0.0.2\nPE_KEY\n", ("--board", "pe", "--esphome", "10.0.0.2", "--key-env", "PE_KEY")),
+        ("6\n\nhej dörr\n10.0.0.3\n", ("--phrase", "hej dörr", "--wyoming", "10.0.0.3")),
+        ("9\nphone\nhey phone\nadb logcat\n", ("--phrase", "hey phone", "--board", "phone", "--command", "adb logcat")),
+        ("10\n4\nlamp\n\nbroker.lab\n", ("--board", "lamp", "--address", "broker.lab")),
     ],
 )
 def test_on_a_terminal_init_asks_and_every_answer_is_an_option(

@@ -257,7 +257,9 @@ def test_a_full_disk_is_told_once(good: Path) -> None:
     with open("/dev/full", "wb") as full:
         result = subprocess.run([*COMMAND, "--to", "lsn", good], stdout=full, stderr=subprocess.PIPE, check=False)
     assert result.returncode == 3
-    assert result.stderr == b"harness: standard output cannot be written: No space left on device\n"
+    assert result.stderr == (
+        b"harness: standard output cannot be written: No space left on device. Make room, or send it elsewhere\n"
+    )
     written = snor("--to", "lsn", "--output", "/dev/full", good).exception
     assert isinstance(written, HarnessError)
     assert os.path.exists("/dev/full")

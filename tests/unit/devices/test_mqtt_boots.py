@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -273,6 +274,27 @@ def test_one_message_of_another_boot_does_not_take_the_place_of_a_device_that_sp
     assert numbering.judge(message(8)) == JudgedMessage(beside="deadbeef")
     assert numbering.judge(message(8)) == JudgedMessage(duplicate=True)
     assert numbering.judge({"boot": "a", "state": "gone"}) == JudgedMessage()
+
+
+@pytest.mark.parametrize("length", [20, 30_000])
+def test_a_hostile_device_cannot_fill_the_memory(length: int) -> None:
+    """20,000 boot ids, and numbers without an end."""
+    numbering = MappedNumbering()
+    tracemalloc.start()
+    for number in range(20_000):
+        numbering.judge({"boot": f"{number:0{length}}", "seq": 10**2000 + number})
+        numbering.judge({"boot": "a", "seq": 10**2000 + number})
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 200_000
+
+
+def test_a_device_that_speaks_on_is_known_beside_any_number_of_others() -> None:
+    numbering = MappedNumbering()
+    numbering.judge(message(1))
+    for number in range(100):
+        assert numbering.judge(message(1, f"b{number}")) == JudgedMessage(rebooted=True)
+        assert numbering.judge(message(number + 2)) == JudgedMessage(beside=f"b{number}")
 
 
 @pytest.mark.parametrize(

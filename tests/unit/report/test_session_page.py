@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -140,6 +142,13 @@ def test_names_and_words_of_others_stay_text(tmp_path: Path) -> None:
     assert "alert" in shown
     assert "<script>alert" not in shown
     assert "\x1b" not in shown
+
+
+def test_the_page_runs_its_one_script_and_no_other(tmp_path: Path) -> None:
+    _, shown = page(session(tmp_path / "s", wake_rows()))
+    (script,) = re.findall(r"<script>(.*?)</script>", shown, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in shown
 
 
 @pytest.mark.parametrize("sounds", list(SoundsIn))

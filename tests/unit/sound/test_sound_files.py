@@ -485,7 +485,7 @@ def test_without_fsspec_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
         lambda: all_of("s3://bucket/b.wav"),
         lambda: read_lists(["s3://bucket/inv.txt"], [], []),
     ):
-        with pytest.raises(InputError, match=r"pip install 'voice-harness\[stores\]'"):
+        with pytest.raises(InputError, match=r"pip install 'fsspec>="):
             read()
 
 

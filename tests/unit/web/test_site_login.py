@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from harness.model.errors import InputError
 from harness.web import entrance as login
-from harness.web.entrance import COOKIE, LIFE_S, MOST_BODY, TRIES, TRIES_IN_S, Brake, host_name
+from harness.web.entrance import COOKIE, LIFE_S, MOST_BODY, MOST_REMEMBERED, TRIES, TRIES_IN_S, Brake, host_name
 from harness.web.invitations import Invitations, token_digest
 from tests.unit.web.visitors import BASE, Browser, Premises, field_of, fields_of
 
@@ -170,10 +170,9 @@ def test_guessing_is_braked_and_those_inside_are_not_disturbed(premises: Premise
     ann, guesser = premises.rater("ann"), premises.browser()
     answers = [guesser.log_in("wrong").status_code for _ in range(TRIES + 1)]
     assert answers == [403] * TRIES + [429]
-    last = guesser.log_in(premises.tokens["bob"])
-    assert last.status_code == 429
-    assert int(last.headers["retry-after"]) <= TRIES_IN_S
+    assert int(guesser.log_in("wrong").headers["retry-after"]) <= TRIES_IN_S
     assert ann.client.get("/judge").status_code == 200
+    assert guesser.log_in(premises.tokens["bob"]).status_code == 303, "a right token is always let in"
 
 
 def test_the_brake_lets_go_and_knows_addresses_apart() -> None:
@@ -185,9 +184,9 @@ def test_the_brake_lets_go_and_knows_addresses_apart() -> None:
     assert brake.wait_s("1.2.3.5") == 0
     now[0] = TRIES_IN_S
     assert brake.wait_s("1.2.3.4") == 0
-    for number in range(10 * TRIES):
-        brake.failed(f"10.0.0.{number}")
-    assert brake.wait_s("1.2.3.4") > 0
+    for number in range(2 * MOST_REMEMBERED):
+        brake.failed(f"10.{number // 65536}.{number // 256 % 256}.{number % 256}")
+    assert brake.wait_s("1.2.3.4") == 0
 
 
 def test_the_file_holds_no_token_and_is_for_its_owner_only(premises: Premises) -> None:

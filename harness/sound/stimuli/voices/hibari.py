@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from harness.base.plugins import pip_install
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
 from harness.sound.level import refuse_silence
@@ -26,7 +27,7 @@ from harness.sound.stimuli.voices.program import (
     wrong_language,
 )
 
-REMEDY = "Install the extra: pip install 'voice-harness[neural-voice]'"
+REMEDY = f"Install it: {pip_install('neural-voice')}"
 # Its rate at speed 1 on eSpeak's scale (benchmarks/bench_voices.py --rates).
 OWN_RATE_WPM = 179.0
 SEED = 0

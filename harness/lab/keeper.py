@@ -1,0 +1,92 @@
+"""Keeps a virtual lab for one command: when the command and its run have ended, even by SIGKILL, the lab stops.
+
+`python -m harness.lab.keeper SETTINGS` starts the lab and writes a line of JSON: what failed, or "". Then it reads
+from standard input until its end: `keep` leaves the lab running, `until PID` names the engine that uses it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from harness.base.child_process import ChildProcess, describe, python
+from harness.lab.lab import Lab
+from harness.model.errors import HarnessError, LabError
+
+_POLL_S = 0.2
+_DOWN_WITHIN_S = 30.0
+
+
+class KeptLab:
+    """The lab of HARNESS_LAB, started anew; LabError when it cannot start. keep: it runs on whatever happens."""
+
+    def __init__(self, settings: Path, *, keep: bool = False) -> None:
+        self._keeper = ChildProcess(python("harness.lab.keeper", str(settings)))
+        try:
+            answer = self._keeper.stdout.readline()
+            if not answer:
+                raise LabError(f"the virtual lab cannot start: {self._keeper.last_words()}")
+            if failure := json.loads(answer):
+                raise LabError(failure)
+            if keep:
+                self._tell("keep")
+        except BaseException:
+            self.end()
+            raise
+
+    def until(self, pid: int) -> None:
+        """The lab also lives until this engine has ended."""
+        self._tell(f"until {pid}")
+
+    def _tell(self, line: str) -> None:
+        with contextlib.suppress(OSError):  # the keeper was killed: the lab runs on, without it
+            self._keeper.stdin.write(f"{line}\n".encode())
+
+    def leave(self) -> None:
+        """Leaves the lab to its engine."""
+        self._keeper.leave()
+
+    def end(self) -> None:
+        """Waits until the lab has stopped, if it is not to be kept."""
+        self._keeper.stdin.close()
+        self._keeper.wait(_DOWN_WITHIN_S)
+        self._keeper.end()
+
+
+def main(settings: Path) -> None:
+    """Keeps the lab until the end of standard input, or of the engine."""
+    lab = Lab()
+    lab.down()
+    try:
+        lab.up(settings)
+    except HarnessError as error:
+        sys.stdout.write(json.dumps(str(error)) + "\n")
+        return
+    ours = lab.fingerprint()
+    keep, engine = False, None
+    try:
+        with contextlib.suppress(BrokenPipeError):  # the command was killed meanwhile
+            os.write(1, b'""\n')
+        for line in sys.stdin:
+            word, _, pid = line.strip().partition(" ")
+            keep = keep or word == "keep"
+            engine = describe(int(pid)) if word == "until" else engine
+        while engine is not None and engine.alive():
+            time.sleep(_POLL_S)
+    finally:
+        if not keep and lab.fingerprint() == ours:  # otherwise another command has started it anew
+            lab.down()
+
+
+def _leave(number: int, frame: object) -> None:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _leave)
+    main(Path(sys.argv[1]))
