@@ -23,8 +23,9 @@ from harness.base.whole_file import disk_errors
 from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet
 from harness.model.errors import InputError, LogError, Place
 from harness.model.understanding import Utterance
-from harness.session.log.database import Content, SharedRows, open_for_reading, texts
+from harness.session.log.database import SharedRows
 from harness.session.log.reader import LogFindings, checked, findings, notes
+from harness.session.log.rows_file import Content, open_for_reading, texts
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.label_set_file import load_label_set
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from harness.base.places import SessionFolder
 from harness.model.record import Entry, RatingRecord, Record
-from harness.session.log.database import SESSION, SharedRows, entry_of
+from harness.session.log.database import SharedRows
+from harness.session.log.rows_file import SESSION, entry_of
 
 
 class JudgmentLog(SharedRows[Record]):

@@ -232,6 +232,12 @@ class Engine:
             if transcriber is not None:
                 stack.callback(transcriber.close)
             microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
+            watchdog = Watchdog()
+
+            def alive() -> None:
+                watchdog.alive()
+                log.demand_place()  # also while nothing is to be written
+
             stage = stage_of(
                 self._resolved,
                 drivers,
@@ -248,7 +254,7 @@ class Engine:
                 if bench.checks is not None
                 else None,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
-                alive=Watchdog().alive,
+                alive=alive,
             )
             standing = Resumption.of(history)
             _demand_operator(bench, started.trials, standing)

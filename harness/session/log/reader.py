@@ -36,7 +36,7 @@ from harness.model.record import (
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Clip, Waveform
 from harness.session.log.clips import MISSING, ClipFinding, clip_damage, named_clips
-from harness.session.log.database import (
+from harness.session.log.rows_file import (
     BATCH,
     SESSION,
     Content,
