@@ -55,6 +55,11 @@ class AnnotationFolder:
     def rows(self) -> Path:
         return self.path / "annotation.sqlite"
 
+    def first_hash(self) -> bytes:
+        """What the chain of its rows begins at; LogError."""
+        with disk_errors(f"{self.project} cannot be read"):
+            return hashlib.sha256(self.project.read_bytes()).digest()
+
     def demand(self) -> AnnotationFolder:
         """Itself; LogError when there is no project here."""
         if not self.project.is_file():
@@ -114,7 +119,7 @@ class AnnotationLog(SharedRows[AnnotationRow]):
 
     def __init__(self, folder: Path) -> None:
         project = AnnotationFolder(folder)
-        super().__init__(project.demand().rows, ANNOTATION, project.demand)
+        super().__init__(project.demand().rows, ANNOTATION, project.demand, project.first_hash)
 
     def append_all(self, rows: Sequence[AnnotationRow]) -> None:
         """Returns when the rows are on the disk, all or none; those that are there already are not written again."""
@@ -139,12 +144,12 @@ def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, Ann
 def check_annotation(folder: Path) -> LogFindings:
     """Checks an annotation project whole: the files that it was made with, and its rows; LogError as `check`."""
     project = AnnotationFolder(folder).demand()
-    damage = []
+    damage, tied = [], False
     try:
-        read_project(project)
+        tied = read_project(project).tied
     except LogError as error:
         damage.append(error.what)
-    rows_ = checked(project.rows, ANNOTATION, may_be_blank=True)
+    rows_ = checked(project.rows, ANNOTATION, may_be_blank=True, first=project.first_hash(), tied=tied)
     return findings([rows_], None, [*damage, *rows_.damage], list(notes([rows_])))
 
 

@@ -59,7 +59,8 @@ class SessionStarted:
     """First row. Hashes are hex SHA-256 of files; versions: package → version. sound_path: how sound travels.
 
     files: those of the session's folder that stay as they are, relative to it, each with its hash. host: (name, value)
-    of processor, instruction set and threads; () in logs of earlier versions.
+    of processor, instruction set and threads; () in logs of earlier versions. tied: the chain of its judgments begins
+    at the hash of this row; in sessions of earlier versions it need not.
     """
 
     session_id: str
@@ -74,6 +75,7 @@ class SessionStarted:
     trials: tuple[Trial, ...]
     files: tuple[tuple[str, str], ...] = ()
     host: tuple[tuple[str, str], ...] = ()
+    tied: bool = False
     kind: Literal["session_started"] = "session_started"
 
     @property
@@ -319,6 +321,11 @@ class SharesMoved:
     kind: Literal["shares_moved"] = "shares_moved"
 
 
+def _demand_reason(reason: str) -> None:
+    if not reason.strip():
+        raise ValueError("sound goes only for a stated reason")
+
+
 @dataclass(frozen=True, slots=True)
 class SoundsRemoved:
     """A person removes clips, by their names, to make room; all numbers stay. Written before the first clip goes."""
@@ -327,6 +334,9 @@ class SoundsRemoved:
     reason: str
     by: str
     kind: Literal["sounds_removed"] = "sounds_removed"
+
+    def __post_init__(self) -> None:
+        _demand_reason(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +352,9 @@ class SoundRedacted:
     reason: str
     by: str
     kind: Literal["sound_redacted"] = "sound_redacted"
+
+    def __post_init__(self) -> None:
+        _demand_reason(self.reason)
 
 
 @dataclass(frozen=True, slots=True)

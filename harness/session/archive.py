@@ -163,6 +163,8 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                 raise _refused(f"its session cannot be opened: {error.what.replace(str(part), str(target))}") from error
             if checked.damage:
                 raise _refused(f"its session is damaged: {checked.damage[0]}")
+            for index in part.glob("*-shm"):  # SQLite leaves it beside a write-ahead log that is only read
+                index.unlink()
     return manifest, checked
 
 

@@ -47,12 +47,16 @@ WAIT_S = 30.0
 class SharedRows(Generic[T]):
     """One such file; thread-safe. LogError when it cannot be written or is another one; LogFull.
 
-    path: of the file. demand: raises LogError when the folder is not what it has to be.
+    path: of the file. demand: raises LogError when the folder is not what it has to be. first: what the chain begins
+    at.
     """
 
-    def __init__(self, path: Path, content: Content[T], demand: Callable[[], object]) -> None:
-        self._path, self._content, self._demand = path, content, demand
+    def __init__(
+        self, path: Path, content: Content[T], demand: Callable[[], object], first: Callable[[], bytes]
+    ) -> None:
+        self._path, self._content, self._demand, self._first = path, content, demand, first
         self._lock = threads.lock()
+        self._opened: _Place | None = None
         self._open()
 
     def add(self, records: Sequence[T]) -> list[Row]:
@@ -66,7 +70,7 @@ class SharedRows(Generic[T]):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._catch_up()
-                seq, link = self._seq, last_link(self._connection)
+                seq, link = self._seq, last_link(self._connection, self._first)
                 fresh: dict[str, int] = {}
                 for record in records:
                     id_ = self._content.id_of(record)
@@ -97,8 +101,9 @@ class SharedRows(Generic[T]):
     def close(self) -> None:
         """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""
         with self._lock:
+            opened, self._opened = self._opened, None
             try:
-                if _place(self._path) == self._opened:
+                if opened is not None and _place(self._path) == opened:
                     with explained(self._path):
                         self._connection.execute("BEGIN IMMEDIATE")  # no other process can add a row
                         seal_end(self._connection, self._path)
@@ -112,7 +117,9 @@ class SharedRows(Generic[T]):
         self._opened = _place(self._path)
 
     def _demand_place(self) -> None:
-        """Opens the file anew where another one has taken its place; LogError when its folder is gone."""
+        """Opens the file anew where another has taken its place; LogError when its folder is gone, or it is closed."""
+        if self._opened is None:
+            raise LogError(f"{self._path} is closed", remedy="Open it again")
         if _place(self._path) != self._opened:
             # An open file that was removed still accepts rows, which would be lost.
             self._demand()
@@ -135,7 +142,10 @@ class SharedRows(Generic[T]):
             raise LogError(what, remedy="Write it in other characters") from error
 
 
-def _place(path: Path) -> tuple[tuple[int, int], ...] | None:
+_Place = tuple[tuple[int, int], ...]
+
+
+def _place(path: Path) -> _Place | None:
     """Which file this is, with its write-ahead log; None when one of them is gone."""
     try:
         files = [os.stat(name) for name in (path, f"{path}-wal")]

@@ -37,7 +37,7 @@ def session(tmp_path: Path) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    found = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(("-shm", "-wal"))]
+    found = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
@@ -54,6 +54,20 @@ def test_a_session_comes_back_byte_for_byte(suffix: str, session: Path, tmp_path
     shutil.copytree(tmp_path / "back", tmp_path / "again")
     pack(tmp_path / "again", third := tmp_path / f"c{suffix}")
     assert first.read_bytes() == third.read_bytes()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_reading_a_complete_session_leaves_nothing_behind(read_only: bool, session: Path, tmp_path: Path) -> None:
+    before = files(session)
+    if read_only:
+        session.chmod(0o500)
+    for verb in ("show", "show --check", "show --csv", "categories", "report -o page.html"):
+        asked, *options = verb.split()
+        options = [str(tmp_path / one) if one == "page.html" else one for one in options]
+        ended = CliRunner().invoke(group, [asked, str(session), *options])
+        assert ended.exit_code in (0, 1), ended.output
+        assert files(session) == before, verb
+    session.chmod(0o700)
 
 
 def test_other_tools_read_it(session: Path, tmp_path: Path) -> None:
@@ -250,7 +264,7 @@ main()
 
 @pytest.mark.parametrize("verb", ["pack", "unpack"])
 def test_sigterm_leaves_nothing(verb: str, session: Path, tmp_path: Path) -> None:
-    (session / "inputs" / "large.wav").write_bytes(os.urandom(1_000_000))
+    (session / "large.wav").write_bytes(os.urandom(1_000_000))
     pack(session, archive := tmp_path / "a.zip")
     work = tmp_path / "work"
     work.mkdir()
