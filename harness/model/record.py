@@ -493,6 +493,32 @@ class Entry:
     record: Annotated[Record, ByKind()]
 
 
+CLOCK_JUMP_S = 2.0
+"""By more, the wall clock was set, or the host slept. Clocks that follow a time server drift far less."""
+
+
+class SteadyWall:
+    """Unix times of rows by the wall clock as it was first, so that durations across a jump of it are right.
+
+    Between two rows of a run the monotonic clock decides, and between two runs the wall clock.
+    """
+
+    def __init__(self) -> None:
+        self._last: Entry | None = None
+        self._speed, self._jumps_s = 1.0, 0.0
+
+    def of(self, entry: Entry) -> float:
+        """To be asked for each row of a log, in order."""
+        last, self._last = self._last, entry
+        if isinstance(entry.record, EngineStarted):
+            self._speed = entry.record.clock_speed
+        elif last is not None and last.run == entry.run:
+            step_s = entry.wall_s - last.wall_s - (entry.at_s - last.at_s) / self._speed
+            if abs(step_s) > CLOCK_JUMP_S:
+                self._jumps_s += step_s
+        return entry.wall_s - self._jumps_s
+
+
 def chronological(*files: Iterable[Entry]) -> list[Entry]:
     """Rows of several files, oldest first; those of one file keep their order, also where its clock was set back."""
     timed: list[tuple[float, Entry]] = []

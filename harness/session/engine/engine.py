@@ -260,11 +260,9 @@ class Engine:
             _demand_operator(bench, started.trials, standing)
             conductor = Conductor(started.trials, stage, standing)
             self._conductor = conductor
-            log.append(
-                EngineStarted(
-                    1 + max((entry.run for entry in history), default=0), os.getpid(), boot_id(), self._clock.speed
-                )
-            )
+            run = 1 + max((entry.run for entry in history), default=0)
+            row = EngineStarted(run, os.getpid(), boot_id(), self._clock.speed)
+            standing.start_clock(row, log.append(row).at_s)
             unpowered = [power for device, power in stage.power.items() if device in standing.unpowered]
             stack.enter_context(self._opened(drivers, unpowered))
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None
