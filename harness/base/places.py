@@ -106,6 +106,8 @@ class SessionFolder:
         """Scenario and bench as they were read, for the engine."""
         self.summary = path / "session.json"
         """Versions, hashes and seeds."""
+        self.manifest = path / "manifest.json"
+        """Of the archive that it was unpacked from; does not exist in a session that began here."""
         self.engine = path / "engine.json"
         """The process that runs the session, and its socket; removed when it ends."""
         self.engine_output = path / "engine.log"

@@ -366,6 +366,7 @@ def resume(
     session: str = argument(),
     asked: WatchAsked = together(**VIEW, **JUNIT, **NO_WATCH),
     unattended: bool = flag("Ask no questions, even if the session started with an operator."),
+    trust: bool = flag("Run the programs that a session from an archive names."),
     site: Site = site_options("live"),
 ) -> None:
     """Continue a session that was stopped or interrupted. Finished trials are not played again, and none is lost.
@@ -380,6 +381,7 @@ def resume(
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong input, or an aborted session · 3 a fault, abort or stop.
     """
+    from harness.session.engine.assemble import demand_trust
     from harness.session.engine.launch import find, start_engine
     from harness.session.log.database import take_up_rescue
     from harness.session.log.reader import LogReader
@@ -399,6 +401,8 @@ def resume(
             click.echo(f"nothing is left to play. See the results: harness show {folder}")
             _write_report(asked.report, folder)
             sys.exit(_verdict(folder))
+        if not trust:
+            demand_trust(folder)
         if site.web:
 
             def begin() -> None:

@@ -508,7 +508,7 @@ class SteadyWall:
         self._speed, self._jumps_s = 1.0, 0.0
 
     def of(self, entry: Entry) -> float:
-        """To be asked for each row of a log, in order."""
+        """The time of a row. Takes every row of a log, in order."""
         last, self._last = self._last, entry
         if isinstance(entry.record, EngineStarted):
             self._speed = entry.record.clock_speed
