@@ -46,7 +46,7 @@ from harness.rating.items import new_row
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import open_room
 from harness.session.log.clips import ClipShelf
-from harness.session.log.database import open_for_writing
+from harness.session.log.rows_file import open_for_writing
 from harness.sound.level import amplify
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import renderer

@@ -205,6 +205,7 @@ def make_project(folder: Path, wanted: NewProject) -> MadeProject:
     with disk_errors(f"{wanted.labels} cannot be read"):
         labels = wanted.labels.read_bytes()
     project = AnnotationProject(
+        tied=True,
         id=folder.absolute().name,
         utterances=len(utterances),
         proposal=wanted.proposal,

@@ -23,8 +23,9 @@ from harness.base.whole_file import disk_errors
 from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet
 from harness.model.errors import InputError, LogError, Place
 from harness.model.understanding import Utterance
-from harness.session.log.database import Content, SharedRows, open_for_reading, texts
+from harness.session.log.database import SharedRows
 from harness.session.log.reader import LogFindings, checked, findings, notes
+from harness.session.log.rows_file import Content, open_for_reading, texts
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.label_set_file import load_label_set
 
@@ -53,6 +54,11 @@ class AnnotationFolder:
     @property
     def rows(self) -> Path:
         return self.path / "annotation.sqlite"
+
+    def first_hash(self) -> bytes:
+        """What the chain of its rows begins at; LogError."""
+        with disk_errors(f"{self.project} cannot be read"):
+            return hashlib.sha256(self.project.read_bytes()).digest()
 
     def demand(self) -> AnnotationFolder:
         """Itself; LogError when there is no project here."""
@@ -113,7 +119,7 @@ class AnnotationLog(SharedRows[AnnotationRow]):
 
     def __init__(self, folder: Path) -> None:
         project = AnnotationFolder(folder)
-        super().__init__(project.demand().rows, ANNOTATION, project.demand)
+        super().__init__(project.demand().rows, ANNOTATION, project.demand, project.first_hash)
 
     def append_all(self, rows: Sequence[AnnotationRow]) -> None:
         """Returns when the rows are on the disk, all or none; those that are there already are not written again."""
@@ -138,12 +144,12 @@ def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, Ann
 def check_annotation(folder: Path) -> LogFindings:
     """Checks an annotation project whole: the files that it was made with, and its rows; LogError as `check`."""
     project = AnnotationFolder(folder).demand()
-    damage = []
+    damage, tied = [], False
     try:
-        read_project(project)
+        tied = read_project(project).tied
     except LogError as error:
         damage.append(error.what)
-    rows_ = checked(project.rows, ANNOTATION, may_be_blank=True)
+    rows_ = checked(project.rows, ANNOTATION, may_be_blank=True, first=project.first_hash(), tied=tied)
     return findings([rows_], None, [*damage, *rows_.damage], list(notes([rows_])))
 
 

@@ -4,6 +4,9 @@ The chain shows rows that were changed, inserted or removed, and rows from befor
 that the writer adds when it closes: the number and hash of the last row. It shows rows that are missing at the end.
 The hashes have no key. Someone who rewrites all rows, all hashes and the seal leaves no trace here, but changes the
 last hash. To prove more, keep the last hash elsewhere.
+
+The chain of a session's log begins at FIRST. Files beside it begin at the hash of what they belong to, so that those of
+another session show. Earlier versions began them at FIRST, too.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +27,8 @@ from harness.model.errors import LogError, Place
 COLUMN = "chain"
 Link = tuple[int, int, float, float, str, str]
 """seq, run, at_s, wall_s, kind, body: what the hash of a row covers, after the hash of the previous row."""
-_FIRST = bytes(32)
+FIRST = bytes(32)
+"""What a chain begins at that is tied to nothing."""
 _NUMBERS = struct.Struct(">qqddI")
 
 
@@ -52,12 +56,15 @@ def begin_chain(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def last_link(connection: sqlite3.Connection) -> bytes:
-    """The hash of the last row, over all earlier rows, those of earlier versions too; sqlite3.Error."""
+def last_link(connection: sqlite3.Connection, first: Callable[[], bytes] = lambda: FIRST) -> bytes:
+    """The hash of the last row, over all earlier rows, those of earlier versions too; sqlite3.Error.
+
+    first: what the chain begins at; asked only when no row has a hash.
+    """
     found = connection.execute(
         f"SELECT seq, {COLUMN} FROM entries WHERE {COLUMN} IS NOT NULL ORDER BY seq DESC LIMIT 1"
     ).fetchone()
-    seq, link = found or (0, _FIRST)
+    seq, link = found or (0, first())
     for row in connection.execute(
         "SELECT seq, run, at_s, wall_s, kind, body FROM entries WHERE seq > ? ORDER BY seq", (seq,)
     ):
@@ -117,31 +124,36 @@ def seal_end(connection: sqlite3.Connection, database: Path) -> None:
 class ChainCheck:
     """Takes the rows of one file in order, and reports where their hashes do not match."""
 
-    def __init__(self, seal: Seal | None) -> None:
-        self._seal = seal
-        self._link: bytes | None = _FIRST
+    def __init__(self, seal: Seal | None, first: bytes = FIRST) -> None:
+        """first: the hash that the chain is tied to."""
+        self._seal, self._first = seal, first
+        self._links = tuple(dict.fromkeys((first, FIRST)))
         self._last = 0
         self._sealed_from: int | None = None
         self._wrong: list[int] = []
         self._bare: list[int] = []
-        self._at_seal = ""
+        self._fits_seal = False
+        self.tied = True
+        """False when the chain fits, and begins at FIRST instead, as in earlier versions."""
 
     def take(self, row: Link, stored: bytes | None) -> None:
         seq = row[0]
         if seq != self._last + 1:
-            self._link = None  # the previous row is missing
-        link = None if self._link is None else linked(self._link, row)
+            self._links = ()  # the previous row is missing
+        self._links = tuple(linked(before, row) for before in self._links)
         if stored is None:
             if self._sealed_from is not None:
                 self._bare.append(seq)
         else:
-            if link is not None and link != stored:
+            if self._links and stored not in self._links:
                 self._wrong.append(seq)
+            elif self._sealed_from is None:
+                self.tied = stored in self._links[:1]
             self._sealed_from = self._sealed_from or seq
-            link = stored
-        self._link, self._last = link, seq
-        if self._seal is not None and seq == self._seal.rows and link is not None:
-            self._at_seal = link.hex()
+            self._links = (stored,)
+        self._last = seq
+        if self._seal is not None and seq == self._seal.rows:
+            self._fits_seal = self._seal.sha256 in [link.hex() for link in self._links]
 
     @property
     def sealed_from(self) -> int | None:
@@ -151,11 +163,13 @@ class ChainCheck:
     @property
     def end(self) -> Seal | None:
         """The last row, when it has a hash."""
-        return Seal(self._last, self._link.hex()) if self._sealed_from and self._link is not None else None
+        return Seal(self._last, self._links[0].hex()) if self._sealed_from and self._links else None
 
     def damage(self) -> Iterator[str]:
         for first, last in _runs(self._wrong):
-            if first == self._sealed_from and first > 1:
+            if first == 1 and self._first != FIRST:
+                yield "row 1 has changed since it was written, or the file belongs to another session"
+            elif first == self._sealed_from and first > 1:
                 yield f"row {first}, or an earlier row, has changed since it was written: its SHA-256 differs"
             elif first == last:
                 yield f"row {first} has changed since it was written: its SHA-256 differs"
@@ -168,7 +182,7 @@ class ChainCheck:
         if self._seal.rows > self._last:
             first, last = self._last + 1, self._seal.rows
             yield f"row {last} is missing" if first == last else f"rows {first} to {last} are missing"
-        elif self._at_seal != self._seal.sha256:
+        elif not self._fits_seal:
             yield f"row {self._seal.rows}, or an earlier row, has changed since it was sealed: the SHA-256 differs"
 
     def notes(self) -> Iterator[str]:
@@ -176,7 +190,10 @@ class ChainCheck:
         if not self._last:
             return
         if self._sealed_from is None:
-            yield "not sealed: an earlier version wrote the log, and nothing shows whether its rows were changed"
+            yield (
+                "not sealed: no row has a SHA-256, and nothing shows whether rows were changed. An earlier version"
+                " wrote the log, or somebody removed the SHA-256"
+            )
             return
         if self._sealed_from > 1:
             yield (

@@ -107,6 +107,8 @@ class SessionFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.database = path / "log.sqlite"
+        self.rescue = path / "log.rescue.sqlite"
+        """All rows, when the log was deleted or replaced during a run; the next resume makes it the log."""
         self.lock = path / "writer.lock"
         self.clips = path / "clips"
         self.judgments = path / "judgments.sqlite"
@@ -117,12 +119,19 @@ class SessionFolder:
         """Scenario and bench as they were read, for the engine."""
         self.summary = path / "session.json"
         """Versions, hashes and seeds."""
+        self.manifest = path / "manifest.json"
+        """Of the archive that it was unpacked from; does not exist in a session that began here."""
         self.engine = path / "engine.json"
         """The process that runs the session, and its socket; removed when it ends."""
         self.engine_output = path / "engine.log"
 
     def demand(self) -> SessionFolder:
         """Returns itself; LogError if there is no session log here."""
+        if self.rescue.is_file():
+            raise LogError(
+                f"{self.database} was deleted, moved or replaced in an earlier run; its rows are in {self.rescue.name}",
+                remedy=f"Continue with them: harness resume {self.path}",
+            )
         if not self.database.is_file():
             raise LogError(
                 f"{self.path} is not a session folder: {self.database.name} is missing",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.places import lab_state
+from harness.base.places import SessionFolder, lab_state
 from harness.cli import INTERRUPTED
 from harness.cli.options import (
     SHIPPED_FILE,
@@ -369,6 +369,7 @@ def resume(
     session: str = argument(),
     asked: WatchAsked = together(**VIEW, **JUNIT, **NO_WATCH),
     unattended: bool = flag("Ask no questions, even if the session started with an operator."),
+    trust: bool = flag("Run the programs that a session from an archive names."),
     site: Site = site_options("live"),
 ) -> None:
     """Continue a session that was stopped or interrupted. Finished trials are not played again, and none is lost.
@@ -383,13 +384,17 @@ def resume(
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong input, or an aborted session · 3 a fault, abort or stop.
     """
-    from harness.session.engine.launch import start_engine
+    from harness.session.engine.assemble import demand_trust
+    from harness.session.engine.launch import find, start_engine
+    from harness.session.log.database import take_up_rescue
     from harness.session.log.reader import LogReader
     from harness.session.resumption import Resumption
 
     _demand_alone(site, asked)
     with until_watched(asked.report, Path(session).name):
         folder = session_folder(session)
+        if find(folder) is None and (rescued := take_up_rescue(SessionFolder(folder))):
+            click.echo(rescued, err=True)
         with LogReader(folder) as reader:
             standing = Resumption.of(reader.entries())
         if standing.ended is EndReason.ABORTED:
@@ -399,6 +404,8 @@ def resume(
             click.echo(f"nothing is left to play. See the results: harness show {folder}")
             _write_report(asked.report, folder)
             sys.exit(_verdict(folder))
+        if not trust:
+            demand_trust(folder)
         if site.web:
 
             def begin() -> None:

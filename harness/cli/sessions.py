@@ -75,7 +75,7 @@ def user_name() -> str:
 def session_folder(named: str) -> Path:
     """The folder of a session that is named by path, or by its name below ./sessions; InputError with the nearest."""
     for candidate in (Path(named), SESSIONS / named):
-        if SessionFolder(candidate).database.is_file():
+        if (folder := SessionFolder(candidate)).database.is_file() or folder.rescue.is_file():
             return candidate
     there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
     newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"

@@ -101,6 +101,16 @@ class NamesFarEnd(Protocol):
 
 
 @runtime_checkable
+class RunsProgram(Protocol):
+    """A driver whose options name a program of this host."""
+
+    @staticmethod
+    def program(options: Any) -> str:
+        """The program with its arguments, as a shell would be given it."""
+        ...
+
+
+@runtime_checkable
 class IsPrompted(Protocol):
     """A simulated device, which detects only energy: it receives the words of each sound before the sound is played."""
 
@@ -193,6 +203,12 @@ def demand_host(driver: str, options: object) -> None:
     kind = load(Group.DRIVERS, driver)
     if isinstance(kind, NamesHostParts):
         kind.demand_host(options)
+
+
+def program(driver: str, options: object) -> str:
+    """The program that the driver runs; "" if none."""
+    kind = load(Group.DRIVERS, driver)
+    return kind.program(options) if isinstance(kind, RunsProgram) else ""
 
 
 def far_end(driver: str, options: object, id: str) -> str:

@@ -425,6 +425,10 @@ class CommandLog(TextStream):
     def far_end(options: CommandOptions, id: str) -> str:
         return shlex.join(options.arguments)
 
+    @staticmethod
+    def program(options: CommandOptions) -> str:
+        return shlex.join(options.arguments)
+
 
 class TcpLog(TextStream):
     """The lines of a TCP socket."""

@@ -123,6 +123,7 @@ class AnnotationProject:
     second: how the second of two works. page_size: utterances on a page of a group.
     order: of work by hand. batch: labels after which a classifier learns again. target_error: the share of wrong labels
     that may be left to it.
+    tied: the chain of its rows begins at the hash of its file; in projects of earlier versions it need not.
     files: name → SHA-256 of the frozen files. facts: for people (where the data came from, the version of the tool).
     """
 
@@ -140,6 +141,7 @@ class AnnotationProject:
     order: WorkOrder = WorkOrder.RANDOM
     batch: int = 50
     target_error: float = 0.01
+    tied: bool = False
 
     def __post_init__(self) -> None:
         if self.batch < 1:

@@ -59,7 +59,8 @@ class SessionStarted:
     """First row. Hashes are hex SHA-256 of files; versions: package → version. sound_path: how sound travels.
 
     files: those of the session's folder that stay as they are, relative to it, each with its hash. host: (name, value)
-    of processor, instruction set and threads; () in logs of earlier versions.
+    of processor, instruction set and threads; () in logs of earlier versions. tied: the chain of its judgments begins
+    at the hash of this row; in sessions of earlier versions it need not.
     """
 
     session_id: str
@@ -74,6 +75,7 @@ class SessionStarted:
     trials: tuple[Trial, ...]
     files: tuple[tuple[str, str], ...] = ()
     host: tuple[tuple[str, str], ...] = ()
+    tied: bool = False
     kind: Literal["session_started"] = "session_started"
 
     @property
@@ -319,6 +321,11 @@ class SharesMoved:
     kind: Literal["shares_moved"] = "shares_moved"
 
 
+def _demand_reason(reason: str) -> None:
+    if not reason.strip():
+        raise ValueError("sound goes only for a stated reason")
+
+
 @dataclass(frozen=True, slots=True)
 class SoundsRemoved:
     """A person removes clips, by their names, to make room; all numbers stay. Written before the first clip goes."""
@@ -327,6 +334,9 @@ class SoundsRemoved:
     reason: str
     by: str
     kind: Literal["sounds_removed"] = "sounds_removed"
+
+    def __post_init__(self) -> None:
+        _demand_reason(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +352,9 @@ class SoundRedacted:
     reason: str
     by: str
     kind: Literal["sound_redacted"] = "sound_redacted"
+
+    def __post_init__(self) -> None:
+        _demand_reason(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,6 +491,32 @@ class Entry:
     at_s: float
     wall_s: float
     record: Annotated[Record, ByKind()]
+
+
+CLOCK_JUMP_S = 2.0
+"""By more, the wall clock was set, or the host slept. Clocks that follow a time server drift far less."""
+
+
+class SteadyWall:
+    """Unix times of rows by the wall clock as it was first, so that durations across a jump of it are right.
+
+    Between two rows of a run the monotonic clock decides, and between two runs the wall clock.
+    """
+
+    def __init__(self) -> None:
+        self._last: Entry | None = None
+        self._speed, self._jumps_s = 1.0, 0.0
+
+    def of(self, entry: Entry) -> float:
+        """The time of a row. Takes every row of a log, in order."""
+        last, self._last = self._last, entry
+        if isinstance(entry.record, EngineStarted):
+            self._speed = entry.record.clock_speed
+        elif last is not None and last.run == entry.run:
+            step_s = entry.wall_s - last.wall_s - (entry.at_s - last.at_s) / self._speed
+            if abs(step_s) > CLOCK_JUMP_S:
+                self._jumps_s += step_s
+        return entry.wall_s - self._jumps_s
 
 
 def chronological(*files: Iterable[Entry]) -> list[Entry]:

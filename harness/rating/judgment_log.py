@@ -7,11 +7,13 @@ write it at the same time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from harness.base.places import SessionFolder
 from harness.model.record import Entry, RatingRecord, Record
-from harness.session.log.database import SESSION, SharedRows, entry_of
+from harness.session.log.database import SharedRows
+from harness.session.log.rows_file import SESSION, entry_of, first_hash
 
 
 class JudgmentLog(SharedRows[Record]):
@@ -22,7 +24,8 @@ class JudgmentLog(SharedRows[Record]):
 
     def __init__(self, folder: Path) -> None:
         session = SessionFolder(folder)
-        super().__init__(session.demand().judgments, SESSION, session.demand)
+        first = partial(first_hash, session.database)
+        super().__init__(session.demand().judgments, SESSION, session.demand, first)
 
     def append(self, record: RatingRecord) -> Entry:
         """Returns when the row is on the disk; skips a judgment that is already there."""

@@ -25,8 +25,8 @@ from harness.rating.judgment_log import JudgmentLog
 from harness.rating.standing import Count, OwnRows, RaterStanding, drawn, hand_over, is_shared_out
 from harness.session.figures.effects import EffectRows, Key
 from harness.session.figures.trials import SessionTrials
-from harness.session.log.database import open_for_reading, rows
 from harness.session.log.reader import LogReader, read_clip
+from harness.session.log.rows_file import open_for_reading, rows
 from harness.sound.level import at_level_unclipped
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import Renderer, renderer

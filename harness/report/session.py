@@ -6,7 +6,7 @@ import ctypes
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base.foreign import plain_text
@@ -21,6 +21,7 @@ from harness.model.record import (
     SessionStarted,
     SettingsNoted,
     SettingsOf,
+    SteadyWall,
     StimulusStored,
     TrialFinished,
     TrialStarted,
@@ -91,10 +92,13 @@ class WholeSession:
         responses: list[tuple[str, float, float]] = []
         spans: dict[tuple[str, int], tuple[float, float]] = {}
         settings: list[tuple[str, str, str]] = []
+        wall = SteadyWall()
         for entry in entries:
+            if (wall_s := wall.of(entry)) != entry.wall_s:
+                entry = replace(entry, wall_s=wall_s)
             figures.add(entry)
             wake.add(entry)
-            first_s, last_s = first_s or entry.wall_s, entry.wall_s
+            first_s, last_s = first_s or wall_s, wall_s
             match entry.record:
                 case Observed():  # most rows
                     pass

@@ -43,7 +43,7 @@ _LONGEST_PART, _LONGEST, _DEEPEST = 255, 1000, 8
 _MOST_MEMBERS = 200_000
 _SMALL_BYTES = 10_000_000
 _BLOCK = 512
-_NOT_KEPT = frozenset({"writer.lock", "engine.json"})
+_NOT_KEPT = frozenset({"writer.lock", "engine.json", MANIFEST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +163,10 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                 raise _refused(f"its session cannot be opened: {error.what.replace(str(part), str(target))}") from error
             if checked.damage:
                 raise _refused(f"its session is damaged: {checked.damage[0]}")
+            # It shows that the session came from elsewhere: `resume` asks before it runs the programs of others.
+            (part / MANIFEST).write_bytes(_MANIFESTS.dump_json(manifest, indent=1))
+            for index in part.glob("*-shm"):  # SQLite leaves it beside a write-ahead log that is only read
+                index.unlink()
     return manifest, checked
 
 

@@ -85,10 +85,9 @@ class Conductor:
         """
         run, clock = self._run, self._run.stage.clock
         try:
-            quiet_for_s = run.standing.quiet_for_s(clock.wall_s(), clock.speed)
-            if quiet_for_s is not None:
-                run.last_sound_s = clock.now_s() - quiet_for_s
-            resumed = quiet_for_s is not None
+            last_sound_s = run.standing.last_sound_s
+            resumed = last_sound_s is not None
+            run.last_sound_s = None if last_sound_s is None else min(last_sound_s, clock.now_s())
             for row in run.standing.cut_off():
                 run.append(row)
             if run.standing.cut:
@@ -149,6 +148,7 @@ class Conductor:
         run, machine, clock = self._run, self._run.machine, self._run.stage.clock
         prompter = self._takes.prompter
         run.stage.alive()
+        run.watch_wall_clock()
         run.clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = run.stage.attended()

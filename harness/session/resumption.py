@@ -12,6 +12,7 @@ from harness.model.record import (
     AttemptStarted,
     EffectAnswered,
     EndReason,
+    EngineStarted,
     Entry,
     EventReviewed,
     JudgmentGiven,
@@ -46,9 +47,11 @@ class Resumption:
     - frozen: (trial, take, attempt) → hash of the clip. wakes: seq of the rows of wake events.
     - originals: connection → settings before the first change, name → value.
     - lives: which devices show that they are alive.
+    - time_line: boot and speed of the session's clock in the last run.
     - unpowered: devices whose power was cut and is not known to be back.
     - cut: the last attempt was interrupted or skipped, so its device may still answer.
-    - stored: hashes of stimuli whose sound is kept. last_sound_wall_s: when the last sound was committed, Unix time.
+    - stored: hashes of stimuli whose sound is kept. last_sound_s: when the last sound was committed, by the
+      session's clock.
     """
 
     takes: list[Take] = field(default_factory=list)
@@ -61,7 +64,8 @@ class Resumption:
     wakes: set[int] = field(default_factory=set)
     cut: bool = False
     stored: set[str] = field(default_factory=set)
-    last_sound_wall_s: float | None = None
+    last_sound_s: float | None = None
+    time_line: tuple[str, float] | None = None
     ended: EndReason | None = None
     rows: int = 0
     originals: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -84,13 +88,15 @@ class Resumption:
             case SessionStarted(trials=trials):
                 for trial in trials:
                     self.know((trial.id, 1))
+            case EngineStarted() as row:
+                self.start_clock(row, entry.at_s)
             case TrialStarted(trial_id=trial_id, take=take):
                 self.know((trial_id, take))
                 self.begun.add((trial_id, take))
                 self.ended = None
             case AttemptStarted() as row:
                 self.open_attempts.setdefault((row.trial_id, row.take), set()).add(row.attempt)
-                self.last_sound_wall_s, self.cut = entry.wall_s, False
+                self.last_sound_s, self.cut = entry.at_s, False
             case AttemptFinished() as row:
                 self.cut = row.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED)
                 key = (row.trial_id, row.take)
@@ -113,11 +119,18 @@ class Resumption:
             case StimulusStored(sha256=sha256):
                 self.stored.add(sha256)
             case Observed(observation=StimulusStarted() | StimulusEnded() | SpeechStarted() | SpeechEnded() | Earcon()):
-                self.last_sound_wall_s = entry.wall_s
+                self.last_sound_s = entry.at_s
             case SessionFinished(reason=reason):
                 self.ended = reason
             case _:
                 pass
+
+    def start_clock(self, started: EngineStarted, at_s: float) -> None:
+        """A run begins. The clocks of two boots cannot be compared: after another boot, the full wait is kept."""
+        time_line = started.boot_id, started.clock_speed
+        if self.last_sound_s is not None and self.time_line not in (None, time_line):
+            self.last_sound_s = at_s
+        self.time_line = time_line
 
     def know(self, take: Take) -> None:
         """Adds a take to play, after the known ones."""
@@ -152,15 +165,6 @@ class Resumption:
             for (trial_id, take), numbers in self.open_attempts.items()
             for number in sorted(numbers)
         )
-
-    def quiet_for_s(self, wall_s: float, speed: float = 1.0) -> float | None:
-        """Session seconds since the last sound, by the wall clock; None when there was none.
-
-        If the wall clock was set back, 0, which keeps the full context wait.
-        """
-        if self.last_sound_wall_s is None:
-            return None
-        return max(0.0, wall_s - self.last_sound_wall_s) * speed
 
 
 Row = NoteWritten | MarkSet | RerunAsked | JudgmentGiven | EventReviewed | EffectAnswered

@@ -19,11 +19,23 @@ from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord, TalkerPrompt
 from harness.model.observation import Observation, StimulusEnded, StimulusStarted, Wake
-from harness.model.record import Clip, DecisionReached, EndReason, Entry, Observed, Paused, Question, Record, Resumed
+from harness.model.record import (
+    CLOCK_JUMP_S,
+    Clip,
+    DecisionReached,
+    EndReason,
+    Entry,
+    FaultMet,
+    Observed,
+    Paused,
+    Question,
+    Record,
+    Resumed,
+)
 from harness.model.scenario import WakeSettings
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Listening, Target, Trial
-from harness.session.bench_checks import BenchCheck
+from harness.session.bench_checks import BenchCheck, wall_offset_s
 from harness.session.levels import LevelRule
 from harness.session.listening_trial import ListeningMachine
 from harness.session.query_trial import TrialMachine
@@ -388,6 +400,17 @@ class Run:
         self.was_full = False
         self.prompt: tuple[TalkerPrompt, float | None] | None = None
         self._shown: StateChanged | None = None
+        self._wall_offset_s = wall_offset_s()
+
+    def watch_wall_clock(self) -> None:
+        """Commits a row when the wall clock has jumped. No duration of a run depends on it."""
+        before_s, offset_s = threads.monotonic(), wall_offset_s()
+        if threads.monotonic() - before_s > CLOCK_JUMP_S / 4:
+            return  # the host stood still between its two clocks
+        step_s, self._wall_offset_s = offset_s - self._wall_offset_s, offset_s
+        if abs(step_s) > CLOCK_JUMP_S:
+            where = "ahead: it was set, or the host slept" if step_s > 0 else "back"
+            self.append(FaultMet("clock", f"the clock of this host jumped {abs(step_s):.0f} s {where}"))
 
     def now_s(self) -> float:
         return self.stage.clock.now_s()

@@ -31,11 +31,20 @@ from harness.model.feed import (
     Welcome,
     WriteNote,
 )
-from harness.model.record import EndReason, NoteWritten, OperatorAsked, SessionFinished, TrialFinished, TrialStarted
+from harness.model.record import (
+    EndReason,
+    FaultMet,
+    NoteWritten,
+    OperatorAsked,
+    SessionFinished,
+    TrialFinished,
+    TrialStarted,
+)
 from harness.model.trial import Outcome
 from harness.session.engine.engine import CLIENT_WITHIN_S
 from harness.session.engine.launch import find, running, start_engine
 from harness.session.log.database import SqliteLog
+from harness.session.log.reader import check
 from tests.conformance.engine_runs import HARNESS, HERE, Runs, Watcher, kill, records, rows, wait_for, watching
 from tests.known import known
 from tests.seen import until
@@ -98,6 +107,38 @@ def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
     again.wait_row(TrialFinished)
     logged = [message.entry.seq for message in again.messages if isinstance(message, Logged)]
     assert logged[0] > before
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+@pytest.mark.usefixtures("host_keeps_time")
+def test_a_log_that_is_deleted_or_replaced_ends_the_run_and_resume_goes_on(runs: Runs, replaced: bool) -> None:
+    folder = runs.prepare("sixty.yaml")
+    place = start_engine(folder)
+    client = Watcher(place)
+    client.wait_row(TrialFinished)
+    for path in folder.glob("log.sqlite*"):
+        path.unlink()
+    struck_s = time.monotonic()
+    if replaced:
+        (folder / "log.sqlite").touch()
+    goodbye = client.goodbye()
+    assert goodbye.exit_code == 3
+    assert "log.sqlite was deleted, moved or replaced" in goodbye.reason
+    assert client.told[-1][0] - struck_s < 1.0, "a fault within a second"
+    last_told = max(message.entry.seq for message in client.messages if isinstance(message, Logged))
+    wait_for(lambda: not place.alive)
+    shown = subprocess.run([*HARNESS, "show", str(folder)], capture_output=True, text=True, timeout=60)
+    assert shown.returncode == 3
+    assert "harness resume" in shown.stderr
+    resumed = subprocess.run([*HARNESS, "resume", str(folder), "--plain"], capture_output=True, text=True, timeout=180)
+    assert resumed.returncode == 0, resumed
+    assert "Its rows were rescued" in resumed.stderr
+    assert check(folder).damage == ()
+    finished = records(folder, TrialFinished)
+    assert len(finished) == len({row.trial_id for row in finished}) == 60
+    kept = rows(folder)
+    assert [message.entry for message in client.messages if isinstance(message, Logged)] == kept[:last_told]
+    assert any(isinstance(entry.record, FaultMet) and "was deleted" in entry.record.what for entry in kept[last_told:])
 
 
 def test_commands_are_committed_before_they_are_answered(runs: Runs) -> None:

@@ -436,8 +436,8 @@ FAULTS = (
 """, "what arrives while the disk is full is dropped"),
     Planted("acknowledged_row_dropped", "", Area.LOG, """
 @ session/log/database.py
--from harness.model.record import Clip, EngineStarted, Entry, JudgmentGiven, Record
-+from harness.model.record import Clip, EngineStarted, Entry, JudgmentGiven, Observed, Record
+-from harness.model.record import Clip, EngineStarted, Entry, Record
++from harness.model.record import Clip, EngineStarted, Entry, Observed, Record
 @ session/log/database.py
          try:
 -            self._connection.execute("BEGIN IMMEDIATE")

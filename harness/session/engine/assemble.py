@@ -5,6 +5,7 @@ Apart from prepare.py, since an engine needs nothing of the files that people wr
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,17 +15,19 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 
 from harness.base.clocks import HostClock, ScaledClock
+from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver, HasSettings, Hears, Renders, SessionLog, Stimulates
 from harness.base.whole_file import write_whole
-from harness.devices.declared import FindsEarcons, IsPrompted, simulated
+from harness.devices.declared import FindsEarcons, IsPrompted, program, simulated
 from harness.devices.orders import AsksOperator, DevicePower, StandSetting, TakesOrders
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.errors import InputError
 from harness.model.scenario import Scenario
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
+from harness.session.engine.notify import name_of
 from harness.session.figures.live import LiveFigures
 from harness.session.levels import LevelRule
 from harness.session.log.reader import read_stored
@@ -55,6 +58,21 @@ def write_resolved(folder: Path, resolved: Resolved) -> None:
 def read_resolved(folder: Path) -> Resolved:
     """Driver options stay as they are stored; `for_drivers` types them. LogError when the file is damaged."""
     return read_stored(folder, _adapter())
+
+
+def demand_trust(folder: Path) -> None:
+    """InputError, with programs and addresses, when a session comes from an archive and its bench would use them."""
+    if not SessionFolder(folder).manifest.exists():
+        return
+    bench = for_drivers(read_resolved(folder).bench)
+    asks = [shlex.join(notify.command) or name_of(notify) for notify in bench.notify]
+    asks += [command for part in equipment_of(bench) if (command := program(part.driver, part.options))]
+    if asks:
+        raise InputError(
+            f"{folder} was unpacked from an archive, and its bench would use on this host: "
+            + "; ".join(plain_text(ask, 400) for ask in asks),
+            remedy="If you trust all of these, resume it with --trust",
+        )
 
 
 def for_drivers(bench: Bench) -> Bench:

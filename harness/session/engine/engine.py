@@ -232,6 +232,12 @@ class Engine:
             if transcriber is not None:
                 stack.callback(transcriber.close)
             microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
+            watchdog = Watchdog()
+
+            def alive() -> None:
+                watchdog.alive()
+                log.demand_place()  # also while nothing is to be written
+
             stage = stage_of(
                 self._resolved,
                 drivers,
@@ -248,17 +254,15 @@ class Engine:
                 if bench.checks is not None
                 else None,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
-                alive=Watchdog().alive,
+                alive=alive,
             )
             standing = Resumption.of(history)
             _demand_operator(bench, started.trials, standing)
             conductor = Conductor(started.trials, stage, standing)
             self._conductor = conductor
-            log.append(
-                EngineStarted(
-                    1 + max((entry.run for entry in history), default=0), os.getpid(), boot_id(), self._clock.speed
-                )
-            )
+            run = 1 + max((entry.run for entry in history), default=0)
+            row = EngineStarted(run, os.getpid(), boot_id(), self._clock.speed)
+            standing.start_clock(row, log.append(row).at_s)
             unpowered = [power for device, power in stage.power.items() if device in standing.unpowered]
             stack.enter_context(self._opened(drivers, unpowered))
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None

@@ -273,21 +273,21 @@ class Notifier:
     def _pause(self, reason: str, wall_s: float) -> Iterator[Happened]:
         if reason == self._paused:
             return  # its row and its state both come here
-        self._paused, self._is_told = reason, self._is_news(f"paused: {reason}", wall_s)
+        self._paused, self._is_told = reason, self._is_news(f"paused: {reason}")
         if self._is_told:
             to_do = f"see to the reason. To continue by hand: harness attach {self._session}"
             yield _one(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
     def _fault(self, source: str, what: str, entry: Entry) -> Iterator[Happened]:
-        if self._is_news(source, entry.wall_s):
+        if self._is_news(source):
             to_do = f"look at it if it stays: harness attach {self._session}"
             yield _one(NotifyOn.FAULT, f"a fault of {source}", what, to_do, entry.wall_s)
 
-    def _is_news(self, what: str, wall_s: float) -> bool:
-        last_s = self._told.get(what)
-        if last_s is not None and abs(wall_s - last_s) < FAULT_EVERY_S:
+    def _is_news(self, what: str) -> bool:
+        now_s, last_s = threads.monotonic(), self._told.get(what)
+        if last_s is not None and now_s - last_s < FAULT_EVERY_S:
             return False
-        self._told[what] = wall_s
+        self._told[what] = now_s
         return True
 
 

@@ -267,7 +267,7 @@ def _write_under_free_name(root: Path, stem: str, resolved: Resolved, started: S
         _copy_inputs(SessionFolder(part).inputs, resolved.scenario, resolved.bench)
         write_resolved(part, resolved)
         write_whole(SessionFolder(part).summary, _summary(started, resolved.bench))
-        started = replace(started, files=tuple(_hashes(part)))
+        started = replace(started, files=tuple(_hashes(part)), tied=True)
         clock = clock_of(resolved.bench)
         with SqliteLog(part, now_s=clock.now_s, wall_s=clock.wall_s) as log:
             log.append(started)

@@ -341,7 +341,7 @@ class Progress:
     """State and results of a session at the row `seq`.
 
     - trials: in the order of playing. running: id of the current trial.
-    - pace_s: mean wall time of the last trials, without pauses.
+    - pace_s: mean real time of the last trials, without pauses.
     - overruns: late or lost sound blocks. unread: lines and messages of devices that the harness lost.
     - boards: identities that the devices report; a device that was exchanged is there twice.
     - power_cycles: device, its power cycles, and those of them after a fault.
@@ -411,6 +411,7 @@ class SessionFigures:
         self._self_wakes = SelfWakes()
         self._later: list[Entry] = []
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
+        self._speed = 1.0
         self._trial_since: float | None = None
         self._paused_since: float | None = None
         self._paused_s = 0.0
@@ -428,17 +429,18 @@ class SessionFigures:
         match entry.record:
             case SessionStarted() as started:
                 self._head = replace(self._head, session=started)
-            case EngineStarted():
+            case EngineStarted(clock_speed=speed):
                 # A run that ended abruptly leaves no pause or pace.
                 self._trial_since = self._paused_since = None
+                self._speed = speed
                 self._head = replace(self._head, runs=self._head.runs + 1, paused=None, finished=None)
                 self._running = None
             case Paused() as paused:
-                self._paused_since = entry.wall_s
+                self._paused_since = entry.at_s
                 self._head = replace(self._head, pauses=self._head.pauses + 1, paused=paused)
             case Resumed():
                 if self._paused_since is not None:
-                    self._paused_s += entry.wall_s - self._paused_since
+                    self._paused_s += entry.at_s - self._paused_since
                 self._paused_since = None
                 self._head = replace(self._head, paused=None)
             case PowerSwitched(on=False) as cut:
@@ -457,11 +459,12 @@ class SessionFigures:
                 self._head = replace(self._head, finished=reason, paused=None)
                 self._running = None
             case TrialStarted(trial_id=trial_id):
-                self._trial_since, self._paused_s = entry.wall_s, 0.0
+                self._trial_since, self._paused_s = entry.at_s, 0.0
                 self._running = trial_id
             case TrialFinished():
                 if self._trial_since is not None:
-                    self._pace.append(max(0.0, entry.wall_s - self._trial_since - self._paused_s))
+                    took_s = (entry.at_s - self._trial_since - self._paused_s) / self._speed
+                    self._pace.append(max(0.0, took_s))
                 self._trial_since = self._running = None
             case AttemptStarted(trial_id=trial_id) if changed:
                 self._running = trial_id  # a resumed run may continue within a trial

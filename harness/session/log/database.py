@@ -1,280 +1,45 @@
-"""Opens and writes the append-only SQLite files of rows, and explains their errors."""
+"""Writes the append-only SQLite files of rows: several processes at once, or one that runs a session."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import queue
-import resource
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
-from urllib.parse import quote
+from typing import Generic, Self
 
-from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from harness.base import threads
-from harness.base.chain import begin_chain, last_link, linked, seal_end
-from harness.base.codec import RECORDS, CodecError, decode, encode
+from harness.base.chain import last_link, linked, seal_end
+from harness.base.codec import RECORDS, encode
 from harness.base.places import SessionFolder
-from harness.base.whole_file import MAKE_ROOM, disk_errors
-from harness.model.errors import LogError, LogFull
-from harness.model.record import Clip, EngineStarted, Entry, JudgmentGiven, Record
+from harness.base.whole_file import disk_errors, sync_folder, unfinished
+from harness.model.errors import LogError
+from harness.model.record import Clip, EngineStarted, Entry, Record
 from harness.model.stimulus import Waveform
 from harness.session.log.clips import ClipShelf
-
-APPLICATION_ID = 0x56484C47  # "VHLG"
-BATCH = 500
-SMALL_ROOM_BYTES = 1 << 20
-
-
-Row = tuple[int, int, float, float, str]
-"""seq, run, at_s, wall_s, body."""
-
-
-class Kinded(Protocol):
-    @property
-    def kind(self) -> str: ...
-
-
-T = TypeVar("T", bound=Kinded)
-
-
-@dataclass(frozen=True, slots=True)
-class Content(Generic[T]):
-    """The kind of rows in a file. whole: what it is a part of; name: of the file, for people.
-
-    other_version, unreadable: what to do about a file of another version, and about a row that cannot be read. id_of:
-    the key that identifies a record sent twice; None if duplicates are allowed.
-    """
-
-    application_id: int
-    version: int
-    whole: str
-    name: str
-    other_version: str
-    unreadable: str
-    adapter: TypeAdapter[T]
-    id_of: Callable[[T], str | None]
-
-    def record(self, row: Row, path: Path) -> T:
-        """The record of a row; LogError naming the row when it cannot be read."""
-        try:
-            return decode(self.adapter, row[4])
-        except CodecError as error:
-            raise LogError(f"{path}: row {row[0]} cannot be read: {error.what}", remedy=self.unreadable) from error
-
-
-SESSION: Content[Record] = Content(
-    APPLICATION_ID,
-    1,
-    "a session",
-    "a session log",
-    "Use the version of the tool that session.json names",
-    "See all damage with: harness show SESSION --check",
-    RECORDS,
-    lambda record: record.judgment.id if isinstance(record, JudgmentGiven) else None,
+from harness.session.log.rows_file import (
+    BATCH,
+    Content,
+    Row,
+    T,
+    explain,
+    explained,
+    explanation,
+    open_for_reading,
+    open_for_writing,
+    rows,
+    texts,
 )
+
 INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?)"
-
-_GUARDS = (
-    "CREATE TRIGGER never_changed BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
-    "CREATE TRIGGER never_removed BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
-)
-_SCHEMA = (
-    """CREATE TABLE entries (
-        seq INTEGER PRIMARY KEY,
-        run INTEGER NOT NULL,
-        at_s REAL NOT NULL,
-        wall_s REAL NOT NULL,
-        kind TEXT NOT NULL,
-        body TEXT NOT NULL,
-        chain BLOB
-    ) STRICT""",
-    *_GUARDS,
-)
-
-_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-
-
-def _schema(content: Content[Any]) -> tuple[str, ...]:
-    return (*_SCHEMA, f"PRAGMA application_id={content.application_id}", f"PRAGMA user_version={content.version}")
-
-
-def open_for_writing(path: Path, content: Content[Any] = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
-    """A connection for one thread in autocommit mode: WAL, synchronous=FULL. Creates the schema in an empty file.
-
-    wait_s: how long it waits for other processes, here and at every later statement. LogError when the file is damaged,
-    foreign or of another version, or held for longer; LogFull.
-    """
-    try:
-        connection = sqlite3.connect(path, isolation_level=None, timeout=wait_s, check_same_thread=False)
-    except sqlite3.Error as error:
-        explain(error, path)
-    try:
-        if _write_ahead(connection, wait_s) != "wal":
-            raise LogError(
-                f"{path}: this file system cannot hold a write-ahead log", remedy="Put the folder on a local disk"
-            )
-        connection.execute("PRAGMA synchronous=FULL")
-        if _is_empty(connection):
-            connection.execute("BEGIN IMMEDIATE")
-            if _is_empty(connection):  # another process may have created it first
-                for statement in _schema(content):
-                    connection.execute(statement)
-            connection.execute("COMMIT")
-        demand_ours(connection, path, content)
-        begin_chain(connection)
-    except sqlite3.Error as error:
-        connection.close()
-        explain(error, path)
-    except LogError:
-        connection.close()
-        raise
-    return connection
-
-
-def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content[Any] = SESSION) -> sqlite3.Connection:
-    """A read-only connection that sees what is committed while a writer goes on; LogError.
-
-    may_be_blank: accept a file without a schema, as one without rows.
-    """
-    if not path.is_file():
-        raise LogError(f"{path} does not exist", remedy=f"Name the folder of {content.whole}")
-    mode = "mode=ro"
-    wal = path.with_name(path.name + "-wal")
-    if not wal.exists() and not _may_write(path.parent):
-        mode = "mode=ro&immutable=1"  # a finished session on a read-only disk: SQLite may not make its -shm there
-    try:
-        connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(path.resolve()))}?{mode}", uri=True, timeout=5.0, check_same_thread=False
-        )
-    except sqlite3.Error as error:
-        explain(error, path)
-    try:
-        if may_be_blank and _is_empty(connection):
-            connection.close()
-            connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            for statement in _schema(content):
-                connection.execute(statement)
-        demand_ours(connection, path, content)
-    except sqlite3.Error as error:
-        connection.close()
-        explain(error, path)
-    except LogError:
-        connection.close()
-        raise
-    return connection
-
-
-def rows(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator[Entry]:
-    """Entries of a session after a seq, in order, read in batches; LogError naming the row that cannot be read."""
-    for row in texts(connection, path, after_seq):
-        yield entry_of(row, path)
-
-
-def texts(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator[Row]:
-    """Rows after a seq as they stand, in order, read in batches; LogError."""
-    while True:
-        try:
-            found = connection.execute(
-                "SELECT seq, run, at_s, wall_s, body FROM entries WHERE seq > ? ORDER BY seq LIMIT ?",
-                (after_seq, BATCH),
-            ).fetchall()
-        except sqlite3.Error as error:
-            explain(error, path)
-        full = len(found) == BATCH
-        found.reverse()
-        while found:
-            row = found.pop()  # each is let go at once: a plan may be of hundreds of megabytes
-            after_seq = row[0]
-            yield row
-        if not full:
-            return
-
-
-def entry_of(row: Row, path: Path) -> Entry:
-    """The entry of (seq, run, at_s, wall_s, body); LogError naming the row when it cannot be read."""
-    return Entry(*row[:4], SESSION.record(row, path))
-
-
-def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any] = SESSION) -> None:
-    """LogError when the database holds other rows, or rows of another version."""
-    found = connection.execute("PRAGMA application_id").fetchone()[0]
-    if found != content.application_id:
-        what = f"{path} is not a file of {content.whole} (application id {found:#x})"
-        raise LogError(what, remedy="Name another folder, or put the file aside if it does not belong there")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != content.version:
-        raise LogError(
-            f"{path} is {content.name} of version {version}; this tool reads version {content.version}",
-            remedy=content.other_version,
-        )
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turns SQLite's errors into LogFull and LogError."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        explain(error, path)
-
-
-def explain(error: sqlite3.Error, path: Path) -> NoReturn:
-    """Raises the error with an explanation and a remedy."""
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR_WRITE and _no_room(path)):
-        raise LogFull(f"no room for {path}", remedy=MAKE_ROOM) from error
-    code &= 0xFF  # the low byte of an extended code is the primary one
-    if code in _DAMAGED:
-        raise LogError(
-            f"{path} is damaged or not a database: {error}",
-            remedy=f"Keep the folder, and work on a copy: sqlite3 {path.name} .recover",
-        ) from error
-    raise LogError(f"{path}: {error}", remedy="Check the folder, its disk and its permissions") from error
-
-
-def missing_guards(connection: sqlite3.Connection) -> list[str]:
-    """Names of the triggers that keep rows as they are, and that are gone or were changed; sqlite3.Error."""
-    found = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")}
-    return [guard.split()[2] for guard in _GUARDS if guard not in found]
-
-
-def _write_ahead(connection: sqlite3.Connection, wait_s: float) -> str:
-    """Requests a write-ahead log; the resulting mode. SQLite does not wait for other processes here."""
-    give_up_s = threads.monotonic() + wait_s
-    while True:
-        try:
-            return str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or threads.monotonic() > give_up_s:
-                raise
-        threads.sleep(0.01)
-
-
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    return not tables and not application
-
-
-def _no_room(path: Path) -> bool:
-    """Whether a write failed for lack of space. SQLite reports ENOSPC, but neither a quota nor a file-size limit."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    disk = os.statvfs(path.parent)
-    return limit != resource.RLIM_INFINITY or disk.f_bavail * disk.f_frsize < SMALL_ROOM_BYTES
-
-
-def _may_write(folder: Path) -> bool:
-    return os.access(folder, os.W_OK)
-
-
 WAIT_S = 30.0
 """How long a writer waits for another one's commit."""
 
@@ -282,12 +47,16 @@ WAIT_S = 30.0
 class SharedRows(Generic[T]):
     """One such file; thread-safe. LogError when it cannot be written or is another one; LogFull.
 
-    path: of the file. demand: raises LogError when the folder is not what it has to be.
+    path: of the file. demand: raises LogError when the folder is not what it has to be. first: what the chain begins
+    at.
     """
 
-    def __init__(self, path: Path, content: Content[T], demand: Callable[[], object]) -> None:
-        self._path, self._content, self._demand = path, content, demand
+    def __init__(
+        self, path: Path, content: Content[T], demand: Callable[[], object], first: Callable[[], bytes]
+    ) -> None:
+        self._path, self._content, self._demand, self._first = path, content, demand, first
         self._lock = threads.lock()
+        self._opened: _Place | None = None
         self._open()
 
     def add(self, records: Sequence[T]) -> list[Row]:
@@ -301,7 +70,7 @@ class SharedRows(Generic[T]):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._catch_up()
-                seq, link = self._seq, last_link(self._connection)
+                seq, link = self._seq, last_link(self._connection, self._first)
                 fresh: dict[str, int] = {}
                 for record in records:
                     id_ = self._content.id_of(record)
@@ -332,8 +101,9 @@ class SharedRows(Generic[T]):
     def close(self) -> None:
         """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""
         with self._lock:
+            opened, self._opened = self._opened, None
             try:
-                if _place(self._path) == self._opened:
+                if opened is not None and _place(self._path) == opened:
                     with explained(self._path):
                         self._connection.execute("BEGIN IMMEDIATE")  # no other process can add a row
                         seal_end(self._connection, self._path)
@@ -347,7 +117,9 @@ class SharedRows(Generic[T]):
         self._opened = _place(self._path)
 
     def _demand_place(self) -> None:
-        """Opens the file anew where another one has taken its place; LogError when its folder is gone."""
+        """Opens the file anew where another has taken its place; LogError when its folder is gone, or it is closed."""
+        if self._opened is None:
+            raise LogError(f"{self._path} is closed", remedy="Open it again")
         if _place(self._path) != self._opened:
             # An open file that was removed still accepts rows, which would be lost.
             self._demand()
@@ -370,12 +142,16 @@ class SharedRows(Generic[T]):
             raise LogError(what, remedy="Write it in other characters") from error
 
 
-def _place(path: Path) -> tuple[int, int] | None:
+_Place = tuple[tuple[int, int], ...]
+
+
+def _place(path: Path) -> _Place | None:
+    """Which file this is, with its write-ahead log; None when one of them is gone."""
     try:
-        found = path.stat()
+        files = [os.stat(name) for name in (path, f"{path}-wal")]
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return tuple((file.st_dev, file.st_ino) for file in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +166,9 @@ class SqliteLog:
 
     One thread commits whatever is queued, so that many callers share one fsync. An acknowledged row survives kill -9
     and a power cut. A second writer on the same folder is refused.
+
+    When the file is deleted, moved or replaced, all rows go to the rescue file of the folder. From then on `append`
+    raises LogError. `take_up_rescue` makes that file the log.
 
     now_s: the session's monotonic clock; wall_s: Unix time. on_commit: called on the writer's thread for each row,
     in order, after its commit; must not block.
@@ -410,6 +189,8 @@ class SqliteLog:
         self._lock_fd = _lock(self._folder.lock)
         try:
             self._connection = open_for_writing(self._folder.database)
+            self._opened, self._bytes = _place(self._folder.database), 0
+            self._rescued = False
             self._shelf = ClipShelf(self._folder.clips)
             self._next_seq, self._run, self._link = self._position()
         except LogError:
@@ -439,6 +220,19 @@ class SqliteLog:
             self._queue.put(wanted)
         return wanted.done.result()
 
+    def demand_place(self) -> None:
+        """LogError when another file, or none, has taken the log's place; quick, from any thread."""
+        database, known_bytes = self._folder.database, self._bytes
+        with contextlib.suppress(OSError):
+            size = database.stat().st_size
+            if size >= known_bytes and _place(database) == self._opened:
+                self._bytes = size  # rows are only added: a file that shrinks was overwritten
+                return
+        raise LogError(
+            f"{database} was deleted, moved or replaced while the session was running",
+            remedy=f"Its rows are in {self._folder.rescue.name}. Continue: harness resume {self._folder.path}",
+        )
+
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
         """Returns when the file is on the disk, whole; start_s: host time of sample 0. LogFull, LogError."""
         return self._shelf.save(waveform, start_s)
@@ -460,6 +254,9 @@ class SqliteLog:
             self._queue.put(None)
         self._thread.join()
         try:
+            lost = self._lost()
+            if lost is not None and not self._rescued:
+                raise lost
             with explained(self._folder.database):
                 seal_end(self._connection, self._folder.database)
         finally:
@@ -512,17 +309,21 @@ class SqliteLog:
         links: list[bytes] = []
         for row in rows_:
             links.append(linked(links[-1] if links else self._link, row))
+        lost = self._lost()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(INSERT, [(*row, link) for row, link in zip(rows_, links, strict=True)])
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if not self._committed_all_the_same(entries[-1]):
-                self._refuse(batch, error)
+                self._refuse(batch, lost or explanation(error, self._folder.database))
                 return
         self._next_seq += len(batch)
         self._link = links[-1]
         self._run = run
+        if lost is not None:
+            self._refuse(batch, lost)
+            return
         for entry, wanted in zip(entries, batch, strict=True):
             if self._on_commit is not None:
                 self._on_commit(entry)
@@ -538,12 +339,59 @@ class SqliteLog:
             return False
         return found is not None
 
-    def _refuse(self, batch: list[_QueuedRow], error: sqlite3.Error) -> None:
+    def _refuse(self, batch: list[_QueuedRow], error: LogError) -> None:
+        for wanted in batch:
+            wanted.done.set_exception(error)
+
+    def _lost(self) -> LogError | None:
+        """Why no row can be acknowledged any more; None while the log is in its place. Rescues the rows, once."""
         try:
-            explain(error, self._folder.database)
-        except LogError as explained:
-            for wanted in batch:
-                wanted.done.set_exception(explained)
+            self.demand_place()
+        except LogError as error:
+            try:
+                if not self._rescued:
+                    self._rescue()
+            except LogError as failed:
+                remedy = f"If the folder was moved, resume it there. Its rows cannot be kept beside it: {failed.what}"
+                return LogError(error.what, remedy=remedy)
+            return error
+        return None
+
+    def _rescue(self) -> None:
+        """Copies the rows, of which the open file still holds all, beside the log, and continues there; LogError."""
+        rescue = self._folder.rescue
+        with disk_errors(f"{rescue} cannot be written"), unfinished(rescue) as part, explained(rescue):
+            with closing(sqlite3.connect(part)) as copy:
+                self._connection.backup(copy)
+                (rows_,) = copy.execute("SELECT count(*) FROM entries").fetchone()
+            if rows_ != self.last_seq:
+                raise LogError(f"{rows_} of {self.last_seq} rows can still be read")
+            part.replace(rescue)
+            sync_folder(rescue.parent)
+        connection = open_for_writing(rescue)
+        self._connection.close()
+        self._connection, self._rescued = connection, True
+
+
+def take_up_rescue(session: SessionFolder) -> str:
+    """Makes the rescue file of a run the log again; "" when there is none, else what was done. LogError.
+
+    Whatever stands in the place of the log is kept under another name.
+    """
+    if not session.rescue.is_file():
+        return ""
+    with alone(session), disk_errors(f"{session.database} cannot be written"):
+        open_for_writing(session.rescue).close()  # takes in what a killed run left in its write-ahead log
+        number, kept = 1, ""
+        while (aside := session.path / f"log.replaced-{number}.sqlite").exists():
+            number += 1
+        for ending in ("-shm", "-wal", ""):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(f"{session.database}{ending}", f"{aside}{ending}")
+                kept = f"; the file in its place is kept as {aside.name}"
+        session.rescue.rename(session.database)
+        sync_folder(session.path)
+    return f"{session.database.name} was deleted, moved or replaced in an earlier run. Its rows were rescued{kept}"
 
 
 @contextmanager

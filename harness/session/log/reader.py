@@ -17,7 +17,7 @@ import numpy as np
 import soundfile
 from pydantic import TypeAdapter, ValidationError
 
-from harness.base.chain import COLUMN, ChainCheck, Seal, is_chained, read_seal, seal_of
+from harness.base.chain import COLUMN, FIRST, ChainCheck, Seal, is_chained, read_seal, seal_of
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
@@ -36,15 +36,17 @@ from harness.model.record import (
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Clip, Waveform
 from harness.session.log.clips import MISSING, ClipFinding, clip_damage, named_clips
-from harness.session.log.database import (
-    BATCH,
+from harness.session.log.rows_file import (
     SESSION,
     Content,
     entry_of,
     explained,
+    first_hash,
     missing_guards,
     open_for_reading,
+    raise_signal,
     rows,
+    texts,
 )
 
 T = TypeVar("T")
@@ -106,6 +108,8 @@ def check(folder: Path) -> LogFindings:
     session = SessionFolder(folder)
     log = checked(session.demand().database, SESSION)
     damage, entries = list(log.damage), log.entries
+    started = entries[0].record if entries else None
+    tied = isinstance(started, SessionStarted) and started.tied
     damage += _files_damage(session, entries, log.sealed)
     clips = list(named_clips(entries))
     gone, silenced = removals(folder), redactions(folder)
@@ -121,7 +125,8 @@ def check(folder: Path) -> LogFindings:
     of_files = [log]
     if session.judgments.exists():
         try:
-            judged = checked(session.judgments, SESSION, may_be_blank=True)
+            first = first_hash(session.database)
+            judged = checked(session.judgments, SESSION, may_be_blank=True, first=first, tied=tied)
         except LogError as error:
             damage.append(f"{session.judgments.name}{error.what.removeprefix(str(session.judgments))}")
         else:
@@ -129,6 +134,8 @@ def check(folder: Path) -> LogFindings:
             wrong_place = [f"row {one.seq} ({one.record.kind}) has no place there" for one in foreign]
             damage += [f"{session.judgments.name}: {line}" for line in (*judged.damage, *wrong_place)]
             of_files.append(judged)
+    elif (seal := seal_of(session.judgments)).exists():
+        damage.append(f"{session.judgments.name} is missing, and {seal.name} shows that there were judgments")
     remarks = [*notes(of_files), *_left_overs(folder, {clip.name for _, clip in clips})]
     remarks += [*removal_lines(removed), *(f"clip {name} {one.what}" for name, one in silenced.items())]
     remarks += [f"clip {name} still has the sound to be redacted: run harness redact again" for name in sorted(open_)]
@@ -141,6 +148,7 @@ def _database_damage(connection: sqlite3.Connection) -> list[str]:
     try:
         answers = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
     except sqlite3.DatabaseError as error:
+        raise_signal()
         return [f"the database is damaged: {error}"]
     return [] if answers == ["ok"] else [f"the database is damaged: {answer}" for answer in answers]
 
@@ -158,8 +166,14 @@ class _File:
     end: Seal | None
 
 
-def checked(path: Path, content: Content[Any], *, may_be_blank: bool = False) -> _File:
-    """The rows of a file, with its damage; LogError when the file is not one of `content`."""
+def checked(
+    path: Path, content: Content[Any], *, may_be_blank: bool = False, first: bytes = FIRST, tied: bool = False
+) -> _File:
+    """The rows of a file, with its damage; LogError when the file is not one of `content`.
+
+    first: what its chain begins at. tied: an untied chain, or none, is damage; else an earlier version may have
+    written it.
+    """
     damage: list[str] = []
     seal = None
     try:
@@ -168,11 +182,17 @@ def checked(path: Path, content: Content[Any], *, may_be_blank: bool = False) ->
         damage.append(f"{seal_of(path).name} cannot be read: {error.what}")
     with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
         damage += _database_damage(connection)
-        chain = ChainCheck(seal)
+        chain = ChainCheck(seal, first)
         count, entries, unreadable = _read_all(connection, chain, content.adapter)
     damage += [*unreadable, *chain.damage()]
     sealed = chain.sealed_from == 1 or not count
-    return _File(path.name, count, entries, damage, list(chain.notes()), sealed, chain.end)
+    remarks = list(chain.notes())
+    if tied and not sealed:
+        damage.append("the rows were sealed, and their SHA-256 are gone")
+    elif not chain.tied:
+        untied = "nothing ties its rows to what they were written for"
+        (damage if tied else remarks).append(untied if tied else f"{untied}: an earlier version began the file")
+    return _File(path.name, count, entries, damage, remarks, sealed, chain.end)
 
 
 def _read_all(
@@ -189,6 +209,9 @@ def _read_all(
         for seq, run, at_s, wall_s, kind, body, link in connection.execute(
             f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries ORDER BY seq"
         ):
+            if seq < expected:
+                damage.append(f"row {seq} comes after row {expected - 1}")
+                break  # pages that name each other again and again would never end
             count += 1
             if seq != expected:
                 damage.append(f"rows {expected} to {seq - 1} are missing")
@@ -201,6 +224,7 @@ def _read_all(
                 continue
             entries.append(Entry(seq, run, at_s, wall_s, record))
     except sqlite3.DatabaseError as error:
+        raise_signal()
         damage.append(f"rows from {expected} on cannot be read: {error}")
     return count, entries, damage
 
@@ -217,6 +241,10 @@ def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) ->
                 yield f"{name} is missing"
             elif hashlib.sha256((session.path / name).read_bytes()).hexdigest() != sha256:
                 yield f"{name} is not what the session began with: its SHA-256 differs"
+    known = {session.path / name for name, _ in started.files}
+    for path in sorted(session.inputs.rglob("*")) if known else ():
+        if path not in known and (path.is_symlink() or not path.is_dir()):
+            yield f"{path.relative_to(session.path)} was added: the session began without it"
 
 
 def notes(files: list[_File]) -> Iterator[str]:
@@ -339,13 +367,9 @@ def read_clip(folder: Path, clip: Clip) -> Waveform:
 def _of_kinds(
     path: Path, kinds: str = "'judgment_given', 'effect_answered'", *, may_be_blank: bool = False
 ) -> Iterator[Entry]:
-    with closing(open_for_reading(path, may_be_blank=may_be_blank)) as connection, explained(path):
-        found = connection.execute(
-            f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE kind IN ({kinds}) ORDER BY seq"
-        )
-        while batch := found.fetchmany(BATCH):
-            for row in batch:
-                yield entry_of(row, path)
+    with closing(open_for_reading(path, may_be_blank=may_be_blank)) as connection:
+        for row in texts(connection, path, 0, kinds):
+            yield entry_of(row, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from harness.annotation.project import AnnotationLog, check_annotation
-from harness.base.chain import linked, read_seal
+from harness.base.chain import FIRST, linked, read_seal
+from harness.cli import group
 from harness.model.annotation import Labelled
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.record import EngineStarted, JudgmentGiven, NoteWritten, SessionStarted
+from harness.model.record import EngineStarted, JudgmentGiven, NoteWritten, SessionStarted, SoundRedacted
 from harness.rating.judgment_log import JudgmentLog
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, rating_rows
@@ -39,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "session.json").write_text('{"seed": 1}')
     named = (("session.json", hashlib.sha256(b'{"seed": 1}').hexdigest()),)
     with SqliteLog(tmp_path) as log:
-        log.append(SessionStarted("s", "a", "A", "", "b", "", 1, "in process", (), (), named))
+        log.append(SessionStarted("s", "a", "A", "", "b", "", 1, "in process", (), (), named, tied=True))
         for number in range(2, ROWS + 1):
             log.append(note(f"heard {number}"))
     judgments = JudgmentLog(tmp_path)
@@ -140,6 +144,91 @@ def test_judgments_are_chained_and_sealed_as_well(folder: Path) -> None:
     assert list(check(folder).damage) == [f"judgments.sqlite: row 2 {CHANGED}"]
     altered(folder / "judgments.sqlite", "DELETE FROM entries WHERE seq > 1")
     assert list(check(folder).damage) == ["judgments.sqlite: rows 2 to 3 are missing"]
+
+
+def _another_session(folder: Path) -> None:
+    other = folder / "other"
+    other.mkdir()
+    with SqliteLog(other) as log:
+        log.append(SessionStarted("other", "a", "A", "", "b", "", 1, "in process", (), (), tied=True))
+    judgments = JudgmentLog(other)
+    judgments.append_all([judged(name) for name in "abc"])
+    judgments.close()
+    for name in ("judgments.sqlite", "judgments.seal"):
+        (other / name).rename(folder / name)
+
+
+def _as_an_earlier_version_began_it(folder: Path) -> None:
+    link, statements = FIRST, []
+    with sqlite3.connect(folder / "judgments.sqlite") as connection:
+        for row in connection.execute("SELECT seq, run, at_s, wall_s, kind, body FROM entries ORDER BY seq"):
+            link = linked(link, row)
+            statements.append(f"UPDATE entries SET chain = x'{link.hex()}' WHERE seq = {row[0]}")
+    connection.close()
+    altered(folder / "judgments.sqlite", *statements)
+    (folder / "judgments.seal").unlink()
+
+
+def _without_hashes(folder: Path) -> None:
+    altered(folder / "judgments.sqlite", "UPDATE entries SET chain = NULL")
+    (folder / "judgments.seal").unlink()
+
+
+def _redaction_without_a_reason(folder: Path) -> None:
+    log = JudgmentLog(folder)
+    log.append(SoundRedacted("c.flac", "0" * 64, ((0.0, 1.0),), "why", "ann"))
+    log.close()
+    with closing(sqlite3.connect(folder / "judgments.sqlite")) as connection:
+        (before,) = connection.execute("SELECT chain FROM entries WHERE seq = 3").fetchone()
+        row = connection.execute("SELECT seq, run, at_s, wall_s, kind, body FROM entries WHERE seq = 4").fetchone()
+    body = row[5].replace('"why"', '" "')
+    link = linked(before, (*row[:5], body)).hex()
+    altered(folder / "judgments.sqlite", f"UPDATE entries SET body = '{body}', chain = x'{link}' WHERE seq = 4")
+    (folder / "judgments.seal").unlink()
+
+
+@pytest.mark.parametrize(
+    ("strike", "said"),
+    [
+        (lambda folder: (folder / "judgments.sqlite").unlink(), "judgments.sqlite is missing, and judgments.seal"),
+        (lambda folder: os.truncate(folder / "judgments.sqlite", 0), "judgments.sqlite: rows 1 to 3 are missing"),
+        (_another_session, "judgments.sqlite: row 1 has changed since it was written, or the file belongs to another"),
+        (_as_an_earlier_version_began_it, "judgments.sqlite: nothing ties its rows to what they were written for"),
+        (_without_hashes, "judgments.sqlite: the rows were sealed, and their SHA-256 are gone"),
+        (_redaction_without_a_reason, "judgments.sqlite: row 4 (sound_redacted) cannot be read"),
+    ],
+)
+def test_judgments_that_are_gone_or_of_another_session_are_found(
+    folder: Path, strike: Callable[[Path], None], said: str
+) -> None:
+    strike(folder)
+    (damage,) = check(folder).damage
+    assert damage.startswith(said)
+
+
+def test_a_file_added_to_the_inputs_is_found(folder: Path) -> None:
+    (folder / "inputs" / "profiles").mkdir(parents=True)
+    (folder / "inputs" / "profiles" / "more.yaml").touch()
+    assert list(check(folder).damage) == ["inputs/profiles/more.yaml was added: the session began without it"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER more AFTER INSERT ON entries BEGIN SELECT 1; END",
+        "ALTER TABLE entries ADD COLUMN more TEXT",
+        "CREATE VIEW more AS SELECT 1",
+        "CREATE INDEX more ON entries (kind)",
+    ],
+)
+@pytest.mark.parametrize("name", ["log", "judgments"])
+def test_a_table_that_is_not_ours_is_found(folder: Path, name: str, statement: str) -> None:
+    with closing(sqlite3.connect(folder / f"{name}.sqlite")) as connection:
+        connection.execute(statement)
+    shown = CliRunner().invoke(group, ["show", "--check", str(folder)])
+    said = shown.output if name == "judgments" else str(shown.exception)
+    assert f"{name}.sqlite holds the" in said
+    assert "which the harness does not write" in said
 
 
 def test_a_file_that_the_session_began_with_is_checked(folder: Path) -> None:
@@ -244,6 +333,13 @@ def test_an_annotation_project_is_checked(tmp_path: Path) -> None:
     log.append_all([Labelled(name, "ann", "u1", ("brew",)) for name in "abc"])
     log.close()
     assert check_annotation(folder).sealed
+    assert check_annotation(folder).damage == ()
+    project = (folder / "project.json").read_bytes()
+    (folder / "project.json").write_bytes(project + b" ")
+    assert check_annotation(folder).damage == (
+        "row 1 has changed since it was written, or the file belongs to another session",
+    )
+    (folder / "project.json").write_bytes(project)
     altered(folder / "annotation.sqlite", "UPDATE entries SET body = replace(body, 'brew', 'stop') WHERE seq = 2")
     (folder / "labels.yaml").write_text("labels: []\n")
     files, row = check_annotation(folder).damage

@@ -28,7 +28,15 @@ from harness.model.observation import (
     Transcript,
     Wake,
 )
-from harness.model.record import AttemptFinished, AttemptStarted, EndReason, Entry, Observed, TrialFinished
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EndReason,
+    EngineStarted,
+    Entry,
+    Observed,
+    TrialFinished,
+)
 from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
@@ -170,7 +178,7 @@ def test_the_context_wait_is_respected_after_a_crash(played: House) -> None:
     at = next(n for n, entry in enumerate(played.log.rows) if isinstance(entry.record, AttemptStarted))
     again = house(4, speed=60.0)
     clock = again.clock
-    again.log.rows.extend(Entry(e.seq, 1, e.at_s, clock.wall_s(), e.record) for e in played.log.rows[: at + 1])
+    again.log.rows.extend(Entry(e.seq, 1, clock.now_s(), clock.wall_s(), e.record) for e in played.log.rows[: at + 1])
     second = House(again.trials, again.log, clock)
     crashed_s = clock.now_s()
     second.played()
@@ -179,12 +187,15 @@ def test_the_context_wait_is_respected_after_a_crash(played: House) -> None:
     assert second_attempt.at_s - crashed_s >= 4.5
 
 
-def test_a_clock_that_was_set_back_keeps_the_whole_wait() -> None:
-    standing = Resumption(last_sound_wall_s=1000.0)
-    assert standing.quiet_for_s(1003.0) == 3.0
-    assert standing.quiet_for_s(1003.0, speed=10.0) == 30.0
-    assert standing.quiet_for_s(900.0) == 0.0
-    assert Resumption().quiet_for_s(900.0) is None
+@pytest.mark.parametrize(("boot_id", "since_s"), [("this boot", 100.0), ("another", 130.0)])
+def test_the_wait_goes_by_the_monotonic_clock_and_begins_anew_after_a_boot(boot_id: str, since_s: float) -> None:
+    sound = AttemptStarted("t", 1, 1, "p", "", 0.0, 0.0, 0.0, None)
+    standing = Resumption.of(
+        [Entry(1, 1, 90.0, 5000.0, EngineStarted(1, 1, "this boot", 1.0)), Entry(2, 1, 100.0, 0.0, sound)]
+    )
+    standing.start_clock(EngineStarted(2, 2, boot_id, 1.0), 130.0)
+    assert standing.last_sound_s == since_s
+    assert Resumption().last_sound_s is None
 
 
 def test_a_take_that_was_begun_goes_first_and_reruns_last() -> None:

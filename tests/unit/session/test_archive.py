@@ -24,8 +24,11 @@ from harness.cli import group
 from harness.model.errors import InputError, LogError
 from harness.model.record import NoteWritten
 from harness.session.archive import UnpackLimits, pack, unpack
+from harness.session.engine.assemble import demand_trust
+from harness.session.engine.prepare import prepare
 from harness.session.log.database import SqliteLog
 
+IN_PROCESS = Path(__file__).parents[2] / "conformance" / "in_process"
 KEPT = Path(__file__).parents[2] / "data" / "kept" / "queries"
 LIMITS = UnpackLimits()
 Edit = Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]
@@ -37,7 +40,7 @@ def session(tmp_path: Path) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    found = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(("-shm", "-wal"))]
+    found = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
@@ -46,7 +49,9 @@ def test_a_session_comes_back_byte_for_byte(suffix: str, session: Path, tmp_path
     first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
     pack(session, first)
     unpack(first, tmp_path / "back", LIMITS)
-    assert files(tmp_path / "back") == files(session)
+    back = files(tmp_path / "back")
+    assert list(json.loads(back.pop("manifest.json")))[:2] == ["harness", "rows"]
+    assert back == files(session)
     os.utime(session / "session.json", (1, 1))
     (session / "writer.lock").write_text("pid 1\n")
     pack(session, second)
@@ -54,6 +59,50 @@ def test_a_session_comes_back_byte_for_byte(suffix: str, session: Path, tmp_path
     shutil.copytree(tmp_path / "back", tmp_path / "again")
     pack(tmp_path / "again", third := tmp_path / f"c{suffix}")
     assert first.read_bytes() == third.read_bytes()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_reading_a_complete_session_leaves_nothing_behind(read_only: bool, session: Path, tmp_path: Path) -> None:
+    before = files(session)
+    if read_only:
+        session.chmod(0o500)
+    for verb in ("show", "show --check", "show --csv", "categories", "report -o page.html"):
+        asked, *options = verb.split()
+        options = [str(tmp_path / one) if one == "page.html" else one for one in options]
+        ended = CliRunner().invoke(group, [asked, str(session), *options])
+        assert ended.exit_code in (0, 1), ended.output
+        assert files(session) == before, verb
+    session.chmod(0o700)
+
+
+BENCHES = {
+    "notify": ("", "notify: [{command: [sh, -c, 'touch ran']}]"),
+    "driver": ("\n      driver: command\n      command: [sh, -c, 'touch ran; sleep 1000']", ""),
+}
+
+
+@pytest.mark.parametrize("way", BENCHES)
+def test_resuming_an_archive_of_others_names_its_programs_and_needs_trust(way: str, tmp_path: Path) -> None:
+    connection, more = BENCHES[way]
+    text = (IN_PROCESS / "bench.yaml").read_text(encoding="utf-8")
+    text = text.replace("profile: device.yaml", f"profile: {IN_PROCESS / 'device.yaml'}")
+    if connection:
+        text = text[: text.index("\n      driver: in_process\n      speed: 50\n      mishear")] + f"{connection}\n"
+        text = text.replace(", speed: 50", "")
+    (tmp_path / "bench.yaml").write_text(f"{text}\n{more}\n", encoding="utf-8")
+    made = prepare(IN_PROCESS / "three.yaml", tmp_path / "bench.yaml", tmp_path / "sessions")
+    pack(made, tmp_path / "a.zip")
+    unpack(tmp_path / "a.zip", back := tmp_path / "back", LIMITS)
+    demand_trust(made)
+    with pytest.raises(InputError, match=r"was unpacked from an archive.*sh -c 'touch ran") as refused:
+        demand_trust(back)
+    assert "--trust" in refused.value.remedy
+    asked = CliRunner().invoke(group, ["resume", str(back), "--no-watch"])
+    assert isinstance(asked.exception, InputError)
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:  # without our unpack
+        archive.extractall(tmp_path / "by hand")
+    with pytest.raises(InputError, match="was unpacked"):
+        demand_trust(tmp_path / "by hand" / "session")
 
 
 def test_other_tools_read_it(session: Path, tmp_path: Path) -> None:
@@ -250,7 +299,7 @@ main()
 
 @pytest.mark.parametrize("verb", ["pack", "unpack"])
 def test_sigterm_leaves_nothing(verb: str, session: Path, tmp_path: Path) -> None:
-    (session / "inputs" / "large.wav").write_bytes(os.urandom(1_000_000))
+    (session / "large.wav").write_bytes(os.urandom(1_000_000))
     pack(session, archive := tmp_path / "a.zip")
     work = tmp_path / "work"
     work.mkdir()

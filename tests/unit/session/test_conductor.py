@@ -11,6 +11,7 @@ import pytest
 
 from harness.base import threads
 from harness.base.clocks import HostClock, ScaledClock
+from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.in_process.driver import InProcessOptions
 from harness.model.effect import EffectCheck, EffectWord
 from harness.model.errors import VoiceError
@@ -36,6 +37,8 @@ from harness.model.record import (
     DecisionReached,
     EffectAnswered,
     EndReason,
+    EngineStarted,
+    Entry,
     FaultMet,
     JudgmentGiven,
     MarkSet,
@@ -49,6 +52,7 @@ from harness.model.record import (
     ResponseTranscribed,
     Resumed,
     SessionFinished,
+    SteadyWall,
     TrialFinished,
     TrialStarted,
 )
@@ -57,6 +61,7 @@ from harness.model.stimulus import RenderedStimulus, StimulusRecipe, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
 from harness.session.figures.memory import MemoryFigures, MemoryPoint, findings
+from harness.session.figures.progress import SessionFigures
 from harness.session.plan import plan
 from harness.session.query_trial import TrialMachine
 from harness.session.take import Action
@@ -149,6 +154,28 @@ def test_pause_holds_before_the_next_attempt() -> None:
     assert run.log.of(Paused) == [Paused("tea", "ann")]
     assert run.log.of(Resumed) == [Resumed("bob")]
     assert_whole(run.log, run.trials)
+
+
+@pytest.mark.parametrize(("by_s", "how"), [(7200.0, "7200 s ahead: it was set"), (-7200.0, "7200 s back")])
+def test_a_wall_clock_that_jumps_leaves_one_row_and_no_duration_takes_it_in(by_s: float, how: str) -> None:
+    world = threads.current()
+    assert isinstance(world, SimulatedThreads)
+    with house(3, speed=10.0).running() as run:
+        run.until(lambda: run.saw(StateWord.PLAYING))
+        world.set_wall(1.5)  # as a time server may do
+        run.until(lambda: len(run.log.of(AttemptStarted)) == 2)
+        world.set_wall(by_s)
+    (jump,) = [row for row in run.log.of(FaultMet) if row.source == "clock"]
+    assert jump.what.startswith(f"the clock of this host jumped {how}")
+    wall, figures = SteadyWall(), SessionFigures()
+    started = Entry(0, 1, run.log.rows[0].at_s, run.log.rows[0].wall_s, EngineStarted(1, 1, "b", 10.0))
+    rows = [started, *run.log.rows]
+    steady_s = [wall.of(entry) for entry in rows]
+    assert steady_s[-1] - steady_s[0] == pytest.approx((rows[-1].at_s - rows[0].at_s) / 10, abs=2.0)
+    assert abs(rows[-1].wall_s - rows[0].wall_s) > 7000.0
+    for entry in rows:
+        figures.add(entry)
+    assert 0.1 < known(figures.snapshot().pace_s) < 10.0
 
 
 def test_skip_ends_a_trial_and_abort_the_session() -> None:

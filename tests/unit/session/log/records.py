@@ -10,7 +10,7 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.record import Clip, Record
+from harness.model.record import Clip, Record, SoundRedacted, SoundsRemoved
 from harness.model.stimulus import StimulusRecipe
 from harness.model.time import Measured, Stamp
 from harness.model.transcript import Normalisation, Rewriting
@@ -55,6 +55,11 @@ st.register_type_strategy(Slot, st.builds(Slot, concept=texts, value=st.none() |
 
 KINDS: tuple[type, ...] = get_args(Record)
 recipes = st.from_type(StimulusRecipe)
+
+
+_stated = st.builds(str.__add__, st.just("it was "), texts)
+for kind in (SoundsRemoved, SoundRedacted):
+    st.register_type_strategy(kind, st.builds(kind, reason=_stated))
 
 
 def rows_of(kind: type) -> st.SearchStrategy[Record]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +19,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.base.codec import RECORDS, decode, encode
+from harness.base.places import SessionFolder
 from harness.model.errors import LogError
 from harness.model.record import EngineStarted, Entry, NoteWritten, ResponseFrozen
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.session.log.database import APPLICATION_ID, SqliteLog
+from harness.session.log.database import SqliteLog, take_up_rescue
 from harness.session.log.reader import LogReader, check, read_clip
+from harness.session.log.rows_file import APPLICATION_ID
 from tests.unit.session.log.records import KINDS, rows_of
 from tests.written_sessions import records
 
@@ -221,6 +225,60 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         [unshare, "-rm", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert found.returncode == 0, found.stderr
+
+
+def _delete(folder: Path) -> None:
+    for path in folder.glob("log.sqlite*"):
+        path.unlink()
+
+
+def _move_and_put_an_empty_file(folder: Path) -> None:
+    (folder / "log.sqlite").rename(folder.parent / "elsewhere")
+    (folder / "log.sqlite").touch()
+
+
+def _delete_only_the_write_ahead_log(folder: Path) -> None:
+    (folder / "log.sqlite-wal").unlink()
+
+
+def _overwrite(folder: Path) -> None:
+    os.truncate(folder / "log.sqlite", 0)
+
+
+@pytest.mark.parametrize("strike", [_delete, _move_and_put_an_empty_file, _delete_only_the_write_ahead_log, _overwrite])
+@pytest.mark.parametrize("idle", [False, True])
+def test_a_log_that_is_gone_acknowledges_nothing_and_its_rows_are_rescued(
+    strike: Callable[[Path], None], idle: bool, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "s").mkdir()
+    log = SqliteLog(folder)
+    for number in range(300):
+        log.append(NoteWritten(f"{number} {'x' * 2000}", "t"))  # more than one checkpoint
+    strike(folder)
+    with pytest.raises(LogError, match="was deleted, moved or replaced"):
+        log.demand_place()
+    for late in () if idle else ("first", "second"):
+        with pytest.raises(LogError, match=r"Its rows are in log\.rescue\.sqlite"):
+            log.append(NoteWritten(late, "t"))
+    log.close()
+    with pytest.raises(LogError, match="Continue with them: harness resume"):
+        check(folder)
+    assert "Its rows were rescued" in take_up_rescue(SessionFolder(folder))
+    assert take_up_rescue(SessionFolder(folder)) == ""
+    findings = check(folder)
+    assert (findings.damage, findings.notes, findings.rows) == ((), (), 300 if idle else 302)
+
+
+def test_a_moved_folder_keeps_its_rows(tmp_path: Path) -> None:
+    (folder := tmp_path / "s").mkdir()
+    log = SqliteLog(folder)
+    log.append(NoteWritten("first", "t"))
+    folder.rename(tmp_path / "moved")
+    for end in (lambda: log.append(NoteWritten("second", "t")), log.close):
+        with pytest.raises(LogError, match="If the folder was moved, resume it there"):
+            end()
+    findings = check(tmp_path / "moved")
+    assert (findings.damage, findings.rows) == ((), 2)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

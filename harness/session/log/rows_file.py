@@ -1,0 +1,371 @@
+"""Opens and reads the append-only SQLite files of rows, which may come from others, and explains their errors."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from urllib.parse import quote
+
+from pydantic import TypeAdapter
+
+from harness.base import threads
+from harness.base.chain import COLUMN, FIRST, begin_chain, is_chained, linked
+from harness.base.codec import RECORDS, CodecError, decode
+from harness.base.foreign import plain_text
+from harness.base.whole_file import MAKE_ROOM
+from harness.model.errors import LogError, LogFull
+from harness.model.record import Entry, JudgmentGiven, Record
+
+APPLICATION_ID = 0x56484C47  # "VHLG"
+BATCH = 500
+SMALL_ROOM_BYTES = 1 << 20
+
+
+Row = tuple[int, int, float, float, str]
+"""seq, run, at_s, wall_s, body."""
+
+
+class Kinded(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+
+T = TypeVar("T", bound=Kinded)
+
+
+@dataclass(frozen=True, slots=True)
+class Content(Generic[T]):
+    """The kind of rows in a file. whole: what it is a part of; name: of the file, for people.
+
+    other_version, unreadable: what to do about a file of another version, and about a row that cannot be read. id_of:
+    the key that identifies a record sent twice; None if duplicates are allowed.
+    """
+
+    application_id: int
+    version: int
+    whole: str
+    name: str
+    other_version: str
+    unreadable: str
+    adapter: TypeAdapter[T]
+    id_of: Callable[[T], str | None]
+
+    def record(self, row: Row, path: Path) -> T:
+        """The record of a row; LogError naming the row when it cannot be read."""
+        try:
+            return decode(self.adapter, row[4])
+        except CodecError as error:
+            raise LogError(f"{path}: row {row[0]} cannot be read: {error.what}", remedy=self.unreadable) from error
+
+
+SESSION: Content[Record] = Content(
+    APPLICATION_ID,
+    1,
+    "a session",
+    "a session log",
+    "Use the version of the tool that session.json names",
+    "See all damage with: harness show SESSION --check",
+    RECORDS,
+    lambda record: record.judgment.id if isinstance(record, JudgmentGiven) else None,
+)
+_GUARDS = (
+    "CREATE TRIGGER never_changed BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
+    "CREATE TRIGGER never_removed BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
+)
+_SCHEMA = (
+    """CREATE TABLE entries (
+        seq INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        at_s REAL NOT NULL,
+        wall_s REAL NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        chain BLOB
+    ) STRICT""",
+    *_GUARDS,
+)
+
+_OURS = {"".join(sql.split()) for sql in (*_SCHEMA, _SCHEMA[0].replace("NULL,\n        chain BLOB", "NULL"))}
+"""Without spaces; those of a table of an early version, with a column that was added later, are the same."""
+_SCHEMA_BYTES, _SCHEMA_STEPS = 100_000, 100_000
+"""Far above what reading our own schema takes."""
+_FOREIGN = "Do not use this file: somebody changed its tables, or it is not a log"
+_RECOVER = "Keep the folder, and work on a copy: sqlite3 FILE .recover"
+_BATCH_BYTES = 16_000_000
+
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+def _schema(content: Content[Any]) -> tuple[str, ...]:
+    return (*_SCHEMA, f"PRAGMA application_id={content.application_id}", f"PRAGMA user_version={content.version}")
+
+
+def open_for_writing(path: Path, content: Content[Any] = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
+    """A connection for one thread in autocommit mode: WAL, synchronous=FULL. Creates the schema in an empty file.
+
+    wait_s: how long it waits for other processes, here and at every later statement. LogError when the file is damaged,
+    foreign or of another version, or held for longer; LogFull.
+    """
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=wait_s, check_same_thread=False)
+    except sqlite3.Error as error:
+        explain(error, path)
+    try:
+        if path.stat().st_size:
+            _demand_no_journal(path)
+            with _wary(connection, path):
+                blank = _is_empty(connection)  # another process may be about to make the schema
+            if not blank:
+                demand_ours(connection, path, content)
+        if _write_ahead(connection, wait_s) != "wal":
+            raise LogError(
+                f"{path}: this file system cannot hold a write-ahead log", remedy="Put the folder on a local disk"
+            )
+        connection.execute("PRAGMA synchronous=FULL")
+        if _is_empty(connection):
+            connection.execute("BEGIN IMMEDIATE")
+            if _is_empty(connection):  # another process may have created it first
+                for statement in _schema(content):
+                    connection.execute(statement)
+            connection.execute("COMMIT")
+        demand_ours(connection, path, content)
+        begin_chain(connection)
+    except sqlite3.Error as error:
+        connection.close()
+        explain(error, path)
+    except LogError:
+        connection.close()
+        raise
+    return connection
+
+
+def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content[Any] = SESSION) -> sqlite3.Connection:
+    """A read-only connection that sees what is committed while a writer goes on; LogError.
+
+    may_be_blank: accept a file without a schema, as one without rows.
+    """
+    if not path.is_file():
+        raise LogError(f"{path} does not exist", remedy=f"Name the folder of {content.whole}")
+    _demand_no_journal(path)
+    if _has_bytes(path, "-wal"):
+        mode = "mode=ro"  # a writer is active, or was killed: nothing of it may be changed
+    elif os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        mode = "mode=rw"  # the -wal and -shm that SQLite makes go when it is closed; they would stay with mode=ro
+    else:
+        mode = "mode=ro&immutable=1"  # a finished session on a read-only disk
+    try:
+        connection = sqlite3.connect(
+            f"file:{quote(os.fsencode(path.resolve()))}?{mode}", uri=True, timeout=5.0, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        explain(error, path)
+    try:
+        connection.execute("PRAGMA query_only=ON")
+        with _wary(connection, path):
+            blank = may_be_blank and _is_empty(connection)
+        if blank:
+            connection.close()
+            connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            for statement in _schema(content):
+                connection.execute(statement)
+        demand_ours(connection, path, content)
+        steps = _steps()
+        next(steps)  # from here on it waits in its `try`
+        connection.set_progress_handler(partial(next, steps), 100_000)
+    except sqlite3.Error as error:
+        connection.close()
+        explain(error, path)
+    except LogError:
+        connection.close()
+        raise
+    return connection
+
+
+_raised: list[BaseException] = []
+
+
+def _steps() -> Iterator[int]:
+    """Says to SQLite that it may go on, until a signal comes.
+
+    SQLite swallows what a signal raises in a function of ours. A generator catches it where it waits, in its `try`.
+    """
+    while True:
+        try:
+            yield 0
+        except (KeyboardInterrupt, SystemExit) as error:
+            _raised.append(error)
+            yield 1
+
+
+def raise_signal() -> None:
+    """Raises what a signal raised while SQLite was at work; call it after an error of SQLite."""
+    if _raised:
+        raise _raised.pop()
+
+
+def rows(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator[Entry]:
+    """Entries of a session after a seq, in order, read in batches; LogError naming the row that cannot be read."""
+    for row in texts(connection, path, after_seq):
+        yield entry_of(row, path)
+
+
+def texts(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str = "") -> Iterator[Row]:
+    """Rows after a seq as they stand, in order, read in batches; LogError. kinds: SQL of a list; "" for all."""
+    chosen = f"AND kind IN ({kinds})" if kinds else ""
+    query = f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE seq > ? {chosen} ORDER BY seq LIMIT ?"
+    while True:
+        batch: list[Row] = []
+        room = _BATCH_BYTES
+        with explained(path):
+            for row in connection.execute(query, (after_seq, BATCH)):
+                batch.append(row)
+                room -= len(row[4])
+                if room < 0:
+                    break
+        if not batch:
+            return
+        batch.reverse()
+        while batch:
+            row = batch.pop()  # each is let go at once: a plan may be of hundreds of megabytes
+            if row[0] <= after_seq:  # Pages that name each other would never end.
+                raise LogError(f"{path} is damaged: row {row[0]} comes after row {after_seq}", remedy=_RECOVER)
+            after_seq = row[0]
+            yield row
+
+
+def first_hash(path: Path) -> bytes:
+    """The hash of a session's first row, which the chain of its judgments begins at; LogError."""
+    with closing(open_for_reading(path)) as connection, explained(path):
+        column = COLUMN if is_chained(connection) else "NULL"
+        query = f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries WHERE seq = 1"
+        row = connection.execute(query).fetchone()
+    return (row[6] or linked(FIRST, row[:6])) if row else FIRST
+
+
+def entry_of(row: Row, path: Path) -> Entry:
+    """The entry of (seq, run, at_s, wall_s, body); LogError naming the row when it cannot be read."""
+    return Entry(*row[:4], SESSION.record(row, path))
+
+
+def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any] = SESSION) -> None:
+    """LogError when the database holds other rows, or rows of another version, or anything that we do not write.
+
+    A view or a generated column in a file from others would be computed with each row that is read.
+    """
+    with _wary(connection, path):
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if application != content.application_id:
+            what = f"{path} is not a file of {content.whole} (application id {application:#x})"
+            raise LogError(what, remedy="Name another folder, or put the file aside if it does not belong there")
+        if version != content.version:
+            raise LogError(
+                f"{path} is {content.name} of version {version}; this tool reads version {content.version}",
+                remedy=content.other_version,
+            )
+        for type_, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 9"):
+            if "".join((sql or "").split()) not in _OURS:
+                what = f"{path} holds the {type_} {plain_text(str(name), 80)}, which the harness does not write"
+                raise LogError(what, remedy=_FOREIGN)
+
+
+@contextmanager
+def _wary(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """Bounds what reading a schema takes; LogError when it takes more than ours."""
+    connection.execute("PRAGMA trusted_schema=OFF")
+    longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SCHEMA_BYTES)
+    # No Python function: SQLite would swallow what a signal raises in it.
+    connection.set_progress_handler(partial(next, iter([0] * (_SCHEMA_STEPS // 1000)), 1), 1000)
+    try:
+        yield
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG):
+            raise LogError(f"{path} holds more than a log of the harness", remedy=_FOREIGN) from error
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns SQLite's errors into LogFull and LogError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        explain(error, path)
+
+
+def explain(error: sqlite3.Error, path: Path) -> NoReturn:
+    """Raises the error with an explanation and a remedy."""
+    raise explanation(error, path) from error
+
+
+def explanation(error: sqlite3.Error, path: Path) -> LogError:
+    """What the error means for people, with a remedy. Raises what a signal raised, if that is the cause."""
+    raise_signal()
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR_WRITE and _no_room(path)):
+        return LogFull(f"no room for {path}", remedy=MAKE_ROOM)
+    code &= 0xFF  # the low byte of an extended code is the primary one
+    if code in _DAMAGED:
+        return LogError(f"{path} is damaged or not a database: {error}", remedy=_RECOVER)
+    return LogError(f"{path}: {error}", remedy="Check the folder, its disk and its permissions")
+
+
+def _demand_no_journal(path: Path) -> None:
+    """LogError when a rollback journal lies beside the file: SQLite would play it back, and remove what it names.
+
+    A process that makes the file has one for a moment.
+    """
+    give_up_s = threads.monotonic() + 2.0
+    while _has_bytes(path, "-journal"):
+        if threads.monotonic() > give_up_s:
+            what = f"{path.name}-journal lies beside {path}, and the harness writes none"
+            raise LogError(what, remedy="Move it out of the folder if you know where it comes from")
+        threads.sleep(0.01)
+
+
+def missing_guards(connection: sqlite3.Connection) -> list[str]:
+    """Names of the triggers that keep rows as they are, and that are gone or were changed; sqlite3.Error."""
+    found = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")}
+    return [guard.split()[2] for guard in _GUARDS if guard not in found]
+
+
+def _write_ahead(connection: sqlite3.Connection, wait_s: float) -> str:
+    """Requests a write-ahead log; the resulting mode. SQLite does not wait for other processes here."""
+    give_up_s = threads.monotonic() + wait_s
+    while True:
+        try:
+            return str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or threads.monotonic() > give_up_s:
+                raise
+        threads.sleep(0.01)
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    return not tables and not application
+
+
+def _no_room(path: Path) -> bool:
+    """Whether a write failed for lack of space. SQLite reports ENOSPC, but neither a quota nor a file-size limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    disk = os.statvfs(path.parent)
+    return limit != resource.RLIM_INFINITY or disk.f_bavail * disk.f_frsize < SMALL_ROOM_BYTES
+
+
+def _has_bytes(path: Path, ending: str) -> bool:
+    try:
+        return os.stat(f"{path}{ending}").st_size > 0
+    except OSError:
+        return False

@@ -1,0 +1,220 @@
+"""Archives whose databases attack their reader: each verb refuses them within seconds, in little memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from harness.base.chain import linked
+from harness.session.log.database import INSERT, SqliteLog
+from tests.seen import until
+
+KEPT = Path(__file__).parents[2] / "data" / "kept" / "queries"
+COLUMNS = "seq, run, at_s, wall_s, kind, body, chain"
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+ROW = "x AS seq, 1 AS run, 0.0 AS at_s, 0.0 AS wall_s, 'note_written' AS kind"
+CPU_S, MEMORY_MB = 30.0, 500
+"""For five verbs in one process, of which its imports take most."""
+
+
+def _tables(*statements: str) -> Callable[[Path], None]:
+    """The kept log with other tables under its name."""
+
+    def strike(folder: Path) -> None:
+        with closing(sqlite3.connect(folder / "log.sqlite", isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode=DELETE")
+            for statement in statements:
+                connection.execute(statement)
+            connection.execute("PRAGMA journal_mode=WAL")
+
+    return strike
+
+
+def _schema_of_megabytes(folder: Path) -> None:
+    _tables(f"CREATE VIEW more AS SELECT '{'x' * 8_000_000}'")(folder)
+
+
+def _many_tables(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "log.sqlite")) as connection, connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        views = ((f"v{number}", f"CREATE VIEW v{number} AS SELECT 1") for number in range(100_000))
+        connection.executemany("INSERT INTO sqlite_schema VALUES ('view', ?1, ?1, 0, ?2)", views)
+
+
+def _journal_that_names_a_file(folder: Path) -> None:
+    """A hot journal: playing it back would remove the file that it names as its super-journal."""
+    victim = str(folder.parent / "precious").encode()
+    head = bytes.fromhex("d9d505f920a163d7") + struct.pack(">5I", 0, 0, 1, 512, 4096)
+    end = struct.pack(">I", 1) + victim + struct.pack(">II", len(victim), sum(victim)) + head[:8]
+    (folder / "log.sqlite-journal").write_bytes(head.ljust(512, b"\0") + end)
+
+
+def _rewrite(folder: Path, change: Callable[[bytearray, int, int], None]) -> None:
+    """Changes bytes of the table: its content, the size of a page, and where the table's root page begins."""
+    with closing(sqlite3.connect(folder / "log.sqlite")) as connection:
+        (page,) = connection.execute("PRAGMA page_size").fetchone()
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'entries'").fetchone()
+    content = bytearray((folder / "log.sqlite").read_bytes())
+    change(content, page, (root - 1) * page)
+    (folder / "log.sqlite").write_bytes(content)
+
+
+def _pages_in_a_circle(folder: Path) -> None:
+    """Each of 400 children of the root is the same page, three times over."""
+
+    def change(content: bytearray, page: int, root: int) -> None:
+        assert content[root] == 5, "the table has pages below its root"
+        leaf = content[root + 8 : root + 12]
+        cells = struct.unpack(">H", content[root + 3 : root + 5])[0]
+        first = struct.unpack(">H", content[root + 12 : root + 14])[0]
+        for number in range(cells):
+            content[root + 12 + 2 * number : root + 14 + 2 * number] = struct.pack(">H", first)
+        content[root + first : root + first + 4] = leaf
+
+    _rewrite(folder, change)
+
+
+def _length_of_a_gigabyte(folder: Path) -> None:
+    """The first cell of the first leaf says that its row has 2**30 bytes."""
+
+    def change(content: bytearray, page: int, root: int) -> None:
+        first = struct.unpack(">H", content[root + 12 : root + 14])[0]
+        leaf = (struct.unpack(">I", content[root + first : root + first + 4])[0] - 1) * page
+        cell = leaf + struct.unpack(">H", content[leaf + 8 : leaf + 10])[0]
+        content[cell : cell + 5] = bytes([0x84, 0x80, 0x80, 0x80, 0x00])
+
+    _rewrite(folder, change)
+
+
+def _view_in_the_write_ahead_log(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "log.sqlite", isolation_level=None)) as connection:
+        connection.execute("DROP TABLE entries")
+        connection.execute(f"CREATE VIEW entries AS {ENDLESS} SELECT {ROW}, '' AS body, NULL AS chain FROM n")
+        copy = (folder / "log.sqlite-wal").read_bytes()
+    shutil.copy(KEPT / "log.sqlite", folder / "log.sqlite")
+    (folder / "log.sqlite-wal").write_bytes(copy)
+
+
+def _judgments(folder: Path) -> None:
+    (folder / "judgments.sqlite").rename(folder / "log.aside")
+    with closing(sqlite3.connect(folder / "judgments.sqlite", isolation_level=None)) as connection:
+        connection.execute("PRAGMA application_id=0x56484C47")
+        connection.execute("PRAGMA user_version=1")
+        connection.execute(f"CREATE VIEW entries AS {ENDLESS} SELECT {ROW}, '' AS body, NULL AS chain FROM n")
+    (folder / "log.aside").unlink()
+
+
+FORMS: dict[str, Callable[[Path], None]] = {
+    "endless view": _tables(
+        "DROP TABLE entries", f"CREATE VIEW entries AS {ENDLESS} SELECT {ROW}, '{{}}' AS body, NULL AS chain FROM n"
+    ),
+    "view that never gives a row": _tables(
+        "DROP TABLE entries",
+        f"CREATE VIEW entries AS {ENDLESS} SELECT {ROW}, '{{}}' AS body, NULL AS chain FROM n WHERE x < 0",
+    ),
+    "generated column": _tables(
+        "ALTER TABLE entries RENAME TO kept",
+        "CREATE TABLE entries (seq INTEGER PRIMARY KEY, run, at_s, wall_s, kind, chain,"
+        " body TEXT GENERATED ALWAYS AS (hex(zeroblob(400000000))) VIRTUAL)",
+        "INSERT INTO entries (seq, run, at_s, wall_s, kind, chain) SELECT seq, 1, 1, 1, kind, chain FROM kept",
+    ),
+    "zeroblob": _tables(
+        "DROP TABLE entries",
+        f"CREATE VIEW entries AS {ENDLESS} SELECT {ROW}, CAST(zeroblob(900000000) AS TEXT) AS body,"
+        " NULL AS chain FROM n LIMIT 9",
+    ),
+    "expression in an index": _tables("CREATE INDEX more ON entries (length(hex(zeroblob(seq * 100000))))"),
+    "endless trigger": _tables(
+        f"CREATE TRIGGER more AFTER INSERT ON entries BEGIN SELECT count(*) FROM ({ENDLESS} SELECT x FROM n); END"
+    ),
+    "virtual table": _tables("DROP TABLE entries", "CREATE VIRTUAL TABLE entries USING fts5(kind, body)"),
+    "schema of megabytes": _schema_of_megabytes,
+    "100,000 tables": _many_tables,
+    "journal": _journal_that_names_a_file,
+    "pages in a circle": _pages_in_a_circle,
+    "length of a gigabyte": _length_of_a_gigabyte,
+    "view in the write-ahead log": _view_in_the_write_ahead_log,
+    "judgments": _judgments,
+}
+
+VERBS = """
+import json, resource, sys
+from click.testing import CliRunner
+from harness.cli import group
+
+told = {}
+for verb in ("unpack a.zip -o back", "show s", "show --check s", "resume s --plain", "report s -o r.html"):
+    ended = CliRunner().invoke(group, verb.split())
+    told[verb] = str(ended.exception if ended.exception and not ended.output else ended.output)
+usage = resource.getrusage(resource.RUSAGE_SELF)
+peak_kb = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps({"told": told, "cpu_s": usage.ru_utime + usage.ru_stime, "mb": peak_kb / 1024}))
+"""
+
+
+def packed(folder: Path, archive: Path) -> None:
+    """An archive with a manifest that fits, as an attacker writes it."""
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    files = [(name, (folder / name).read_bytes()) for name in names if not name.endswith("-shm")]
+    listed = [{"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files]
+    manifest = {"harness": "0", "rows": 1, "clips": 1, "sealed": True, "files": listed}
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
+        stream.writestr("session/manifest.json", json.dumps(manifest))
+        for name, data in files:
+            stream.writestr(f"session/{name}", data)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_hostile_archive_is_refused_by_every_verb(form: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(KEPT, tmp_path / "s")
+    (tmp_path / "precious").write_bytes(b"precious")
+    FORMS[form](folder)
+    packed(folder, tmp_path / "a.zip")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    ran = subprocess.run([sys.executable, "-c", VERBS], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    outcome = json.loads(ran.stdout.splitlines()[-1])
+    assert outcome["cpu_s"] < CPU_S
+    assert outcome["mb"] < MEMORY_MB
+    refusals = ("does not write", "damaged", "more than a log", "journal")
+    if form == "judgments":
+        del outcome["told"]["resume s --plain"]  # it reads none
+    for verb, words in outcome["told"].items():
+        assert any(refusal in words for refusal in refusals), (verb, words)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before, "nothing is left, and nothing is removed"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_check_of_a_large_archive_and_leaves_nothing(
+    number: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "s").mkdir()
+    SqliteLog(folder).close()
+    link = bytes(32)
+    with closing(sqlite3.connect(folder / "log.sqlite")) as connection, connection:
+        for seq in range(1, 120_001):
+            row = (seq, 1, 0.0, 0.0, "note_written", json.dumps({"kind": "note_written", "text": "x" * 30, "by": "t"}))
+            link = linked(link, row)
+            connection.execute(INSERT, (*row, link))
+    packed(folder, tmp_path / "a.zip")
+    (work := tmp_path / "work").mkdir()
+    harness = [sys.executable, "-c", "from harness.cli import main; main()"]
+    command = [*harness, "unpack", str(tmp_path / "a.zip"), "-o", "back", "--max-ratio", "1000"]
+    with subprocess.Popen(command, cwd=work, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: any(work.glob(".back.*/log.sqlite-shm")), 60, "the check did not begin")
+        os.kill(process.pid, number)
+        assert process.wait(30) == status, process.stderr and process.stderr.read()
+    assert not any(work.iterdir())
