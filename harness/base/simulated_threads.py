@@ -32,7 +32,8 @@ class _Strand:
     """One thread of the simulation. holds, due_s: what it waits for, and until when. held: how the wait ended."""
 
     def __init__(self) -> None:
-        self.baton = threading.Semaphore(0)
+        self.baton = threading.Lock()
+        self.baton.acquire()  # whoever passes the baton releases it
         self.holds: Callable[[], object] = lambda: True
         self.due_s = math.inf
         self.held = True
