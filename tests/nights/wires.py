@@ -96,6 +96,7 @@ class Reached(Board):
         self.room.sink = sink
         life = self._life = object()
         self._trouble(CALM_S)
+        self._steady_until_s = self.room.now_s() + SETTLED_S
         if isinstance(self.firmware, LineFirmware | FramedFirmware):
             framed = isinstance(self.firmware, FramedFirmware)
             serial = SerialOptions(
@@ -243,6 +244,7 @@ class Reached(Board):
         self._trouble(lasts_s + CALM_S + 8.0, link=True)
         super().restart(lasts_s)
         self.firmware.goes_down()
+        self._steady_until_s = now_s + lasts_s + SETTLED_S
         troubles, boot = self._troubles, self._boot
 
         def up() -> None:
