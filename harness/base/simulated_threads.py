@@ -33,7 +33,7 @@ class _Strand:
 
     def __init__(self) -> None:
         self.baton = threading.Lock()
-        self.baton.acquire()  # whoever passes the baton releases it
+        self.baton.acquire()  # released by the one that passes the baton
         self.holds: Callable[[], object] = lambda: True
         self.due_s = math.inf
         self.held = True

@@ -104,8 +104,8 @@ class Offered(Enum):
 class ResentEvents:
     """Events on a line that may lose frames: the board resends each until it is acknowledged, so they have an order.
 
-    Nothing is accepted until it is known which events belong to an earlier session. Where nobody can know, as with a
-    board that takes no sound, these are all that the board no longer keeps when the first one arrives.
+    Nothing is accepted until it is known which events belong to an earlier session. A board that takes no sound never
+    says so. Its session begins with what it still keeps when the first event arrives.
     """
 
     def __init__(self) -> None:
