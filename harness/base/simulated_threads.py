@@ -32,7 +32,8 @@ class _Strand:
     """One thread of the simulation. holds, due_s: what it waits for, and until when. held: how the wait ended."""
 
     def __init__(self) -> None:
-        self.baton = threading.Semaphore(0)
+        self.baton = threading.Lock()
+        self.baton.acquire()  # released by the one that passes the baton
         self.holds: Callable[[], object] = lambda: True
         self.due_s = math.inf
         self.held = True
@@ -54,6 +55,7 @@ class SimulatedThreads:
         self._order = itertools.count()
         self._first = self._running
         self._over = self._stuck = False
+        self._stands_until_s = -math.inf
 
     def __enter__(self) -> Self:
         return self
@@ -78,6 +80,10 @@ class SimulatedThreads:
 
     def sleep(self, duration_s: float) -> None:
         self.wait(lambda: False, duration_s)
+
+    def stall(self, lasts_s: float) -> None:
+        """The host stands still: no thread goes on for a time. Calls do happen."""
+        self._stands_until_s = max(self._stands_until_s, self._now_s + lasts_s)
 
     def call_at(self, due_s: float, call: Callable[[], object]) -> None:
         """Calls at that time, before waits that end then; those of one moment in their order. A call must not wait."""
@@ -113,14 +119,18 @@ class SimulatedThreads:
     def _next(self) -> _Strand | None:
         """Takes the thread that goes on from those that wait, and lets time pass until there is one."""
         while self._waiting:
+            if self._now_s < self._stands_until_s:
+                if self._calls and self._calls[0][0] <= self._stands_until_s:
+                    self._call()
+                else:
+                    self._now_s = self._stands_until_s
+                continue
             for strand in self._waiting:
                 if strand.holds():
                     return self._goes_on(strand, held=True)
             strand = min(self._waiting, key=lambda waiting: waiting.due_s)  # the first of equal ones
             if self._calls and self._calls[0][0] <= strand.due_s:
-                due_s, _, call = heapq.heappop(self._calls)
-                self._now_s = max(self._now_s, due_s)
-                call()
+                self._call()
                 continue
             if math.isinf(strand.due_s):
                 self._stuck, strand = True, self._first
@@ -128,6 +138,11 @@ class SimulatedThreads:
                 self._now_s = max(self._now_s, strand.due_s)
             return self._goes_on(strand, held=False)
         return None
+
+    def _call(self) -> None:
+        due_s, _, call = heapq.heappop(self._calls)
+        self._now_s = max(self._now_s, due_s)
+        call()
 
     def _goes_on(self, strand: _Strand, *, held: bool) -> _Strand:
         strand.held = held

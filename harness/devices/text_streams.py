@@ -364,7 +364,7 @@ class TextStream:
             if not readable:
                 self._late.woke(now_s - before_s, TICK_S)
             data = far_end.read() if readable else b""
-            at = Stamp(now_s, self._late.seconds)
+            at = Stamp(now_s, self._late.found(now_s - before_s, TICK_S) if readable else self._late.seconds)
             if readable and not data:
                 for seen in console.flush(at):
                     outlet.tell(self.marked(seen))

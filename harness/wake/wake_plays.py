@@ -358,6 +358,8 @@ class Proofs:
 
     def cut(self, at_s: float) -> bool:
         """Two proofs prove nothing across this moment. True if they did so before: it was reported late."""
+        if at_s != self.last_s:
+            at_s = math.nextafter(at_s, -math.inf)  # a proof of the same moment that follows is of after it
         insort(self.cuts_s, at_s)
         del self.cuts_s[:-SPANS_KEPT]
         number = bisect_left(self.spans, at_s, key=lambda span: span[1])

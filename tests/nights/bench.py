@@ -104,6 +104,8 @@ class Truth:
     skips: list[float] = field(default_factory=list)
     speech: list[float] = field(default_factory=list)
     """When somebody began to speak who was not asked."""
+    wires: list[dict[str, Any]] = field(default_factory=list)
+    """Of each device that a driver reaches: its restarts, and what the driver told of them and of its link."""
 
 
 class Room:
@@ -331,6 +333,17 @@ class Board(Part):
         if self.listens and self.room.now_s() >= self._busy_until_s:
             self._wakes("false", "")
         self._expect_false()
+
+    def drop(self, what: str, lasts_s: float) -> None:
+        """Its link is lost for a time."""
+        now_s = self.room.now_s()
+        self.lose(what)
+        gap = {"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "link"}
+        self.room.truth.deaf.append(gap)
+        self.room.later(lasts_s, lambda: self.mend(what))
+
+    def killed(self) -> None:
+        """The engine is no more."""
 
     def hang(self, lasts_s: float) -> None:
         """It stands still; a driver that expects heartbeats notices."""

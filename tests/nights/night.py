@@ -16,7 +16,7 @@ from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.simulated_threads import SimulatedThreads
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OnFault
-from harness.model.errors import LogError, LogFull, Place
+from harness.model.errors import DeviceError, LogError, LogFull, Place
 from harness.model.feed import Abort, AnswerOperator, Pause, Rerun, Resume, SetMark, Skip, StateChanged, WriteNote
 from harness.model.record import EndReason, EngineStarted, Entry, SessionStarted, TrialFinished
 from harness.model.scenario import (
@@ -42,9 +42,10 @@ from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
 from harness.wake.wake import WakeFigures
-from tests.nights.bench import Board, Character, Ear, Room, Speaker, Truth
+from tests.nights.bench import Character, Ear, Room, Speaker, Truth
 from tests.nights.figures import figures_of
 from tests.nights.host import Death, MortalLog, Renders
+from tests.nights.wires import board_of
 
 LONGEST_S = 8 * 3600.0
 HERE = Place("night.yaml", 1, 1)
@@ -123,7 +124,7 @@ class Night:
             )
             name = f"box{number}"
             like = replace(like, states=room.chance(f"{name}:states").random() < 0.3)
-            Board(name, room, like, link=f"{name}_link")
+            board_of(name, room, like, self._happens)
             profile = DeviceProfile(
                 f"like{number}",
                 "A box",
@@ -270,9 +271,11 @@ class Night:
                 part.open(conductor.inbox)
             self.conductor = conductor
             return conductor.run()
-        except (Death, LogFull):  # LogFull: it was to end while the disk was full
+        except (Death, LogFull, DeviceError):  # LogFull: the disk was full at its end. DeviceError: a device is away
             return None
         finally:
+            for device in self.room.devices:
+                device.close()
             self.conductor = None
             self.room.sink = None
             if log.dead:
@@ -342,6 +345,8 @@ class Night:
         self.conductor = None
         for speaker in self.room.speakers:
             speaker.cut("the engine died")
+        for device in self.room.devices:
+            device.killed()
         chance = self._chance_of_deaths
         self._draw_death(chance.randint(3, 600), chance.random() < 0.6 and self.lives < 8, chance.random() < 0.5)
 
@@ -432,12 +437,7 @@ class Night:
             case "unread":
                 device.unread = 1
             case "link" | "flap":
-                what = f"{kind} {self.commands}"
-                lasts_s = lasts_s if kind == "link" else 0.2
-                device.lose(what)
-                gap = {"device": device.name, "from_s": room.now_s(), "to_s": room.now_s() + lasts_s, "why": "link"}
-                room.truth.deaf.append(gap)
-                room.later(lasts_s, lambda: device.mend(what))
+                device.drop(f"{kind} {self.commands}", lasts_s if kind == "link" else 0.2)
             case "restart":
                 device.restart(chance.choice((0.5, 3.0, 12.0)))
             case "hang":

@@ -6,6 +6,7 @@ bytes and packets arrive in buffers, and threads of the drivers take them from t
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable
@@ -45,6 +46,11 @@ class SimulatedPort:
         self._free_s = 0.0
         self._plugged, self._opened = True, False
         self.full = False
+
+    @property
+    def heard(self) -> bool:
+        """Whether somebody reads what the device writes."""
+        return self._plugged and self._opened
 
     # For the device and for faults
 
@@ -86,7 +92,7 @@ class SimulatedPort:
         return data
 
     def write(self, data: bytes) -> int:
-        if not self._plugged:
+        if not self.heard:
             raise LineGone("its port is gone (unplugged, or without power): simulated")
         if self.full:
             return 0
@@ -102,15 +108,41 @@ class SimulatedPort:
             self._arrived += data
 
 
+class _Dead:
+    """What is left of a port in a process that was killed."""
+
+    def has_bytes(self) -> bool:
+        return False
+
+    has_room = has_bytes
+
+    def close(self) -> None:
+        """Closed by the kernel already."""
+
+    def read(self) -> bytes:
+        raise LineGone("the process was killed")
+
+    def write(self, data: bytes) -> int:
+        raise LineGone("the process was killed")
+
+
 class SimulatedSerial(SerialDevice):
     """The serial driver, on such a port."""
 
     def __init__(self, id: str, options: Any, surroundings: Surroundings, port: SimulatedPort) -> None:
         super().__init__(id, options, surroundings)
-        self._far_end = port
+        self._far_end: SimulatedPort | None = port
 
     def connect(self, usb_serial: str = "") -> tuple[Port, SerialLine]:
+        if self._far_end is None:
+            raise DeviceError("the process was killed")
         return Port("simulated"), cast(SerialLine, self._far_end.open())
+
+    def killed(self) -> None:
+        """Its process is no more: the kernel closes the port, and nothing reaches the device."""
+        if self._far_end is not None:
+            self._far_end.close()
+        self._far_end, self._line = None, cast(SerialLine, _Dead())
 
 
 class _TextEnd:
@@ -223,6 +255,8 @@ class SimulatedBroker:
         self._sessions: dict[str, _Session] = {}
         self._retained: dict[str, Message] = {}
         self._numbers = itertools.count(1)
+        self.dead: set[str] = set()
+        """Clients whose process was killed; they cannot connect."""
 
     def client(self, _: object, client_id: str, clean_session: bool) -> mqtt.Client:
         return cast(mqtt.Client, SimulatedClient(self, client_id, clean=clean_session))
@@ -259,6 +293,11 @@ class SimulatedBroker:
             if client_id.startswith(name) and session.connection is not None:
                 session.connection.shutdown()
 
+    def bury(self, name: str) -> None:
+        """The process of the clients whose name begins so was killed."""
+        self.dead |= {client_id for client_id in self._sessions if client_id.startswith(name)}
+        self.cut(name)
+
     # Packets that have arrived
 
     def serve(self, packet: Callable[[], object]) -> None:
@@ -290,7 +329,7 @@ class SimulatedBroker:
         session.topics.update(topics)
         for topic, qos in topics:
             for message in list(self._retained.values()):
-                if mqtt.topic_matches_sub(topic, message.topic):
+                if _matches(topic, message.topic):
                     self._pass_on(session, Message(message.topic, message.payload, min(qos, message.qos), retain=True))
 
     def publish(self, message: Message) -> None:
@@ -299,7 +338,7 @@ class SimulatedBroker:
             if not message.payload:
                 del self._retained[message.topic]
         for session in list(self._sessions.values()):
-            granted = [qos for topic, qos in session.topics.items() if mqtt.topic_matches_sub(topic, message.topic)]
+            granted = [qos for topic, qos in session.topics.items() if _matches(topic, message.topic)]
             if granted:
                 self._pass_on(session, Message(message.topic, message.payload, min(max(granted), message.qos)))
 
@@ -316,6 +355,9 @@ class SimulatedBroker:
     def _deliver(self, session: _Session, number: int, message: Message) -> None:
         if (connection := session.connection) is not None:
             connection.down(lambda: connection.receive(number, message))
+
+
+_matches = functools.lru_cache(mqtt.topic_matches_sub)
 
 
 class Peer:
@@ -471,7 +513,7 @@ class SimulatedClient:
     def _reach(self) -> None:
         """OSError when nobody listens."""
         threads.sleep(2 * self._broker.way_s())
-        if not self._broker.running:
+        if not self._broker.running or self._name in self._broker.dead:
             raise ConnectionRefusedError("nobody listens")
 
         def receive(number: int, message: Message) -> None:

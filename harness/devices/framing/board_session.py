@@ -25,7 +25,7 @@ from harness.devices.playing import Playing, quantised
 from harness.devices.wire import messages
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
 from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, AudioAnswer, AudioLink
-from harness.devices.wire.device_clock import DeviceClock, PingSchedule, Sync
+from harness.devices.wire.device_clock import MOST_DRIFT, DeviceClock, PingSchedule, Sync
 from harness.model.observation import (
     ClockFitted,
     DeviceDescribed,
@@ -87,6 +87,7 @@ class BoardSession:
         self.events: EventNumbers = ResentEvents() if wire.loses else DeliveredEvents()
         self.link = AudioLink(realtime=realtime, soonest_s=SOONEST_S if wire.loses else RESEND_S)
         self.hello: messages.BoardHello | None = None
+        self._hello_at = Stamp(0.0)
         self.playing: Playing | None = None
         self.known = False  # its hello on this link has arrived
         self.repeated = self.missing = self.completed = 0
@@ -336,7 +337,7 @@ class BoardSession:
         if (hello.firmware or hello.serial) and self._described != (hello.firmware, hello.serial):
             self._described = hello.firmware, hello.serial
             self._outlet.tell(DeviceDescribed(self._source, at, hello.firmware, hello.serial))
-        self.hello, self._asks_hello = hello, False
+        self.hello, self._hello_at, self._asks_hello = hello, at, False
         if not self.known or self._asks_sync:
             self._meet(hello, now_s)
         for one in [one for one in self._put_away if one[0].boot == hello.boot]:
@@ -354,7 +355,7 @@ class BoardSession:
         if self._takes_sound:
             self.link.start(hello.rate_hz, hello.window)
         elif isinstance(self.events, ResentEvents) and not self.events.begun:
-            self.events.begin(0)
+            self.events.begin(None)
         if self._is_gone:
             # It has not restarted, so nothing else would revoke that it was gone.
             self._is_gone = False
@@ -489,11 +490,18 @@ class BoardSession:
                 self._outlet.lose(BOARD, "the board has left the broker (its last will)")
                 self.lost(at.at_s)
             return
-        if event.time_us is not None and self.clock.fitted:
-            at = self.clock.host_time(event.time_us)
+        if event.time_us is not None:
+            at = self.clock.host_time(event.time_us) if self.clock.fitted else self._by_hello(event.time_us, at)
         seen = observation(event, self._source, at, self.link)
         if at.at_s + at.error_s >= self._opened_s:
             self._outlet.tell(seen)
+
+    def _by_hello(self, time_us: int, at: Stamp) -> Stamp:
+        """The time of an event that arrived before the first answer to a ping, by the clock in the hello."""
+        if self.hello is None:
+            return at
+        since_s = (time_us - self.hello.time_us) * 1e-6
+        return Stamp(self._hello_at.at_s + since_s, self._hello_at.error_s + MOST_DRIFT * abs(since_s))
 
     def _prove(self, proof: Proof, now_s: float, *, always: bool = False) -> None:
         if always or now_s - self._proved_s >= PROOF_EVERY_S:

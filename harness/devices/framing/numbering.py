@@ -104,12 +104,14 @@ class Offered(Enum):
 class ResentEvents:
     """Events on a line that may lose frames: the board resends each until it is acknowledged, so they have an order.
 
-    Nothing is accepted until it is known which events belong to an earlier session.
+    Nothing is accepted until it is known which events belong to an earlier session. A board that takes no sound never
+    says so. Its session begins with what it still keeps when the first event arrives.
     """
 
     def __init__(self) -> None:
         self.repeated = self.missing = 0
         self._expected: int | None = None
+        self._from_first = self._is_first = False
         self._waiting: dict[int, Arrived] = {}
         self._waited_s = 0.0
         self._looked_s = float("inf")
@@ -117,17 +119,21 @@ class ResentEvents:
 
     @property
     def begun(self) -> bool:
-        return self._expected is not None
+        return self._expected is not None or self._from_first
 
-    def begin(self, last: int) -> None:
-        """Events up to `last` belong to an earlier session: they are acknowledged, but not reported."""
-        self._expected = last + 1
+    def begin(self, last: int | None) -> None:
+        """Events up to `last` (None: unknown) belong to an earlier session: acknowledged, but not reported."""
+        self._expected = None if last is None else last + 1
+        self._from_first = last is None
         self._waiting.clear()
         self._told.clear()
         self._waited_s = 0.0
 
     def offer(self, seq: int, event: Event | Log | None, at: Stamp) -> Offered:
         """Accepts an event; `due` then returns those ready to be reported."""
+        if self._from_first:
+            self._expected = max(1, seq - KEPT_BY_BOARD + 1)
+            self._from_first, self._is_first = False, True
         if self._expected is None:
             return Offered.LEFT
         if seq < self._expected:
@@ -151,6 +157,7 @@ class ResentEvents:
             del self._told[next(iter(self._told))]
         if ready:
             self._waited_s = 0.0
+            self._is_first = False
         return ready
 
     def skip(self, heard_s: float) -> int:
@@ -166,6 +173,9 @@ class ResentEvents:
         if self._waited_s < GAP_LIMIT_S:
             return 0
         self._waited_s = 0.0
+        if self._is_first:
+            self._expected = min(self._waiting)
+            return 0
         return self._give_up(min(self._waiting))
 
     def resume(self, last: int) -> int:

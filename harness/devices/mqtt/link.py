@@ -23,12 +23,15 @@ from harness.base.places import lab_state
 from harness.base.ports import Clock
 from harness.devices.mqtt.broker import EmbeddedBroker
 from harness.devices.mqtt.options import EMBEDDED, LAB, MqttOptions, encryption, password
+from harness.devices.wire.lateness import Stalls
 from harness.model.errors import DeviceError, HarnessError, LabError
 from harness.model.time import Stamp
 
 _PERIOD_S = 1.0
+_LOOK_S = 0.25
 _FIRST_GUESS_S = 0.05
 _KEPT = 16
+_SPREAD = 2.0
 _EARLY_KEPT = 16
 
 
@@ -54,19 +57,24 @@ class Pulse:
         self._alive = True
         self._alive_s = now_s()
         self._absent_since_s: float | None = None
+        self._stalls = Stalls(_LOOK_S, self._alive_s)
         self._stop = threads.event()
         self._beat_now = threads.event()
         self._thread = threads.thread(self._beat, name="mqtt-pulse")
 
     @property
     def error_s(self) -> float:
-        """Upper bound of a message's delay, s: the longest recent round trip.
+        """What a message's delay does not exceed, s, if the device's way to the broker is like the harness's.
 
-        It is larger while the broker is slow, and for messages queued while there was no connection.
+        It is twice the longest recent round trip: one in 17 messages takes longer than the longest of 16. It is larger
+        while the broker is slow, after the host stood still, and for messages queued while there was no connection.
         """
         now_s = self._now_s()
         with self._lock:
-            usual_s = max(self._trips, default=_FIRST_GUESS_S)
+            usual_s = _SPREAD * max(self._trips, default=0.0)
+            if len(self._trips) < _KEPT:
+                usual_s = max(usual_s, _FIRST_GUESS_S)
+            usual_s += self._stalls.blind_s(now_s)
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._sent.values(), default=now_s)
@@ -128,14 +136,19 @@ class Pulse:
     def _beat(self) -> None:
         topic = f"vh/_pulse/{self._client._client_id.decode()}"
         looked_s = self._now_s()
+        due_s = looked_s + _PERIOD_S
         while not self._stop.is_set():
-            self._beat_now.wait(_PERIOD_S)
+            rung = self._beat_now.wait(_LOOK_S)
             self._beat_now.clear()
-            with self._lock:
-                alive, oldest_s = self._alive, min(self._sent.values(), default=None)
             now_s = self._now_s()
+            with self._lock:
+                self._stalls.look(now_s)
+                alive, oldest_s = self._alive, min(self._sent.values(), default=None)
             # On a busy host this thread may have slept too long, with the answer still unread.
             overslept, looked_s = now_s - looked_s > 2 * _PERIOD_S, now_s
+            if not rung and now_s < due_s:
+                continue
+            due_s = now_s + _PERIOD_S
             if self._stop.is_set() or not alive or overslept:
                 continue
             if oldest_s is not None and now_s - oldest_s >= self._limit_s:

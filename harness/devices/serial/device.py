@@ -305,12 +305,13 @@ class SerialDevice:
         wait_s = _WAIT_S if blocked else min(wait_s, _WAIT_S)
         before_s = self._clock.now_s()
         readable, writable = bell.wait(line, wait_s, writes=blocked)
+        waited_s = self._clock.now_s() - before_s
         if wait_s > 0 and not readable and not writable:
-            self._late.woke(self._clock.now_s() - before_s, wait_s)
+            self._late.woke(waited_s, wait_s)
         if readable:
-            self._read(line)
+            self._read(line, self._late.found(waited_s, wait_s))
 
-    def _read(self, line: SerialLine) -> None:
+    def _read(self, line: SerialLine, error_s: float) -> None:
         data = line.read()
         now_s = self._clock.now_s()
         if not data:
@@ -318,7 +319,7 @@ class SerialDevice:
         self.received_bytes += len(data)
         self._first += data[: KEPT_BYTES - len(self._first)]
         with self._lock:
-            self.peer.received(data, Stamp(now_s, self._late.seconds))
+            self.peer.received(data, Stamp(now_s, error_s))
             if self.peer.ready:
                 self._changed.notify_all()
                 self._outlet.back(_PORT)

@@ -57,6 +57,8 @@ _BURST_S = 2.0
 _BUFFERS_S = 0.004
 """What a board's own buffer and the polls of a bus may add."""
 _UNREAD_EVERY_S = 0.2
+_ONE_LINE_S = 1.0
+"""Pieces of a line that arrive farther apart were not written at once: the first one may be a prompt."""
 
 
 RATES = (115200, 9600, 921600, 57600, 460800, 230400, 38400, 19200, 74880, 1500000, 2000000, 1000000)
@@ -113,6 +115,8 @@ class Console:
         self._unread: list[LineReading] = []
         self._unread_at_s: float | None = None
         self._line = bytearray()
+        self._first: tuple[Stamp, int] | None = None
+        """Arrival of the first piece of the unfinished line, and its bytes."""
         self._dropped = 0
         self._tokens = self._burst = max(1.0, self._settings.log_lines_per_s * _BURST_S)
         self._tokens_at_s: float | None = None
@@ -152,7 +156,7 @@ class Console:
                     found += self._text(segment.data, at)
                     continue
                 line = f"frame: {segment.data.hex(' ')}" if self._events is None else segment.data.decode()
-                found += self._map(line, at, len(segment.data))
+                found += self._map(line, at, at, len(segment.data))
         return found
 
     def read_rest(self, at: Stamp) -> list[LineReading]:
@@ -162,12 +166,14 @@ class Console:
     def _text(self, data: bytes, at: Stamp) -> Iterator[LineReading]:
         start = 0
         for end in _LINE_ENDS.finditer(data):
-            self._gather(data[start : end.start()])
+            self._gather(data[start : end.start()], at)
             yield from self._ended(at)
             start = end.end()
-        self._gather(data[start:])
+        self._gather(data[start:], at)
 
-    def _gather(self, data: bytes) -> None:
+    def _gather(self, data: bytes, at: Stamp) -> None:
+        if data and not self._line:
+            self._first = at, len(data)
         room = max(0, self._settings.max_line_bytes - len(self._line))
         self._line += data[:room]
         self._dropped += max(0, len(data) - room)
@@ -175,7 +181,7 @@ class Console:
     def _ended(self, at: Stamp) -> list[LineReading]:
         if not self._line:
             return []
-        raw, dropped = bytes(self._line), self._dropped
+        raw, dropped, first = bytes(self._line), self._dropped, self._first
         self._line.clear()
         self._dropped = 0
         text = raw.decode("utf-8", errors="backslashreplace")
@@ -186,15 +192,20 @@ class Console:
             self.too_long += 1
             why = f"the line is too long: {len(raw) + dropped} bytes"
             return [LineReading(text, at, why=why, unread=True)]
-        return self._map(text, at, len(raw))
+        if first is not None and at.at_s - first[0].at_s <= _ONE_LINE_S:
+            return self._map(text, at, *first)
+        return self._map(text, at, at, len(raw))
 
-    def _map(self, raw: str, at: Stamp, size: int) -> list[LineReading]:
+    def _map(self, raw: str, at: Stamp, first: Stamp, size: int) -> list[LineReading]:
+        """at: when its end arrived. first, size: when its first piece arrived, and the bytes of that."""
         self.lines += 1
         way_s = size * self._byte_s + self._hold_back_s
         if self._byte_s or self._hold_back_s:
             way_s += _BUFFERS_S
+        if way_s or first is not at:
             # The line was written before its first byte left, and before it was read, however late.
-            at = Stamp(at.at_s - at.error_s - way_s / 2, at.error_s + way_s / 2)
+            earliest_s = first.at_s - 2 * first.error_s - way_s
+            at = Stamp((earliest_s + at.at_s) / 2, (at.at_s - earliest_s) / 2)
         text = without_escapes(raw)
         message = message_of(text) if self._messages else None
         if message is None:

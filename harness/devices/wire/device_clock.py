@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 KEPT_PINGS = 600
 _FEWEST = 16
 _SHARE = 10
-_MOST_DRIFT = 0.1  # a clock that counts ticks may lose this much
+MOST_DRIFT = 0.1  # a clock that counts ticks may lose this much
 _WANDER = 1e-6  # s per s: change of a crystal's drift within the minutes considered
 _STEP_S = 1e-6  # the device counts µs
 _JUMP_S = 2e-5
@@ -71,8 +71,8 @@ class DeviceClock:
         self._h: Floats = np.zeros(0)
         self._slope = 0.0
         self._level = 0.0
-        self._slowest = -_MOST_DRIFT
-        self._fastest = _MOST_DRIFT
+        self._slowest = -MOST_DRIFT
+        self._fastest = MOST_DRIFT
 
     @property
     def fitted(self) -> bool:
@@ -89,7 +89,7 @@ class DeviceClock:
         """Adds a ping and its answer; host times in s, just before sending and at arrival."""
         held_s = (answered_us - received_us) * 1e-6
         way_s = arrived_s - sent_s - held_s
-        if arrived_s < sent_s or held_s < 0 or way_s < -_MOST_DRIFT * held_s - _STEP_S:
+        if arrived_s < sent_s or held_s < 0 or way_s < -MOST_DRIFT * held_s - _STEP_S:
             return Sync.IMPOSSIBLE
         half_s = max(way_s, 0.0) / 2 + _STEP_S
         bar = _Bar((received_us + answered_us) * 0.5e-6, (sent_s + arrived_s) / 2, half_s)
@@ -173,14 +173,14 @@ class DeviceClock:
         apart = self._x[second] - self._x[first]
         far = apart > 1e-3
         if not far.any():
-            self._slowest, self._fastest = -_MOST_DRIFT, _MOST_DRIFT
+            self._slowest, self._fastest = -MOST_DRIFT, MOST_DRIFT
             return
         rise = (self._y[second] - self._y[first])[far] / apart[far]
         room = (self._h[second] + self._h[first])[far] / apart[far] + _WANDER
         slowest, fastest = float(np.max(rise - room)), float(np.min(rise + room))
         if slowest > fastest:
             slowest, fastest = fastest, slowest
-        self._slowest, self._fastest = max(slowest, -_MOST_DRIFT), min(fastest, _MOST_DRIFT)
+        self._slowest, self._fastest = max(slowest, -MOST_DRIFT), min(fastest, MOST_DRIFT)
 
 
 class PingSchedule:

@@ -15,3 +15,26 @@ class Lateness:
     def woke(self, waited_s: float, wanted_s: float) -> None:
         """The thread wanted to sleep for a time, and nothing woke it earlier."""
         self.seconds = max(_LEAST_S, waited_s - wanted_s, self.seconds * _DECAY)
+
+    def found(self, waited_s: float, wanted_s: float) -> float:
+        """The error of the arrival of what a wait found: on a host that stood still, it may have lain there."""
+        return waited_s if waited_s - wanted_s > _LEAST_S else self.seconds
+
+
+class Stalls:
+    """Notices that the host stood still, for threads that cannot: another one looks every so often."""
+
+    def __init__(self, every_s: float, now_s: float) -> None:
+        self._every_s, self._looked_s = every_s, now_s
+        self._began_s = self._over_s = now_s
+
+    def look(self, now_s: float) -> None:
+        if now_s - self._looked_s > 2 * self._every_s:
+            self._began_s, self._over_s = self._looked_s, now_s + self._every_s
+        self._looked_s = now_s
+
+    def blind_s(self, now_s: float) -> float:
+        """How long what is read now may have lain there because the host stood still; else 0."""
+        if now_s - self._looked_s > 2 * self._every_s:
+            return now_s - self._looked_s
+        return now_s - self._began_s if now_s < self._over_s else 0.0

@@ -28,12 +28,15 @@ BIN_S = 0.25
 CRYSTAL = 200e-6  # two crystals of 100 ppm
 TICKS = 0.1  # a clock that counts ticks may lose this much; assumed until lines show less
 UNSURE = 0.01
+BY_A_JUMP = 1.5  # A step of 1 in points that span 1 changes their slope by no more.
 PROVEN_POINTS, PROVEN_SPAN_S = 8, 2.0
 STEP_BACK_S = 0.05  # two cores may write their lines in the wrong order
 DOUBT = 0.002  # probability that the envelope is farther above the truth than stated
 MOST_SPREADS = 3.0
 MANY, EVEN = 32, 0.4
 CREDIBLE_S = 1.0  # Longest credible delay. Times that differ by more are not the device's clock.
+VAGUE_S = 0.25  # An arrival that is known less exactly says nothing about the clock.
+USUAL = 0.1  # A delay that so many lines exceed is usual.
 UNPROVEN_S = 0.12  # Assumed delay of the first lines, if it was not measured.
 JUMP_BINS = 5  # After this many late quarters of a second in a row, the device's clock has stood still.
 
@@ -89,7 +92,11 @@ class _Bin:
 
 
 class LineClock:
-    """Takes every line with a device time. Starts again after a step back, and after the clock stood still."""
+    """Takes every line with a device time. Starts again after the clock has jumped, or stood still.
+
+    A clock that has stood still makes all lines late. Until it is certain, a line that is later than usual may have
+    been written at any time before its arrival.
+    """
 
     def __init__(self, hold_back_s: float = 0.0, unproven_s: float = 0.0) -> None:
         """hold_back_s: the adapter's share of the stated errors.
@@ -100,6 +107,7 @@ class LineClock:
         self._unproven_s = unproven_s
         self._bins: deque[_Bin] = deque(maxlen=KEPT)
         self._last_s: float | None = None
+        self._strays = 0
 
     @property
     def spread_s(self) -> float | None:
@@ -115,7 +123,13 @@ class LineClock:
         if self._last_s is not None and d < self._last_s - STEP_BACK_S - time.step_s:
             self._bins.clear()
         self._last_s = d
+        if at.error_s > VAGUE_S:
+            return
         low, high = self._offset(time, at)
+        if self._jumped_on(d, high) or self._is_lost(d, low):
+            self._bins.clear()
+        if self._strays:
+            return
         newest = self._bins[-1] if self._bins else None
         if newest is None or not 0 <= d - newest.start_s < BIN_S:
             self._leave_a_jump()
@@ -131,21 +145,50 @@ class LineClock:
         d = time.device_s
         if not self._bins:
             return at
+        arrived_s = at.at_s + at.error_s
         slope, drift = self._drift()
-        high, best = self._envelope(d, slope, drift)
         above = self._above(d, slope)
         if max(above) > CREDIBLE_S:
             return at
+        low, high = self._fitted(d, slope, drift, above)
+        start_s = d - time.step_s / 2 + low
+        end_s = min(arrived_s, d + time.step_s + high)
+        if start_s > end_s or end_s < at.at_s - at.error_s - CREDIBLE_S:
+            return at
+        middle_s, error_s = (start_s + end_s) / 2, (end_s - start_s) / 2
+        if arrived_s - d + time.step_s / 2 - high > self._usual(above):
+            error_s = arrived_s - middle_s  # its clock may have stood still
+        return Stamp(middle_s, error_s)
+
+    def _fitted(self, d: float, slope: float, drift: float, above: list[float]) -> tuple[float, float]:
+        """The bounds of the offset at a device time."""
+        high, best = self._envelope(d, slope, drift)
         near = sum(drift * abs(d - one.high_at_s) <= max(above) / 4 for one in self._bins)
         farthest = self._farthest(best.width, above, near)
         if drift == TICKS:
             farthest = max(farthest, best.width - self._hold_back_s + self._unproven_s)
-        low = high - farthest - 2 * drift * abs(d - best.high_at_s)
-        start_s = d - time.step_s / 2 + low
-        end_s = min(at.at_s + at.error_s, d + time.step_s + high)
-        if start_s > end_s or end_s < at.at_s - at.error_s - CREDIBLE_S:
-            return at
-        return Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
+        return high - farthest - 2 * drift * abs(d - best.high_at_s), high
+
+    def _jumped_on(self, d: float, high: float) -> bool:
+        """Whether a line was written after it arrived, by the clock as it was."""
+        if not self._bins:
+            return False
+        slope, drift = self._drift()
+        return high < self._fitted(d, slope, drift, self._above(d, slope))[0]
+
+    def _is_lost(self, d: float, low: float) -> bool:
+        """Whether so many lines in a row are incredibly late that the clock has stood still; one may be two, joined."""
+        slope, drift = self._drift()
+        late = bool(self._bins) and low > self._envelope(d, slope, drift)[0] + CREDIBLE_S
+        self._strays = (self._strays + 1) % JUMP_BINS if late else 0
+        return late and not self._strays
+
+    @staticmethod
+    def _usual(above: list[float]) -> float:
+        """The delay that one line in ten exceeds. The newest lines do not count: they may be late because of a jump."""
+        if len(above) < PROVEN_POINTS + JUMP_BINS:
+            return 0.0
+        return _usually_most(above[:-JUMP_BINS])
 
     @staticmethod
     def _offset(time: DeviceTime, at: Stamp) -> tuple[float, float]:
@@ -182,13 +225,13 @@ class LineClock:
 
     def _leave_a_jump(self) -> None:
         """Forgets lines from before the clock stood still: since then every line seems late by that time."""
-        if len(self._bins) < PROVEN_POINTS + JUMP_BINS:
-            return
         bins = list(self._bins)
-        before, since = bins[:-JUMP_BINS], bins[-JUMP_BINS:]
-        spread = max(one.high for one in before) - min(one.high for one in before)
-        if min(one.high for one in since) > max(one.high for one in before) + max(spread, before[-1].width):
-            self._bins = deque(since, maxlen=KEPT)
+        for count in range(JUMP_BINS, min(2 * JUMP_BINS, len(bins) - PROVEN_POINTS) + 1):
+            before, since = bins[:-count], bins[-count:]
+            highest, lowest = _usually_most([one.high for one in before]), min(one.high for one in before)
+            if min(one.high for one in since) > highest + max(highest - lowest, before[-1].width):
+                self._bins = deque(since, maxlen=KEPT)
+                return
 
     def _drift(self) -> tuple[float, float]:
         """The drift between the clocks, s per s, and how far it may be from that."""
@@ -199,13 +242,31 @@ class LineClock:
         first = self._bins[0]
         xs = [one.high_at_s - first.high_at_s for one in self._bins]
         ys = [one.high - first.high for one in self._bins]
-        mean_x, mean_y = sum(xs) / n, sum(ys) / n
-        spread = sum((x - mean_x) ** 2 for x in xs)
-        slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
-        rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in zip(xs, ys, strict=True))
-        lines = [y - slope * x for x, y in zip(xs, ys, strict=True)]
-        error = max(3 * math.sqrt(rest / (n - 2) / spread), (max(lines) - min(lines)) / max(xs))
+        slope, lines, sigma = _line(xs, ys)
+        ends = [_line(xs[1:], ys[1:])[0], _line(xs[:-1], ys[:-1])[0]]
+        error = max(
+            3 * sigma,
+            (max(lines) - min(lines)) / max(xs),
+            BY_A_JUMP * (_usually_most(lines) - min(lines)) / max(xs),
+            *(abs(slope - without) for without in ends),
+        )
         if error > UNSURE:
             return 0.0, TICKS
         # The difference of two crystals explains it, so the delays are not fitted as a slope.
         return (0.0, CRYSTAL) if abs(slope) <= CRYSTAL + error else (slope, min(TICKS, max(CRYSTAL, error)))
+
+
+def _line(xs: list[float], ys: list[float]) -> tuple[float, list[float], float]:
+    """The slope of the line through the points, the points without it, and the slope's standard error."""
+    n = len(xs)
+    mean_x, mean_y = sum(xs) / n, sum(ys) / n
+    spread = sum((x - mean_x) ** 2 for x in xs)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
+    lines = [y - slope * x for x, y in zip(xs, ys, strict=True)]
+    rest = sum((line - mean_y + slope * mean_x) ** 2 for line in lines)
+    return slope, lines, math.sqrt(rest / (n - 2) / spread)
+
+
+def _usually_most(numbers: list[float]) -> float:
+    """The highest, without the tenth of them that is highest."""
+    return sorted(numbers)[-1 - int(USUAL * len(numbers))]

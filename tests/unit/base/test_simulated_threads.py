@@ -241,3 +241,16 @@ def test_a_thread_of_the_host_is_no_part_of_a_simulation() -> None:
         threads.sleep(3600.0)
         assert world.monotonic() == 4600.0
     assert times[0] == pytest.approx(time.monotonic(), abs=60.0)
+
+
+def test_on_a_host_that_stands_still_no_thread_goes_on_and_the_world_does() -> None:
+    with SimulatedThreads() as world, threads.using(world):
+        called_s: list[float] = []
+        world.call_at(1001.0, lambda: called_s.append(world.monotonic()))
+        world.call_at(1003.0, lambda: called_s.append(world.monotonic()))
+        world.call_at(1000.5, lambda: world.stall(2.0))
+        threads.sleep(0.7)
+        assert world.monotonic() == 1002.5
+        assert called_s == [1001.0]
+        threads.sleep(0.7)
+        assert called_s == [1001.0, 1003.0]

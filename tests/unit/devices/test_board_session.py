@@ -240,6 +240,17 @@ def test_a_gap_is_told_with_what_came_behind_it(simulation: Simulation) -> None:
     assert simulation.session.counted_repeats > 0
 
 
+def test_a_late_event_before_the_first_ping_has_the_time_that_the_hello_gives_it() -> None:
+    simulation = Simulation(BROKER)
+    board, began_s = simulation.board, simulation.now_s
+    board.start(round(began_s * 1e6))
+    simulation.now_s += 40.0
+    simulation.hear(*board.take(messages.HelloRequest(), 0, round(simulation.now_s * 1e6)))
+    simulation.hear(board.event(messages.WakeMessage(10_000_000, 0, 0.5, "alexa")))
+    (wake,) = simulation.of(Wake)
+    assert abs(wake.at.at_s - (began_s + 10.0)) <= wake.at.error_s < 4.0
+
+
 def test_that_it_understood_nothing_is_evidence(simulation: Simulation) -> None:
     now_us = round(simulation.now_s * 1e6) - simulation.board.began_us
     for code in messages.ErrorCode:

@@ -56,6 +56,20 @@ def test_nothing_is_taken_before_it_is_known_what_is_of_before() -> None:
     assert numbers(order.due()) == [8]
 
 
+def test_a_board_whose_earlier_events_nobody_knows_is_heard_however_many_they_were() -> None:
+    order = ResentEvents()
+    order.begin(None)
+    assert order.begun
+    assert offer(order, 902) is Offered.TAKEN
+    assert offer(order, 901) is Offered.TAKEN  # the line had lost it
+    assert order.due() == []
+    assert looked_at(order, 0.0, GAP_LIMIT_S + 1.0) == 0  # those before belong to an earlier session
+    assert numbers(order.due()) == [901, 902]
+    assert order.missing == 0
+    offer(order, 904)
+    assert looked_at(order, 10.0, 10.0 + GAP_LIMIT_S + 1.0) == 1
+
+
 def test_a_number_with_another_content_is_from_another_boot() -> None:
     order = ResentEvents()
     order.begin(0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -47,6 +48,7 @@ PROFILE = DeviceProfile(
     ),
     console=ConsoleSettings(time=r"^I \((?P<time>\d+)\) ", clock=ClockKind.MS),
 )
+NO_CLOCK = replace(PROFILE, console=ConsoleSettings())
 
 
 class Box:
@@ -72,15 +74,18 @@ class Box:
         self.port.send(line, at_s + late_s)
         return line
 
+    def jumps(self, by_s: float) -> None:
+        self._booted_s -= by_s
+
     def restarts(self, at_s: float) -> None:
         self._booted_s = at_s
         self.port.send(b"rst:POWERON\r\n", at_s)
 
 
 @contextmanager
-def serial(box: Box, **options: Any) -> Iterator[tuple[SimulatedSerial, Seen]]:
+def serial(box: Box, profile: DeviceProfile = PROFILE, **options: Any) -> Iterator[tuple[SimulatedSerial, Seen]]:
     chosen = SerialOptions(port="simulated", framing=FramingChoice.NONE, **options)
-    driver, seen = SimulatedSerial("box", chosen, Around(profile=PROFILE), box.port), Seen()
+    driver, seen = SimulatedSerial("box", chosen, Around(profile=profile), box.port), Seen()
     driver.open(seen)
     yield driver, seen
     driver.close()
@@ -164,6 +169,61 @@ def test_late_halved_repeated_and_damaged_lines(simulated_time: SimulatedThreads
     assert joined.text == "I (57299)I (59299) heard alexa 0.91"
     assert long.text.endswith("(the line is too long: 70000 bytes)")
     assert [unread.count for unread in seen.of(Unread)] == [1]
+
+
+@pytest.mark.parametrize("by_s", [0.06, 0.3, 0.5, 1.5, -0.06, -0.3, -0.5, -1.5])
+def test_a_clock_that_jumps_on_or_stands_still_is_stated_truly(simulated_time: SimulatedThreads, by_s: float) -> None:
+    box = Box(simulated_time, drift=80e-6)
+    with serial(box) as (_, seen):
+        for number in range(60):
+            if number == 30:
+                box.jumps(by_s)
+            threads.sleep(3.0)
+            box.hears(simulated_time.monotonic())
+        threads.sleep(1.0)
+    errors_s = contained(seen, box.wrote_s)
+    assert max(*errors_s[10:30], *errors_s[45:]) < 0.04
+
+
+@pytest.mark.parametrize("profile", [PROFILE, NO_CLOCK], ids=["clock", "no clock"])
+def test_lines_on_a_host_that_stood_still_and_lines_in_two_halves(
+    simulated_time: SimulatedThreads, profile: DeviceProfile
+) -> None:
+    box = Box(simulated_time)
+    with serial(box, profile) as (_, seen):
+        for number in range(40):
+            threads.sleep(3.0)
+            if number % 10 == 5:
+                simulated_time.call_at(simulated_time.monotonic() + 0.03, lambda: simulated_time.stall(4.0))
+                simulated_time.call_at(simulated_time.monotonic() + 0.5, lambda: box.hears(simulated_time.monotonic()))
+            elif number % 10 == 8:
+                halved_s = simulated_time.monotonic()
+                box.wrote_s.append(halved_s)
+                line = box.line("heard alexa 0.93", halved_s)
+                box.port.send(line[:9], halved_s)
+                box.port.send(line[9:], halved_s + 0.4)
+            else:
+                box.hears(simulated_time.monotonic())
+        threads.sleep(1.0)
+    errors_s = contained(seen, box.wrote_s)
+    assert sorted(errors_s)[20] < 0.1
+
+
+def test_two_lines_that_were_joined_do_not_unteach_the_clock(simulated_time: SimulatedThreads) -> None:
+    box = Box(simulated_time)
+    with serial(box) as (_, seen):
+        for number in range(60):
+            threads.sleep(3.0)
+            if number == 30:
+                joined_s = simulated_time.monotonic()
+                box.port.send(box.line("hea", joined_s)[:-2], joined_s)
+            elif number == 31:
+                box.port.send(box.line("heard alexa 0.93", joined_s + 3.0), joined_s + 3.0)
+            else:
+                box.hears(simulated_time.monotonic(), late_s=0.3 if number in (20, 40) else 0.0)
+        threads.sleep(1.0)
+    errors_s = contained(seen, box.wrote_s)
+    assert max(errors_s[45:]) < 0.04
 
 
 def test_a_port_that_is_unplugged_and_back(simulated_time: SimulatedThreads) -> None:

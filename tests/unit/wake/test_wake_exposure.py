@@ -25,7 +25,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.figures.progress import Totals, check_limits
 from harness.statistics.intervals import Share
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_plays import PROBE_REACH, PROBE_SLACK_S
+from harness.wake.wake_plays import PROBE_REACH, PROBE_SLACK_S, Proofs
 from harness.wake.wake_progress import LOOKS, Looks, MarkKind, WakeProgress
 from tests.known import known
 from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, played, rows_of, wake_trial
@@ -388,3 +388,19 @@ def test_a_flood_of_events_is_quick_and_counted() -> None:
     found = rows.device("a")
     assert found.false_accepts.count == pytest.approx(30, abs=1)
     assert found.false_accepts.count + found.suppressed == 10_000
+
+
+@pytest.mark.parametrize(
+    ("restarts_first", "spans"), [(True, [(100.0, 108.0)]), (False, [(100.0, 100.0), (108.0, 108.0)])]
+)
+def test_a_restart_and_a_sign_of_life_of_one_moment_count_in_their_order(
+    restarts_first: bool, spans: list[tuple[float, float]]
+) -> None:
+    proofs = Proofs(15.0)
+    if restarts_first:
+        proofs.cut(100.0)
+    proofs.add(seen_by.ListeningProved(LINK, Stamp(100.0), seen_by.Proof.HEARTBEAT))
+    if not restarts_first:
+        proofs.cut(100.0)
+    proofs.add(seen_by.ListeningProved(LINK, Stamp(108.0), seen_by.Proof.HEARTBEAT))
+    assert proofs.spans == spans

@@ -250,8 +250,11 @@ def test_a_line_that_is_held_back_is_stamped_when_it_was_written_and_a_clock_tha
         slept_s = 0.4 if number >= 60 else 0.0
         time = DeviceTime(written_s - 90.0 - slept_s, 1e-6)
         stamp = stamped(clock, time, Stamp(written_s + delay_s - 0.002, 0.002))
+        assert abs(stamp.at_s - written_s) <= stamp.error_s
         if number == 50 or number >= 70:
-            assert abs(stamp.at_s - written_s) <= stamp.error_s < 0.02
+            assert abs(stamp.at_s - written_s) < 0.02
+        if number != 50 and not 60 <= number < 70:  # late, or the clock has stood still: it may be either
+            assert stamp.error_s < 0.02
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 0.1)), min_size=1, max_size=60))

@@ -1,0 +1,59 @@
+"""What drivers tell of devices, held against what the devices wrote, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.nights.rows import Row, Rows
+
+NEAREST_S = 1e-6
+"""Digits of a time."""
+LOSS_NOTICED_S = 15.0
+
+
+def stated_times_hold(rows: Rows, told: Any) -> Iterator[str]:
+    """The stated time of a wake event, with its error, contains the moment at which the device heard it."""
+    for event in _events(told):
+        for stated_s, error_s in event["told"]:
+            off_s = stated_s - event["at_s"]
+            if abs(off_s) > error_s + NEAREST_S and not (event["vague"] and event["wire"] == "messages"):
+                what = f"{event['device']} ({event['wire']}) woke at {event['at_s']:.4f}"
+                yield f"{what}, stated {off_s:+.4f} ± {error_s:.4f} s"
+
+
+def events_told_once(rows: Rows, told: Any) -> Iterator[str]:
+    """What a device says is told once, or as often as its line was printed; where nothing disturbs it, it is told."""
+    for event in _events(told):
+        most = 2 if event.get("repeated") and event["wire"] == "lines" else 1
+        if len(event["told"]) > most:
+            yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, told {len(event['told'])} times"
+        if len(event["told"]) < min(event["due"], most):
+            yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, and nothing tells it"
+
+
+def restarts_told_once(rows: Rows, told: Any) -> Iterator[str]:
+    """A restart is told once, soon, and only if there was one."""
+    for wire in told.truth.wires:
+        starts = list(wire["starts"])
+        for restart in wire["restarts"]:
+            own = [at_s for at_s in starts if restart["from_s"] <= at_s]
+            if restart["calm"] and not any(at_s <= restart["up_s"] + 3.5 for at_s in own):
+                yield f"{wire['device']} ({wire['how']}) restarted at {restart['up_s']:.3f}, and nothing tells it"
+        if len(starts) > len(wire["restarts"]):
+            yield f"{wire['device']} ({wire['how']}) is said to start {len(starts)} times: {wire}"
+
+
+def links_lost_for_a_reason(rows: Rows, told: Any) -> Iterator[str]:
+    """No link counts as lost where its device, its line and its broker do what they should."""
+    for wire in told.truth.wires:
+        for loss in wire["losses"]:
+            if loss["since_s"] > LOSS_NOTICED_S:
+                yield f"{wire['device']} ({wire['how']}) is lost at {loss['at_s']:.3f} for no reason: {loss['what']}"
+
+
+def _events(told: Any) -> Iterator[Row]:
+    return (event for event in told.truth.wakes if "wire" in event)
+
+
+WIRES = (stated_times_hold, events_told_once, restarts_told_once, links_lost_for_a_reason)

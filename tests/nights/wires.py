@@ -1,0 +1,363 @@
+"""Devices of a night that the product's own drivers reach, over a port or a broker that is simulated.
+
+What the device has seen goes through its firmware, its wire with the faults of wires, and the driver. Each wake event
+is known again by its score. What the driver told is kept beside what was true.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from harness.base.ports import Sink
+from harness.devices.mqtt.options import MessageFraming, MqttInjection, MqttOptions
+from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
+from harness.devices.serial.peers import ConsolePeer
+from harness.model.observation import DeviceState, LinkLost, Observation, Status, Unread, Wake
+from harness.model.time import Stamp
+from tests.nights.bench import Board, Character, Room
+from tests.nights.firmware import (
+    FRAMES,
+    LINES,
+    MESSAGES,
+    SCORES,
+    Firmware,
+    FramedFirmware,
+    LineFirmware,
+    MessageFirmware,
+    RadioFirmware,
+)
+from tests.nights.ports import SimulatedBroker, SimulatedMqtt, SimulatedSerial
+from tests.seen import Around
+
+SHARE = 3
+"""One device in so many is reached by a driver."""
+KINDS = ("lines", "frames", "messages", "lines", "frames", "messages", "radio")
+CALM_S = 3.0
+"""Before and after an event: in so long without trouble, nothing of it is lost or late."""
+NOTICED_S = 15.0
+"""So long after its cause a driver may still notice that a link is lost."""
+LATEST_LINE_S = 0.5
+"""A line that is more than a second late is taken for one whose time is not the device's clock."""
+STALLS_EVERY_S = 5.0
+SETTLED_S = 40.0
+"""In so long without trouble a clock is known by its lines."""
+EVERY_S = 40.0
+
+
+def board_of(name: str, room: Room, like: Character, happens: Callable[[], bool]) -> Board:
+    """A device of the bench, drawn: most speak in observations."""
+    chance = room.chance(f"{name}:wire")
+    if chance.randrange(SHARE):
+        return Board(name, room, like, link=f"{name}_link")
+    return Reached(chance.choice(KINDS), name, room, like, chance, happens)
+
+
+class Reached(Board):
+    """A device with a firmware, and the driver of the engine that lives at this moment."""
+
+    def __init__(
+        self, how: str, name: str, room: Room, like: Character, chance: Random, happens: Callable[[], bool]
+    ) -> None:
+        self.how = how
+        self._chance, self._happens = chance, happens
+        self._life: object | None = None
+        self._driver: SimulatedSerial | SimulatedMqtt | None = None
+        self._broker = SimulatedBroker(room.world, self._way())
+        self._troubled_s = self._link_troubled_s = -math.inf
+        self._stalls_until_s = self._steady_until_s = self._slow_until_s = -math.inf
+        self._down = self._troubles = 0
+        self.firmware: Firmware
+        world = room.world
+        match how:
+            case "lines":
+                self.firmware = LineFirmware(world, chance)
+            case "frames":
+                self.firmware = FramedFirmware(world, chance, beats=like.beats, window=chance.choice((0, 8000)))
+            case "messages":
+                self.firmware = MessageFirmware(world, chance, self._broker, name)
+            case _:
+                self.firmware = RadioFirmware(world, chance, self._broker, f"{name}_link", beats=like.beats)
+        self.wire: dict[str, Any] = {"device": name, "how": how, "restarts": [], "starts": [], "losses": []}
+        room.truth.wires.append(self.wire)
+        super().__init__(name, room, like, link=f"{name}_link")
+        room.later(chance.expovariate(1 / EVERY_S), self._next_fault)
+
+    def _way(self) -> Callable[[], float]:
+        usual_s = self._chance.choice((0.001, 0.005, 0.02))
+        return lambda: self._chance.uniform(0.5, 1.5) * usual_s
+
+    # Its driver
+
+    def open(self, sink: Sink) -> None:
+        """DeviceError when the driver cannot be opened."""
+        self.room.sink = sink
+        life = self._life = object()
+        self._trouble(CALM_S)
+        self._steady_until_s = self.room.now_s() + SETTLED_S
+        if isinstance(self.firmware, LineFirmware | FramedFirmware):
+            framed = isinstance(self.firmware, FramedFirmware)
+            serial = SerialOptions(
+                port="simulated",
+                framing=FramingChoice.VH if framed else FramingChoice.NONE,
+                injection=SerialInjection.NONE,
+            )
+            around = Around(profile=FRAMES if framed else LINES)
+            self._driver = SimulatedSerial(self.id, serial, around, self.firmware.port)
+        else:
+            radio = isinstance(self.firmware, RadioFirmware)
+            options = MqttOptions(
+                address="simulated:1883",
+                framing=MessageFraming.VH if radio else MessageFraming.NONE,
+                injection=MqttInjection.NONE,
+            )
+            self._driver = SimulatedMqtt(self.id, options, Around(profile=FRAMES if radio else MESSAGES), self._broker)
+        self._driver.open(lambda seen: self._tell(seen, life))
+        self._trouble(CALM_S)
+
+    def close(self) -> None:
+        self._life = None
+        self._trouble(CALM_S)
+        driver, self._driver = self._driver, None
+        if driver is not None:
+            driver.close()
+
+    def killed(self) -> None:
+        self._life = None
+        self._trouble(CALM_S)
+        if isinstance(self._driver, SimulatedSerial):
+            self._driver.killed()
+        self._broker.bury("harness-")
+
+    def _tell(self, seen: Observation, life: object) -> None:
+        """The driver tells something; of a driver whose engine is dead nothing is heard."""
+        if life is not self._life:
+            return
+        now_s = self.room.now_s()
+        match seen:
+            case Wake(at=at, score=score):
+                event = self.room.truth.wakes[round((score or 0) * SCORES) - 1]
+                if not event["told"]:
+                    event["stated_s"], event["error_s"] = at.at_s, at.error_s
+                event["told"].append((at.at_s, at.error_s))
+                event["arrived_s"] = event["arrived_s"] or now_s
+            case Status(state=DeviceState.STARTED):
+                self.wire["starts"].append(now_s)
+            case LinkLost(what=what):
+                self.wire["losses"].append({"at_s": now_s, "what": what, "since_s": now_s - self._link_troubled_s})
+            case _:
+                pass
+        self.room.tell(seen)
+
+    # Trouble: what excuses a driver
+
+    def _trouble(self, lasts_s: float = 0.0, *, link: bool = False) -> None:
+        until_s = self.room.now_s() + lasts_s
+        self._troubles += 1
+        self._troubled_s = max(self._troubled_s, until_s)
+        if link:
+            self._link_troubled_s = max(self._link_troubled_s, until_s)
+
+    # Its words
+
+    def _say(self, what: Callable[[], Observation], takes_s: float) -> None:
+        now_s, seen = self.room.now_s(), what()
+        delay_s = max(0.0, takes_s - self.like.report_s)
+        if self.how == "lines":
+            delay_s += self._stalled_s()
+        elif self.how != "messages":  # its messages carry no time
+            delay_s += self.late_s
+        if isinstance(seen, Unread) and self.how in ("frames", "radio"):
+            return
+        if isinstance(seen, Wake):
+            number = len(self.room.truth.wakes)
+            event = self.room.truth.wakes[-1]
+            seen = Wake(self.id, Stamp(now_s), "alexa", number / SCORES)
+            if "wire" not in event:
+                event |= {
+                    "wire": self.how,
+                    "due": 0,
+                    "told": [],
+                    "stated_s": now_s,
+                    "vague": self._slow_until_s > now_s,
+                }
+                if isinstance(self.firmware, MessageFirmware):
+                    self.firmware.repeats = self.repeats
+            elif self.how != "lines":
+                return  # the firmware repeats its words by itself
+            self.room.later(delay_s + CALM_S, lambda: self._expect(event, now_s))
+        elif isinstance(seen, Status) and seen.state is DeviceState.STARTED:
+            return  # the firmware says so itself
+        self.firmware.say(seen, now_s + delay_s)
+
+    def _stalled_s(self) -> float:
+        """For how long its output stands still; then all lines come at once."""
+        now_s = self.room.now_s()
+        if self.late_s and now_s > max(self._stalls_until_s + STALLS_EVERY_S, self._steady_until_s):
+            self._stalls_until_s = now_s + min(self.late_s, LATEST_LINE_S) * self._chance.uniform(0.3, 1.0)
+        return max(0.0, self._stalls_until_s - now_s)
+
+    def _expect(self, event: dict[str, Any], since_s: float) -> None:
+        """Nothing has happened to its wire: the driver must have told it."""
+        if self._life is not None and self._troubled_s < since_s - CALM_S:
+            event["due"] += 1
+
+    # Faults of the device
+
+    def drop(self, what: str, lasts_s: float) -> None:
+        """Its port is unplugged, or its broker restarts."""
+        now_s = self.room.now_s()
+        gap = {"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "link"}
+        self.room.truth.deaf.append(gap)
+        self._trouble(lasts_s + CALM_S + 2.0, link=True)
+        self._down += 1
+        if isinstance(self.firmware, LineFirmware | FramedFirmware):
+            self.firmware.port.unplug()
+        elif self._down == 1:
+            self._broker.kill()
+
+        def back() -> None:
+            self._down -= 1
+            if self._down:
+                return
+            if isinstance(self.firmware, LineFirmware | FramedFirmware):
+                self.firmware.port.plug()
+            elif isinstance(self.firmware, MessageFirmware):
+                self._broker.start()
+                self.firmware.reconnect()
+
+        self.room.later(lasts_s, back)
+
+    def hang(self, lasts_s: float) -> None:
+        if not self.hung:
+            self._trouble(lasts_s + CALM_S + 4.0, link=True)
+            super().hang(lasts_s)
+
+    def restart(self, lasts_s: float) -> None:
+        if self.hung:
+            return
+        now_s = self.room.now_s()
+        restart: dict[str, Any] = {"from_s": now_s, "up_s": now_s + lasts_s, "calm": self._is_calm()}
+        self.wire["restarts"].append(restart)
+        self._trouble(lasts_s + CALM_S + 8.0, link=True)
+        super().restart(lasts_s)
+        self.firmware.goes_down()
+        self._steady_until_s = now_s + lasts_s + SETTLED_S
+        troubles, boot = self._troubles, self._boot
+
+        def up() -> None:
+            if self._boot == boot:
+                self.firmware.comes_up()
+                self._gap_of(now_s)["unheard"] = self._down > 0 or self._life is None
+
+        def told() -> None:
+            restart["calm"] &= self._troubles == troubles
+
+        self.room.later(lasts_s, up)
+        self.room.later(lasts_s + CALM_S, told)
+
+    def _gap_of(self, from_s: float) -> dict[str, Any]:
+        gaps = self.room.truth.deaf
+        return next(gap for gap in gaps if gap["device"] == self.name and gap["from_s"] == from_s)
+
+    @property
+    def hung(self) -> bool:
+        return self.firmware.hung
+
+    @hung.setter
+    def hung(self, hung: bool) -> None:
+        self.firmware.hung = hung
+
+    def lose(self, what: str) -> None:
+        """That it is hung is for its driver to notice."""
+
+    def mend(self, what: str) -> None:
+        """As `lose`."""
+
+    def _is_calm(self) -> bool:
+        return self._life is not None and self.room.now_s() - self._troubled_s > CALM_S
+
+    # Faults of its wire
+
+    def _next_fault(self) -> None:
+        self._fail()
+        self.room.later(self._chance.expovariate(1 / EVERY_S), self._next_fault)
+
+    def _fail(self) -> None:
+        chance, firmware = self._chance, self.firmware
+        kind, lasts_s = chance.choice(FAULTS[self.how]), chance.uniform(0.5, 8.0)
+        if not self._happens():
+            return
+        self.room.truth.faults[f"wire: {kind}"] += 1
+        match kind:
+            case "noise" | "cut line" | "halved line" if isinstance(firmware, LineFirmware):
+                self._trouble(CALM_S)
+                firmware.damage = self._damage(kind, chance.randint(1, 3))
+            case "clock" if isinstance(firmware, LineFirmware):
+                by_s = chance.uniform(0.06, 0.5) * chance.choice((1, -1))
+                if self._knows_its_clock() and firmware.clock.jumps:
+                    firmware.clock.jump(by_s)
+                    self._steady_until_s = self.room.now_s() + SETTLED_S
+            case "frames lost" if isinstance(firmware, FramedFirmware):
+                firmware.loses = chance.choice((0.1, 0.3, 0.7))
+                self._trouble(lasts_s + 8.0, link=True)
+                self.room.later(lasts_s, lambda: setattr(firmware, "loses", 0.0))
+            case "frozen broker":
+                self._broker.freeze()
+                self._trouble(lasts_s + 8.0, link=True)
+                self.room.later(lasts_s, self._broker.thaw)
+            case "cut connection":
+                self._trouble(CALM_S + 2.0, link=True)
+                self._broker.cut("harness-")
+            case "slow broker":
+                self._broker.way_s, usual = lambda: chance.uniform(0.05, 0.3), self._broker.way_s
+                self._trouble(lasts_s + CALM_S)
+                self._slow_until_s = self.room.now_s() + lasts_s + 1.0
+                self.room.later(lasts_s, lambda: setattr(self._broker, "way_s", usual))
+            case "host stands still":
+                for device in self.room.devices:
+                    if isinstance(device, Reached):
+                        device._trouble(lasts_s + CALM_S)
+                self.room.truth.slow.append((self.room.now_s(), self.room.now_s() + lasts_s + 10.0))
+                self.room.world.stall(lasts_s)
+            case _:
+                raise AssertionError(kind)
+
+    def _knows_its_clock(self) -> bool:
+        peer = self._driver.peer if isinstance(self._driver, SimulatedSerial) else None
+        settled = self.like.beats and self.room.now_s() > self._troubled_s + SETTLED_S
+        return settled and isinstance(peer, ConsolePeer) and peer.console.clock.spread_s is not None
+
+    def _damage(self, kind: str, lines: int) -> Callable[[bytes], list[tuple[bytes, float]]]:
+        left = lines + (kind == "cut line")  # the last one hits the next line
+        chance = self._chance
+
+        def damage(line: bytes) -> list[tuple[bytes, float]]:
+            nonlocal left
+            if left <= 0:
+                return [(line, 0.0)]
+            left -= 1
+            if kind == "cut line" and not left:
+                self._trouble(CALM_S)
+                return [(line, 0.0)]
+            place = chance.randrange(1, len(line) - 2)
+            self._trouble(CALM_S)
+            match kind:
+                case "noise":
+                    return [(line[:place] + bytes([chance.choice((0x00, 0xFF, 0x1B, 0xC3))]) + line[place:], 0.0)]
+                case "cut line":
+                    return [(line[:place], 0.0)]
+                case _:
+                    return [(line[:place], 0.0), (line[place:], chance.uniform(0.01, 0.4))]
+
+        return damage
+
+
+FAULTS = {
+    "lines": ("noise", "cut line", "halved line", "clock", "host stands still"),
+    "frames": ("frames lost", "frames lost", "host stands still"),
+    "messages": ("frozen broker", "cut connection", "slow broker", "host stands still"),
+    "radio": ("frozen broker", "cut connection", "slow broker", "host stands still"),
+}
