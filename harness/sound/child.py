@@ -143,26 +143,40 @@ def hurry() -> None:
         return
 
 
+TICKS_AT_ONCE = 5
+"""Ticks are written so many at a time: neither process then wakes for each callback of a stream without a play."""
+
+
 class PacketOutlet:
     """Packets on their way to the engine. Callbacks add them without waiting; the main thread writes them."""
 
     def __init__(self, backlog: int) -> None:
-        self._queue: SimpleQueue[Packet] = SimpleQueue()
+        self._packets: deque[Packet] = deque()
+        self._bell: SimpleQueue[None] = SimpleQueue()
         self._backlog = backlog
         self._lost = 0
+        self._ticks = 0
 
     def put(self, packet: Packet) -> None:
-        if packet.word is Verb.BLOCK and self._queue.qsize() > self._backlog:
+        if packet.word is Verb.BLOCK and len(self._packets) > self._backlog:
             self._lost += packet.frames
             return
         if self._lost:
-            self._queue.put(Packet(Verb.LOST, frames=self._lost))
+            self._packets.append(Packet(Verb.LOST, frames=self._lost))
             self._lost = 0
-        self._queue.put(packet)
+        self._packets.append(packet)
+        self._ticks += packet.word is Verb.TICK
+        if packet.word is not Verb.TICK or self._ticks % TICKS_AT_ONCE == 0:
+            self._bell.put(None)
+
+    def taken(self) -> bytes:
+        """All packets that were put, encoded; waits for the first that cannot wait."""
+        self._bell.get()
+        return b"".join(self._packets.popleft().encode() for _ in range(len(self._packets)))
 
     def write_for_ever(self) -> None:
         while True:
-            rest = memoryview(self._queue.get().encode())
+            rest = memoryview(self.taken())
             while rest:
                 rest = rest[os.write(1, rest) :]
 

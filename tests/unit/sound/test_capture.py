@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from harness.model.errors import DeviceError, SoundError
 from harness.model.time import Stamp
 from harness.sound.capture import Block, Capture, Ring
-from harness.sound.child import Packet, PacketOutlet, PacketReader, Player, Verb
+from harness.sound.child import TICKS_AT_ONCE, Packet, PacketOutlet, PacketReader, Player, Verb
 
 RATE_HZ, FRAMES = 48000, 480
 OVERFLOW = 0x2
@@ -170,15 +169,23 @@ def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> N
 
 def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
     outlet = PacketOutlet(3)
-    queue: SimpleQueue[Packet] = outlet._queue
     for number in range(6):
         outlet.put(Packet(Verb.BLOCK, frames=480, first_sample=480 * number))
-    first = [queue.get().first_sample for _ in range(4)]
+    assert [packet.first_sample for packet in PacketReader().feed(outlet.taken())] == [0, 480, 960, 1440]
     outlet.put(Packet(Verb.BLOCK, frames=480, first_sample=480 * 6))
-    assert first == [0, 480, 960, 1440]
-    lost = queue.get()
+    lost, block = PacketReader().feed(b"".join(outlet.taken() for _ in range(4)))
     assert (lost.word, lost.frames) == (Verb.LOST, 960)
-    assert queue.get().first_sample == 480 * 6
+    assert block.first_sample == 480 * 6
+
+
+def test_ticks_wait_for_each_other_and_for_nothing_else() -> None:
+    outlet = PacketOutlet(3)
+    for number in range(TICKS_AT_ONCE):
+        outlet.put(Packet(Verb.TICK, first_sample=480 * number))
+    assert len(PacketReader().feed(outlet.taken())) == TICKS_AT_ONCE
+    outlet.put(Packet(Verb.TICK, first_sample=480))
+    outlet.put(Packet(Verb.STARTED, 7, first_sample=960))
+    assert [packet.word for packet in PacketReader().feed(outlet.taken())] == [Verb.TICK, Verb.STARTED]
 
 
 def test_the_child_starts_without_numpy() -> None:
