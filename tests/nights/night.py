@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,7 +42,7 @@ from harness.session.figures.progress import check_limits
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
-from tests.nights.bench import Board, Character, Ear, Room, Speaker, Truth
+from harness.session.simulated.bench import Board, Character, Ear, Room, Speaker, Truth
 from tests.nights.host import Death, MortalLog, Renders
 
 LONGEST_S = 8 * 3600.0

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from harness.base.ports import Sink
 from harness.base.simulated_threads import SimulatedThreads
+from harness.devices.in_process.device import told
+from harness.model.bench import ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     DeviceState,
@@ -41,6 +43,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Trial
+from harness.model.understanding import Expected
 
 BEAT_S = 4.0
 """Interval of heartbeats."""
@@ -68,6 +71,12 @@ class Character:
     answers: bool = True
     beats: bool = True
     states: bool = False
+    lasts_s: tuple[float, float] = (0.8, 2.5)
+    very_late: float = 0.03
+    wakes_of: Mapping[str, float] = field(default_factory=dict)
+    reports: frozenset[ObservationKind] = frozenset(
+        {ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.RESPONSE}
+    )
 
 
 @dataclass
@@ -117,7 +126,7 @@ class Room:
         self.speakers: list[Speaker] = []
         self.devices: list[Board] = []
         self.ear: Ear
-        self.loud = False
+        self.loud = self.flawless = False
 
     def chance(self, purpose: str) -> Random:
         return Random(f"{self.seed}:{purpose}")
@@ -136,7 +145,9 @@ class Room:
 
 
 class Part:
-    """Something on the bench with a link that can be lost."""
+    """Something on the bench with a link that can be lost. It implements `ports.Driver`."""
+
+    Options: ClassVar[type] = type(None)
 
     def __init__(self, id: str, room: Room) -> None:
         self.id, self.room = id, room
@@ -255,7 +266,7 @@ class Ear(Part):
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
         chance = self.room.chance(f"ear:{play_id}")
-        if chance.random() < 0.1:
+        if chance.random() < 0.1 and not self.room.flawless:
             return
         heard = StimulusHeard(self.id, Stamp(starts_at_s + chance.uniform(0.0, 0.002), 0.002), play_id, 0.9)
         self.room.later(waveform.duration_s + 0.3, lambda: None if self.lost else self.room.tell(heard))
@@ -264,7 +275,7 @@ class Ear(Part):
         """An answer; times of true speech."""
         chance = self.room.chance(f"speech:{start_s}")
         gap = self.room.chance(f"gap:{start_s}")
-        if gap.random() < 0.04:
+        if gap.random() < 0.04 and not self.room.flawless:
             self.room.world.call_at(start_s + gap.uniform(0.0, 0.2), self.overrun)
 
         def tell(observation: Observation) -> None:
@@ -430,12 +441,13 @@ class Board(Part):
             return
         self._times[play_id] += 1
         chance = self.room.chance(f"{self.name}:{play_id}:{self._times[play_id]}")
+        wakes_share = self.like.wakes_of.get(phrases.of.speaker, self.like.wakes)
         for _, end_s in phrases.wake_s:
             due_s = starts_s + end_s
             delay_s = chance.uniform(0.08, 0.3)
             if chance.random() < self.like.edge:
                 delay_s = chance.uniform(0.6, 1.4)
-            wakes, doubles = chance.random() < self.like.wakes, chance.random() < self.like.doubles
+            wakes, doubles = chance.random() < wakes_share, chance.random() < self.like.doubles
             boot = self._boot
 
             def heard(boot: int = boot, delay_s: float = delay_s, wakes: bool = wakes, doubles: bool = doubles) -> None:
@@ -471,6 +483,8 @@ class Board(Part):
         event = {"device": self.name, "at_s": now_s, "stated_s": stated_s, "error_s": error_s, "why": why,
                  "play_id": play_id, "arrived_s": None}  # fmt: skip
         self.room.truth.wakes.append(event)
+        if ObservationKind.WAKE not in self.like.reports:
+            return
 
         def report() -> Observation:
             if event["arrived_s"] is None:
@@ -500,12 +514,19 @@ class Board(Part):
             text = "something else" if chance.random() < self.like.mishears else words
         now_s = self.room.now_s()
         self._is_at(DeviceState.THINKING)
-        self._say(lambda: Transcript(self.id, Stamp(now_s + 0.1, 0.02), text), 0.1 + self.like.report_s)
+        if ObservationKind.TRANSCRIPT in self.like.reports:
+            self._say(lambda: Transcript(self.id, Stamp(now_s + 0.1, 0.02), text), 0.1 + self.like.report_s)
+        frame = phrases.of.expects
+        if frame is not None and ObservationKind.INTENT in self.like.reports:
+            intent = told(
+                self.id, Stamp(now_s + 0.1, 0.02), frame if text == phrases.of.reference else Expected((), ())
+            )
+            self._say(lambda: intent, 0.1 + self.like.report_s)
         if phrases.of.listening is not None or not self.like.answers or chance.random() < self.like.silent:
             self.room.later(0.5, lambda: self._is_at(DeviceState.IDLE) if boot == self._boot else None)
             return
-        latency_s, lasts_s = self.like.latency_s * chance.uniform(0.6, 1.6), chance.uniform(0.8, 2.5)
-        if chance.random() < 0.03:
+        latency_s, lasts_s = self.like.latency_s * chance.uniform(0.6, 1.6), chance.uniform(*self.like.lasts_s)
+        if chance.random() < self.like.very_late:
             latency_s = chance.uniform(7.5, 12.0)
         self.room.later(latency_s, lambda: self._answers(boot, play_id, lasts_s))
 
@@ -519,7 +540,8 @@ class Board(Part):
         self.room.truth.answers.append(
             {"device": self.name, "start_s": now_s, "end_s": now_s + lasts_s, "play_id": play_id}
         )
-        self._say(lambda: ResponseText(self.id, Stamp(now_s, 0.02), "It is done."), self.like.report_s)
+        if ObservationKind.RESPONSE in self.like.reports:
+            self._say(lambda: ResponseText(self.id, Stamp(now_s, 0.02), "It is done."), self.like.report_s)
         self.room.ear.hears(now_s, now_s + lasts_s)
 
     # Its words on their way
