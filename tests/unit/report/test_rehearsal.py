@@ -99,7 +99,8 @@ def test_nights_say_how_long_they_take_what_they_decide_and_what_went_wrong(tmp_
     assert len(nights) == 24
     assert {night["finished"] for night in nights} == {"completed"}
     verdicts = Counter(night["verdict"] for night in nights)
-    assert verdicts["FAIL"] and verdicts["MARGINAL"]
+    assert verdicts["FAIL"] > 0
+    assert verdicts["MARGINAL"] > 0
     faults = sum((Counter(night["faults"]) for night in nights), Counter[str]())
     shown = rehearse(tmp_path, *options, calls=20, hours=0.2, more=more).output.splitlines()
     assert "  completed  24 of 24 = 100 % (95 % interval 86.2–100 %)" in shown
