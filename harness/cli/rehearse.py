@@ -121,7 +121,7 @@ class Rehearsed:
 
 
 def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[tuple[PlayedNight, ReportVerdict]]:
-    """The nights that were asked for, and the verdict of each. A response takes a quarter of its time to begin."""
+    """Each night with its verdict. A response takes a quarter of its time to begin."""
     from harness.report.verdict import limit_rows, worst_of
     from harness.session.simulated.bench import Character
     from harness.session.simulated.night import Lengths, SimulatedNight, simulated

@@ -1,4 +1,4 @@
-"""A plan that the product itself plays in simulated time, with its conductor, trial machines, figures and log."""
+"""A plan that the product itself plays in simulated time, with its conductor, trial machines, results and log."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class SimulatedNight:
             self._room.later(1.0, lambda: self._says(trial, text, f"{state.trial_id}.t{state.attempt}"))
 
     def _says(self, trial: Trial, text: str, play_id: str) -> None:
-        """A talker says what was asked for; devices hear it as any other sound."""
+        """A talker speaks; devices hear it as any other sound."""
         room, lasts_s = self._room, max(0.8, len(text) / SPOKEN_PER_S)
         room.ear.hears(room.now_s(), room.now_s() + lasts_s)
         called_s = min(0.6, lasts_s / 2) if trial.recipe.wake_phrase else 0.0
