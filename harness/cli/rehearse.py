@@ -70,8 +70,10 @@ def command(
     """Rehearse SCENARIO with simulated devices: its duration, its intervals, and whether its limits can be decided.
 
     No sound is played. The options state how good the devices are. A limit can be decided if such a device holds it in
-    at least 80 % of the drawn runs. A device with twice the allowed errors must fail it as often. --nights plays whole
-    runs in simulated time: how long they take, how often they come to a decision, and with --faults, what goes wrong.
+    at least 80 % of the drawn runs. A device with twice the allowed errors must fail it as often.
+
+    --nights plays whole runs in simulated time: how long they take, and how often they come to a decision. With
+    --faults, it also says what goes wrong.
 
     Exit status: 0 every limit can be decided · 1 some cannot · 2 the files do not fit together.
     """
