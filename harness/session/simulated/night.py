@@ -169,7 +169,8 @@ class SimulatedNight:
         begun_s = world.monotonic()
         self._room = room = self._furnished(world)
         self._trials = {trial.id: trial for trial in plan(self._scenario, self._bench)}
-        figures, clock, spoiled = LiveFigures(self._scenario), HostClock(), Counter[str]()
+        self.figures = figures = LiveFigures(self._scenario)
+        clock, spoiled = HostClock(), Counter[str]()
 
         def committed(entry: Entry) -> None:
             figures.add(entry)
